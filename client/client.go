@@ -276,12 +276,11 @@ func problem(status int, data []byte) error {
 // queryString encodes the fields tagged query, leaving zero ones out.
 func queryString(q any) string {
 	values := url.Values{}
-	v := reflect.ValueOf(q)
-	for i := range v.NumField() {
-		field, name := v.Field(i), v.Type().Field(i).Tag.Get("query")
+	for f, field := range reflect.ValueOf(q).Fields() {
 		if field.IsZero() {
 			continue
 		}
+		name := f.Tag.Get("query")
 		switch x := field.Interface().(type) {
 		case time.Time:
 			values.Set(name, x.Format(time.RFC3339Nano))

@@ -126,10 +126,10 @@ type Change struct {
 	// Version field when it was read). 0 means whatever is there, except that an
 	// add still needs its target absent, a link needs it absent or not active, and
 	// every other action needs it present.
-	Base   int64  `json:"base,omitempty"`
-	OldID  string `json:"old_id,omitempty"` // of a replacement: the fact that went
-	NewID  string `json:"new_id,omitempty"` // and the fact that came
-	Reason string `json:"reason,omitempty"`
+	Base   int64  `json:"base,omitempty" bson:"base,omitempty"`
+	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // of a replacement: the fact that went
+	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // and the fact that came
+	Reason string `json:"reason,omitempty" bson:"reason,omitempty"`
 	Author Author `json:"author"` // the zero Author: the run's
 
 	ID      string    `json:"id,omitempty"` // "RUN/3": the run and the place in it, from 1
@@ -197,15 +197,15 @@ type Receipt struct {
 	Version int64     `json:"version"` // the owner's after the run
 	At      time.Time `json:"at"`
 	Changes int       `json:"changes"`
-	Again   bool      `json:"again,omitempty"` // the run had been applied before; nothing was done now
+	Again   bool      `json:"again,omitempty" bson:"-"` // the run had been applied before; nothing was done now
 
 	// Traces is how many traces of others an erasure removed that had its words: those
 	// of who was shown them by a pool or with everybody. No store sets it.
-	Traces int `json:"traces,omitempty"`
+	Traces int `json:"traces,omitempty" bson:"-"`
 
 	// Held is what else of the owner's says what was erased, and stays: documents, entries of
 	// the profile, titles and rules of chats, each by its id. No store sets it.
-	Held []string `json:"held,omitempty"`
+	Held []string `json:"held,omitempty" bson:"-"`
 }
 
 // Vector is the embedding of one memory by one model.

@@ -114,28 +114,28 @@ type Fact struct {
 	ID           string          `json:"id"` // UUIDv7
 	Scope        Scope           `json:"scope"`
 	Content      string          `json:"content"`
-	Category     string          `json:"category,omitempty"`
-	Tags         []string        `json:"tags,omitempty"`
-	Subject      string          `json:"subject,omitempty"`   // whom or what it is about, e.g. "user"
-	Attribute    string          `json:"attribute,omitempty"` // what about it, e.g. "home"; facts that share subject and attribute may contradict
-	Confidence   float64         `json:"confidence"`          // 0 to 1
+	Category     string          `json:"category,omitempty" bson:"category,omitempty"`
+	Tags         []string        `json:"tags,omitempty" bson:"tags,omitempty"`
+	Subject      string          `json:"subject,omitempty" bson:"subject,omitempty"`     // whom or what it is about, e.g. "user"
+	Attribute    string          `json:"attribute,omitempty" bson:"attribute,omitempty"` // what about it, e.g. "home"; facts that share subject and attribute may contradict
+	Confidence   float64         `json:"confidence"`                                     // 0 to 1
 	Status       Status          `json:"status"`
 	Source       FactSource      `json:"source"`
 	Trust        Trust           `json:"trust"`
-	Core         Core            `json:"core,omitempty"`
+	Core         Core            `json:"core,omitempty" bson:"pinned,omitempty"`
 	Provenance   Provenance      `json:"provenance,omitzero"`
-	ObservedAt   time.Time       `json:"observed_at"`            // when it was said
-	ObservedSeq  int64           `json:"observed_seq,omitempty"` // order among what was said at the same time: turn index, then offset
-	ValidFrom    time.Time       `json:"valid_from,omitzero"`    // when it became true; zero: as long as anyone knows
-	ValidTo      time.Time       `json:"valid_to,omitzero"`      // when it stopped being true; zero: still
-	CreatedAt    time.Time       `json:"created_at"`
-	UpdatedAt    time.Time       `json:"updated_at"`
-	ExpiresAt    time.Time       `json:"expires_at,omitzero"`
-	SupersededBy string          `json:"superseded_by,omitempty"`
-	Model        string          `json:"model,omitempty"`    // the model + prompt hash, or the rule, that made it
-	Metadata     json.RawMessage `json:"metadata,omitempty"` // a JSON object of the caller's own
-	Hash         string          `json:"-"`                  // of the normalised content, made by the writer; unique among live facts of a scope
-	Version      int64           `json:"-"`                  // the owner's version that wrote it; set by the store
+	ObservedAt   time.Time       `json:"observed_at" bson:"observed"`                          // when it was said
+	ObservedSeq  int64           `json:"observed_seq,omitempty" bson:"observed_seq,omitempty"` // order among what was said at the same time: turn index, then offset
+	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // when it became true; zero: as long as anyone knows
+	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // when it stopped being true; zero: still
+	CreatedAt    time.Time       `json:"created_at" bson:"created"`
+	UpdatedAt    time.Time       `json:"updated_at" bson:"updated"`
+	ExpiresAt    time.Time       `json:"expires_at,omitzero" bson:"expires"`
+	SupersededBy string          `json:"superseded_by,omitempty" bson:"superseded_by,omitempty"`
+	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // the model + prompt hash, or the rule, that made it
+	Metadata     json.RawMessage `json:"metadata,omitempty" bson:"metadata,omitempty"` // a JSON object of the caller's own
+	Hash         string          `json:"-"`                                            // of the normalised content, made by the writer; unique among live facts of a scope
+	Version      int64           `json:"-"`                                            // the owner's version that wrote it; set by the store
 }
 
 // Pinned reports whether the fact is in every prompt.
@@ -152,11 +152,11 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON also reads pinned, which facts had before [Core].
 func (f *Fact) UnmarshalJSON(data []byte) error {
-	type fields Fact
+	type Fields Fact
 	in := struct {
-		*fields
+		*Fields
 		Pinned bool `json:"pinned"`
-	}{fields: (*fields)(f)}
+	}{Fields: (*Fields)(f)}
 	err := json.Unmarshal(data, &in)
 	f.Core = cmp.Or(f.Core, Pin(in.Pinned))
 	return err
@@ -190,11 +190,11 @@ func (f *Fact) ValidAt(t time.Time) bool {
 // and carries the fact as it was at HomeVersion, so that recall reads only its
 // own owner's rows. A pending link waits for its owner's consent and is not recalled.
 type Link struct {
-	Owner       Owner     `json:"owner"`        // who sees it
-	Fact        Fact      `json:"fact"`         // the copy; Fact.Scope.Owner is the home
-	HomeVersion int64     `json:"home_version"` // also what Fact.Version comes back as
-	Status      Status    `json:"status"`
-	CreatedAt   time.Time `json:"created_at"`
+	Owner       Owner     `json:"owner"`                            // who sees it
+	Fact        Fact      `json:"fact"`                             // the copy; Fact.Scope.Owner is the home
+	HomeVersion int64     `json:"home_version" bson:"home_version"` // also what Fact.Version comes back as
+	Status      Status    `json:"status" bson:"link_status"`
+	CreatedAt   time.Time `json:"created_at" bson:"linked"`
 	Version     int64     `json:"-"`
 }
 
@@ -203,9 +203,9 @@ type ProfileEntry struct {
 	Owner     Owner     `json:"owner"`
 	Key       string    `json:"key"`
 	Value     string    `json:"value"`
-	Tokens    int       `json:"tokenCount"`
+	Tokens    int       `json:"tokenCount" bson:"tokenCount"`
 	Status    Status    `json:"status"`
-	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedAt time.Time `json:"updated_at" bson:"updated"`
 	Version   int64     `json:"-"`
 }
 
@@ -227,7 +227,7 @@ type Relation struct {
 	To        string       `json:"to"`
 	Kind      RelationKind `json:"kind"`
 	Status    Status       `json:"status"`
-	CreatedAt time.Time    `json:"created_at"`
+	CreatedAt time.Time    `json:"created_at" bson:"created"`
 	Version   int64        `json:"-"`
 }
 
@@ -237,10 +237,10 @@ type Summary struct {
 	ID           string    `json:"id"`
 	Scope        Scope     `json:"scope"` // Scope.Conversation is the conversation
 	Text         string    `json:"text"`
-	MessageCount int       `json:"message_count"`
+	MessageCount int       `json:"message_count" bson:"message_count"`
 	Model        string    `json:"model"` // a model's name, or "rule_based"
 	Status       Status    `json:"status"`
-	CreatedAt    time.Time `json:"created_at"`
+	CreatedAt    time.Time `json:"created_at" bson:"created"`
 	Version      int64     `json:"-"`
 }
 
@@ -250,11 +250,11 @@ type Summary struct {
 type Context struct {
 	ID        string    `json:"id"`
 	Owner     Owner     `json:"owner"`
-	Title     string    `json:"title,omitempty"`
+	Title     string    `json:"title,omitempty" bson:"title,omitempty"`
 	Content   string    `json:"content"`
 	Status    Status    `json:"status"` // active or retired
-	CreatedAt time.Time `json:"created_at"`
-	UpdatedAt time.Time `json:"updated_at"`
+	CreatedAt time.Time `json:"created_at" bson:"created"`
+	UpdatedAt time.Time `json:"updated_at" bson:"updated"`
 	Version   int64     `json:"-"`
 }
 

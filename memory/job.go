@@ -45,14 +45,14 @@ type Job struct {
 	ID           string    `json:"id"` // the writer's; queueing the same id again is a no-op
 	Owner        Owner     `json:"owner"`
 	Kind         JobKind   `json:"kind"`
-	Conversation string    `json:"conversation,omitempty"`
-	Turns        []string  `json:"turns,omitempty"` // what it is about; of a share job, facts; of an erase job, the mark of its erasure
+	Conversation string    `json:"conversation,omitempty" bson:"session_id,omitempty"`
+	Turns        []string  `json:"turns,omitempty" bson:"turns,omitempty"` // what it is about; of a share job, facts; of an erase job, the mark of its erasure
 	State        JobState  `json:"state"`
-	Attempts     int       `json:"attempts"` // failed ones
-	RunAt        time.Time `json:"run_at"`   // not before
-	CreatedAt    time.Time `json:"created_at"`
-	Error        string    `json:"error,omitempty"` // of the last failed attempt
-	Lease        Lease     `json:"-"`               // while running
+	Attempts     int       `json:"attempts"`             // failed ones
+	RunAt        time.Time `json:"run_at" bson:"run_at"` // not before
+	CreatedAt    time.Time `json:"created_at" bson:"created"`
+	Error        string    `json:"error,omitempty" bson:"error,omitempty"` // of the last failed attempt
+	Lease        Lease     `json:"-"`                                      // while running
 }
 
 // abandoned are the errors of jobs whose last attempts were claimed and never ended.

@@ -20,8 +20,8 @@ type Key struct {
 	Hash      string // SHA-256 of the key, in lower hexadecimal
 	Name      string // what people call it
 	Role      KeyRole
-	User      string // of a KeyUser; "" of others
-	CreatedAt time.Time
+	User      string    // of a KeyUser; "" of others
+	CreatedAt time.Time `bson:"created"`
 }
 
 // keyID is how many characters of a hash are its id.

@@ -22,8 +22,8 @@ type Usage struct {
 	Purpose      string    `json:"purpose"` // the prompt's name
 	Model        string    `json:"model"`
 	Calls        int64     `json:"calls"`
-	InputTokens  int64     `json:"input_tokens"`
-	OutputTokens int64     `json:"output_tokens"`
+	InputTokens  int64     `json:"input_tokens" bson:"input_tokens"`
+	OutputTokens int64     `json:"output_tokens" bson:"output_tokens"`
 	Cost         float64   `json:"cost"` // by the prices that were set then, 0 without them
 }
 

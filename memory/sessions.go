@@ -7,10 +7,10 @@ import (
 
 // Session is a browser's sign-in, as it is kept: a hash of its token, not the token.
 type Session struct {
-	Hash      string // in lower hexadecimal
-	User      string // whose memory it shows; "": nobody in particular
-	CreatedAt time.Time
-	ExpiresAt time.Time
+	Hash      string    // in lower hexadecimal
+	User      string    // whose memory it shows; "": nobody in particular
+	CreatedAt time.Time `bson:"created"`
+	ExpiresAt time.Time `bson:"expires"`
 }
 
 // Sessions is a [Store] that keeps sessions.

@@ -32,28 +32,28 @@ const (
 type Turn struct {
 	ID           string    `json:"id"`
 	Owner        Owner     `json:"owner"`
-	Conversation string    `json:"conversation"`
-	Project      string    `json:"project,omitempty"`
-	Agent        string    `json:"agent,omitempty"`
-	Index        int       `json:"index"` // 0-based place on its path
-	Parent       string    `json:"parent,omitempty"`
+	Conversation string    `json:"conversation" bson:"session_id"`
+	Project      string    `json:"project,omitempty" bson:"project,omitempty"`
+	Agent        string    `json:"agent,omitempty" bson:"agent,omitempty"`
+	Index        int       `json:"index" bson:"message_index"` // 0-based place on its path
+	Parent       string    `json:"parent,omitempty" bson:"parent,omitempty"`
 	Chain        string    `json:"-"`
 	Role         Role      `json:"role"`
-	Name         string    `json:"name,omitempty"` // the speaker, where the message names one
+	Name         string    `json:"name,omitempty" bson:"name,omitempty"` // the speaker, where the message names one
 	Content      string    `json:"content"`
-	Ref          string    `json:"ref,omitempty"` // the caller's own id, or that of the upstream's item
+	Ref          string    `json:"ref,omitempty" bson:"ref,omitempty"` // the caller's own id, or that of the upstream's item
 	Status       Status    `json:"status"`
-	CreatedAt    time.Time `json:"created_at"`          // when it was said
-	RecordedAt   time.Time `json:"recorded_at"`         // when Loci wrote it; set by the store
-	LearnedAt    time.Time `json:"learned_at,omitzero"` // when a run learned from it
-	NoLearn      bool      `json:"no_learn,omitempty"`  // never learn from it: older than Loci, or asked so
-	History      bool      `json:"history,omitempty"`   // a client brought it along; Loci did not see it said, so it is not a memory
-	Given        string    `json:"-"`                   // which memories a request got with this turn, without their words; the engine writes and reads it
+	CreatedAt    time.Time `json:"created_at" bson:"created"`                    // when it was said
+	RecordedAt   time.Time `json:"recorded_at" bson:"recorded"`                  // when Loci wrote it; set by the store
+	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // when a run learned from it
+	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from it: older than Loci, or asked so
+	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client brought it along; Loci did not see it said, so it is not a memory
+	Given        string    `json:"-" bson:"given,omitempty"`                     // which memories a request got with this turn, without their words; the engine writes and reads it
 	Version      int64     `json:"-"`
 
 	// Foreign are the parts of Content that somebody else wrote than the one in whose name it came,
 	// as far as only the request showed that: another speaker, words that Loci passed on, a template.
-	Foreign Ranges `json:"foreign,omitempty"`
+	Foreign Ranges `json:"foreign,omitempty" bson:"foreign,omitempty"`
 }
 
 // Ranges are parts of a text in their order, by bytes: "0-45,80-120" has [0, 45) and [80, 120).
@@ -101,17 +101,17 @@ func (t *Turn) Tells() bool {
 // Conversation is a thread of turns. Its Title, Contexts, Rules and Status change
 // by a [ConversationMark]; the store keeps the rest.
 type Conversation struct {
-	ID           string    `json:"id"`
+	ID           string    `json:"id" bson:"session_id"`
 	Owner        Owner     `json:"owner"`
-	Project      string    `json:"project,omitempty"`
-	Agent        string    `json:"agent,omitempty"`
-	Title        string    `json:"title,omitempty"`
-	Contexts     []string  `json:"contexts,omitempty"` // ids of attached documents
-	Rules        string    `json:"rules,omitempty"`
-	Status       Status    `json:"status"`        // active, or retired where it was deleted; "" counts as active in a batch
-	MessageCount int       `json:"message_count"` // of active user and assistant turns; kept by the store
-	CreatedAt    time.Time `json:"created_at"`
-	UpdatedAt    time.Time `json:"updated_at"`
+	Project      string    `json:"project,omitempty" bson:"project,omitempty"`
+	Agent        string    `json:"agent,omitempty" bson:"agent,omitempty"`
+	Title        string    `json:"title,omitempty" bson:"title,omitempty"`
+	Contexts     []string  `json:"contexts,omitempty" bson:"contexts,omitempty"` // ids of attached documents
+	Rules        string    `json:"rules,omitempty" bson:"rules,omitempty"`
+	Status       Status    `json:"status"`                 // active, or retired where it was deleted; "" counts as active in a batch
+	MessageCount int       `json:"message_count" bson:"-"` // of active user and assistant turns; kept by the store
+	CreatedAt    time.Time `json:"created_at" bson:"created"`
+	UpdatedAt    time.Time `json:"updated_at" bson:"updated"`
 	Version      int64     `json:"-"` // of the last change to what its mark shows; 0 without one
 }
 

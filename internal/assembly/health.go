@@ -36,9 +36,7 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	for _, w := range l.doctor.Warnings() {
 		h.Warnings = append(h.Warnings, w.What+"; "+w.Do)
 	}
-	for _, m := range l.chat.StrictModels() {
-		h.StrictModels = append(h.StrictModels, client.StrictModel{Path: m.Path, Model: m.Model, Until: m.Until})
-	}
+	h.StrictModels = l.chat.StrictModels()
 	if err := l.engine.Ping(ctx); err != nil {
 		h.Status = "store: " + err.Error()
 	}

@@ -51,7 +51,7 @@ type Loci struct {
 	vault    *vaultsync.Vault
 	database *sqlstore.Store // nil: memory is in none
 	backups  *backup.Maker
-	keys     *httpx.StoredKeys
+	keys     *httpx.Keyring
 	chat     *proxy.Handler
 	handler  http.Handler
 	log      *slog.Logger

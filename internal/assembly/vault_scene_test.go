@@ -476,14 +476,14 @@ func (s *vaultScene) expect(what, value string) {
 	}
 }
 
-// settledFile waits until the files are written and returns the one that says words.
+// settledFile waits until the files are written and returns the one of a memory that says words.
 func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
 	t.Helper()
 	if err := l.vault.Store.Settle(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	err := filepath.WalkDir(l.vault.Store.Dir(), func(at string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(at) != ".md" {
+		if err != nil || d.IsDir() || filepath.Ext(at) != ".md" || strings.Contains(at, ".conflict-") {
 			return err
 		}
 		found, err := os.ReadFile(at)

@@ -74,9 +74,6 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	if err := fits(c, a.Manifest); err != nil {
 		return out, err
 	}
-	if err := a.Check(ctx, telling(o.Report, "checked", a.Manifest.Size())); err != nil {
-		return out, err
-	}
 	r := &restoring{options: o, archive: a, file: file}
 	if r.dir, err = c.DataDir(); err != nil {
 		return out, err

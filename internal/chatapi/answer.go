@@ -26,19 +26,29 @@ type Answer struct {
 // Empty reports whether the answer says nothing and calls nothing.
 func (a Answer) Empty() bool { return a.Text == "" && a.ToolCalls == "" }
 
-// ReadAnswer reads a chat completion. [memory.Invalid] if body is none, such as
+// ReadAnswer reads an answer that is not streamed. [memory.Invalid] if body is none, such as
 // an error's.
-func ReadAnswer(body []byte) (Answer, error) {
+func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 	if err := check(body); err != nil {
 		return Answer{}, err
 	}
-	root := gjson.ParseBytes(body)
+	root, a := gjson.ParseBytes(body), Answer{Role: memory.RoleAssistant}
+	if err := d.read(root, &a); err != nil {
+		return Answer{}, err
+	}
+	a.readFrame(root)
+	a.Digest = Digest(a.Role, a.Text, a.ToolCalls, "")
+	return a, nil
+}
+
+// readAnswer reads what a chat completion says.
+func readAnswer(root gjson.Result, a *Answer) error {
 	choice := firstChoice(root)
 	message := choice.Get("message")
 	if !message.IsObject() {
-		return Answer{}, memory.Errorf(memory.Invalid, "choices[0].message is missing")
+		return memory.Errorf(memory.Invalid, "choices[0].message is missing")
 	}
-	a := Answer{Role: memory.RoleAssistant, Text: contentText(message.Get("content"))}
+	a.Text = contentText(message.Get("content"))
 	if role := str(message.Get("role")); role != "" {
 		a.Role = readRole(role)
 	}
@@ -51,9 +61,7 @@ func ReadAnswer(body []byte) (Answer, error) {
 		a.ToolCalls = `[{"type":"function","function":` + call.Raw + `}]`
 	}
 	a.Finish = str(choice.Get("finish_reason"))
-	a.readFrame(root)
-	a.Digest = Digest(a.Role, a.Text, a.ToolCalls, "")
-	return a, nil
+	return nil
 }
 
 // firstChoice returns the choice of index 0, or the first where none says so.

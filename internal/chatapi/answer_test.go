@@ -30,7 +30,7 @@ func TestReadAnswer(t *testing.T) {
 		{"function call", `{"choices":[{"message":{"content":null,"function_call":{"name":"f","arguments":"{}"}}}]}`,
 			Answer{ToolCalls: `[{"type":"function","function":{"name":"f","arguments":"{}"}}]`}},
 	} {
-		got, err := ReadAnswer([]byte(test.body))
+		got, err := Completions.ReadAnswer([]byte(test.body))
 		if err != nil {
 			t.Errorf("%s: ReadAnswer(%s): %v", test.name, test.body, err)
 			continue
@@ -45,7 +45,7 @@ func TestReadAnswer(t *testing.T) {
 
 func TestReadAnswerRefuses(t *testing.T) {
 	for _, body := range []string{``, `<html>`, `[]`, `{}`, `{"error":{"message":"no"}}`, `{"choices":[]}`, `{"choices":{}}`, `{"choices":[{"text":"old"}]}`} {
-		if got, err := ReadAnswer([]byte(body)); !errors.Is(err, memory.Invalid) {
+		if got, err := Completions.ReadAnswer([]byte(body)); !errors.Is(err, memory.Invalid) {
 			t.Errorf("ReadAnswer(%s): got %+v, %v, want invalid", body, got, err)
 		}
 	}
@@ -59,7 +59,7 @@ func TestAnswerComesBackAsMessage(t *testing.T) {
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
 		`{"role":"assistant","content":"","function_call":{"name":"f","arguments":""}}`,
 	} {
-		a, err := ReadAnswer([]byte(`{"choices":[{"message":` + message + `}]}`))
+		a, err := Completions.ReadAnswer([]byte(`{"choices":[{"message":` + message + `}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestEncodedAnswersAreRead(t *testing.T) {
 	want := Answer{Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", Finish: "stop", ID: "c1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4}
 	want.Digest = Digest(want.Role, want.Text, "", "")
 
-	got, err := ReadAnswer(EncodeAnswer(want, at))
+	got, err := Completions.ReadAnswer(EncodeAnswer(want, at))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +108,7 @@ func TestEncodedAnswersAreRead(t *testing.T) {
 		t.Errorf("completion (-want +got):\n%s", diff)
 	}
 
-	var s Stream
+	s := *Completions.NewStream()
 	for i, word := range strings.SplitAfter(want.Text, " ") {
 		_, _ = s.Write(EncodeChunk(want, at, word, i == 0))
 	}
@@ -139,7 +139,7 @@ func TestAStreamSaysWhatItTookWhereThatIsAsked(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the stream (-want +got):\n%s", diff)
 	}
-	var s Stream
+	s := *Completions.NewStream()
 	_, _ = s.Write([]byte(got))
 	if read := s.Answer(); !s.Done() || read.InputTokens != 3 || read.OutputTokens != 4 || read.Text != a.Text {
 		t.Errorf("read as %+v, done %t", read, s.Done())
@@ -211,7 +211,7 @@ func TestStream(t *testing.T) {
 		test.want.Role = memory.RoleAssistant
 		test.want.Digest = Digest(memory.RoleAssistant, test.want.Text, test.want.ToolCalls, "")
 		for _, size := range []int{len(test.stream) + 1, 7, 2, 1} {
-			var s Stream
+			s := *Completions.NewStream()
 			write(&s, test.stream, size)
 			got := s.Answer()
 			if diff := cmp.Diff(test.want, got); diff != "" {
@@ -233,7 +233,7 @@ func write(s *Stream, stream string, size int) {
 }
 
 func TestStreamIsBounded(t *testing.T) {
-	var s Stream
+	s := *Completions.NewStream()
 	huge := strings.Repeat("x", 64<<10)
 	write(&s, delta(`"content":"a"`)+"\n\ndata: ", 1000)
 	for range 100 {
@@ -276,7 +276,7 @@ func TestGateHoldsTheEnd(t *testing.T) {
 		{"a long event's last line", "data: " + strings.Repeat("x", maxTerminal) + "\ndata: [DONE]\n\n: x\n\n", "data: " + strings.Repeat("x", maxTerminal) + "\ndata: [DONE]\n\n: x\n\n", ""},
 	} {
 		for _, size := range []int{len(test.stream), 3, 2, 1} {
-			var g Gate
+			g := *Completions.NewGate()
 			passed := pass(&g, test.stream, size)
 			ended := g.Ended()
 			held := string(g.Held())
@@ -308,8 +308,8 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Add([]byte("\r\n\r\r\n\n\ndata: [DONE]\r"), uint8(1))
 	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
-		var whole, cut Stream
-		var g Gate
+		whole, cut := *Completions.NewStream(), *Completions.NewStream()
+		g := *Completions.NewGate()
 		write(&whole, string(stream), len(stream))
 		write(&cut, string(stream), int(size)+1)
 		if diff := cmp.Diff(whole.Answer(), cut.Answer()); diff != "" {
@@ -325,7 +325,7 @@ func FuzzStream(f *testing.F) {
 func FuzzReadAnswer(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"message":{"role":"assistant","content":"a","tool_calls":[{"id":"x"}]}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		if _, err := ReadAnswer(body); err != nil && !errors.Is(err, memory.Invalid) {
+		if _, err := Completions.ReadAnswer(body); err != nil && !errors.Is(err, memory.Invalid) {
 			t.Errorf("ReadAnswer(%q): got %v, want invalid", body, err)
 		}
 		out, err := AddFields(body, Field{"memory_hits", []string{}})
@@ -342,8 +342,8 @@ func BenchmarkStream(b *testing.B) {
 	chunk := []byte(delta(`"content":" word"`) + "\n\n")
 	b.ReportAllocs()
 	b.SetBytes(int64(len(chunk)))
-	var s Stream
-	var g Gate
+	s := *Completions.NewStream()
+	g := *Completions.NewGate()
 	for b.Loop() {
 		_, _ = s.Write(chunk)
 		g.Pass(chunk)

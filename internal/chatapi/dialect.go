@@ -23,10 +23,6 @@ type Dialect struct {
 	// Decode reads a request; it promises what the function [Decode] does.
 	Decode func(body []byte) (*Chat, error)
 
-	// ReadAnswer reads an answer that is not streamed. [memory.Invalid] if body is
-	// none, such as an error's.
-	ReadAnswer func(body []byte) (Answer, error)
-
 	// EncodeAnswer writes an answer that says a.Text; nil: see [Dialect].
 	EncodeAnswer func(a Answer, created time.Time) []byte
 
@@ -44,8 +40,9 @@ type Dialect struct {
 	// EncodeError writes what clients read where a request of that id went wrong.
 	EncodeError func(status int, code, message, request string) []byte
 
-	hear func(s *Stream, data []byte) // takes one event's data
-	ends func(event []byte) bool      // whether an event, or one of which this is the front, ends a stream
+	read func(root gjson.Result, a *Answer) error // what an answer says that is not streamed
+	hear func(s *Stream, event gjson.Result)      // takes one event's data
+	ends func(event []byte) bool                  // whether an event, or one of which this is the front, ends a stream
 }
 
 // Dialects are all there are.
@@ -54,7 +51,7 @@ var Dialects = []*Dialect{Completions, Messages, Responses, Legacy}
 // Completions is the dialect of OpenAI's chat completions.
 var Completions = &Dialect{
 	Path: "/v1/chat/completions", AnswerID: "chatcmpl-",
-	Decode: Decode, ReadAnswer: ReadAnswer,
+	Decode:       Decode,
 	EncodeAnswer: EncodeAnswer,
 	EncodePiece: func(a Answer, created time.Time, text string, n int) []byte {
 		return EncodeChunk(a, created, text, n == 0)
@@ -62,7 +59,7 @@ var Completions = &Dialect{
 	EncodeEnd:   EncodeEnd,
 	EncodeEmpty: func(a Answer, created time.Time) []byte { return mustEncode(emptyChunk(a, created)) },
 	EncodeError: encodeError,
-	hear:        (*Stream).hearChunk, ends: endsChunks,
+	read:        readAnswer, hear: (*Stream).hearChunk, ends: endsChunks,
 }
 
 // NewStream returns what reads along with a stream of the dialect.

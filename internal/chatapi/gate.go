@@ -7,9 +7,9 @@ const maxTerminal = 4 << 10
 // Gate lets a stream through event by event and holds back the one that ends it,
 // with all that follows, until the caller has done what must be
 // done before the client hears that it is over. What it lets go and what it holds
-// are together exactly what went in. The zero value is ready, for chat completions.
+// are together exactly what went in.
 type Gate struct {
-	ends  func(event []byte) bool // nil: endsChunks
+	ends  func(event []byte) bool
 	edge  edge
 	held  []byte
 	out   []byte
@@ -48,9 +48,6 @@ func (g *Gate) Pass(p []byte) []byte {
 func (g *Gate) isLast(whole bool) bool {
 	if g.last || g.mid || !whole && len(g.held) <= maxTerminal {
 		return g.last
-	}
-	if g.ends == nil {
-		return endsChunks(g.held)
 	}
 	return g.ends(g.held)
 }

@@ -16,7 +16,7 @@ import (
 // in the form of a model's template.
 var Legacy = &Dialect{
 	Path: "/v1/completions", AnswerID: "cmpl-", Flat: true,
-	Decode: decodeLegacy, ReadAnswer: readLegacyAnswer,
+	Decode: decodeLegacy, read: readLegacyAnswer,
 	EncodeAnswer: func(a Answer, created time.Time) []byte {
 		return mustEncode(legacyAnswer(a, created, legacyChoice{Text: a.Text, Finish: finish(a)}, usageOf(a)))
 	},
@@ -138,25 +138,19 @@ func legacyAnswer(a Answer, created time.Time, c legacyChoice, took *usage) lega
 	return legacyCompletion{ID: a.ID, Object: "text_completion", Created: created.Unix(), Model: a.Model, Choices: []legacyChoice{c}, Usage: took}
 }
 
-func readLegacyAnswer(body []byte) (Answer, error) {
-	if err := check(body); err != nil {
-		return Answer{}, err
-	}
-	root := gjson.ParseBytes(body)
+func readLegacyAnswer(root gjson.Result, a *Answer) error {
 	choice := firstChoice(root)
 	text := choice.Get("text")
 	if text.Type != gjson.String {
-		return Answer{}, memory.Errorf(memory.Invalid, "choices[0].text is missing")
+		return memory.Errorf(memory.Invalid, "choices[0].text is missing")
 	}
-	a := Answer{Role: memory.RoleAssistant, Text: strings.TrimSpace(str(text)), Finish: str(choice.Get("finish_reason"))}
-	a.readFrame(root)
-	a.Digest = Digest(a.Role, a.Text, "", "")
-	return a, nil
+	a.Text, a.Finish = strings.TrimSpace(str(text)), str(choice.Get("finish_reason"))
+	return nil
 }
 
-// hearLegacy takes the data of one event of a completion.
-func (s *Stream) hearLegacy(data []byte) {
-	choice, ok := s.hearChoice(data)
+// hearLegacy takes one event of a completion.
+func (s *Stream) hearLegacy(event gjson.Result) {
+	choice, ok := s.hearChoice(event)
 	if !ok {
 		return
 	}

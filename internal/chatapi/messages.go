@@ -17,7 +17,7 @@ import (
 // is a step after the user's last words, as in chat completions.
 var Messages = &Dialect{
 	Path: "/v1/messages", AnswerID: "msg_", RequestID: "Request-Id",
-	Decode: decodeMessages, ReadAnswer: readMessagesAnswer,
+	Decode: decodeMessages, read: readMessagesAnswer,
 	EncodeError: encodeMessagesError,
 	hear:        (*Stream).hearMessages, ends: endsMessages,
 }

@@ -9,30 +9,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readMessagesAnswer reads an answer of the Messages API.
-func readMessagesAnswer(body []byte) (Answer, error) {
-	if err := check(body); err != nil {
-		return Answer{}, err
-	}
-	root := gjson.ParseBytes(body)
+// readMessagesAnswer reads what an answer of the Messages API says.
+func readMessagesAnswer(root gjson.Result, a *Answer) error {
 	content := root.Get("content")
 	if !root.IsObject() || !content.IsArray() {
-		return Answer{}, memory.Errorf(memory.Invalid, "content is missing")
+		return memory.Errorf(memory.Invalid, "content is missing")
 	}
 	var b blocks
 	b.read(content, func(Message) {})
-	a := Answer{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ToolCalls: encodeCalls(b.calls), Finish: str(root.Get("stop_reason"))}
-	a.readFrame(root)
-	a.Digest = digest(a.Role, a.Text, b.calls, "")
-	return a, nil
+	a.Text, a.ToolCalls, a.Finish = strings.Join(b.lines, "\n"), encodeCalls(b.calls), str(root.Get("stop_reason"))
+	return nil
 }
 
-// hearMessages takes the data of one event of the Messages API.
-func (s *Stream) hearMessages(data []byte) {
-	if check(data) != nil {
-		return
-	}
-	root := gjson.ParseBytes(data)
+// hearMessages takes one event of the Messages API.
+func (s *Stream) hearMessages(root gjson.Result) {
 	switch index := root.Get("index"); str(root.Get("type")) {
 	case "message_start":
 		s.answer.readFrame(root.Get("message"))

@@ -16,7 +16,7 @@ import (
 // conversation, that it goes on from and send only what came since.
 var Responses = &Dialect{
 	Path: "/v1/responses", AnswerID: "resp_", Named: true,
-	Decode: decodeResponses, ReadAnswer: readResponsesAnswer,
+	Decode: decodeResponses, read: readResponsesAnswer,
 	EncodeError: encodeError,
 	hear:        (*Stream).hearResponses, ends: endsResponses,
 }

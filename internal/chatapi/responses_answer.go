@@ -8,20 +8,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readResponsesAnswer reads an answer of the Responses API.
-func readResponsesAnswer(body []byte) (Answer, error) {
-	if err := check(body); err != nil {
-		return Answer{}, err
-	}
-	root := gjson.ParseBytes(body)
+// readResponsesAnswer reads what an answer of the Responses API says.
+func readResponsesAnswer(root gjson.Result, a *Answer) error {
 	if !root.IsObject() || !root.Get("output").IsArray() {
-		return Answer{}, memory.Errorf(memory.Invalid, "output is missing")
+		return memory.Errorf(memory.Invalid, "output is missing")
 	}
 	b, ids := readOutput(root)
-	a := Answer{Items: ids, Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), ToolCalls: encodeCalls(b.calls), Finish: str(root.Get("status"))}
-	a.readFrame(root)
-	a.Digest = digest(a.Role, a.Text, b.calls, "")
-	return a, nil
+	a.Items, a.Text, a.ToolCalls, a.Finish = ids, strings.Join(b.lines, "\n"), encodeCalls(b.calls), str(root.Get("status"))
+	return nil
 }
 
 // readOutput reads what a response says and calls, and the ids of its items.
@@ -49,12 +43,8 @@ func addItem(ids []string, item gjson.Result) []string {
 	return append(ids, id)
 }
 
-// hearResponses takes the data of one event of the Responses API.
-func (s *Stream) hearResponses(data []byte) {
-	if check(data) != nil {
-		return
-	}
-	root := gjson.ParseBytes(data)
+// hearResponses takes one event of the Responses API.
+func (s *Stream) hearResponses(root gjson.Result) {
 	switch str(root.Get("type")) {
 	case "response.created", "response.in_progress":
 		s.answer.readFrame(root.Get("response"))

@@ -1,6 +1,7 @@
 package chatapi
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -16,10 +17,9 @@ const (
 )
 
 // Stream accumulates the answer of a chat stream from its bytes, in pieces of any
-// size. It never fails: what it cannot read or hold it leaves out. The zero value
-// is ready, for chat completions.
+// size. It never fails: what it cannot read or hold it leaves out.
 type Stream struct {
-	hear   func(s *Stream, data []byte) // nil: hearChunk
+	hear   func(s *Stream, event gjson.Result)
 	events Events
 	done   bool
 	answer Answer
@@ -46,11 +46,17 @@ func (s *Stream) Write(p []byte) (int, error) {
 
 // take takes the data of one event.
 func (s *Stream) take(data []byte) {
-	if s.hear == nil {
-		s.hear = (*Stream).hearChunk
+	switch {
+	case strings.TrimSpace(string(data)) == "[DONE]":
+		s.done = true
+	case check(data) == nil:
+		s.hear(s, gjson.ParseBytes(data))
 	}
-	s.hear(s, data)
 }
+
+// Said returns the text of the events that are whole so far. Unlike [Stream.Answer]
+// it may be asked for at any time.
+func (s *Stream) Said() string { return s.text.String() }
 
 // Done reports whether the stream said that the answer is complete.
 func (s *Stream) Done() bool { return s.done }
@@ -91,15 +97,7 @@ func (s *Stream) Calls() string {
 
 // hearChoice takes what events of chat completions and of completions have in common, and returns
 // the first choice, false where the event has nothing of it.
-func (s *Stream) hearChoice(data []byte) (choice gjson.Result, ok bool) {
-	if strings.TrimSpace(string(data)) == "[DONE]" {
-		s.done = true
-		return gjson.Result{}, false
-	}
-	if check(data) != nil {
-		return gjson.Result{}, false
-	}
-	root := gjson.ParseBytes(data)
+func (s *Stream) hearChoice(root gjson.Result) (choice gjson.Result, ok bool) {
 	s.answer.readFrame(root)
 	choice = firstChoice(root)
 	if index := choice.Get("index"); index.Type == gjson.Number && index.Num != 0 {
@@ -111,9 +109,9 @@ func (s *Stream) hearChoice(data []byte) (choice gjson.Result, ok bool) {
 	return choice, true
 }
 
-// hearChunk takes the data of one event of a chat completion.
-func (s *Stream) hearChunk(data []byte) {
-	choice, ok := s.hearChoice(data)
+// hearChunk takes one event of a chat completion.
+func (s *Stream) hearChunk(event gjson.Result) {
+	choice, ok := s.hearChoice(event)
 	if !ok {
 		return
 	}
@@ -168,13 +166,9 @@ func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
 // call returns the call that a piece belongs to: by its index or, from servers
 // that leave it out, a new one for a new id and else the last. nil past the limit.
 func (s *Stream) call(index gjson.Result, id string) *streamCall {
-	for _, c := range s.calls {
-		if index.Type == gjson.Number && c.index == index.Int() {
-			if c.id == "" {
-				c.id = id
-			}
-			return c
-		}
+	if c := s.callAt(index); c != nil {
+		c.id = cmp.Or(c.id, id)
+		return c
 	}
 	if n := len(s.calls); n > 0 && index.Type != gjson.Number && (id == "" || id == s.calls[n-1].id) {
 		return s.calls[n-1]

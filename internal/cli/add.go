@@ -31,21 +31,18 @@ func add(g *global) *cobra.Command {
 				case dry:
 					return memory.Errorf(memory.Invalid, "--dry-run needs --said: a fact is written down as it stands")
 				case talk:
-					return learn(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: note.Project, Wait: true})
+					return learnFrom(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: note.Project, Wait: true})
 				}
 				note.Content = text
 				m, created, err := c.Add(ctx, note)
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), m, func(out printer) {
+				return show(g, cmd, func(out printer, m client.Written) {
 					if !created {
 						fmt.Fprintf(out, "known already: %s  %s\n", m.ID, harmless(m.Content))
 						return
 					}
 					fmt.Fprintf(out, "%s  %s\n", m.ID, harmless(m.Content))
 					out.replaced(m)
-				})
+				})(m, err)
 			})
 		},
 	}
@@ -59,7 +56,7 @@ func add(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-func learn(ctx context.Context, g *global, c *client.Client, w io.Writer, talk client.AddMessages) error {
+func learnFrom(ctx context.Context, g *global, c *client.Client, w io.Writer, talk client.AddMessages) error {
 	kept, err := c.AddMessages(ctx, talk)
 	if err != nil {
 		return err

@@ -44,14 +44,10 @@ func backups(g *global) *cobra.Command {
 				return err
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
-				done, err := g.backUp(ctx, c, path, cmd.ErrOrStderr())
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), done, func(out printer) {
+				return show(g, cmd, func(out printer, done backedUp) {
 					fmt.Fprintf(out, "%s  %s, of %s\n", done.Path, size(done.Bytes), when(done.At))
 					held(out, done.Manifest)
-				})
+				})(g.backUp(ctx, c, path, cmd.ErrOrStderr()))
 			})
 		},
 	}
@@ -159,13 +155,10 @@ func restore(g *global) *cobra.Command {
 			if check {
 				m, err := backup.Check(cmd.Context(), args[0], shown.bytes)
 				shown.end()
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), m, func(out printer) {
+				return show(g, cmd, func(out printer, m backup.Manifest) {
 					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
 					held(out, m)
-				})
+				})(m, err)
 			}
 			config, err := g.load(cmd)
 			if err != nil {
@@ -173,10 +166,7 @@ func restore(g *global) *cobra.Command {
 			}
 			done, err := backup.Restore(cmd.Context(), config, args[0], backup.RestoreOptions{Replace: replace, Report: shown.bytes})
 			shown.end()
-			if err != nil {
-				return err
-			}
-			return g.print(cmd.OutOrStdout(), done, func(out printer) { restored(out, done) })
+			return show(g, cmd, printer.restored)(done, err)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only say whether FILE is whole, and what is in it")
@@ -185,14 +175,14 @@ func restore(g *global) *cobra.Command {
 	return g.withJSON(cmd)
 }
 
-func restored(w io.Writer, done backup.Restored) {
-	fmt.Fprintf(w, "restored into %s: a backup of %s\n", done.Data, when(done.At))
-	held(w, done.Manifest)
+func (s printer) restored(done backup.Restored) {
+	fmt.Fprintf(s, "restored into %s: a backup of %s\n", done.Data, when(done.At))
+	held(s, done.Manifest)
 	if done.Vault != "" {
-		fmt.Fprintf(w, "  vault      %s\n", done.Vault)
+		fmt.Fprintf(s, "  vault      %s\n", done.Vault)
 	}
 	for _, path := range done.Aside {
-		fmt.Fprintf(w, "  set aside  %s\n", path)
+		fmt.Fprintf(s, "  set aside  %s\n", path)
 	}
-	fmt.Fprintf(w, "  settings   %s, as they were, without secrets; they are not read from there\n", filepath.Join(done.Data, archive.Settings))
+	fmt.Fprintf(s, "  settings   %s, as they were, without secrets; they are not read from there\n", filepath.Join(done.Data, archive.Settings))
 }

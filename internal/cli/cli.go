@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -217,28 +216,25 @@ func reach(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// openAlone opens memory for this one command.
+// openAlone opens memory for this one command, which asks it at a port of its own.
 func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client.Options) (c *client.Client, done func() error, err error) {
 	ctx := cmd.Context()
 	if config.Log.Level == "info" {
 		config.Log.Level = "warn" // one command is not a server's log
 	}
-	if g.serves {
-		return serveAlone(ctx, config, loci.Options{Log: cmd.ErrOrStderr()}, opts)
+	open := openAnywhere // for other commands, too
+	if !g.serves {
+		config.Addr, open = "127.0.0.1:0", listen
 	}
-	l, err := loci.Open(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
+	s, err := open(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
 	if err != nil {
 		return nil, nil, err
 	}
+	g.alone, g.settle = true, s.Settle
 	running, stop := context.WithCancel(ctx)
 	finished := make(chan error, 1)
-	go func() { finished <- l.Run(running) }()
-	g.alone, g.settle = true, l.Settle
-	opts.HTTP = &http.Client{Transport: inProcess{l.Handler()}}
-	return client.New("http://localhost", opts), func() error {
-		stop()
-		return errors.Join(<-finished, l.Close())
-	}, nil
+	go func() { finished <- s.run(running) }()
+	return client.New(s.url(), opts), func() error { stop(); return <-finished }, nil
 }
 
 // request is how a command runs that asks memory at once.

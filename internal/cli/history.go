@@ -73,7 +73,7 @@ func (s printer) journal(page client.Changes, words map[string]string) {
 			s.line("%s  %s  %s", s.in(bold, when(c.CreatedAt)), by(c.Author), s.in(dim, c.Run))
 		}
 		_, id, _ := strings.Cut(c.Target, ":")
-		s.line("  %-3s %-10s %s  %s%s", ordinal(c), verb(c), s.in(dim, id), s.what(c, words), s.because(c))
+		s.line("  %-3s %-10s %s  %s%s", strings.TrimPrefix(c.ID, c.Run), verb(c), s.in(dim, id), s.what(c, words), s.because(c))
 	}
 	if page.Next != "" {
 		s.line("more: --cursor %s", page.Next)
@@ -111,9 +111,6 @@ func factWords(changes []client.Change) map[string]string {
 	}
 	return words
 }
-
-// ordinal returns the place of a change in its run, as "/3".
-func ordinal(c client.Change) string { return strings.TrimPrefix(c.ID, c.Run) }
 
 // verbs say what an action did.
 var verbs = map[memory.Action]string{
@@ -246,41 +243,31 @@ func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error
 	if l.Memory, err = c.Get(ctx, id); err != nil {
 		return life{}, err
 	}
-	l.Changes = []client.Change{}
-	for one, err := range c.AllChanges(ctx, client.ChangesQuery{Fact: id}) {
-		if err != nil {
-			return life{}, fmt.Errorf("read its changes: %w", err)
-		}
-		l.Changes = append(l.Changes, one)
+	changes, err := memory.Collect(c.AllChanges(ctx, client.ChangesQuery{Fact: id}))
+	l.Changes = append([]client.Change{}, changes...)
+	get := func(id string) *client.Memory {
+		m, e := found(c.Get(ctx, id))
+		err = errors.Join(err, e)
+		return m
 	}
 	if p := l.Memory.Provenance; p != nil && len(p.Turns) > 0 {
 		id := p.Turns[0]
 		if p.Quote != nil {
 			id = p.Quote.Turn
 		}
-		turn, err := found(c.Get(ctx, id))
-		if err != nil {
-			return life{}, fmt.Errorf("read the turn it is from: %w", err)
-		}
-		if turn != nil && turn.Content != "" { // it may be erased
+		if turn := get(id); turn != nil && turn.Content != "" { // it may be erased
 			l.Quote = client.ViewQuote(*turn, p.Quote)
 		}
 	}
 	for _, old := range replacedBy(id, l.Changes) {
-		m, err := found(c.Get(ctx, old))
-		if err != nil {
-			return life{}, fmt.Errorf("read what it replaced: %w", err)
-		}
-		if m != nil {
+		if m := get(old); m != nil {
 			l.Replaced = append(l.Replaced, *m)
 		}
 	}
 	if l.Memory.SupersededBy != "" {
-		if l.ReplacedBy, err = found(c.Get(ctx, l.Memory.SupersededBy)); err != nil {
-			return life{}, fmt.Errorf("read what replaced it: %w", err)
-		}
+		l.ReplacedBy = get(l.Memory.SupersededBy)
 	}
-	return l, nil
+	return l, err
 }
 
 // found returns nil for what is not there, or is another owner's.

@@ -12,7 +12,8 @@ func (s printer) imported(b *importer) {
 	o := b.out
 	if o.DryRun {
 		s.some(len(o.Sample), o.Added.Sum(), func(i int) {
-			s.line("%s", s.in(green, "+ "+kindOf(o.Sample[i].Target)+"  "+brief(o.Sample[i].Content, 160)))
+			kind, _, _ := strings.Cut(o.Sample[i].Target, ":")
+			s.line("%s", s.in(green, "+ "+kind+"  "+brief(o.Sample[i].Content, 160)))
 		})
 	}
 	s.some(len(b.troubles), o.Broken+o.Conflicting, func(i int) { s.line("%s", s.in(red, harmless(b.troubles[i]))) })
@@ -49,16 +50,11 @@ func (s printer) imported(b *importer) {
 	}
 }
 
-func kindOf(target string) string {
-	kind, _, _ := strings.Cut(target, ":")
-	return kind
-}
-
 // tallied says how many of each kind there are.
 func tallied(t client.Tally) string {
-	counts, v := map[string]int64{}, reflect.ValueOf(t)
-	for i := range v.NumField() {
-		counts[strings.ToLower(v.Type().Field(i).Name)] = v.Field(i).Int()
+	counts := map[string]int64{}
+	for kind, n := range reflect.ValueOf(t).Fields() {
+		counts[strings.ToLower(kind.Name)] = n.Int()
 	}
 	return tallyOf(counts)
 }

@@ -97,9 +97,10 @@ func (s printer) jobs(jobs []client.Job, now time.Time) {
 	}
 	parked := 0
 	for _, j := range jobs {
-		next := ""
+		state, next := fmt.Sprintf("%-8s", j.State), ""
 		switch {
 		case j.State == memory.JobParked:
+			state = s.in(red, state)
 			parked++
 		case j.State == memory.JobQueued && j.RunAt.After(now):
 			next = "  next try " + when(j.RunAt)
@@ -109,7 +110,7 @@ func (s printer) jobs(jobs []client.Job, now time.Time) {
 		if j.Attempts > 0 {
 			next += "  failed " + many(j.Attempts, "times")
 		}
-		s.line("%s %-9s %s  since %s%s", s.state(j.State), j.Kind, j.ID, when(j.CreatedAt), next)
+		s.line("%s %-9s %s  since %s%s", state, j.Kind, j.ID, when(j.CreatedAt), next)
 		if j.Error != "" {
 			s.line("         %s", brief(j.Error, 200))
 		}
@@ -117,12 +118,4 @@ func (s printer) jobs(jobs []client.Job, now time.Time) {
 	if parked > 0 {
 		s.line("parked jobs wait for you: loci jobs --retry ID, or --all")
 	}
-}
-
-func (s printer) state(state memory.JobState) string {
-	padded := fmt.Sprintf("%-8s", state)
-	if state == memory.JobParked {
-		return s.in(red, padded)
-	}
-	return padded
 }

@@ -48,16 +48,13 @@ func addKey(g *global) *cobra.Command {
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				made, err := c.AddKey(ctx, in)
-				if err != nil {
-					return err
-				}
 				if mem0 {
 					made.Text = httpx.Mem0Prefix + made.Text
 				}
-				return g.print(cmd.OutOrStdout(), made, func(out printer) {
+				return show(g, cmd, func(out printer, made client.MadeKey) {
 					fmt.Fprintf(out, "%s\n", made.Text)
 					fmt.Fprintf(cmd.ErrOrStderr(), "keep it: it is shown this once; to remove it: loci keys remove %s\n", made.ID)
-				})
+				})(made, err)
 			})
 		},
 	}

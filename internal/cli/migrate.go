@@ -51,15 +51,12 @@ func migrate(g *global) *cobra.Command {
 				bar.count("users copied", int64(m.Users), int64(m.Of))
 			})
 			bar.end()
-			if err != nil {
-				return err
-			}
-			return g.print(cmd.OutOrStdout(), moved, func(out printer) {
+			return show(g, cmd, func(out printer, moved backup.Moved) {
 				fmt.Fprintf(out, "%d users, %d rows: both hold the same\n", moved.Owners, moved.Rows)
 				if moved.Before > 0 {
 					fmt.Fprintf(out, "%d rows were there from before\n", moved.Before)
 				}
-			})
+			})(moved, err)
 		},
 	}
 	cmd.Flags().StringVar(&from, "from", "", "database that is copied; the setting store unless given")

@@ -104,7 +104,7 @@ func printModels(w io.Writer, dir string, all []localModel) {
 		if m.Error != "" {
 			m.Kind, m.Fingerprint = "broken", "-"
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Kind, dims, megabytes(m.Bytes), m.Fingerprint, use)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Kind, dims, fmt.Sprintf("%.1f MB", float64(m.Bytes)/1e6), m.Fingerprint, use)
 	}
 	_ = t.Flush() // an error of w shows when the next line is written
 	for _, m := range all {
@@ -113,8 +113,6 @@ func printModels(w io.Writer, dir string, all []localModel) {
 		}
 	}
 }
-
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 func modelsPull(g *global) *cobra.Command {
 	return &cobra.Command{

@@ -3,6 +3,7 @@ package cli
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/models"
 )
 
@@ -26,11 +27,7 @@ func modelsTry(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			is, err := models.Try(cmd.Context(), config, prompts)
-			if err != nil {
-				return err
-			}
-			return g.print(cmd.OutOrStdout(), is, func(out printer) { out.line("%s", is) })
+			return show(g, cmd, func(out printer, is learn.Trial) { out.line("%s", is) })(models.Try(cmd.Context(), config, prompts))
 		},
 	}
 }

@@ -123,11 +123,7 @@ func promptsEject(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := eject(dir)
-			if err != nil {
-				return err
-			}
-			return g.print(cmd.OutOrStdout(), done, func(out printer) {
+			return show(g, cmd, func(out printer, done ejected) {
 				for _, f := range done.Wrote {
 					fmt.Fprintf(out, "wrote %s\n", f)
 				}
@@ -137,7 +133,7 @@ func promptsEject(g *global) *cobra.Command {
 				if config.Prompts != dir {
 					fmt.Fprintf(out, "to use them: loci serve --set prompts=%s\n", dir)
 				}
-			})
+			})(eject(dir))
 		},
 	}
 }

@@ -28,9 +28,9 @@ func relate(g *global) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1 && len(args) != 3:
-				return memory.Errorf(memory.Invalid, "give one id, or an id, how it is related (%s) and the other's id", kinds())
+				return memory.Errorf(memory.Invalid, "give one id, or an id, how it is related (one of %v) and the other's id", relations)
 			case len(args) == 3 && !slices.Contains(relations, memory.RelationKind(args[1])):
-				return memory.Errorf(memory.Invalid, "a fact is not related by %q; write one of %s", args[1], kinds())
+				return memory.Errorf(memory.Invalid, "a fact is not related by %q; write one of %v", args[1], relations)
 			}
 			return nil
 		},
@@ -63,14 +63,6 @@ func relate(g *global) *cobra.Command {
 	cmd.Flags().IntVar(&q.Steps, "steps", 0, "how many relations away, 5 at most (1 unless given)")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "most facts (50 unless given)")
 	return g.reading(cmd)
-}
-
-func kinds() string {
-	var out []string
-	for _, k := range relations {
-		out = append(out, string(k))
-	}
-	return strings.Join(out, ", ")
 }
 
 // related writes each relation from the fact that was asked for as a sentence reads: what

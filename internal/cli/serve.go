@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci"
-	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/vector"
@@ -51,8 +50,20 @@ type server struct {
 	listener net.Listener
 }
 
-// open opens the memory and listens; nothing is served yet.
+// open is listen for a server that other commands find, too.
 func open(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
+	s, err := listen(ctx, config, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Serving(s.url()); err != nil {
+		s.Log().Warn("commands with --data will not find this server", "err", err)
+	}
+	return s, nil
+}
+
+// listen opens the memory and listens; nothing is served yet.
+func listen(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
 	addr, err := config.ListenAddr()
 	if err == nil {
 		err = httpx.CheckListen(addr, config.APIKey != "")
@@ -68,11 +79,7 @@ func open(ctx context.Context, config config.Config, opts loci.Options) (*server
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
-	s := &server{l, listener}
-	if err := l.Serving(s.url()); err != nil {
-		l.Log().Warn("commands with --data will not find this server", "err", err)
-	}
-	return s, nil
+	return &server{l, listener}, nil
 }
 
 // openAnywhere is open at the usual address or, if that is taken, at a free port.
@@ -83,18 +90,6 @@ func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) 
 		s, err = open(ctx, config, opts)
 	}
 	return s, err
-}
-
-// serveAlone runs a server for one command, which others find, too, until it is done.
-func serveAlone(ctx context.Context, config config.Config, opts loci.Options, to client.Options) (c *client.Client, done func() error, err error) {
-	s, err := openAnywhere(ctx, config, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	running, stop := context.WithCancel(ctx)
-	finished := make(chan error, 1)
-	go func() { finished <- s.run(running) }()
-	return client.New(s.url(), to), func() error { stop(); return <-finished }, nil
 }
 
 func (s *server) url() string { return "http://" + s.listener.Addr().String() }
@@ -143,8 +138,13 @@ const (
 
 // run serves until ctx ends, lets what is under way finish, and closes.
 func (s *server) run(ctx context.Context) error {
-	requests := &counted{handler: s.Handler()}
-	srv := httpx.NewServer(requests, s.Log())
+	var requests sync.WaitGroup
+	handler := s.Handler()
+	srv := httpx.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		defer requests.Done()
+		handler.ServeHTTP(w, r)
+	}), s.Log())
 	group, ctx := errgroup.WithContext(ctx)
 	// Learning goes on while the last requests come to their end.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -164,36 +164,12 @@ func (s *server) run(ctx context.Context) error {
 		if err := srv.Shutdown(last); err != nil {
 			s.Log().Warn("requests were cut off", "err", err)
 			err = srv.Close()
-			requests.wait(lastWords)
+			over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+			go func() { requests.Wait(); ended() }()
+			<-over.Done()
 			return err
 		}
 		return nil
 	})
 	return errors.Join(group.Wait(), s.Close())
-}
-
-// counted knows when every request has come to its end.
-type counted struct {
-	handler http.Handler
-	running sync.WaitGroup
-}
-
-// ServeHTTP implements http.Handler.
-func (c *counted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.running.Add(1)
-	defer c.running.Done()
-	c.handler.ServeHTTP(w, r)
-}
-
-// wait returns when none is running, or after so long.
-func (c *counted) wait(most time.Duration) {
-	done := make(chan struct{})
-	go func() {
-		c.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-	case <-time.After(most):
-	}
 }

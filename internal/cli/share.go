@@ -24,7 +24,9 @@ func share(g *global) *cobra.Command {
 			if err := completeMemoryIDs(ctx, c, args[:1]); err != nil {
 				return err
 			}
-			shown := show(g, cmd, printer.shared)
+			shown := show(g, cmd, func(out printer, with client.Shared) {
+				out.line("it is shared with %s", brief(cmp.Or(strings.Join(with.With, ", "), "nobody"), 2000))
+			})
 			switch {
 			case len(args) == 1:
 				return shown(c.SharedWith(ctx, args[0]))
@@ -36,8 +38,4 @@ func share(g *global) *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&end, "end", false, "no longer")
 	return onMemory(g, cmd)
-}
-
-func (s printer) shared(with client.Shared) {
-	s.line("it is shared with %s", brief(cmp.Or(strings.Join(with.With, ", "), "nobody"), 2000))
 }

@@ -17,18 +17,15 @@ func users(g *global) *cobra.Command {
 		Use: "list", Short: "The users that have or had a memory, with their names", Example: "  loci users list --json", Args: cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			all, err := c.Users(ctx)
-			if err != nil {
-				return err
-			}
-			return g.print(cmd.OutOrStdout(), client.Users{Users: append([]client.User{}, all...)}, func(out printer) { out.users(all) })
+			return show(g, cmd, printer.users)(client.Users{Users: append([]client.User{}, all...)}, err)
 		}),
 	}
 	cmd.AddCommand(g.withJSON(list), eraseUser(g), openUser(g))
 	return cmd
 }
 
-func (s printer) users(all []client.User) {
-	for _, u := range all {
+func (s printer) users(all client.Users) {
+	for _, u := range all.Users {
 		closed := ""
 		if u.Closed {
 			closed = "  erased and closed"
@@ -58,12 +55,9 @@ func eraseUser(g *global) *cobra.Command {
 				}
 				gone, err := erase(ctx, args[0])
 				if errors.Is(err, memory.NotFound) {
-					return fmt.Errorf("%w; --ahead closes it all the same", err)
+					err = fmt.Errorf("%w; --ahead closes it all the same", err)
 				}
-				if err != nil {
-					return err
-				}
-				return g.print(cmd.OutOrStdout(), gone, func(out printer) { out.erasedUser(gone) })
+				return show(g, cmd, printer.erasedUser)(gone, err)
 			})
 		},
 	}

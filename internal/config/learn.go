@@ -34,12 +34,6 @@ func (c LearnConfig) ProviderList() ([]Provider, error) {
 	return out, nil
 }
 
-// shownProvider is an entry of learn.providers as it may be shown.
-func shownProvider(entry string) string {
-	name, base, _ := strings.Cut(entry, "=")
-	return name + "=" + ShownURL(base)
-}
-
 // At lets the settings of the model that learns be those of a provider.
 func (p *Provider) At(c Config) Config {
 	if p != nil {

@@ -131,8 +131,11 @@ var allSettings = sync.OnceValue(func() []Setting { return settingsOf(reflect.Ty
 
 func settingsOf(t reflect.Type, prefix string) []Setting {
 	var out []Setting
-	for f := range fields(t) {
+	for f := range t.Fields() {
 		key := prefix + f.Tag.Get("koanf")
+		if key == prefix {
+			continue
+		}
 		if f.Type.Kind() == reflect.Struct {
 			out = append(out, settingsOf(f.Type, key+".")...)
 			continue
@@ -155,16 +158,6 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 
 // envOf returns the variable of a setting.
 func envOf(key string) string { return "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
-
-func fields(t reflect.Type) func(func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for i := range t.NumField() {
-			if f := t.Field(i); f.Tag.Get("koanf") != "" && !yield(f) {
-				return
-			}
-		}
-	}
-}
 
 func (s Setting) check(value any) error {
 	if value == nil {

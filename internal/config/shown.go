@@ -34,7 +34,8 @@ func (c Config) Shown() []Shown {
 			if s.Key == "learn.providers" {
 				list = slices.Clone(list)
 				for i, entry := range list {
-					list[i] = shownProvider(entry)
+					name, base, _ := strings.Cut(entry, "=")
+					list[i] = name + "=" + ShownURL(base)
 				}
 			}
 			shown = strings.Join(list, ", ")
@@ -55,12 +56,13 @@ func (c Config) Shown() []Shown {
 }
 
 func valuesOf(v reflect.Value, prefix string, into map[string]reflect.Value) {
-	for f := range fields(v.Type()) {
-		key := prefix + f.Tag.Get("koanf")
-		if field := v.FieldByIndex(f.Index); f.Type.Kind() == reflect.Struct {
-			valuesOf(field, key+".", into)
-		} else {
-			into[key] = field
+	for f, field := range v.Fields() {
+		switch key := f.Tag.Get("koanf"); {
+		case key == "":
+		case f.Type.Kind() == reflect.Struct:
+			valuesOf(field, prefix+key+".", into)
+		default:
+			into[prefix+key] = field
 		}
 	}
 }

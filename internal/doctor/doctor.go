@@ -104,7 +104,7 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 		c.found("vault", path, what, "copy what you need of it into the memory's own file, then delete it")
 	}
 	for _, e := range r.Edits { // what could be taken over or refused was: the rest waits
-		_, _, err := d.Vault.Change(ctx, e)
+		_, err := d.Vault.Change(ctx, e)
 		do := "it is tried again at each change of it and at each start"
 		switch {
 		case err == nil: // by now; the next look accepts it

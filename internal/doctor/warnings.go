@@ -43,16 +43,11 @@ func (d *Doctor) Warn(of client.Finding) func() {
 	}
 }
 
-// list returns what was seen since the start.
-func (w *warnings) list() []client.Finding {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.seen)
-}
-
 // seen are the mistakes that requests have shown since the start, and models that cannot be had.
 func (d *Doctor) seen() []client.Finding {
-	found := d.warnings.list()
+	d.warnings.mu.Lock()
+	found := slices.Clone(d.warnings.seen)
+	d.warnings.mu.Unlock()
 	if wrong := d.Learner.Learns().Wrong; wrong != "" {
 		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
 	}

@@ -160,7 +160,7 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 		if err != nil || got.Title != "New" || got.Content != "Tea at six." {
 			t.Errorf("the context is %q, %q, %v; want what both wrote", got.Title, got.Content, err)
 		}
-		if now, err := r.Context(ctx, ana, made.ID); err != nil || now != got {
+		if now, err := r.Context(ctx, ana, made.ID, memory.At{}); err != nil || now != got {
 			t.Errorf("it is %+v, %v; returned was %+v", now, err, got)
 		}
 	})

@@ -235,7 +235,7 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	case 4:
 		_, err = r.SetProfile(ctx, ana, word+" brand", "the best "+word, her)
 	case 5:
-		if entries, e := r.Profile(ctx, ana); e == nil && len(entries) > 0 && !strings.HasPrefix(entries[0].Key, core.OwnKeys) {
+		if entries, e := r.Store.Profile(ctx, ana, memory.At{}); e == nil && len(entries) > 0 && !strings.HasPrefix(entries[0].Key, core.OwnKeys) {
 			_, err = r.DropProfile(ctx, ana, entries[0].Key, her)
 		}
 	case 6:

@@ -19,13 +19,13 @@ func TestContextsAndChatsAreEditedInFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := target[len("context:"):]
-		was := must[memory.Context](t)(r.Context(ctx, ana, id))
+		was := must[memory.Context](t)(r.Context(ctx, ana, id, memory.At{}))
 		next := was
 		next.Content = "Short words."
 		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "2", Was: memory.FileContent{Context: &was}, Says: memory.FileContent{Context: &next}}); err != nil {
 			t.Fatal(err)
 		}
-		now := must[memory.Context](t)(r.Context(ctx, ana, id))
+		now := must[memory.Context](t)(r.Context(ctx, ana, id, memory.At{}))
 		if now.Content != "Short words." || now.Title != "style" {
 			t.Errorf("got %+v", now)
 		}
@@ -43,7 +43,7 @@ func TestContextsAndChatsAreEditedInFiles(t *testing.T) {
 		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "4", Was: memory.FileContent{Context: &now}}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Context(ctx, ana, id); !errors.Is(err, memory.NotFound) {
+		if _, err := r.Context(ctx, ana, id, memory.At{}); !errors.Is(err, memory.NotFound) {
 			t.Errorf("its file was deleted: %v", err)
 		}
 	})

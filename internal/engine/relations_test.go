@@ -96,7 +96,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			is := func(want string) {
 				t.Helper()
 				got := ""
-				entries := try(r.Profile(ctx, ana)).orFail(t)
+				entries := try(r.Store.Profile(ctx, ana, memory.At{})).orFail(t)
 				for _, p := range entries {
 					got += p.Key + "=" + p.Value + ";"
 				}

@@ -49,7 +49,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 // past the size; [memory.Invalid] when it came too slowly or was cut off;
 // [memory.Unavailable] when all requests together hold too much: see [OverBudget].
 func ReadBody(r *http.Request) ([]byte, error) {
-	body, err := readAll(r.Body, r.ContentLength)
+	body, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case err == nil:
@@ -63,29 +63,6 @@ func ReadBody(r *http.Request) ([]byte, error) {
 		return nil, memory.Errorf(memory.Invalid, "the body came too slowly")
 	}
 	return nil, memory.Errorf(memory.Invalid, "the body was cut off: %v", err)
-}
-
-// readAll is [io.ReadAll] for a body of an announced size, -1 for an unknown one. The buffer
-// grows with what comes and not beyond that size.
-func readAll(in io.Reader, size int64) ([]byte, error) {
-	b := make([]byte, 0, 4<<10)
-	for {
-		n, err := in.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return b, err
-		}
-		if len(b) == cap(b) {
-			room := 2 * len(b)
-			if int64(len(b)) <= size && int64(room) > size {
-				room = int(size) + 1 // one more, to find the end
-			}
-			b = append(make([]byte, 0, room), b...)
-		}
-	}
 }
 
 // PathValue returns a part of the path by its name in the route. [memory.Invalid]

@@ -6,9 +6,11 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -16,10 +18,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Keyring holds the stored keys that [Guard] accepts beside the server's own, so that no
-// request asks the database. The zero value is empty. It is safe for concurrent use.
+// Keyring holds the stored keys that [Guard] accepts beside the server's own, so that no request
+// asks the database: what is added or removed here counts at once, at another server on the same
+// database within keysAgain. The zero value is empty, and is stored nowhere.
 type Keyring struct {
-	keys atomic.Pointer[map[[sha256.Size]byte]memory.Key]
+	keys   atomic.Pointer[map[[sha256.Size]byte]memory.Key]
+	store  memory.Keys // nil: none are kept
+	shared bool        // other servers use the database
+	now    func() time.Time
+	log    *slog.Logger
+
+	loading sync.Mutex // held from when keys are read until they count, so that none comes back
 }
 
 // Set takes these keys in place of all that were there. One whose hash, role or user cannot
@@ -45,16 +54,12 @@ func (r *Keyring) all() map[[sha256.Size]byte]memory.Key {
 
 // find returns the key that a text is. A key is as long a random number as its hash, so that
 // how long the look-up takes tells nobody anything of another.
-func (r *Keyring) find(text string) (memory.Key, bool) {
-	all := r.all()
-	if len(all) == 0 {
-		return memory.Key{}, false
+func (r *Keyring) find(text string) (k memory.Key, ok bool) {
+	if all := r.all(); len(all) > 0 {
+		k, ok = all[sha256.Sum256([]byte(text))]
 	}
-	k, ok := all[sha256.Sum256([]byte(text))]
 	return k, ok
 }
-
-func (r *Keyring) empty() bool { return len(r.all()) == 0 }
 
 // Bounds of a key.
 const (
@@ -115,7 +120,7 @@ func (o *Options) known(text string) (keyed, bool) {
 }
 
 // hasKeys reports whether there is any key that a request could come with.
-func (o *Options) hasKeys() bool { return o.Key != "" || !o.Keys.empty() }
+func (o *Options) hasKeys() bool { return o.Key != "" || len(o.Keys.all()) > 0 }
 
 // takeKey removes Loci's keys from the request, wherever they stand, and returns what those
 // say that came where clients put a key. What comes as X-Loci-Key claims to be Loci's, so a

@@ -1,7 +1,6 @@
 package portable
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,11 +9,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// left is a field that is neither written nor read: whose it is, and what the store
-// counts and stamps by itself.
+// left is a field that is not written: whose it is, and what the store counts and stamps by
+// itself.
 type left = json.RawMessage
 
-// The lines of JSONL. What is declared here takes the place of the field of the same
+// The lines of JSONL as they are written. What is declared here takes the place of the field of the same
 // name in the embedded struct.
 type (
 	conversationLine struct {
@@ -69,13 +68,8 @@ type (
 	}
 )
 
-// FactFields is a fact that is read and written with the rest of its line.
+// FactFields is a fact that is written with the rest of its line.
 type FactFields memory.Fact
-
-// scope returns the scope of an owner.
-func (s scopeLine) scope(owner memory.Owner) memory.Scope {
-	return memory.Scope{Owner: owner, Project: s.Project, Agent: s.Agent, Conversation: s.Conversation}
-}
 
 func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
 
@@ -102,96 +96,80 @@ func (r Record) value(words *string) any {
 	return nil
 }
 
-// line is a line of JSONL as it is read. record returns what it is to an owner, whosever it
-// was, without its words, and these, nil where it carries none.
-type line interface {
-	record(owner memory.Owner) (Record, *string)
+// decode reads JSON into a new value.
+func decode[T any](text []byte, into **T) error {
+	*into = new(T)
+	return json.Unmarshal(text, *into)
 }
 
-func (l *conversationLine) record(owner memory.Owner) (Record, *string) {
-	l.Conversation.Owner, l.Conversation.UpdatedAt, l.Conversation.MessageCount = owner, l.UpdatedAt, 0
-	return Record{Conversation: &l.Conversation}, nil
+// decoders read a line of each type.
+var decoders = map[string]func(text []byte, rec *Record) error{
+	"header":       func(text []byte, rec *Record) error { return decode(text, &rec.Header) },
+	"conversation": func(text []byte, rec *Record) error { return decode(text, &rec.Conversation) },
+	"turn":         func(text []byte, rec *Record) error { return decode(text, &rec.Turn) },
+	"fact":         func(text []byte, rec *Record) error { return decode(text, &rec.Fact) },
+	"summary":      func(text []byte, rec *Record) error { return decode(text, &rec.Summary) },
+	"profile":      func(text []byte, rec *Record) error { return decode(text, &rec.Profile) },
+	"context":      func(text []byte, rec *Record) error { return decode(text, &rec.Context) },
+	"relation":     func(text []byte, rec *Record) error { return decode(text, &rec.Relation) },
 }
 
-func (l *turnLine) record(owner memory.Owner) (Record, *string) {
-	l.Turn.Owner, l.Turn.Chain, l.Turn.RecordedAt = owner, l.Chain, time.Time{}
-	return Record{Turn: &l.Turn}, l.Content
-}
-
-func (l *factLine) record(owner memory.Owner) (Record, *string) {
-	f := memory.Fact(l.FactFields)
-	f.Scope, f.Core = l.Scope.scope(owner), cmp.Or(f.Core, memory.Pin(l.Pinned))
-	return Record{Fact: &f}, l.Content
-}
-
-func (l *summaryLine) record(owner memory.Owner) (Record, *string) {
-	l.Summary.Scope = l.Scope.scope(owner)
-	return Record{Summary: &l.Summary}, l.Text
-}
-
-func (l *profileLine) record(owner memory.Owner) (Record, *string) {
-	l.ProfileEntry.Owner = owner
-	return Record{Profile: &l.ProfileEntry}, l.Value
-}
-
-func (l *contextLine) record(owner memory.Owner) (Record, *string) {
-	l.Context.Owner = owner
-	return Record{Context: &l.Context}, l.Content
-}
-
-func (l *relationLine) record(owner memory.Owner) (Record, *string) {
-	l.Relation.Owner = owner
-	return Record{Relation: &l.Relation}, nil
-}
-
-func (h *Header) record(memory.Owner) (Record, *string) { return Record{Header: h}, nil }
-
-// newLine makes an empty line of each type.
-var newLine = map[string]func() line{
-	"header":       func() line { return &Header{} },
-	"conversation": func() line { return &conversationLine{} },
-	"turn":         func() line { return &turnLine{} },
-	"fact":         func() line { return &factLine{} },
-	"summary":      func() line { return &summaryLine{} },
-	"profile":      func() line { return &profileLine{} },
-	"context":      func() line { return &contextLine{} },
-	"relation":     func() line { return &relationLine{} },
+// become makes a record the owner's, whosever it was.
+func (r Record) become(owner memory.Owner) {
+	switch {
+	case r.Conversation != nil:
+		r.Conversation.Owner, r.Conversation.MessageCount = owner, 0
+	case r.Turn != nil:
+		r.Turn.Owner, r.Turn.RecordedAt = owner, time.Time{}
+	case r.Fact != nil:
+		r.Fact.Scope.Owner = owner
+	case r.Summary != nil:
+		r.Summary.Scope.Owner = owner
+	case r.Profile != nil:
+		r.Profile.Owner = owner
+	case r.Context != nil:
+		r.Context.Owner = owner
+	case r.Relation != nil:
+		r.Relation.Owner = owner
+	}
 }
 
 // record reads a line of JSON. carried reports whether it had its words.
 // [memory.Invalid] says what is wrong with it.
 func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
-	var kind struct {
-		Type string `json:"type"`
-		Role string `json:"role"`
+	var line struct {
+		Type    string           `json:"type"`
+		Role    string           `json:"role"`
+		Chain   string           `json:"chain"`
+		Content *json.RawMessage `json:"content"`
+		Text    *json.RawMessage `json:"text"`
+		Value   *json.RawMessage `json:"value"`
 	}
-	if err := json.Unmarshal(text, &kind); err != nil {
+	if err := json.Unmarshal(text, &line); err != nil {
 		what := "is not JSON"
 		if errors.As(err, new(*json.UnmarshalTypeError)) {
 			what = "is not a record"
 		}
 		return Record{}, false, memory.Errorf(memory.Invalid, "%s: %s", what, amiss(err))
 	}
-	if kind.Type == "" && kind.Role != "" { // a line of a chat that another program kept
-		kind.Type = "turn"
+	if line.Type == "" && line.Role != "" { // a line of a chat that another program kept
+		line.Type = "turn"
 	}
-	made := newLine[kind.Type]
-	if made == nil {
-		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", kind.Type)
+	into := decoders[line.Type]
+	if into == nil {
+		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", line.Type)
 	}
-	l := made()
-	if err := json.Unmarshal(text, l); err != nil {
-		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", kind.Type, amiss(err))
+	if err := into(text, &rec); err != nil {
+		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", line.Type, amiss(err))
 	}
-	rec, words := l.record(r.Owner)
-	if words != nil {
-		*rec.Words() = *words
+	rec.become(r.Owner)
+	if rec.Turn != nil {
+		if rec.Turn.Chain = line.Chain; rec.Turn.ID == "" {
+			r.othersTurn(rec.Turn)
+			rec.Made = true
+		}
 	}
-	if rec.Turn != nil && rec.Turn.ID == "" {
-		r.othersTurn(rec.Turn)
-		rec.Made = true
-	}
-	return rec, words != nil, nil
+	return rec, line.Content != nil || line.Text != nil || line.Value != nil, nil
 }
 
 // othersTurn makes a turn of a line of a chat that another program kept, which has no id.

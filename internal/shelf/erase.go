@@ -20,6 +20,7 @@ func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time
 	}
 	things := s.toErase(ids)
 	at := s.tick(now)
+	s.Journal = slices.Clone(s.Journal)
 	if len(things) > 0 {
 		s.Version++
 		s.Horizon, s.Erased, s.Traces = s.Version, at, map[string]memory.Trace{}
@@ -40,7 +41,6 @@ func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time
 			ID: fmt.Sprintf("%s/%d", run.ID, i+1), Version: s.Version, At: at, Before: before.Erased(run.ID),
 		})
 	}
-	s.Journal = slices.Clone(s.Journal)
 	for i, c := range s.Journal {
 		if gone[c.After.Target()] || gone[c.OldID] || gone[c.NewID] || len(things) > 0 && c.Author.Kind == memory.ByModel {
 			c.Reason = ""
@@ -141,9 +141,10 @@ func (s *Shelf) untitle(t memory.Turn) {
 		c.Title = ""
 		s.Conversations[c.ID] = c
 	}
-	s.Journal = slices.Clone(s.Journal)
 	for i, change := range s.Journal {
-		s.Journal[i].Before, s.Journal[i].After = untitled(change.Before, c.ID, said), untitled(change.After, c.ID, said)
+		if change.After.Conversation != nil {
+			s.Journal[i].Before, s.Journal[i].After = untitled(change.Before, c.ID, said), untitled(change.After, c.ID, said)
+		}
 	}
 }
 

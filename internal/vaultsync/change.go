@@ -9,20 +9,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Change makes the changes of an edit and returns the target of the memory, and the edit
-// with what could not be shared.
-func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, vaultstore.Edit, error) {
+// Change makes the changes of an edit and returns the target of the memory.
+func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, error) {
 	if err := v.unshare(ctx, e); err != nil {
-		return "", e, err
+		return "", err
 	}
 	if e.Clash != "" {
-		return "", e, memory.Errorf(memory.Conflict, "%s", e.Clash)
+		return "", memory.Errorf(memory.Conflict, "%s", e.Clash)
 	}
 	edit := v.fileEdit(e)
 	if returns(e) { // by now it may be back, with what was said
 		now, err := v.engine.Get(ctx, e.Owner, e.Was.Fact.ID)
 		if err != nil {
-			return "", e, err
+			return "", err
 		}
 		if now.Fact != nil && now.Fact.Status.Live() {
 			edit.Was.Fact = now.Fact
@@ -30,10 +29,9 @@ func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, vaultsto
 	}
 	target, err := v.engine.Files.TakeFile(ctx, edit)
 	if err != nil {
-		return "", e, err
+		return "", err
 	}
-	e, err = v.share(ctx, e, target)
-	return target, e, err
+	return target, v.share(ctx, e, target)
 }
 
 func (v *Vault) fileEdit(e vaultstore.Edit) files.FileEdit {

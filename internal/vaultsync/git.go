@@ -85,12 +85,8 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("there is no git here: %w", err)
 	}
-	if err := os.WriteFile(g.own(".gitignore"), []byte("*\n"), 0o600); err != nil { // what is there is of this disk alone
+	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // what is there is of this disk alone
 		return err
-	}
-	if until, err := os.ReadFile(g.own(untilFile)); err == nil {
-		g.since, err = time.Parse(time.RFC3339Nano, strings.TrimSpace(string(until)))
-		g.begun = err == nil
 	}
 	_, err := g.Git(ctx, "rev-parse", "--git-dir")
 	isNew := err != nil
@@ -98,10 +94,12 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 		if _, err := g.Git(ctx, "init", "--quiet"); err != nil {
 			return err
 		}
-		g.begun, g.since = false, time.Time{}
 	}
-	if g.begun {
-		return nil
+	last, err := g.Git(ctx, "log", "-1", "--grep=^"+untilTrailer, "--format=%(trailers:key="+untilTrailer+",valueonly)", "--", ".")
+	if err == nil && last != "" {
+		g.begun = true
+		g.since, err = time.Parse(time.RFC3339Nano, last)
+		return err
 	}
 	if err := g.Commit(ctx); err != nil || g.begun {
 		return err
@@ -109,16 +107,15 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 	if isNew { // nothing is there yet, and nothing of others is staged
 		return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
 	}
-	return g.noted(time.Time{})
+	g.begun = true
+	return nil
 }
 
 // FirstCommit is the message of a vault's first commit.
 const FirstCommit = "begin the vault"
 
-// untilFile says up to when the journal is told of in commits.
-const untilFile = "git-until"
-
-func (g *vaultGit) own(name string) string { return filepath.Join(g.store.Dir(), ".loci", name) }
+// untilTrailer is the line of a commit's message that says up to when it tells of the journal.
+const untilTrailer = "Loci-Until"
 
 // Commit commits what differs from the last commit.
 func (g *vaultGit) Commit(ctx context.Context) error {
@@ -146,20 +143,15 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 
 // commitAs commits with a message that tells of the journal until then. what says which files.
 func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, what ...string) error {
-	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message}, what...)
+	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, what...)
 	if name, _ := g.Git(ctx, "config", "user.email"); name == "" {
 		args = append([]string{"-c", "user.name=Loci", "-c", "user.email=loci@localhost"}, args...)
 	}
 	if _, err := g.Git(ctx, args...); err != nil {
 		return err
 	}
-	return g.noted(until)
-}
-
-// noted notes up to when commits tell of the journal.
-func (g *vaultGit) noted(until time.Time) error {
 	g.begun, g.since = true, until
-	return os.WriteFile(g.own(untilFile), []byte(until.Format(time.RFC3339Nano)+"\n"), 0o600)
+	return nil
 }
 
 // Git runs a command in the vault and returns what it says.

@@ -30,36 +30,32 @@ func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	return nil
 }
 
-// share shares a fact with those whom its file names now. It returns the edit with why it
-// could not be shared with some.
-func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) (vaultstore.Edit, error) {
+// share shares a fact with those whom its file names now. [memory.Forbidden]: not with pools and
+// everybody, with whom whoever runs the server shares.
+func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) error {
 	id, ok := strings.CutPrefix(target, "fact:")
 	if !ok || e.Says.Fact == nil {
-		return e, nil
+		return nil
 	}
 	for _, o := range without(e.Says.Shared, e.Was.Shared) {
+		if o.Kind() != memory.UserKind {
+			return memory.Errorf(memory.Forbidden, "it is not shared with %s: whoever runs the server shares with pools and with everybody, by loci share", o.Called())
+		}
 		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, files.ByFile)
-		if err != nil && !final(err) {
-			return e, fmt.Errorf("share what %s says: %w", e.Path, err)
-		}
-		if err == nil {
-			continue
-		}
 		if errors.Is(err, memory.Conflict) {
 			with, readErr := v.engine.Share.SharedWith(ctx, e.Owner, id)
 			if readErr != nil {
-				return e, readErr
+				return readErr
 			}
 			if slices.Contains(with, o) { // they hid it: it is shared all the same
 				continue
 			}
 		}
-		if e.Unshared == nil {
-			e.Unshared = map[memory.Owner]string{}
+		if err != nil {
+			return fmt.Errorf("it is not shared with %s: %w", o.Called(), err)
 		}
-		e.Unshared[o] = err.Error()
 	}
-	return e, nil
+	return nil
 }
 
 // without are the owners that a has and b has not.

@@ -171,13 +171,7 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 		n = i
 	}
 	deleted, edits := r.Edits[:n], r.Edits[n:]
-	if n > 0 { // nothing is forgotten whose file was away for a moment
-		var err error
-		if deleted, err = v.Store.Gone(ctx, deleted); err != nil {
-			return err
-		}
-	}
-	if err := v.forget(ctx, deleted); err != nil {
+	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // nothing is forgotten whose file was away for a moment
 		return err
 	}
 	if err := v.bringBack(ctx, edits); err != nil {
@@ -185,7 +179,7 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	}
 	v.coming = coming(edits)
 	for _, e := range edits {
-		target, e, err := v.Change(ctx, e)
+		target, err := v.Change(ctx, e)
 		if err := v.answer(ctx, e, target, err); err != nil {
 			return err
 		}

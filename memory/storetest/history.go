@@ -3,10 +3,9 @@ package storetest
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,47 +21,38 @@ import (
 // RunHistory plays random scripts on two stores, the reference and the one under test, and
 // compares all that they answer. Of the latter it also checks what holds of every script, that
 // undoing a run restores what was active before it and, at the end of each history, that reads
-// as of a time equal those made then. A difference is printed with its seed and a short script
-// that shows it. $LOCI_SEED makes the one history of that seed, $LOCI_HISTORIES so many.
+// as of a time equal those made then. $LOCI_HISTORIES makes so many; package rapid shortens one
+// that shows a difference, and says how it is made again.
 func RunHistory(t *testing.T, reference, open Open) {
-	play := func(history [][]string) string {
+	n, ok := number(t, "LOCI_HISTORIES")
+	if !ok {
+		n = historiesMade
+	}
+	const checks = "rapid.checks"
+	was := flag.Lookup(checks).Value.String()
+	set := func(to string) {
+		if err := flag.Set(checks, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(strconv.Itoa(n))
+	defer set(was)
+	rapid.Check(t, func(rt *rapid.T) {
+		history := histories.Draw(rt, "history")
 		want, got := newPlayer(t, reference), newPlayer(t, open)
 		defer func() {
 			_ = want.Close() // what a store does on closing is not what is compared
 			_ = got.Close()
 		}()
-		return compared(want, got, history)
-	}
-	for _, seed := range seeds(t) {
-		history := histories.Example(seed)
-		if diff := play(history); diff != "" {
-			history, diff = shorten(history, diff, play)
-			t.Fatalf("LOCI_SEED=%d: %s\nscript:\n%s", seed, diff, strings.Join(numbered(history), "\n"))
+		if diff := compared(want, got, history); diff != "" {
+			rt.Fatalf("%s\nscript:\n%s", diff, strings.Join(numbered(history), "\n"))
 		}
-	}
+	})
 }
 
 var histories = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
 
 const historiesMade = 25
-
-func seeds(t *testing.T) []int {
-	if seed, ok := number(t, "LOCI_SEED"); ok {
-		return []int{seed}
-	}
-	n, ok := number(t, "LOCI_HISTORIES")
-	if !ok {
-		n = historiesMade
-	}
-	if !ok && testing.Short() {
-		n /= 5
-	}
-	seeds := make([]int, n)
-	for i := range seeds {
-		seeds[i] = rand.IntN(1 << 30)
-	}
-	return seeds
-}
 
 // number reads a number from the environment, if it is there.
 func number(t *testing.T, name string) (int, bool) {
@@ -75,33 +65,6 @@ func number(t *testing.T, name string) (int, bool) {
 		t.Fatalf("%s is a number, not %q", name, text)
 	}
 	return n, true
-}
-
-// shorten leaves out steps, and clauses of steps, as long as there is a difference, and
-// returns the difference that remains.
-func shorten(history [][]string, diff string, play func([][]string) string) ([][]string, string) {
-	for i := len(history) - 1; i >= 0; i-- {
-		shorter := slices.Delete(slices.Clone(history), i, i+1)
-		if d := play(shorter); d != "" {
-			history, diff = shorter, d
-		}
-	}
-	for i, steps := range history {
-		for j := range steps {
-			step, rest, _ := strings.Cut(steps[j], ": ")
-			clauses := strings.Split(rest, "; ")
-			for k := len(clauses) - 1; k >= 0 && len(clauses) > 1; k-- {
-				fewer := slices.Delete(slices.Clone(clauses), k, k+1)
-				shorter := slices.Clone(history)
-				shorter[i] = slices.Clone(history[i])
-				shorter[i][j] = step + ": " + strings.Join(fewer, "; ")
-				if d := play(shorter); d != "" {
-					history, diff, clauses = shorter, d, fewer
-				}
-			}
-		}
-	}
-	return history, diff
 }
 
 // numbered returns the steps of a history.

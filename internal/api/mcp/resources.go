@@ -60,7 +60,7 @@ func (d *handler) profile(ctx context.Context, c caller, _ string) (any, error) 
 	if err := d.engine.Curate.MayUse(ctx, c.owner, false); err != nil {
 		return nil, err
 	}
-	entries, err := d.engine.Retrieve.EntriesAt(ctx, c.owner, memory.At{})
+	entries, err := d.engine.Entries(ctx, c.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}

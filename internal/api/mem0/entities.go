@@ -39,7 +39,7 @@ func (h *handler) project(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := h.engine.Profile(c.Context(), who.owner)
+	entries, err := h.engine.Store.Profile(c.Context(), who.owner, memory.At{})
 	set := map[string]string{}
 	for _, e := range entries {
 		set[e.Key] = e.Value
@@ -191,7 +191,7 @@ func (h *handler) profile(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := h.engine.Profile(c.Context(), who.owner)
+	entries, err := h.engine.Store.Profile(c.Context(), who.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}

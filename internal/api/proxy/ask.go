@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
@@ -107,22 +108,13 @@ func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 
 // peek returns the beginning of an answer's body, which can still be read whole.
 func peek(resp *http.Response) []byte {
-	read, err := io.ReadAll(io.LimitReader(resp.Body, maxRefusal))
-	rest := io.Reader(resp.Body)
-	if err != nil {
-		rest = failedReader{err}
-	}
+	read, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // reading on fails in the same way
 	resp.Body = struct {
 		io.Reader
 		io.Closer
-	}{io.MultiReader(bytes.NewReader(read), rest), resp.Body}
+	}{io.MultiReader(bytes.NewReader(read), resp.Body), resp.Body}
 	return read
 }
-
-// failedReader gives the error that reading ended with.
-type failedReader struct{ err error }
-
-func (f failedReader) Read([]byte) (int, error) { return 0, f.err }
 
 // readableEncodings leaves of what the client accepts only what can be read for
 // recording.
@@ -160,15 +152,8 @@ func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 	}
 }
 
-// StrictModel is a model of the upstream whose chat template is strict about roles. What it
-// refuses in one dialect it may take in another.
-type StrictModel struct {
-	Path  string // of the dialect
-	Model string
-	Until time.Time // when that is forgotten
-}
-
-// strictModel names one, by the path of the dialect and its name.
+// strictModel is a model of the upstream whose chat template is strict about roles, and the path of
+// the dialect: what it refuses in one it may take in another.
 type strictModel struct{ path, model string }
 
 const (
@@ -182,15 +167,15 @@ const (
 
 // StrictModels returns the models of the upstream that get memory in the user's message,
 // because they refused it in one of its own, by path and name.
-func (d *Handler) StrictModels() (out []StrictModel) {
+func (d *Handler) StrictModels() (out []client.StrictModel) {
 	now := d.Now()
 	d.strict.DeleteFunc(func(m strictModel, until time.Time) bool {
 		if now.Before(until) {
-			out = append(out, StrictModel{m.path, m.model, until})
+			out = append(out, client.StrictModel{Path: m.path, Model: m.model, Until: until})
 		}
 		return !now.Before(until)
 	})
-	slices.SortFunc(out, func(a, b StrictModel) int {
+	slices.SortFunc(out, func(a, b client.StrictModel) int {
 		return cmp.Or(cmp.Compare(a.Path, b.Path), cmp.Compare(a.Model, b.Model))
 	})
 	return out

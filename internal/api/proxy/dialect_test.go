@@ -260,7 +260,7 @@ func TestDialectsKeepWhatWasSaidWhereSomebodyHangsUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if resp, err = client.Do(req); err != nil {
+		if resp, err = plain.Do(req); err != nil {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()

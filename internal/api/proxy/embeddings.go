@@ -80,20 +80,11 @@ func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	case err == nil && req.Model == memory.EmbedModel:
 		d.embed(w, r, req)
 	case err == nil && d.Upstream == nil:
-		writeError(w, r, http.StatusNotFound, "model_not_found", "there is no model "+quoted(req.Model)+" without an upstream; "+memory.EmbedModel+" is built in")
+		writeError(w, r, http.StatusNotFound, "model_not_found", "there is no model “"+httpx.Brief(req.Model, 60)+"” without an upstream; "+memory.EmbedModel+" is built in")
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		d.forward(w, r)
 	}
-}
-
-// quoted returns a client's name of something, not all of a long one.
-func quoted(name string) string {
-	const most = 60
-	if len(name) > most {
-		name = text.Clip(name, most) + "…"
-	}
-	return "“" + name + "”"
 }
 
 func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest) {

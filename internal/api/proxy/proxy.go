@@ -103,6 +103,9 @@ type Handler struct {
 
 // New returns the handler of /v1.
 func New(e *engine.Engine, opts Options) *Handler {
+	if len(opts.Sessions) == 0 {
+		opts.Sessions = DefaultSessions
+	}
 	d := &Handler{Options: opts, engine: e, mux: http.NewServeMux(), answers: recent.New[answerKey, exchange.Place](maxAnswers)}
 	mux := d.mux
 	for _, dialect := range chatapi.Dialects {
@@ -118,7 +121,7 @@ func New(e *engine.Engine, opts Options) *Handler {
 // ServeHTTP answers a request.
 func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if IsReserved(r.URL.Path) {
-		refuseReserved(w, r)
+		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "mem0's API has no such path; write it in small letters and without escapes"))
 		return
 	}
 	if slices.Contains(short, r.URL.Path) {
@@ -257,7 +260,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 		c.placement, note = chatapi.User, "prompt: in the user's message, since the model refused memory in one of its own"
 	}
 	in := exchange.Incoming{
-		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: d.session(r.Header), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
+		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: firstOf(r.Header, d.Sessions), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
 		Answer: clientID(r.Header, headerMessage), Once: onceKey(r.Header), Again: cmp.Or(r.Header.Get(headerRetries), "0") != "0", Zone: zone(r.Header.Get(headerZone)),
 	}
 	if d.ClientKeys {
@@ -330,14 +333,6 @@ func readOnly(mode string) string {
 		return chatapi.ModeOff
 	}
 	return chatapi.ModeRead
-}
-
-// session returns the name that a request gives its conversation, "" for none.
-func (d *Handler) session(h http.Header) string {
-	if len(d.Sessions) > 0 {
-		return firstOf(h, d.Sessions)
-	}
-	return firstOf(h, DefaultSessions)
 }
 
 // firstOf returns the first name that one of these headers has, "" for none.

@@ -1,12 +1,8 @@
 package proxy
 
 import (
-	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/loci-memory/loci/internal/httpx"
-	"github.com/loci-memory/loci/memory"
 )
 
 // reserved are the paths of mem0's API, which package mem0 serves. Its clients send memories
@@ -37,8 +33,4 @@ func IsReserved(path string) bool {
 		rest, ok := strings.CutPrefix(path, p)
 		return ok && (rest == "" || rest[0] == '/')
 	})
-}
-
-func refuseReserved(w http.ResponseWriter, r *http.Request) {
-	httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "mem0's API has no such path; write it in small letters and without escapes"))
 }

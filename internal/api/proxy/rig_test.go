@@ -132,8 +132,8 @@ func (r *rig) finish() {
 	r.engine.Close()
 }
 
-// client sends what a test says and nothing more.
-var client = &http.Client{
+// plain sends what a test says and nothing more.
+var plain = &http.Client{
 	Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
@@ -147,7 +147,7 @@ func (r *rig) send(method, path, body string, headers ...string) *http.Response 
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := client.Do(req)
+	resp, err := plain.Do(req)
 	if err != nil {
 		r.t.Fatalf("%s %s: %v", method, path, err)
 	}

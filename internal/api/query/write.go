@@ -40,7 +40,7 @@ func (d *Handler) writer(model string, client http.Header) query.Writer {
 		if resp.StatusCode != http.StatusOK {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream answered with status %d", resp.StatusCode)
 		}
-		a, err := chatapi.ReadAnswer(answer)
+		a, err := chatapi.Completions.ReadAnswer(answer)
 		if err != nil || a.Text == "" {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 		}

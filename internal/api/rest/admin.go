@@ -15,14 +15,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Keys are the API keys that are stored.
-type Keys interface {
-	List(ctx context.Context) ([]memory.Key, error)
-	// Add makes a key and returns its text, which nobody can tell later.
-	Add(ctx context.Context, name string, role memory.KeyRole, user string) (text string, key memory.Key, err error)
-	Remove(ctx context.Context, id string) error
-}
-
 // ByKeyID names a key.
 type ByKeyID struct {
 	ID string `path:"id" maxLength:"64" doc:"The key's id, not the key."`
@@ -37,12 +29,7 @@ const (
 // adminOperations are for whoever runs the server: a backup and a checkup are of all users.
 func (d *handler) adminOperations(a adder) {
 	checkup := func(confirm bool) func(context.Context, *struct{}) (client.Checkup, error) {
-		return func(ctx context.Context, _ *struct{}) (out client.Checkup, err error) {
-			if d.Doctor == nil {
-				return out, memory.Errorf(memory.NotFound, "this server looks at nothing of its own")
-			}
-			return d.Doctor(ctx, confirm)
-		}
+		return func(ctx context.Context, _ *struct{}) (client.Checkup, error) { return d.Doctor(ctx, confirm) }
 	}
 	forAdmin(a, http.MethodGet, "/api/doctor", "get-doctor", "What is wrong with the folders, the vault, the database, the index and the models", checkupsAre, checkup(false))
 	forAdmin(a, http.MethodPost, "/api/doctor/confirm", "confirm-deletions", "Forget files that are gone from the vault at once", checkupsAre, checkup(true))
@@ -50,16 +37,10 @@ func (d *handler) adminOperations(a adder) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/zip")}}
 	})
 	forAdmin(a, http.MethodGet, "/api/keys", "list-keys", "The API keys that are stored, without themselves", keysAre, func(ctx context.Context, _ *struct{}) (out client.Keys, err error) {
-		if d.Keys == nil {
-			return out, errNoKeys
-		}
 		all, err := d.Keys.List(ctx)
 		return client.Keys{Keys: each(all, viewKey)}, err
 	})
 	forAdmin(a, http.MethodPost, "/api/keys", "add-key", "Make an API key, which is told this once", keysAre, func(ctx context.Context, in *body[client.NewKey]) (out client.MadeKey, err error) {
-		if d.Keys == nil {
-			return out, errNoKeys
-		}
 		text, k, err := d.Keys.Add(ctx, in.Body.Name, memory.KeyRole(in.Body.Role), in.Body.User)
 		return client.MadeKey{Key: viewKey(k), Text: text}, err
 	}, created)
@@ -67,14 +48,9 @@ func (d *handler) adminOperations(a adder) {
 		if err := runs(ctx, keysAre); err != nil {
 			return nil, err
 		}
-		if d.Keys == nil {
-			return nil, errNoKeys
-		}
 		return nil, d.Keys.Remove(ctx, in.ID)
 	})
 }
-
-var errNoKeys = memory.Errorf(memory.NotFound, "this server keeps no keys")
 
 func viewKey(k memory.Key) client.Key {
 	return client.Key{ID: k.ID(), Name: k.Name, Role: string(k.Role), User: k.User, CreatedAt: k.CreatedAt}
@@ -83,9 +59,6 @@ func viewKey(k memory.Key) client.Key {
 func (d *handler) backUp(ctx context.Context, in *client.BackupQuery) (*huma.StreamResponse, error) {
 	if err := runs(ctx, "backups are"); err != nil {
 		return nil, err
-	}
-	if d.Backup == nil {
-		return nil, memory.Errorf(memory.NotFound, "this server makes no backups")
 	}
 	archive, size, err := d.Backup(ctx, in.To)
 	if err != nil {

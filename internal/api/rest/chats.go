@@ -24,7 +24,7 @@ func (d *handler) contextOperations(a adder) {
 		return viewed(contextView)(d.engine.Curate.AddContext(ctx, by.owner, contextEdit(in.Body, in.Key), by.author))
 	}, created)
 	owned(a, http.MethodGet, "/api/contexts/{id}", "get-context", "One context", func(ctx context.Context, by caller, in *getInput) (client.ContextDocument, error) {
-		return viewed(contextView)(d.engine.Retrieve.ContextAt(ctx, by.owner, in.ID, in.at()))
+		return viewed(contextView)(d.engine.Context(ctx, by.owner, in.ID, in.at()))
 	})
 	owned(a, http.MethodPatch, "/api/contexts/{id}", "edit-context", "Change a context", func(ctx context.Context, by caller, in *change[client.WriteContext]) (client.ContextDocument, error) {
 		return viewed(contextView)(d.engine.Curate.EditContext(ctx, by.owner, in.ID, contextEdit(in.Body, in.Key), by.author))

@@ -67,7 +67,7 @@ func refused(status int) error {
 // readStream hears an answer as it comes. What was said before it failed is returned
 // with the error.
 func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
-	var s chatapi.Stream
+	s := chatapi.Completions.NewStream()
 	said := 0
 	buf := make([]byte, 32<<10)
 	for {
@@ -99,7 +99,7 @@ func readWhole(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 	if err != nil {
 		return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
 	}
-	a, err := chatapi.ReadAnswer(data)
+	a, err := chatapi.Completions.ReadAnswer(data)
 	if err != nil || a.Text == "" {
 		return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"path"
 	"slices"
 	"strconv"
@@ -15,10 +14,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/memory"
 )
-
-func (d *handler) memoryToolOperations(a adder) {
-	owned(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Carry out a command of Anthropic's memory tool", d.memoryTool)
-}
 
 const (
 	toolRoot = core.FilesRoot

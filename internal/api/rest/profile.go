@@ -32,11 +32,11 @@ func (d *handler) profileOperations(a adder) {
 		}, err
 	})
 	owned(a, http.MethodGet, "/api/profile", "list-profile", "What is written down about the user by key", func(ctx context.Context, by caller, in *Then) (client.Profile, error) {
-		entries, err := d.engine.Retrieve.EntriesAt(ctx, by.owner, in.at())
+		entries, err := d.engine.Entries(ctx, by.owner, in.at())
 		return client.Profile{Entries: each(entries, entryView)}, err
 	})
 	owned(a, http.MethodGet, "/api/profile/{key}", "get-profile-entry", "One entry of the profile", func(ctx context.Context, by caller, in *entryInput) (client.Entry, error) {
-		return viewed(entryView)(d.engine.Retrieve.EntryAt(ctx, by.owner, in.Key, in.at()))
+		return viewed(entryView)(d.engine.Entry(ctx, by.owner, in.Key, in.at()))
 	})
 	owned(a, http.MethodPut, "/api/profile/{key}", "put-profile-entry", "Write an entry of the profile", func(ctx context.Context, by caller, in *putEntryInput) (client.Entry, error) {
 		return viewed(entryView)(d.engine.Query.PutEntry(ctx, by.owner, in.Key, in.Body.Value, by.author))

@@ -39,15 +39,14 @@ type Options struct {
 	Upstream Upstream                     // answers chats; nil: the built-in model does
 	Model    func(context.Context) string // of the upstream, where a message names none; nil or "": it has to
 
-	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it; nil: nobody looks
+	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it
 
 	// Held is what may still hold words that were there between two times, in words; nil: nothing.
 	Held func(since, until time.Time) []string
 
-	Keys Keys // the API keys; nil: none are stored
+	Keys *httpx.Keyring // the API keys
 
-	// Backup makes a backup that is kept at to, and returns it with its size in bytes; nil:
-	// there are none.
+	// Backup makes a backup that is kept at to, and returns it with its size in bytes.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
 
@@ -100,7 +99,7 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 	api := humago.New(mux, config)
 	add := adder{api, d.MaxBody}
 	for _, operations := range []func(adder){
-		d.memoryOperations, d.reviewOperations, d.searchOperations, d.memoryToolOperations, d.changeOperations, d.learningOperations,
+		d.memoryOperations, d.reviewOperations, d.searchOperations, d.changeOperations, d.learningOperations,
 		d.vectorOperations, d.portableOperations, d.serverOperations, d.adminOperations, d.profileOperations, d.contextOperations,
 		d.chatOperations, d.shareOperations, d.relatedOperations, d.userOperations, d.talkOperations,
 	} {

@@ -15,6 +15,7 @@ func (d *handler) searchOperations(a adder) {
 	owned(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
 	owned(a, http.MethodPost, "/api/memory/add", "add-messages", "Keep talk, and learn from it", d.ingest)
 	owned(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query or a filter finds, undoable; or erase it", d.forget)
+	owned(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Carry out a command of Anthropic's memory tool", d.memoryTool)
 	owned(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", func(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
 		return d.engine.Traces.Trace(ctx, by.owner, in.ID)
 	})

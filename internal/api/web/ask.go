@@ -9,17 +9,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/memory"
 )
 
 // question is a chat completion that the playground asks for.
 type question struct {
-	Model        string    `json:"model"`
-	Messages     []message `json:"messages"`
-	Stream       bool      `json:"stream"`
-	Conversation string    `json:"memory_id,omitempty"`
-	Mode         string    `json:"memory_mode,omitempty"`
+	Model        string                     `json:"model"`
+	Messages     []client.CompletionMessage `json:"messages"`
+	Stream       bool                       `json:"stream"`
+	Conversation string                     `json:"memory_id,omitempty"`
+	Mode         string                     `json:"memory_mode,omitempty"`
 	temporary    bool
 }
 
@@ -27,11 +28,11 @@ type question struct {
 const maxHistory = 200
 
 // decode reads the messages of a temporary chat.
-func decode(history string) ([]message, error) {
+func decode(history string) ([]client.CompletionMessage, error) {
 	if history == "" {
 		return nil, nil
 	}
-	var out []message
+	var out []client.CompletionMessage
 	if err := json.Unmarshal([]byte(history), &out); err != nil || len(out) > maxHistory {
 		return nil, memory.Errorf(memory.Invalid, "what was said so far cannot be read")
 	}
@@ -75,7 +76,7 @@ func (p *Page) ask(w http.ResponseWriter, r *http.Request, q question) {
 // answer asks and waits for the whole answer. wrong says why there is none.
 func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
 	a := fetch(func(w http.ResponseWriter) { p.ask(w, r, q) })
-	if said, err := chatapi.ReadAnswer(a.body.Bytes()); err == nil && a.status == http.StatusOK {
+	if said, err := chatapi.Completions.ReadAnswer(a.body.Bytes()); err == nil && a.status == http.StatusOK {
 		return said.Text, ""
 	}
 	return "", a.problem()
@@ -87,9 +88,6 @@ const modelsWait = 3 * time.Second
 // models lists what can be talked to, Loci's own model last, and says why the upstream's are not
 // among them.
 func (p *Page) models(r *http.Request) (names []string, unlisted string) {
-	if p.Chat == nil {
-		return []string{memory.RecallModel}, ""
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), modelsWait)
 	defer cancel()
 	to, err := http.NewRequestWithContext(ctx, http.MethodGet, "/v1/models", nil)

@@ -110,7 +110,7 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view := contextView{Here: here(r)}
-	c, err := p.engine.Context(r.Context(), v.owner, v.id)
+	c, err := p.engine.Context(r.Context(), v.owner, v.id, memory.At{})
 	if errors.Is(err, memory.NotFound) && len(journal.Changes) > 0 {
 		if was := journal.Changes[0].After.Context; was != nil && was.Content != "" { // an erased one has no words
 			c, view.Gone, err = *was, journal.Changes[0].ID, nil

@@ -105,7 +105,7 @@ func author(a memory.Author) string {
 	switch a.Kind {
 	case memory.ByPerson:
 		if a.Admin {
-			return "whoever runs the server" + as(a.Name)
+			return strings.TrimSuffix("whoever runs the server, as "+a.Name, ", as ")
 		}
 		if a.Name == "" || a.Name == "default" {
 			return "you"
@@ -123,14 +123,6 @@ func author(a memory.Author) string {
 		return strings.TrimSpace("the model " + a.Name)
 	}
 	return "somebody"
-}
-
-// as says in whose name somebody else acted.
-func as(name string) string {
-	if name == "" {
-		return ""
-	}
-	return ", as " + name
 }
 
 // acted are the actions as a history tells them.

@@ -214,16 +214,10 @@ func (p *Page) playgroundAt(conversation, model string) string {
 	return "/playground?" + url.Values{"conversation": {conversation}, "model": {model}}.Encode()
 }
 
-// message is one of a chat as the API has it.
-type message struct {
-	Role    memory.Role `json:"role"`
-	Content string      `json:"content"`
-}
-
 // sent returns what of a conversation goes along with the next question: the end of
 // it, from the last turn on that is gone or not kept as it was said, since what would
 // not be known again could be taken for an edit.
-func (p *Page) sent(r *http.Request, v visit, conversation string) ([]message, error) {
+func (p *Page) sent(r *http.Request, v visit, conversation string) ([]client.CompletionMessage, error) {
 	turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Retired}, Last: sentMessages,
 	})
@@ -243,10 +237,10 @@ func (p *Page) sent(r *http.Request, v visit, conversation string) ([]message, e
 		}
 		from = i
 	}
-	var out []message
+	var out []client.CompletionMessage
 	for _, t := range turns[from:] {
 		if len(out) > 0 || t.Role == memory.RoleUser {
-			out = append(out, message{t.Role, t.Content})
+			out = append(out, client.CompletionMessage{Role: t.Role, Content: t.Content})
 		}
 	}
 	return out, nil
@@ -255,9 +249,6 @@ func (p *Page) sent(r *http.Request, v visit, conversation string) ([]message, e
 // say sends what was typed to a model, through the same API as any client's, and
 // brings back its answer: as the stream that it is to a script, otherwise as a page.
 func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
-	if p.Chat == nil {
-		return memory.Errorf(memory.Unavailable, "there is nobody to talk to here")
-	}
 	q, err := p.questionOf(r, v)
 	if err != nil {
 		return err
@@ -281,7 +272,7 @@ func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
 		status = http.StatusBadGateway
 		view.Draft, said = said[len(said)-1].Content, said[:len(said)-1]
 	} else {
-		said = append(said, message{memory.RoleAssistant, answer})
+		said = append(said, client.CompletionMessage{Role: memory.RoleAssistant, Content: answer})
 	}
 	if q.temporary {
 		view.remember(said)
@@ -291,7 +282,7 @@ func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
 }
 
 // remember shows a temporary chat, which only its page holds.
-func (v *playgroundView) remember(said []message) {
+func (v *playgroundView) remember(said []client.CompletionMessage) {
 	v.History = encode(said)
 	var turns []memory.Turn
 	for _, m := range said {
@@ -320,6 +311,6 @@ func (p *Page) questionOf(r *http.Request, v visit) (question, error) {
 	default:
 		q.Messages, err = p.sent(r, v, q.Conversation)
 	}
-	q.Messages = append(q.Messages, message{memory.RoleUser, words})
+	q.Messages = append(q.Messages, client.CompletionMessage{Role: memory.RoleUser, Content: words})
 	return q, err
 }

@@ -227,11 +227,6 @@ func TestWhatCannotBeSentStaysInTheForm(t *testing.T) {
 			t.Errorf("%v: status %d", form, w.Code)
 		}
 	}
-	r.page.Chat = nil
-	r.shows("/playground", "<option selected>loci/recall</option>")
-	if w := r.post("/playground", url.Values{"content": {"x"}, "model": {"parrot"}}); w.Code != http.StatusServiceUnavailable {
-		t.Errorf("with nobody there: status %d", w.Code)
-	}
 }
 
 func TestWhileMemoryIsPausedTheChatIsTemporary(t *testing.T) {

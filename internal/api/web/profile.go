@@ -24,7 +24,7 @@ type told struct {
 }
 
 func (p *Page) profile(r *http.Request, v visit) (any, error) {
-	entries, err := p.engine.Query.Entries(r.Context(), v.owner)
+	entries, err := p.engine.Entries(r.Context(), v.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 	case "set":
 		// It refuses the keys of Loci's own entries, as PutEntry does, which names no run
 		// to undo it by.
-		if _, err = p.engine.Entry(r.Context(), v.owner, key); err == nil || errors.Is(err, memory.NotFound) {
+		if _, err = p.engine.Entry(r.Context(), v.owner, key, memory.At{}); err == nil || errors.Is(err, memory.NotFound) {
 			receipt, err = p.engine.SetProfile(r.Context(), v.owner, key, r.PostFormValue("value"), v.author)
 		}
 	case "drop":

@@ -62,13 +62,8 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	}
 	view.Users, view.More = users, next != ""
 	view.Lacks, view.Prompts, view.Profile = p.Lacks, p.prompts(), p.setting("profile")
-	if p.Health != nil {
-		view.Health = p.Health(r.Context())
-	}
-	if p.Models != nil {
-		view.Models = p.Models()
-	}
-	for _, s := range p.set() {
+	view.Health, view.Models = p.Health(r.Context()), p.Models()
+	for _, s := range p.Settings() {
 		name, _, dotted := strings.Cut(s.Key, ".")
 		if !dotted {
 			name = ""
@@ -91,17 +86,9 @@ const mostUsers = 200
 // runs reports whether who asks runs the server.
 func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
-// set returns the settings, none where nobody tells them.
-func (p *Page) set() []Setting {
-	if p.Settings == nil {
-		return nil
-	}
-	return p.Settings()
-}
-
 // setting returns one by its key, the zero Setting if there is none.
 func (p *Page) setting(key string) Setting {
-	all := p.set()
+	all := p.Settings()
 	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {
 		return all[i]
 	}

@@ -27,11 +27,11 @@ type Options struct {
 	Documents int                                 // tokens of attached contexts that a prompt has room for
 	Health    func(context.Context) client.Health // how the server is
 	Settings  func() []Setting                    // what is set, in order; called for the page that shows them
-	Models    func() []Model                      // which are in use, and why these, called for the page that shows them; nil: not told
+	Models    func() []Model                      // which are in use, and why these, called for the page that shows them
 	Lacks     []string                            // models that the profile names and that are not at hand, each with what stands in
 	Prompts   string                              // a folder of files that take the place of built-in prompts
 	InUse     *prompt.Set                         // each prompt in the variant for the model that is sent it; nil: the engine's
-	Chat      http.Handler                        // of /v1, that the playground talks to as any client does; nil: there is none
+	Chat      http.Handler                        // of /v1, that the playground talks to as any client does
 	Zone      *time.Location                      // of the days and times shown; nil: the server's
 	Others    []string                            // how paths of other APIs begin; none: all that the page has not is theirs
 }

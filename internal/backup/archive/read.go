@@ -121,7 +121,7 @@ func (a *Archive) Check(ctx context.Context, report func(n int64)) error {
 }
 
 // Unpack writes the members under a folder of the archive into dir, which is made, and
-// holds them against the manifest once more. They last when it returns nil. Of a failure it
+// holds them against the manifest. They last when it returns nil. Of a failure it
 // leaves what it has written.
 func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(n int64)) (err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {

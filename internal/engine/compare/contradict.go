@@ -26,14 +26,8 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) (
 	if err != nil { // what a person writes is written, found to contradict or not
 		e.Log.Warn("a fact was not compared with those in the same words", "fact", f.ID, "err", err)
 	}
-	if f.Attribute != "" {
-		q := memory.Query{Subject: f.Subject, Attribute: f.Attribute}
-		err := e.Everything(ctx, f.Scope.Owner, q, func(m memory.Memory) {
-			near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
-		})
-		if err != nil {
-			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
-		}
+	if near, err = e.sameAttribute(ctx, f, near); err != nil {
+		return nil, err
 	}
 	ids := Contradicted(f, near)
 	if named != "" && named != f.ID && !slices.Contains(ids, named) {
@@ -65,13 +59,8 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	if err != nil {
 		return nil, err
 	}
-	if f.Attribute != "" {
-		q := memory.Query{Subject: f.Subject, Attribute: f.Attribute}
-		if err := e.Everything(ctx, link.Owner, q, func(m memory.Memory) {
-			near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
-		}); err != nil {
-			return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
-		}
+	if near, err = e.sameAttribute(ctx, f, near); err != nil {
+		return nil, err
 	}
 	var out []memory.Fact
 	for _, n := range near {
@@ -84,6 +73,20 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 		}
 	}
 	return out, nil
+}
+
+// sameAttribute adds the facts of f's subject and attribute, if it has one.
+func (e *Comparer) sameAttribute(ctx context.Context, f memory.Fact, near []extract.Neighbour) ([]extract.Neighbour, error) {
+	if f.Attribute == "" {
+		return near, nil
+	}
+	err := e.Everything(ctx, f.Scope.Owner, memory.Query{Subject: f.Subject, Attribute: f.Attribute}, func(m memory.Memory) {
+		near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
+	}
+	return near, nil
 }
 
 // mayContradict reports whether [Comparer.Conflicts] compares a fact with any.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 
@@ -93,3 +94,34 @@ type Acceptance string
 
 // ByDialog is who decides that a turn left the path, or came back to it.
 var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
+
+// Guarded turns a panic of do into an error, so that a chat goes on.
+func Guarded(e *Core, do func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			e.Log.Error("panic", "panic", v, "stack", string(debug.Stack()))
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return do()
+}
+
+// Beside runs do, [Guarded], beside the caller. It returns what waits for the result, or
+// for the end of a context, which is then the error.
+func Beside[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T, error)) {
+	var value T
+	var err error
+	done := make(chan struct{})
+	e.Background.Go(func() {
+		defer close(done)
+		err = Guarded(e, func() (err error) { value, err = do(); return err })
+	})
+	return func(ctx context.Context) (none T, _ error) {
+		select {
+		case <-done:
+			return value, err
+		case <-ctx.Done():
+			return none, ctx.Err()
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/internal/utterance"
 	"github.com/loci-memory/loci/memory"
 )
@@ -26,17 +27,14 @@ const (
 	// person may quote it later on. minOrder is how many bytes an order of fewer words has.
 	orderTime = 2 * time.Minute
 	minOrder  = 24
-
-	// mostOwners bounds for how many owners this is known.
-	mostOwners = 10000
 )
 
 // Passed knows what Loci carried lately for each owner, by keyed hashes of words in a row: what models
 // answered and ordered and what tools returned is not the person's where it stands in a later message.
 // What the person had said before stays theirs. The zero value is ready; it is safe for concurrent use.
 type Passed struct {
-	mu     sync.Mutex
-	owners map[memory.Owner]*passedOn
+	mu     sync.Mutex // guards what is known of each
+	owners recent.Map[memory.Owner, *passedOn]
 }
 
 // passedOn is what was carried for one owner.
@@ -56,20 +54,15 @@ var passedSeed = maphash.MakeSeed()
 
 // Forget removes what is known of an owner.
 func (p *Passed) Forget(owner memory.Owner) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.owners, owner)
+	p.owners.DeleteFunc(func(o memory.Owner, _ *passedOn) bool { return o == owner })
 }
 
 // of returns what is known of an owner. The caller holds mu.
 func (p *Passed) of(owner memory.Owner, now time.Time) *passedOn {
-	o := p.owners[owner]
-	if o == nil {
-		if p.owners == nil || len(p.owners) >= mostOwners {
-			p.owners = map[memory.Owner]*passedOn{}
-		}
+	o, known := p.owners.Get(owner)
+	if !known {
 		o = &passedOn{known: [2]map[uint64]carried{{}, {}}, since: now}
-		p.owners[owner] = o
+		p.owners.Set(owner, o)
 	}
 	if now.Sub(o.since) > passedTime || len(o.known[0]) > mostPassed {
 		o.known, o.since = [2]map[uint64]carried{{}, o.known[0]}, now
@@ -134,8 +127,8 @@ func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
 func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.owners[owner]
-	if o == nil || len(message) < minOrder {
+	o, known := p.owners.Get(owner)
+	if !known || len(message) < minOrder {
 		return false
 	}
 	if c, _ := o.get(hashOf(owner, message)); !c.order.IsZero() {
@@ -156,8 +149,8 @@ func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is 
 func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o := p.owners[owner]
-	if o == nil {
+	o, known := p.owners.Get(owner)
+	if !known {
 		return ""
 	}
 	start, end, done := -1, -1, 0

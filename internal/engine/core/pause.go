@@ -2,9 +2,7 @@ package core
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -37,23 +35,19 @@ func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key strin
 	default:
 		return memory.Errorf(memory.Invalid, "pause: %q is none of %s, %s and %s", p, PauseNone, PauseLearning, PauseMemory)
 	}
-	entry := memory.ProfileEntry{Owner: owner, Key: PauseKey, Value: string(p), Status: memory.Active, UpdatedAt: e.Time()}
 	done, err := e.Done(ctx, owner, key)
 	switch {
 	case err != nil:
 		return err
-	case len(done) > 0 && (done[0].After.Profile == nil || done[0].After.Profile.Value != entry.Value):
+	case len(done) > 0 && (done[0].After.Profile == nil || done[0].After.Profile.Value != string(p)):
 		return ErrOtherRequest
 	case len(done) > 0:
 		return nil
 	}
-	run := memory.Run{ID: IDFor(owner, key), Kind: "manual", Author: author}
-	for _, action := range []memory.Action{memory.ActionUpdate, memory.ActionAdd} {
-		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &entry}, Reason: "pause: " + string(p), Author: author})
-		if !errors.Is(err, memory.Conflict) { // there is an entry, or none yet
-			break
-		}
-	}
+	err = Replan(ctx, func() error {
+		_, err := e.trySetProfile(ctx, owner, IDFor(owner, key), PauseKey, string(p), author)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("pause: %w", err)
 	}
@@ -86,14 +80,3 @@ func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error)
 
 // ErrPauseUnknown answers those who want something kept that may be on hold.
 var ErrPauseUnknown = memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
-
-// Told returns the profile entries that models are told.
-func Told(entries []memory.ProfileEntry) []memory.ProfileEntry {
-	var out []memory.ProfileEntry
-	for _, p := range entries {
-		if !strings.HasPrefix(p.Key, OwnKeys) {
-			out = append(out, p)
-		}
-	}
-	return out
-}

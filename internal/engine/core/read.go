@@ -64,9 +64,16 @@ func (e *Core) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, er
 // maxKey is how many bytes the key of a profile entry has at most.
 const maxKey = 128
 
-// Profile returns the entries of an owner's profile, in order of key.
-func (e *Core) Profile(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
-	return e.Store.Profile(ctx, owner, memory.At{})
+// Entries returns the profile as it was, in order of key, without Loci's own entries.
+func (e *Core) Entries(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
+	all, err := e.Store.Profile(ctx, owner, at)
+	var out []memory.ProfileEntry
+	for _, p := range all {
+		if !strings.HasPrefix(p.Key, OwnKeys) {
+			out = append(out, p)
+		}
+	}
+	return out, err
 }
 
 // SetProfile writes an entry of the profile, in a run that can be undone. What is
@@ -85,14 +92,14 @@ func (e *Core) SetProfile(ctx context.Context, owner memory.Owner, key, value st
 	}
 	var receipt memory.Receipt
 	err = Replan(ctx, func() error {
-		receipt, err = e.trySetProfile(ctx, owner, key, value, author)
+		receipt, err = e.trySetProfile(ctx, owner, NewID(), key, value, author)
 		return err
 	})
 	return receipt, err
 }
 
 // trySetProfile writes an entry that was checked, or returns a Conflict.
-func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.Receipt, error) {
+func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, run, key, value string, author memory.Author) (memory.Receipt, error) {
 	was, err := e.ReadEntry(ctx, owner, key)
 	next := was
 	change := memory.Change{Action: memory.ActionUpdate, After: memory.Image{Profile: &next}, Base: was.Version, Reason: "edited by hand"}
@@ -106,9 +113,13 @@ func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, key, value
 		return memory.Receipt{}, nil
 	}
 	next.Value, next.Tokens, next.Status, next.UpdatedAt = value, text.Tokens(value), memory.Active, e.Time()
-	run := memory.Run{ID: NewID(), Kind: "manual", Author: author}
+	return ApplyAgain(ctx, e, owner, memory.Run{ID: run, Kind: "manual", Author: author}, change)
+}
+
+// ApplyAgain applies a change. What it adds and was there before, and ended, is restored.
+func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run, change memory.Change) (memory.Receipt, error) {
 	receipt, err := e.Store.Apply(ctx, owner, run, change)
-	if change.Action == memory.ActionAdd && errors.Is(err, memory.Conflict) { // it was there before, and ended
+	if change.Action == memory.ActionAdd && errors.Is(err, memory.Conflict) {
 		change.Action = memory.ActionRestore
 		receipt, err = e.Store.Apply(ctx, owner, run, change)
 	}
@@ -137,7 +148,11 @@ func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory
 
 // ReadEntry returns an active entry of the profile, or [memory.NotFound].
 func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
-	all, err := e.Profile(ctx, owner)
+	all, err := e.Store.Profile(ctx, owner, memory.At{})
+	return named(all, key, err)
+}
+
+func named(all []memory.ProfileEntry, key string, err error) (memory.ProfileEntry, error) {
 	if err != nil {
 		return memory.ProfileEntry{}, fmt.Errorf("read the profile: %w", err)
 	}
@@ -156,9 +171,9 @@ func (e *Core) Contexts(ctx context.Context, owner memory.Owner, at memory.At) (
 	return all, err
 }
 
-// Context returns one, or [memory.NotFound].
-func (e *Core) Context(ctx context.Context, owner memory.Owner, id string) (memory.Context, error) {
-	found, err := e.Store.Contexts(ctx, owner, memory.At{}, id)
+// Context returns one as it was, or [memory.NotFound].
+func (e *Core) Context(ctx context.Context, owner memory.Owner, id string, at memory.At) (memory.Context, error) {
+	found, err := e.Store.Contexts(ctx, owner, at, id)
 	if err != nil {
 		return memory.Context{}, err
 	}
@@ -195,12 +210,13 @@ func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []stri
 	return found, nil
 }
 
-// Entry returns one of [query.Querier.Entries], or [memory.NotFound].
-func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
+// Entry returns one of [Core.Entries], or [memory.NotFound].
+func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string, at memory.At) (memory.ProfileEntry, error) {
 	if err := NotOwn(key); err != nil {
 		return memory.ProfileEntry{}, err
 	}
-	return e.ReadEntry(ctx, owner, strings.TrimSpace(key))
+	all, err := e.Entries(ctx, owner, at)
+	return named(all, strings.TrimSpace(key), err)
 }
 
 // NotOwn refuses the keys of Loci's own entries, which have verbs of their own.

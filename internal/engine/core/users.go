@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/recent"
@@ -21,14 +20,13 @@ const ClosedKey = OwnKeys + "closed"
 // zero ClosedOwners knows nothing.
 type ClosedOwners struct {
 	known recent.Map[memory.Owner, look]
-	sets  atomic.Int64 // how often something was set
 }
 
 // look is what was seen of an owner.
 type look struct {
 	closed bool
 	at     time.Time
-	set    int64 // the number of [ClosedOwners.Set] that said so; 0: it was read
+	set    bool // this process made it so; else it was read
 }
 
 // looksHold is how long what was seen is believed: another server may close an
@@ -36,10 +34,13 @@ type look struct {
 // first of erase.EraseAgain removes, so it has to be well shorter than that.
 const looksHold = 10 * time.Second
 
+// holds reports whether it is still believed.
+func (l look) holds(now time.Time) bool { return now.Sub(l.at).Abs() < looksHold }
+
 // is returns what is still believed of an owner.
 func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, known bool) {
 	l, known = c.known.Get(owner)
-	if age := now.Sub(l.at); !known || age < 0 || age >= looksHold {
+	if !known || !l.holds(now) {
 		return look{}, false
 	}
 	return l, true
@@ -47,7 +48,7 @@ func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, known bool
 
 // Set keeps what this process makes of an owner.
 func (c *ClosedOwners) Set(owner memory.Owner, closed bool, now time.Time) {
-	c.known.Set(owner, look{closed, now, c.sets.Add(1)})
+	c.known.Set(owner, look{closed, now, true})
 }
 
 // Follow keeps what changes that this process wrote make of an owner, whoever decided
@@ -60,17 +61,11 @@ func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now t
 	}
 }
 
-// Begin returns what to tell [ClosedOwners.Learn] of what is read of an owner from now on.
-func (c *ClosedOwners) Begin(owner memory.Owner) int64 {
-	l, _ := c.known.Get(owner)
-	return l.set
-}
-
-// Learn keeps what was read, unless something else was set since that began, and
-// returns what is so.
-func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time, began int64) bool {
-	c.known.Update(owner, func(l look, _ bool) (look, bool) {
-		if l.set > began {
+// Learn keeps what was read, unless this process set something else meanwhile, and returns
+// what is so.
+func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time) bool {
+	c.known.Update(owner, func(l look, known bool) (look, bool) {
+		if known && l.set && l.holds(now) {
 			closed = l.closed
 			return l, false
 		}
@@ -94,15 +89,14 @@ func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 // IsClosed reports whether an owner was erased and not opened since. What another
 // server closes is seen here after [looksHold] at the latest, and what it opens at once.
 func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
-	if l, known := e.Closed.is(owner, e.Time()); known && (!l.closed || l.set > 0) {
+	if l, known := e.Closed.is(owner, e.Time()); known && (!l.closed || l.set) {
 		return l.closed, nil
 	}
-	began := e.Closed.Begin(owner)
 	_, err := e.ReadEntry(memory.ForWrite(ctx), owner, ClosedKey)
 	if err != nil && !errors.Is(err, memory.NotFound) {
 		return false, fmt.Errorf("ask whether the memory is closed: %w", err)
 	}
-	closed := e.Closed.Learn(owner, err == nil, e.Time(), began)
+	closed := e.Closed.Learn(owner, err == nil, e.Time())
 	if closed {
 		e.Blocks.Forget(GivenTo(owner))
 		e.Blocks.Passed.Forget(owner)
@@ -129,7 +123,7 @@ func (e *Core) SetDisplayName(ctx context.Context, owner memory.Owner, name stri
 		return nil
 	}
 	err := Replan(ctx, func() error {
-		_, err := e.trySetProfile(ctx, owner, NameKey, name, byFrontEnd)
+		_, err := e.trySetProfile(ctx, owner, NewID(), NameKey, name, byFrontEnd)
 		return err
 	})
 	if err != nil {
@@ -149,7 +143,7 @@ type User struct {
 // User returns one user.
 func (e *Core) User(ctx context.Context, owner memory.Owner) (User, error) {
 	u := User{Owner: owner}
-	entries, err := e.Profile(ctx, owner)
+	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
 		return u, fmt.Errorf("read the profile: %w", err)
 	}

@@ -37,7 +37,7 @@ func (e *Curator) AddContext(ctx context.Context, owner memory.Owner, edit Conte
 func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (next memory.Context, err error) {
 	ctx = memory.ForWrite(ctx)
 	err = core.Replan(ctx, func() error {
-		was, err := e.Context(ctx, owner, id)
+		was, err := e.Context(ctx, owner, id, memory.At{})
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (e *Curator) applyContext(ctx context.Context, next memory.Context, key str
 		return memory.Context{}, err
 	}
 	if receipt.Again {
-		return e.Context(ctx, next.Owner, next.ID)
+		return e.Context(ctx, next.Owner, next.ID, memory.At{})
 	}
 	next.Version = receipt.Version
 	return next, nil
@@ -105,7 +105,7 @@ func (e *Curator) applyContext(ctx context.Context, next memory.Context, key str
 // erase its words are removed for good.
 func (e *Curator) DropContext(ctx context.Context, owner memory.Owner, id string, erase bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
-	gone, err := e.Context(ctx, owner, id)
+	gone, err := e.Context(ctx, owner, id, memory.At{})
 	if erase {
 		if err != nil && !errors.Is(err, memory.NotFound) { // one that was taken away before has words, too
 			return memory.Receipt{}, err

@@ -114,14 +114,12 @@ func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memor
 			held = append(held, what)
 		}
 	}
-	entries, err := e.Profile(ctx, owner)
+	entries, err := e.Entries(ctx, owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}
 	for _, p := range entries {
-		if !strings.HasPrefix(p.Key, core.OwnKeys) {
-			look("the profile entry "+p.Key, p.Key+": "+p.Value)
-		}
+		look("the profile entry "+p.Key, p.Key+": "+p.Value)
 	}
 	contexts, err := e.Store.Contexts(ctx, owner, memory.At{})
 	if err != nil {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -53,59 +53,41 @@ func (e *Curator) Judged(ctx context.Context, owner memory.Owner, id string, v V
 // byUse is who makes facts surer that answers took up.
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
-const (
-	// UsesHeld bounds the facts whose uses wait, of all owners; what is more is lost.
-	UsesHeld = 10_000
+// UsesAtOnce is from how many facts on their uses are written, so that an answer is no
+// transaction.
+const UsesAtOnce = 8
 
-	// UsesAtOnce is from how many facts on they are written, so that an answer is no
-	// transaction.
-	UsesAtOnce = 8
-)
-
-// Uses are how often answers took up facts since that was last written. They may be
-// lost.
+// Uses are how often answers took up an owner's facts since that was last written. They may
+// be lost.
 type Uses struct {
-	mu    sync.Mutex // guards what follows
-	of    map[memory.Owner]map[string]int
-	Facts int
+	of recent.Map[memory.Owner, map[string]int]
 }
 
 // Add counts hits that an answer took up.
 func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, h := range hits {
-		f := h.Memory.Fact
-		if f == nil || h.Memory.Link != nil || f.Scope.Owner != owner || f.Confidence >= 1 {
-			continue
+	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
+		if of == nil {
+			of = map[string]int{}
 		}
-		if u.of == nil {
-			u.of = map[memory.Owner]map[string]int{}
-		}
-		if u.of[owner] == nil {
-			u.of[owner] = map[string]int{}
-		}
-		if _, waits := u.of[owner][f.ID]; !waits {
-			if u.Facts >= UsesHeld {
-				continue
+		for _, h := range hits {
+			if f := h.Memory.Fact; f != nil && h.Memory.Link == nil && f.Scope.Owner == owner && f.Confidence < 1 {
+				of[f.ID]++
 			}
-			u.Facts++
 		}
-		u.of[owner][f.ID]++
-	}
+		return of, len(of) > 0
+	})
 }
 
 // Take returns an owner's, if they are of so many facts at least.
-func (u *Uses) Take(owner memory.Owner, least int) map[string]int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	of := u.of[owner]
-	if len(of) < max(1, least) {
-		return nil
-	}
-	delete(u.of, owner)
-	u.Facts -= len(of)
-	return of
+func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
+	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
+		if len(of) < least {
+			return of, false
+		}
+		taken = of
+		return nil, true
+	})
+	return taken
 }
 
 // Credit makes the facts surer that answers took up, in one run, if they are so many at

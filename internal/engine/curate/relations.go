@@ -41,12 +41,7 @@ func (e *Curator) Relate(ctx context.Context, owner memory.Owner, from, to strin
 	tie := memory.Relation{Owner: owner, From: from, To: to, Kind: kind, Status: memory.Active, CreatedAt: e.Time()}
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
 	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Relation: &tie}, Reason: "related by hand"}
-	receipt, err := e.Store.Apply(ctx, owner, run, change)
-	if errors.Is(err, memory.Conflict) { // it was there before, and ended
-		change.Action = memory.ActionRestore
-		receipt, err = e.Store.Apply(ctx, owner, run, change)
-	}
-	return receipt, err
+	return core.ApplyAgain(ctx, e.Core, owner, run, change)
 }
 
 // Unrelate ends a relation, in a run that can be undone; [memory.NotFound] where there

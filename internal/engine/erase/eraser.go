@@ -158,12 +158,7 @@ func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memo
 	e.Closed.Set(owner, true, now) // who is at it stops now, not only once the mark is there
 	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
 	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
-	for _, action := range []memory.Action{memory.ActionAdd, memory.ActionRestore} {
-		_, err = e.Store.Apply(ctx, owner, run, memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
-		if !errors.Is(err, memory.Conflict) { // there is none, or one of before
-			break
-		}
-	}
+	_, err = core.ApplyAgain(ctx, e.Core, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
 	return now, err
 }
 
@@ -333,7 +328,6 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 // erasure that the job is of, it removes what is left.
 func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
 	ctx = memory.ForWrite(ctx)
-	began := e.Closed.Begin(job.Owner)
 	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)
 	switch {
 	case errors.Is(err, memory.NotFound): // opened again
@@ -341,7 +335,7 @@ func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, e
 	case err != nil:
 		return "", err
 	}
-	e.Closed.Learn(job.Owner, true, e.Time(), began)
+	e.Closed.Learn(job.Owner, true, e.Time())
 	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // and closed again, or by whom it does not know
 		return jobs.Nothing, nil
 	}

@@ -5,8 +5,6 @@ package exchange
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -64,7 +62,7 @@ type Exchange struct {
 	Prepared retrieve.Prepared
 	given    string // the [GivenBlock] that the request was sent with; "": none to keep
 
-	question func() question // waits for what RecordQuestion stored; nil before
+	question func(context.Context) (question, error) // waits for what RecordQuestion stored; nil before
 	answered chan struct{}
 	once     sync.Once // closes answered
 }
@@ -104,25 +102,18 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		cancel()
 		return x
 	}
-	x.placed = inBackground(e, func() (p Placement) {
+	placed := core.Beside(e.Core, func() (Placement, error) {
 		defer cancel()
-		if err := e.guarded(func() (err error) { p, err = x.place(ctx, client); return err }); err != nil {
+		return x.place(ctx, client)
+	})
+	x.placed = func() Placement {
+		p, err := placed(context.Background())
+		if err != nil {
 			return Placement{Err: err}
 		}
 		return p
-	})
+	}
 	return x
-}
-
-// inBackground runs do beside the caller, and returns what waits for its result.
-func inBackground[T any](e *Exchanges, do func() T) (wait func() T) {
-	var out T
-	done := make(chan struct{})
-	e.Background.Go(func() {
-		defer close(done)
-		out = do()
-	})
-	return func() T { <-done; return out }
 }
 
 // Placed waits until it is known where the request belongs, or that this is not to be.
@@ -150,15 +141,4 @@ func (x *Exchange) named() string {
 		return retrieve.UnnamedConversation
 	}
 	return ""
-}
-
-// guarded turns a panic of do into an error, so that the chat goes on.
-func (e *Exchanges) guarded(do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			e.Log.Error("panic in an exchange", "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
-	return do()
 }

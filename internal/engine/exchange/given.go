@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/chatapi"
-	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/thread"
 	"github.com/loci-memory/loci/memory"
@@ -234,11 +233,9 @@ func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earli
 		}
 	}
 	if profile {
-		entries, err := e.Store.Profile(ctx, of, memory.At{})
-		if err != nil {
-			return from, err
-		}
-		from.Profile = core.Told(entries)
+		var err error
+		from.Profile, err = e.Entries(ctx, of, memory.At{})
+		return from, err
 	}
 	return from, nil
 }

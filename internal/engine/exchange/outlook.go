@@ -23,7 +23,7 @@ func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	kept := m.writes && pause != core.PauseUnknown
 	learned := kept && m.learns && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
 	granted := learned || kept && pause == core.PauseLearning // wishes to forget are
-	err := x.e.guarded(func() (err error) {
+	err := core.Guarded(x.e.Core, func() (err error) {
 		o.Forget, o.Found, err = x.toForget(ctx, granted)
 		return err
 	})

@@ -77,9 +77,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	}
 	x.Prepared = p
 	if p.Trace != "" {
-		if err := r.Part(func() error { r.Trace(p.Trace, block, took); return nil }); err != nil {
-			x.e.Log.Error("no trace was kept", "trace", p.Trace, "err", err)
-		}
+		r.Part("trace", func() { r.Trace(p.Trace, block, took) })
 	}
 	x.Pin(block)
 	return p

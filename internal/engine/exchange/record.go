@@ -38,7 +38,6 @@ type question struct {
 	asked string   // the same where it is new, and to be learned from
 	end   string   // the turn that the answer follows
 	moved []string // turns that left the path, or came back to it
-	err   error
 }
 
 // RecordQuestion stores the request's new messages in the background of the upstream call,
@@ -47,25 +46,24 @@ type question struct {
 // now.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	if !x.stores() {
-		x.question = func() question { return question{} }
+		x.question = func(context.Context) (question, error) { return question{}, nil }
 		return
 	}
 	client, given := ctx, x.given
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
-	x.question = inBackground(x.e, func() (q question) {
+	x.question = core.Beside(x.e.Core, func() (question, error) {
 		defer cancel()
 		if x.In.Chat.Stream {
 			x.yield()
 		}
-		q.err = x.e.guarded(func() (err error) { q, err = x.storeQuestion(ctx, client, given); return err })
-		return q
+		return x.storeQuestion(ctx, client, given)
 	})
 }
 
 // Asked waits for the question to be stored, and returns the id of the turn that is answered.
 func (x *Exchange) Asked() (id string, err error) {
-	q := x.question()
-	return q.id, q.err
+	q, err := x.question(context.Background())
+	return q.id, err
 }
 
 // Answered says that the first of the answer is on its way to the client. It may be
@@ -193,12 +191,12 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 	stored := make(chan error, 1)
 	x.e.Background.Go(func() {
 		defer cancel()
-		q := x.question()
-		if q.err != nil {
-			stored <- fmt.Errorf("record the question: %w", q.err)
+		q, err := x.question(context.Background())
+		if err != nil {
+			stored <- fmt.Errorf("record the question: %w", err)
 			return
 		}
-		err := x.e.guarded(func() (err error) { place, err = x.storeAnswer(ctx, client, q, a, mark); return err })
+		err = core.Guarded(x.e.Core, func() (err error) { place, err = x.storeAnswer(ctx, client, q, a, mark); return err })
 		stored <- err
 		if err == nil {
 			x.nameOwner(ctx, q.mode)

@@ -50,7 +50,7 @@ func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileE
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
 		var back Back
 		err := core.Replan(ctx, func() (err error) {
-			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says, chats: map[string]bool{}}
+			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says}
 			back, err = r.bringBack(ctx, byRun[run], core.IDFor(owner, key+run))
 			return err
 		})
@@ -113,7 +113,6 @@ type returning struct {
 	says   map[string]FileEdit
 	facts  []memory.Fact   // that come back of this one
 	others []memory.Fact   // that stay forgotten
-	chats  map[string]bool // whether conversations that were looked at are there
 	told   map[string]bool // conversations whose summary the run forgot, and of which turns come back
 }
 
@@ -219,10 +218,10 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 			r.back.Left++
 			continue
 		}
-		if there, err := r.isThere(ctx, m.Turn.Conversation); err != nil {
-			return err
-		} else if !there {
+		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // deleted meanwhile
 			continue
+		} else if err != nil {
+			return err
 		}
 		last, err := r.e.LastChange(ctx, r.owner, "turn:"+m.Turn.ID)
 		if err != nil {
@@ -236,19 +235,6 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 		}
 	}
 	return nil
-}
-
-// isThere reports whether a conversation was not deleted meanwhile.
-func (r *returning) isThere(ctx context.Context, conversation string) (bool, error) {
-	if there, known := r.chats[conversation]; known {
-		return there, nil
-	}
-	_, err := r.e.Chats.Chat(ctx, r.owner, conversation)
-	if err != nil && !errors.Is(err, memory.NotFound) {
-		return false, err
-	}
-	r.chats[conversation] = err == nil
-	return err == nil, nil
 }
 
 // mostReadAgain bounds how many pairs of turn and fact are compared by what they say: of more,

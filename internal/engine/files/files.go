@@ -228,14 +228,9 @@ func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f
 		ends = e.Compare.Prevail(&f, olds, "a file says what replaces it", ByFile)
 		run.Learned = e.Retrieve.Repeats(ctx, ends)
 	}
-	ties, err := e.tieFile(ctx, edit, f.ID)
-	if err != nil {
-		return err
-	}
-	changes := compare.Replacing(ends, memory.Change{
+	_, err := e.Store.Apply(ctx, edit.Owner, run, compare.Replacing(ends, memory.Change{
 		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: edit.why(memory.ActionAdd), Author: ByFile,
-	})
-	_, err = e.Store.Apply(ctx, edit.Owner, run, append(changes, ties...)...)
+	})...)
 	return err
 }
 
@@ -247,12 +242,7 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 		return err
 	}
 	if sameButTimes(merged, *was) && (!edit.Elsewhere || merged.UpdatedAt.Equal(was.UpdatedAt)) {
-		ties, err := e.tieFile(ctx, edit, was.ID)
-		if err != nil || len(ties) == 0 {
-			return err
-		}
-		_, err = e.Store.Apply(ctx, edit.Owner, memory.Run{ID: core.NewID(), Kind: "manual", Author: ByFile}, ties...)
-		return err
+		return nil
 	}
 	if done, err := e.Done(ctx, edit.Owner, edit.Key); err != nil || len(done) > 0 {
 		return err
@@ -265,7 +255,7 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	return core.Replan(ctx, func() error { return e.tryFile(ctx, edit) })
 }
 
-// tryFile makes a fact and its relations what its file says, in one run. What it says now
+// tryFile makes a fact what its file says, in one run. What it says now
 // supersedes what it contradicts, as a person's edit has it; words of a fact that ends by the
 // same edit end nothing.
 func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
@@ -293,10 +283,6 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	if edit.Elsewhere {
 		next.UpdatedAt = written
 	}
-	ties, err := e.tieFile(ctx, edit, f.ID)
-	if err != nil {
-		return err
-	}
 	action := actionOf(f.Status, next.Status)
 	change := memory.Change{Action: action, After: memory.Image{Fact: &next}, Base: f.Version, Reason: edit.why(action), Author: ByFile}
 	if action == memory.ActionReplace {
@@ -310,7 +296,7 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 		}
 		changes = append(changes, beside...)
 	}
-	_, err = e.Store.Apply(ctx, edit.Owner, run, append(changes, ties...)...)
+	_, err = e.Store.Apply(ctx, edit.Owner, run, changes...)
 	if err == nil && len(run.Jobs) > 0 {
 		e.Wake()
 	}

@@ -14,7 +14,6 @@ import (
 
 // Learner runs the jobs that learn facts from turns and sum up conversations.
 type Learner struct {
-	*core.Core
 	Curate   *curate.Curator
 	Retrieve *retrieve.Retriever
 
@@ -32,7 +31,7 @@ type Asker struct {
 
 // NewLearner returns a learner over other parts of the engine.
 func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learner {
-	return &Learner{Core: c, Curate: cur, Retrieve: r, Asker: Asker{Core: c}, contexts: recent.New[[sha256.Size]byte, [][]float32](contextsKept)}
+	return &Learner{Curate: cur, Retrieve: r, Asker: Asker{Core: c}, contexts: recent.New[[sha256.Size]byte, [][]float32](contextsKept)}
 }
 
 // reader reads what turns say that is worth knowing.

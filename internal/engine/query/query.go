@@ -218,7 +218,7 @@ func (e *Querier) Around(ctx context.Context, q Request, session string) Around 
 	errs := make([]error, len(parts))
 	var reading sync.WaitGroup
 	for i, part := range parts {
-		reading.Go(func() { errs[i] = r.Part(part.read) })
+		reading.Go(func() { errs[i] = core.Guarded(e.Core, part.read) })
 	}
 	reading.Wait()
 	for i, err := range errs {
@@ -264,11 +264,10 @@ func (e *Querier) nearSummaries(ctx context.Context, owner memory.Owner, session
 
 // latestEntries returns the profile entries that were written last.
 func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
-	entries, err := e.Store.Profile(ctx, owner, memory.At{})
+	entries, err := e.Entries(ctx, owner, memory.At{})
 	if err != nil {
 		return nil, fmt.Errorf("read the profile: %w", err)
 	}
-	entries = core.Told(entries)
 	slices.SortStableFunc(entries, func(a, b memory.ProfileEntry) int { return b.UpdatedAt.Compare(a.UpdatedAt) })
 	return entries[:min(nearEntries, len(entries))], nil
 }

@@ -73,13 +73,6 @@ func oneMessage(text string) []byte {
 	return body
 }
 
-// Entries returns the profile as a person sees it, in order of key: without Loci's own
-// entries.
-func (e *Querier) Entries(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
-	all, err := e.Profile(ctx, owner)
-	return core.Told(all), err
-}
-
 // PutEntry writes an entry, as [core.Core.SetProfile] does, and returns it.
 func (e *Querier) PutEntry(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.ProfileEntry, error) {
 	ctx = memory.ForWrite(ctx)
@@ -89,7 +82,7 @@ func (e *Querier) PutEntry(ctx context.Context, owner memory.Owner, key, value s
 	if _, err := e.SetProfile(ctx, owner, key, value, author); err != nil {
 		return memory.ProfileEntry{}, err
 	}
-	return e.Entry(ctx, owner, key)
+	return e.Entry(ctx, owner, key, memory.At{})
 }
 
 // DropEntry takes an entry out, as [core.Core.DropProfile] does.

@@ -171,3 +171,22 @@ func Says(m memory.Memory, f memory.Fact) bool {
 	}
 	return len(learn.Meant(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
 }
+
+// GetAt returns one memory as it was, or [memory.NotFound] if it was not there or, a
+// fact, not true at that time.
+func (e *Retriever) GetAt(ctx context.Context, owner memory.Owner, id string, at memory.At) (memory.Memory, error) {
+	m, err := e.Get(ctx, owner, id)
+	if err != nil || at == (memory.At{}) {
+		return m, err
+	}
+	page, err := e.List(ctx, owner, memory.Query{Kinds: []memory.Kind{m.Kind()}, Statuses: core.EveryStatus, At: at, Begins: id})
+	if err != nil {
+		return memory.Memory{}, err
+	}
+	for _, m := range page.Memories {
+		if m.ID() == id {
+			return m, nil
+		}
+	}
+	return memory.Memory{}, memory.Errorf(memory.NotFound, "there was no memory %q then", core.Clip(id, 60))
+}

@@ -110,38 +110,31 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 		ctx, cancel = context.WithTimeout(ctx, deadline)
 		defer cancel()
 	}
-	type outcome struct {
-		r     *Pipeline
-		block string
+	r = &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
+	searched := *r
+	block, err := core.Beside(e.Core, func() (string, error) { return searched.block(ctx), nil })(ctx)
+	if err == nil {
+		r = &searched
+	} else {
+		r.Skip("deadline", fmt.Errorf("recall took longer than %v", deadline))
 	}
-	done := make(chan outcome, 1)
-	e.Background.Go(func() {
-		r := &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
-		done <- outcome{r, r.block(ctx)}
-	})
-	var o outcome
-	select {
-	case o = <-done:
-	case <-ctx.Done():
-		o.r = &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
-		o.r.Skip("deadline", fmt.Errorf("recall took longer than %v", deadline))
-	}
-	o.r.placed()
+	r.placed()
 	took = e.Now().Sub(started)
-	e.Metrics.Recalled(took, o.r.Degraded...)
-	return Prepared{Block: o.block, Hits: o.r.Hits, Core: o.r.Opening, Trace: core.NewID(), Read: true,
-		Pending: o.r.pending, Untold: o.r.Untold()}, o.r, took
+	e.Metrics.Recalled(took, r.Degraded...)
+	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, Untold: r.Untold()}, r, took
 }
 
 // block recalls and renders. A part that fails, or panics, is skipped.
 func (r *Pipeline) block(ctx context.Context) (text string) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.E.Log.Error("panic in recall", "panic", v)
-			r.Skip("recall", fmt.Errorf("panic: %v", v))
-			r.Hits = nil // they are in no block
-		}
-	}()
+	err := core.Guarded(r.E.Core, func() error { text = r.rendered(ctx); return nil })
+	if err != nil {
+		r.Skip("recall", err)
+		r.Hits = nil // they are in no block
+	}
+	return text
+}
+
+func (r *Pipeline) rendered(ctx context.Context) string {
 	var standing recall.Core
 	beside := Source{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
 	var reading sync.WaitGroup
@@ -150,9 +143,7 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
 			r.E.Log.Warn("what waits is not shown", "err", err)
 		}
-		if err := beside.Part(func() error { standing = beside.standing(ctx, r.disputed); return nil }); err != nil {
-			beside.Skip("core", err)
-		}
+		beside.Part("core", func() { standing = beside.standing(ctx, r.disputed) })
 	})
 	r.stands = func() recall.Core { reading.Wait(); return standing }
 	defer reading.Wait()
@@ -162,9 +153,7 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 		r.Skip("search", err)
 	}
 	r.Degraded = append(r.Degraded, beside.Degraded...)
-	if err := r.Part(func() error { r.pair(ctx); return nil }); err != nil {
-		r.Skip("questions", err)
-	}
+	r.Part("questions", func() { r.pair(ctx) })
 	opts := r.E.Rendering(false)
 	opts.Disputed = r.disputed
 	if r.Q.Place != nil {
@@ -214,17 +203,17 @@ func (r *Pipeline) run(ctx context.Context) error {
 	query := r.Query()
 	r.asked = query.Asked
 	if query.Broad && r.ruled() {
-		err := r.Part(func() error { return r.list(ctx, topK) })
+		err := core.Guarded(r.E.Core, func() error { return r.list(ctx, topK) })
 		if err == nil {
 			return nil
 		}
 		r.Skip("list", err)
 	}
-	err := r.Part(func() error { return r.find(ctx, query, topK) })
+	err := core.Guarded(r.E.Core, func() error { return r.find(ctx, query, topK) })
 	if !r.standsIn(ctx, err) {
 		return err
 	}
-	if second := r.Part(func() error { return r.recent(ctx, topK) }); second != nil {
+	if second := core.Guarded(r.E.Core, func() error { return r.recent(ctx, topK) }); second != nil {
 		r.Skip("recent", second)
 		return err
 	}
@@ -268,12 +257,8 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	}
 	r.fit(ctx, hits, topK)
 	if r.history == nil {
-		if err := r.Part(func() error { r.overtaken(ctx); return nil }); err != nil {
-			r.Skip("successors", err)
-		}
-		if err := r.Part(func() error { r.before(ctx); return nil }); err != nil {
-			r.Skip("predecessors", err)
-		}
+		r.Part("successors", func() { r.overtaken(ctx) })
+		r.Part("predecessors", func() { r.before(ctx) })
 	}
 	return nil
 }
@@ -287,7 +272,7 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
 		var cands []memory.Candidate
-		err := r.Part(func() (err error) { cands, err = r.Search(ctx, s); return err })
+		err := core.Guarded(r.E.Core, func() (err error) { cands, err = r.Search(ctx, s); return err })
 		if err != nil {
 			return nil, err
 		}

@@ -35,10 +35,10 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 		texts[i] = core.Clip(h.Memory.Content(), rerankText)
 	}
 	began := time.Now()
-	scores, err := within(asking, &r.Source, func() ([]float32, error) {
+	scores, err := core.Beside(r.E.Core, func() ([]float32, error) {
 		defer func() { r.E.reranks.see(time.Since(began)) }()
 		return r.E.Reranker.Rerank(asking, core.Clip(question, rerankText), texts...)
-	})
+	})(asking)
 	r.E.Metrics.ModelAsked("reranker", err == nil, r.E.Now())
 	r.reranked = [2]int{len(scores), len(hits)}
 	if err != nil {

@@ -3,8 +3,6 @@ package retrieve
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -32,34 +30,10 @@ func (r *Source) Skip(part string, err error) {
 	r.Degraded = append(r.Degraded, part+": "+err.Error())
 }
 
-// Part runs one part of recall; a panic in it is an error.
-func (r *Source) Part(do func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			r.E.Log.Error("panic in recall", "panic", v, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", v)
-		}
-	}()
-	return do()
-}
-
-// within does something beside what goes on and returns its result, or ctx's error if that ends first. A panic is an error.
-func within[T any](ctx context.Context, r *Source, do func() (T, error)) (value T, err error) {
-	type result struct {
-		value T
-		err   error
-	}
-	done := make(chan result, 1)
-	r.E.Background.Go(func() {
-		var got result
-		got.err = r.Part(func() (err error) { got.value, err = do(); return err })
-		done <- got
-	})
-	select {
-	case got := <-done:
-		return got.value, got.err
-	case <-ctx.Done():
-		return value, ctx.Err()
+// Part runs a part of recall without which the others go on: of one that panics it is noted.
+func (r *Source) Part(name string, do func()) {
+	if err := core.Guarded(r.E.Core, func() error { do(); return nil }); err != nil {
+		r.Skip(name, err)
 	}
 }
 
@@ -132,13 +106,13 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	known := ok && c.Knows(as, question)
 	r.vector = known
 	began := time.Now()
-	vectors, err := within(ctx, r, func() ([][]float32, error) {
+	vectors, err := core.Beside(r.E.Core, func() ([][]float32, error) {
 		vectors, err := r.E.Embedder.Embed(ctx, as, question)
 		if !known {
 			r.E.embeds.see(time.Since(began))
 		}
 		return vectors, err
-	})
+	})(ctx)
 	if err != nil {
 		return nil, err
 	}

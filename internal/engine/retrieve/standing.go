@@ -16,7 +16,6 @@ import (
 // pinned, the profile entries, and the summary of the conversation that asks. What is disputed is not among them.
 func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
-	owner := r.Q.Scope.Owner
 	facts, err := r.factsReady(ctx)
 	if part := "core"; err != nil {
 		if r.coreTokens() == 0 {
@@ -30,11 +29,10 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 			c.Facts = append(c.Facts, m)
 		}
 	}
-	profile, err := r.E.Store.Profile(ctx, owner, memory.At{})
-	if err != nil {
+	if c.Profile, err = r.E.Entries(ctx, r.Q.Scope.Owner, memory.At{}); err != nil {
 		r.Skip("profile", err)
 	}
-	c.Profile, c.Summary = core.Told(profile), r.summary(ctx)
+	c.Summary = r.summary(ctx)
 	return c
 }
 
@@ -62,11 +60,11 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 	}
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
-	return within(ctx, r, func() ([]recall.CoreFact, error) {
+	return core.Beside(r.E.Core, func() ([]recall.CoreFact, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ComparingTime)
 		defer cancel()
 		return r.E.Blocks.Ready.Of(ctx, r.E.Core, r.Q.Scope.Owner, r.Now)
-	})
+	})(ctx)
 }
 
 // coreTokens is how many tokens of facts that hold a block begins with; 0: those that are pinned alone.

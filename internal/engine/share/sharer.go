@@ -171,11 +171,7 @@ func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	if fresh {
 		change.Action = memory.ActionAdd
 	}
-	_, err = e.Store.Apply(ctx, owner, run, change)
-	if fresh && errors.Is(err, memory.Conflict) { // it was there and was undone
-		change.Action = memory.ActionRestore
-		_, err = e.Store.Apply(ctx, owner, run, change)
-	}
+	_, err = core.ApplyAgain(ctx, e.Core, owner, run, change)
 	return with, err
 }
 
@@ -251,11 +247,8 @@ func (e *Sharer) SharedWith(ctx context.Context, owner memory.Owner, id string) 
 	if _, err := e.Fact(ctx, owner, id); err != nil {
 		return nil, err
 	}
-	entry, err := e.ReadEntry(ctx, owner, SharedKeys+id)
-	if err != nil && !errors.Is(err, memory.NotFound) {
-		return nil, err
-	}
-	return sharedIn(entry.Value), nil
+	shared, err := e.sharedBy(ctx, owner)
+	return sharedIn(shared[id].Value), err
 }
 
 // sharesWith returns whom a sharing means, if the owner may.

@@ -67,11 +67,11 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 
 // EverShared returns whom a fact is shared with, and whom it ever was.
 func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (with, ever []memory.Owner, err error) {
-	entry, err := e.ReadEntry(ctx, home, SharedKeys+id)
-	if err != nil && !errors.Is(err, memory.NotFound) {
+	shared, err := e.sharedBy(ctx, home)
+	if err != nil {
 		return nil, nil, err
 	}
-	with = sharedIn(entry.Value)
+	with = sharedIn(shared[id].Value)
 	ever = slices.Clone(with)
 	past, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + SharedKeys + id})
 	if err != nil {

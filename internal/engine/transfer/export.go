@@ -294,11 +294,11 @@ func (w walker) profile(ctx context.Context, yield func(portable.Record) error) 
 	if !w.has(ProfilePart) || w.Project != "" {
 		return nil
 	}
-	entries, err := w.e.Store.Profile(ctx, w.owner, w.At)
+	entries, err := w.e.Entries(ctx, w.owner, w.At)
 	if err != nil {
 		return fmt.Errorf("list the profile: %w", err)
 	}
-	for _, p := range core.Told(entries) {
+	for _, p := range entries {
 		if err := yield(portable.Record{Profile: &p}); err != nil {
 			return err
 		}

@@ -9,18 +9,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// registry writes the types of package memory under the names that their twins below give
-// their fields, and times as [micros].
+// registry writes times as [micros], and the core as true or a text.
 var registry = newRegistry()
 
 func newRegistry() *bson.Registry {
 	r := bson.NewRegistry()
-	twin[memory.Fact, factFields](r)
-	twin[memory.Link, linkFields](r)
-	twin[memory.ProfileEntry, profileFields](r)
-	twin[memory.Relation, relationFields](r)
-	twin[memory.Summary, summaryFields](r)
-	twin[memory.Context, contextFields](r)
 	core := reflect.TypeFor[memory.Core]()
 	r.RegisterTypeEncoder(core, bson.ValueEncoderFunc(func(_ bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
 		if c := memory.Core(v.String()); c != memory.CoreAlways {
@@ -48,30 +41,6 @@ func newRegistry() *bson.Registry {
 		return err
 	}))
 	return r
-}
-
-// twin has values of M written and read as those of D, the same struct with other tags.
-func twin[M, D any](r *bson.Registry) {
-	m, d := reflect.TypeFor[M](), reflect.TypeFor[D]()
-	r.RegisterTypeEncoder(m, bson.ValueEncoderFunc(func(c bson.EncodeContext, w bson.ValueWriter, v reflect.Value) error {
-		enc, err := c.LookupEncoder(d)
-		if err != nil {
-			return err
-		}
-		return enc.EncodeValue(c, w, v.Convert(d))
-	}))
-	r.RegisterTypeDecoder(m, bson.ValueDecoderFunc(func(c bson.DecodeContext, in bson.ValueReader, v reflect.Value) error {
-		dec, err := c.LookupDecoder(d)
-		if err != nil {
-			return err
-		}
-		got := reflect.New(d).Elem()
-		if err := dec.DecodeValue(c, in, got); err != nil {
-			return err
-		}
-		v.Set(got.Convert(m))
-		return nil
-	}))
 }
 
 // yearOne is the zero time in microseconds of Unix.

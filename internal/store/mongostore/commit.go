@@ -426,22 +426,22 @@ func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, erro
 	}
 	for id, c := range draft.Conversations {
 		if was, there := before.Conversations[id]; !there || !reflect.DeepEqual(was, c) {
-			d.add(conversations, !there, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: conversationFields(c), CreatedAt: date(c.CreatedAt), UpdatedAt: date(c.UpdatedAt)})
+			d.add(conversations, !there, conversationDoc{Header: d.header("conversation:" + id), User: owner.Name(), Conversation: c, CreatedAt: date(c.CreatedAt), UpdatedAt: date(c.UpdatedAt)})
 		}
 	}
 	for id, j := range draft.Jobs {
 		if was, there := before.Jobs[id]; !there || !reflect.DeepEqual(was, j) {
-			d.add(jobs, !there, jobDoc{Header: d.header("job:" + id), Job: jobFields(j)})
+			d.add(jobs, !there, jobDoc{Header: d.header("job:" + id), Job: j})
 		}
 	}
 	for i, c := range draft.Journal {
 		if i >= len(before.Journal) || before.Journal[i] != c {
-			d.add(journal, i >= len(before.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After.Target()), Change: changeFields(c)})
+			d.add(journal, i >= len(before.Journal), changeDoc{Header: d.header("change:" + c.ID), Ordinal: shelf.Ordinal(c), Target: targetKey(c.After.Target()), Change: c})
 		}
 	}
 	for id, r := range draft.Runs {
 		if _, there := before.Runs[id]; !there {
-			d.add(runs, true, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: r.Kind, Author: r.Author, Receipt: receiptFields(r.Receipt)})
+			d.add(runs, true, runDoc{Header: d.header("run:" + id), Owner: owner, Kind: r.Kind, Author: r.Author, Receipt: r.Receipt})
 		}
 	}
 	for turn, mark := range draft.Tombs {

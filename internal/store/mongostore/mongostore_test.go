@@ -1,6 +1,7 @@
 package mongostore
 
 import (
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"reflect"
@@ -93,6 +94,35 @@ func TestDocumentsKeepEveryField(t *testing.T) {
 	comesBack(t, runDoc{})
 	comesBack(t, tombDoc{})
 	comesBack(t, head{})
+}
+
+// A field that is renamed in package memory, or gets another tag, must not change what databases have.
+func TestDocumentsAreAsFormat1HasThem(t *testing.T) {
+	for want, doc := range map[string]any{
+		"e425ef98795b9bd6": factDoc{},
+		"b8f8103254895f2c": linkDoc{},
+		"6fd03d501e3392c7": turnDoc{},
+		"bbfdc3b877b48254": summaryDoc{},
+		"96495f4d8a01faee": profileDoc{},
+		"b583b5a0ab4e7a2b": relationDoc{},
+		"578cf1c8453b2e82": contextDoc{},
+		"c941031933baf367": conversationDoc{},
+		"d7bceebcfb0b882d": jobDoc{},
+		"2945c57d6472a73c": changeDoc{},
+		"73228cf8d83d5c77": runDoc{},
+		"b68ab4f3877ac521": tombDoc{},
+		"dc4b0c863a90655f": head{},
+		"d2b5d971020eb5fb": keyDoc{},
+		"29c032e24525ff33": signInDoc{},
+		"a4080f91d155f9d8": traceDoc{},
+	} {
+		filled := reflect.New(reflect.TypeOf(doc)).Elem()
+		fill(filled, 1)
+		raw, err := marshal(filled.Interface())
+		if got := fmt.Sprintf("%x", sha256.Sum256(raw))[:16]; err != nil || got != want {
+			t.Errorf("%T: its bytes have the hash %s (%v), want %s: %v", doc, got, err, want, raw)
+		}
+	}
 }
 
 func TestServerErrorsAreExplained(t *testing.T) {

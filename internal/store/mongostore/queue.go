@@ -71,7 +71,7 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	err = stream(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
 		if of := (work{d.Job.Owner, d.Job.Kind}); !busy[of] {
 			busy[of] = true // the next of them is not due before this one
-			claimed, failed = s.claim(ctx, memory.Job(d.Job), now, lease)
+			claimed, failed = s.claim(ctx, d.Job, now, lease)
 			missed = missed || claimed.ID == ""
 		}
 		return failed == nil && claimed.ID == ""

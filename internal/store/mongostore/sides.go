@@ -16,16 +16,6 @@ import (
 // What stands beside memory: what was spent, API keys, sign-ins. Each is a document that is
 // changed by itself.
 
-type usageFields struct {
-	Day          time.Time `bson:"day"`
-	Purpose      string    `bson:"purpose"`
-	Model        string    `bson:"model"`
-	Calls        int64     `bson:"calls"`
-	InputTokens  int64     `bson:"input_tokens"`
-	OutputTokens int64     `bson:"output_tokens"`
-	Cost         float64   `bson:"cost"`
-}
-
 // Spend adds to what was spent: see [memory.Ledger].
 func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
 	if err := u.Check(); err != nil {
@@ -55,7 +45,7 @@ func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) (
 	}
 	filter := bson.M{"owner": owner, "day": bson.M{"$gte": memory.DayOf(from)}}
 	inOrder := options.Find().SetSort(keys("day purpose model"))
-	err = stream(ctx, s, ledger, filter, inOrder, func(u *usageFields) bool { out = append(out, memory.Usage(*u)); return true })
+	err = stream(ctx, s, ledger, filter, inOrder, func(u *memory.Usage) bool { out = append(out, *u); return true })
 	return out, s.told(err)
 }
 
@@ -65,22 +55,14 @@ var (
 )
 
 type keyDoc struct {
-	ID        string    `bson:"_id"` // namespace and hash
-	Namespace string    `bson:"namespace"`
-	Key       keyFields `bson:",inline"`
-}
-
-type keyFields struct {
-	Hash      string         `bson:"hash"`
-	Name      string         `bson:"name"`
-	Role      memory.KeyRole `bson:"role"`
-	User      string         `bson:"user"`
-	CreatedAt time.Time      `bson:"created"`
+	ID        string     `bson:"_id"` // namespace and hash
+	Namespace string     `bson:"namespace"`
+	Key       memory.Key `bson:",inline"`
 }
 
 // AddKey keeps an API key: see [memory.Keys].
 func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) error {
-	_, err := s.in(apiKeys).InsertOne(ctx, keyDoc{namespace + " " + key.Hash, namespace, keyFields(key)})
+	_, err := s.in(apiKeys).InsertOne(ctx, keyDoc{namespace + " " + key.Hash, namespace, key})
 	if mongo.IsDuplicateKeyError(err) {
 		return memory.Errorf(memory.Conflict, "the key is there already")
 	}
@@ -89,7 +71,7 @@ func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) er
 
 // Keys returns the keys of a namespace: see [memory.Keys].
 func (s *Store) Keys(ctx context.Context, namespace string) (out []memory.Key, err error) {
-	err = stream(ctx, s, apiKeys, inNamespace(namespace), oldest, func(d *keyDoc) bool { out = append(out, memory.Key(d.Key)); return true })
+	err = stream(ctx, s, apiKeys, inNamespace(namespace), oldest, func(d *keyDoc) bool { out = append(out, d.Key); return true })
 	return out, s.told(err)
 }
 
@@ -114,25 +96,18 @@ func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
 }
 
 type signInDoc struct {
-	ID        string       `bson:"_id"` // namespace and hash
-	Namespace string       `bson:"namespace"`
-	SignIn    signInFields `bson:",inline"`
-}
-
-type signInFields struct {
-	Hash      string    `bson:"hash"`
-	User      string    `bson:"user"`
-	CreatedAt time.Time `bson:"created"`
-	ExpiresAt time.Time `bson:"expires"`
+	ID        string         `bson:"_id"` // namespace and hash
+	Namespace string         `bson:"namespace"`
+	SignIn    memory.Session `bson:",inline"`
 }
 
 func signInDocOf(namespace string, one memory.Session) signInDoc {
-	return signInDoc{namespace + " " + one.Hash, namespace, signInFields(one)}
+	return signInDoc{namespace + " " + one.Hash, namespace, one}
 }
 
 // signIns returns the sign-ins of a namespace.
 func (s *Store) signIns(ctx context.Context, namespace string) (out []memory.Session, err error) {
-	err = stream(ctx, s, signIns, inNamespace(namespace), oldest, func(d *signInDoc) bool { out = append(out, memory.Session(d.SignIn)); return true })
+	err = stream(ctx, s, signIns, inNamespace(namespace), oldest, func(d *signInDoc) bool { out = append(out, d.SignIn); return true })
 	return out, s.told(err)
 }
 
@@ -157,7 +132,7 @@ func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Ses
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return memory.Session{}, memory.Errorf(memory.NotFound, "no such session")
 	}
-	return memory.Session(d.SignIn), s.told(err)
+	return d.SignIn, s.told(err)
 }
 
 // RemoveSession removes a sign-in: see [memory.Sessions].

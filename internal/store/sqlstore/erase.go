@@ -2,8 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/shelf"
@@ -25,192 +25,146 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.erase(owner, run, ids) })
 }
 
-// erase erases what ids name.
+// erase erases what ids name: what is left of it, package shelf says.
 func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
 	}
-	e := &eraser{}
-	things, err := e.find(&write{tx: t, owner: owner}, ids)
+	w, err := t.begin(owner, false)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if e.write, err = t.begin(owner, len(things) > 0); err != nil {
+	was, err := w.toErase(ids)
+	if err != nil {
 		return memory.Receipt{}, err
 	}
-	for i, before := range things {
-		if err := e.thing(run, i+1, before); err != nil {
-			return memory.Receipt{}, fmt.Errorf("erase %s: %w", before.Target(), err)
+	draft := was.Clone()
+	left, err := draft.Erase(owner, run, ids, w.at)
+	if err != nil {
+		return memory.Receipt{}, err
+	}
+	if w.version = left.Version; left.Changes > 0 {
+		if err := w.erased(run, was, draft); err != nil {
+			return memory.Receipt{}, fmt.Errorf("erase: %w", err)
 		}
 	}
-	receipt, err := e.finish(run, len(things))
-	if err != nil || len(things) == 0 {
+	receipt, err := w.finish(run, left.Changes)
+	if err != nil || left.Changes == 0 {
 		return receipt, err
 	}
-	return receipt, e.rest()
+	return receipt, w.rest()
 }
 
-// eraser is a write that erases.
-type eraser struct{ *write }
-
-// find returns what there is of ids and has words or is not retired, each once.
-func (e *eraser) find(w *write, ids []string) ([]memory.Image, error) {
-	var targets []string
-	for i, id := range ids {
-		if slices.Contains(ids[:i], id) {
-			continue
-		}
-		for _, kind := range []string{"fact:", "link:", "turn:", "summary:", "context:", "conversation:", "profile:"} {
-			targets = append(targets, kind+id)
-		}
+// toErase puts on a shelf what an erasure looks at: what has these ids, the conversations of the
+// turns among it, and what the journal says of any.
+func (w *write) toErase(ids []string) (*shelf.Shelf, error) {
+	on := new(shelf.Shelf).Clone()
+	on.Version = w.version
+	var targets listed
+	for _, id := range ids {
+		targets = append(targets, "fact:"+id, "link:"+id, "summary:"+id, "context:"+id, "profile:"+id)
 	}
-	images, err := standingOf(w.owner, targets, w.query)
-	var out []memory.Image
-	for _, target := range targets {
-		image := images[target]
-		if err != nil || image.IsZero() {
-			continue
-		}
-		var said string
-		if said, err = w.words(image); said != "" || image.Status() != memory.Retired {
-			out = append(out, image)
-		}
-	}
-	return out, err
-}
-
-// words returns what a thing says.
-func (w *write) words(i memory.Image) (string, error) {
-	var more string
-	var err error
-	switch {
-	case i.Conversation != nil:
-		err = wrap("read what the conversation is of", w.row(`SELECT project || agent FROM conversations WHERE owner = ? AND id = ?`, []any{w.owner, i.Conversation.ID}, &more))
-	case i.Turn != nil:
-		err = wrap("read what the turn says", w.row(`SELECT content FROM turns WHERE owner = ? AND id = ?`, []any{w.owner, i.Turn.ID}, &more))
-	}
-	return shelf.Words(i) + more, err
-}
-
-// thing takes the words of one thing away, here and in the journal, and journals that.
-func (e *eraser) thing(run memory.Run, ordinal int, before memory.Image) error {
-	after := shelf.Stamp(shelf.Blank(before, run.ID, e.at), e.version)
-	switch {
-	case after.Conversation != nil:
-		if err := e.exec(`UPDATE conversations SET project = '', agent = '' WHERE owner = ? AND id = ?`, e.owner, after.Conversation.ID); err != nil {
-			return fmt.Errorf("erase what the conversation is of: %w", err)
-		}
-	case after.Turn != nil:
-		if err := e.turn(after.Turn.ID); err != nil {
-			return err
-		}
-	}
-	_, id, _ := strings.Cut(before.Target(), ":")
-	if err := e.save(memory.Change{Before: before, After: after}); err != nil {
-		return err
-	}
-	if after.Profile != nil && after.Target() != before.Target() {
-		if err := e.exec(`DELETE FROM profile WHERE owner = ? AND key = ?`, e.owner, before.Profile.Key); err != nil {
-			return fmt.Errorf("erase the entry's key: %w", err)
-		}
-	}
-	if err := e.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, e.owner, id); err != nil {
-		return fmt.Errorf("erase vectors: %w", err)
-	}
-	if err := e.past(run.ID, before.Target(), after.Target(), id); err != nil {
-		return err
-	}
-	return e.journal(run.ID, run.Author, ordinal, memory.Change{Action: memory.ActionErase, Before: before.Erased(run.ID), After: after, Author: run.Author})
-}
-
-// turn takes a turn's words away, and the titles of its conversation that stand in
-// them.
-func (e *eraser) turn(id string) error {
-	var conversation, said, title string
-	var role memory.Role
-	err := e.row(`SELECT t.conversation, t.role, t.content, c.title FROM turns t
-		JOIN conversations c ON c.owner = t.owner AND c.id = t.conversation WHERE t.owner = ? AND t.id = ?`,
-		[]any{e.owner, id}, &conversation, &role, &said, &title)
+	things, err := standingOf(w.owner, targets, w.query)
 	if err != nil {
-		return fmt.Errorf("read the turn's conversation: %w", err)
+		return nil, err
 	}
-	if err := e.bury(e.owner, id, role, said); err != nil {
+	on.Things = things
+	talks := append(listed{}, ids...)
+	err = w.each(`SELECT `+turnColumns+` FROM turns WHERE owner = ? AND id`, ids, func(row scanner) error {
+		t, err := scanTurn(w.owner, row)
+		on.Turns[t.ID], talks = *t, append(talks, t.Conversation)
+		targets = append(targets, memory.Image{Turn: &memory.TurnMark{ID: t.ID}}.Target())
 		return err
-	}
-	if err := e.untitle(conversation, title, said); err != nil {
-		return err
-	}
-	err = e.exec(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = true WHERE owner = ? AND id = ?`, e.owner, id)
-	return wrap("erase the turn", err)
-}
-
-// untitle takes away the titles that a conversation has or had, if they stand in what
-// was said.
-func (e *eraser) untitle(conversation, title, said string) error {
-	said = strings.Join(strings.Fields(said), " ")
-	if strings.Contains(said, title) {
-		if err := e.exec(`UPDATE conversations SET title = '' WHERE owner = ? AND id = ?`, e.owner, conversation); err != nil {
-			return fmt.Errorf("erase the title: %w", err)
-		}
-	}
-	target := memory.Image{Conversation: &memory.ConversationMark{ID: conversation}}.Target()
-	return e.rewrite(target, func(i memory.Image) (memory.Image, bool) {
-		if i.Conversation == nil || !strings.Contains(said, i.Conversation.Title) {
-			return i, false
-		}
-		i.Conversation.Title = ""
-		return i, true
-	})
-}
-
-// past takes the words of a thing out of the journal, which then is of target left.
-func (e *eraser) past(run, target, left, id string) error {
-	if err := e.rewrite(target, func(i memory.Image) (memory.Image, bool) { return i.Erased(run), true }); err != nil {
-		return err
-	}
-	if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND target = ? AND reason <> ''`, e.owner, target); err != nil {
-		return fmt.Errorf("erase reasons: %w", err)
-	}
-	for _, side := range []string{"old_id", "new_id"} {
-		if err := e.exec(`UPDATE journal SET reason = '' WHERE owner = ? AND `+side+` = ? AND `+side+` <> '' AND reason <> ''`, e.owner, id); err != nil {
-			return fmt.Errorf("erase reasons: %w", err)
-		}
-	}
-	if left == target {
-		return nil
-	}
-	return wrap("rename in the journal", e.exec(`UPDATE journal SET target = ? WHERE owner = ? AND target = ?`, left, e.owner, target))
-}
-
-// rewrite puts other images into the journal of a target where do says so of those that
-// its changes found.
-func (w *write) rewrite(target string, do func(memory.Image) (memory.Image, bool)) error {
-	rows, err := w.query(`SELECT version, ordinal, before FROM journal WHERE owner = ? AND target = ?`, w.owner, target)
-	type entry struct {
-		version int64
-		ordinal int
-		before  memory.Image
-	}
-	entries, err := collect(rows, err, func(row scanner) (n entry, err error) {
-		return n, row.Scan(&n.version, &n.ordinal, asImage{&n.before})
 	})
 	if err != nil {
-		return fmt.Errorf("read the journal: %w", err)
+		return nil, err
 	}
-	for _, n := range entries {
-		image, other := do(n.before)
-		if !other {
+	err = w.each(`SELECT `+conversationColumns+` FROM conversations WHERE owner = ? AND id`, talks, func(row scanner) error {
+		c, err := scanConversation(w.owner, row)
+		on.Conversations[c.ID], targets = c, append(targets, memory.Image{Conversation: &memory.ConversationMark{ID: c.ID}}.Target())
+		return err
+	})
+	if err == nil && len(on.Turns) > 0 {
+		on.Secret, err = w.secret(w.owner)
+	}
+	for column, of := range map[string]listed{"target": targets, "old_id": ids, "new_id": ids} {
+		if err == nil {
+			err = w.each(`SELECT version, ordinal, run, target, old_id, new_id, reason, before FROM journal WHERE owner = ? AND `+column+` <> '' AND `+column, of, func(row scanner) error {
+				c, err := scanPast(row, things)
+				on.Journal = append(on.Journal, c)
+				return err
+			})
+		}
+	}
+	return on, err
+}
+
+// each reads the rows of an owner in which what a query ends with is one of the values.
+func (w *write) each(query string, values listed, read func(scanner) error) error {
+	rows, err := w.query(query+` IN (SELECT value FROM json_each(?))`, w.owner, values)
+	return wrap("read what is erased", eachRow(rows, err, read))
+}
+
+// scanPast reads an entry of the journal without its words but for those of before. After says of
+// what it is, if that is among things, a turn, or a conversation.
+func scanPast(row scanner, things map[string]memory.Image) (c memory.Change, err error) {
+	var target string
+	var ordinal int
+	err = row.Scan(&c.Version, &ordinal, &c.Run, &target, &c.OldID, &c.NewID, &c.Reason, asImage{&c.Before})
+	c.ID, c.After = fmt.Sprintf("%s/%d", c.Run, ordinal), things[target]
+	switch kind, id, _ := strings.Cut(target, ":"); kind {
+	case "turn":
+		c.After.Turn = &memory.TurnMark{ID: id}
+	case "conversation":
+		c.After.Conversation = &memory.ConversationMark{ID: id}
+	}
+	return c, err
+}
+
+// erased writes what a draft has other than its shelf.
+func (w *write) erased(run memory.Run, was, draft *shelf.Shelf) error {
+	var errs []error
+	do := func(query string, args ...any) { errs = append(errs, w.exec(query, args...)) }
+	for target, after := range draft.Things {
+		if before := was.Things[target]; before != after {
+			errs = append(errs, w.save(memory.Change{Before: before, After: after}))
+		}
+	}
+	for target, before := range was.Things {
+		if _, there := draft.Things[target]; !there { // its key was of words
+			do(`DELETE FROM profile WHERE owner = ? AND key = ?`, w.owner, before.Profile.Key)
+			do(`UPDATE journal SET target = ? WHERE owner = ? AND target = ?`, before.Erased(run.ID).Target(), w.owner, target)
+		}
+	}
+	for turn, mark := range draft.Tombs {
+		do(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, w.owner, mark, turn)
+	}
+	for id, t := range draft.Turns {
+		if before := was.Turns[id]; before != t {
+			do(`UPDATE turns SET content = '', project = '', agent = '', given = '', foreign_ranges = '', no_learn = true WHERE owner = ? AND id = ?`, w.owner, id)
+			errs = append(errs, w.save(memory.Change{Before: turnMark(before), After: turnMark(t)}))
+		}
+	}
+	for id, c := range draft.Conversations {
+		do(`UPDATE conversations SET title = ?, project = ?, agent = ?, contexts = ?, rules = ?, status = ?, version = ? WHERE owner = ? AND id = ?`,
+			c.Title, c.Project, c.Agent, list(c.Contexts), c.Rules, c.Status, c.Version, w.owner, id)
+	}
+	for i, c := range draft.Journal {
+		if i >= len(was.Journal) {
+			_, id, _ := strings.Cut(c.After.Target(), ":")
+			do(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id)
+			errs = append(errs, w.journal(run.ID, run.Author, shelf.Ordinal(c), c))
 			continue
 		}
-		before, err := encodeImage(image)
-		if err != nil {
-			return err
-		}
-		if err := w.exec(`UPDATE journal SET before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, before, w.owner, n.version, n.ordinal); err != nil {
-			return fmt.Errorf("erase the journal: %w", err)
-		}
+		before, err := encodeImage(c.Before)
+		errs = append(errs, err)
+		do(`UPDATE journal SET reason = ?, before = ? WHERE owner = ? AND version = ? AND ordinal = ?`, c.Reason, before, w.owner, c.Version, shelf.Ordinal(c))
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+func turnMark(t memory.Turn) memory.Image {
+	return memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: t.Status}}
 }
 
 // modelReasons removes the reasons that a model gave: each may quote what is erased.
@@ -221,8 +175,8 @@ func (w *write) modelReasons() error {
 }
 
 // rest removes what else may have the words, and lets followers begin anew.
-func (e *eraser) rest() error {
-	if err := e.modelReasons(); err != nil {
+func (w *write) rest() error {
+	if err := w.modelReasons(); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -231,12 +185,12 @@ func (e *eraser) rest() error {
 		`UPDATE jobs SET error = '' WHERE owner = ? AND error <> ''`,
 		`UPDATE owners SET horizon = version WHERE owner = ?`,
 	} {
-		if err := e.exec(statement, e.owner); err != nil {
+		if err := w.exec(statement, w.owner); err != nil {
 			return fmt.Errorf("erase the rest: %w", err)
 		}
 	}
-	if e.erases = true; e.session.into != nil { // the server sees to its own files
+	if w.erases = true; w.session.into != nil { // the server sees to its own files
 		return nil
 	}
-	return e.marksFile()
+	return w.marksFile()
 }

@@ -2,7 +2,6 @@ package vault
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -11,49 +10,43 @@ import (
 )
 
 // compareOne adds an edit for a file that differs from what Loci wrote, if it says something new.
-func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record) error {
+func (s *scan) compareOne(c found, gone map[string]*record) {
 	k, base, ok := s.whose(c)
 	if !ok {
-		return nil
+		return
 	}
 	r := s.f.index.targets[k]
 	c.p.owner, c.p.was = k.owner, s.f.before(k)
 	if id, ok := sharedFact(k.target); ok {
 		s.problem(c.path, fmt.Sprintf("whom %s is shared with stands in its own file, as %s; this one counts for nothing", id, sharedKey))
-		return nil
+		return
 	}
 	if c.wordless(base) {
 		s.tell(Problem{c.path, "it has no words below its front matter; it may be half written", "write them; or, to forget what it said, delete the file"})
-		return nil
+		return
 	}
 	l := s.loaders[k.owner]
-	got, err := l.readFile(ctx, c.p, c.text, base, r)
-	if isUnfit(err) {
-		s.problem(c.path, err)
-		return nil
-	}
+	got, err := l.readFile(c.p, c.text, base, r)
 	if err != nil {
-		return err
-	}
-	for _, why := range whyLost(got.lost) {
-		s.problem(c.path, why)
+		s.problem(c.path, err)
+		return
 	}
 	e := Edit{
 		Kind: Edited, Owner: k.owner, Target: k.target, Path: c.path, SHA: c.sha, Was: base.FileContent, Says: got.says.FileContent,
-		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash, lost: got.lost,
+		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash,
 	}
 	if base == (thing{}) {
 		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
 			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
-			return nil
+			return
 		}
 		if got.says.ofChat() {
 			s.unheard = append(s.unheard, c.path)
-			return nil
+			return
 		}
 		e.Kind, e.Target = Added, ""
 		s.report.Edits = append(s.report.Edits, e)
-		return nil
+		return
 	}
 	if r != nil && r.Path != c.path {
 		moved := gone[r.Path] != nil
@@ -63,7 +56,7 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 			e.Kind, e.From = Moved, r.Path
 		case !s.putBack(c, r):
 			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
-			return nil
+			return
 		case got.earlier && !got.putBack: // saved by who had it open when it went
 			e.Clash = cmp.Or(got.clash, ended(base))
 		default:
@@ -71,14 +64,11 @@ func (s *scan) compareOne(ctx context.Context, c found, gone map[string]*record)
 		}
 		e.Across = e.Kind == Moved && c.p.across()
 	}
-	switch {
-	case e.Clash != "" || adds(got.says, base):
+	if e.Clash != "" || adds(got.says, base) {
 		s.report.Edits = append(s.report.Edits, e)
-	case e.Kind == Edited && r != nil && r.SHA == c.sha: // read again for its lost links alone
-	default:
-		s.adopt(c, k, base, r, got, e)
+	} else {
+		s.adopt(c, k, base, got, e)
 	}
-	return nil
 }
 
 // wordless reports whether a file has front matter and no words, where memory has words or
@@ -104,21 +94,17 @@ func (s *scan) tellUnheard() {
 }
 
 // adopt records a file that says nothing new. If it lacks keys, it becomes due.
-func (s *scan) adopt(c found, k key, known thing, r *record, got reading, e Edit) {
+func (s *scan) adopt(c found, k key, known thing, got reading, e Edit) {
 	if e.Kind == Moved {
 		s.adopted = append(s.adopted, &record{Path: e.From})
 	}
-	folder, name := s.f.s.place(k.owner, known)
-	at := path.Join(folder, name+".md")
-	if folder == path.Dir(c.path) && known.Summary == nil {
-		at = c.path
-	}
+	folder, _ := s.f.s.place(k.owner, known)
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: known.version(),
-		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(), Lost: got.lost,
+		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
-	behind := got.behind || at != c.path && known.Summary == nil
+	behind := got.behind || folder != path.Dir(c.path) && known.Summary == nil
 	if behind || c.lacks(got, known) { // the next writing adds them, and moves it
 		next.Due, next.There = true, true
 		s.f.due(k)

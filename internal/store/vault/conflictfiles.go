@@ -2,6 +2,7 @@ package vault
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,10 +13,15 @@ import (
 
 // removeBeside removes what a person wrote of a memory that is erased: its conflict files, found by
 // path, id or name, and the file of an unanswered edit. Those at paths are written over.
-func (l *loader) removeBeside(k key, paths ...string) error {
+func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error {
 	if l.beside == nil {
-		if err := l.readBeside(); err != nil {
+		sc := &scan{f: l.f, seen: map[string]bool{}}
+		if err := sc.walk(ctx); err != nil {
 			return fmt.Errorf("look for conflict files: %w", err)
+		}
+		l.beside = map[string]string{}
+		for _, name := range sc.report.Conflicts {
+			l.beside[name] = l.targetOf(name)
 		}
 	}
 	for at, of := range l.beside {
@@ -37,32 +43,10 @@ func (l *loader) removeBeside(k key, paths ...string) error {
 	return l.f.root.Remove(e.Path)
 }
 
-// readBeside finds the conflict files of an owner and their memories.
-func (l *loader) readBeside() error {
-	l.beside = map[string]string{}
-	for _, folder := range []string{amongKept, path.Join(amongDeleted, amongKept)} {
-		err := fs.WalkDir(l.f.root.FS(), path.Join(l.f.s.ownerFolder(l.owner), folder), func(name string, d fs.DirEntry, err error) error {
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil
-			case err != nil:
-				return err
-			case strings.Contains(d.Name(), conflictMark) && !d.IsDir():
-				l.beside[name] = l.targetOf(name)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // targetOf is the memory of a conflict file, by the id in its text or name.
 func (l *loader) targetOf(name string) string {
 	p, ok := l.f.s.placeOf(besideOf(name))
-	if !ok {
+	if !ok || p.owner != l.owner {
 		return ""
 	}
 	id, _ := idOfName(p.name)

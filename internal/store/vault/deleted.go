@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -27,7 +26,7 @@ func (s *scan) gone() map[string]*record {
 	gone := map[string]*record{}
 	for name, r := range s.f.index.paths {
 		blind := slices.ContainsFunc(s.blind, func(dir string) bool { return strings.HasPrefix(name, dir) || dir == "./" })
-		if !s.seen[name] && !blind && r.deletable() && !s.thereAfterAll(name) {
+		if !s.seen[name] && !blind && r.deletable() && !s.f.there(name) {
 			gone[name] = r
 		}
 	}
@@ -44,19 +43,13 @@ func (s *scan) named() map[string]bool {
 	return ids
 }
 
-// thereAfterAll reports whether a file exists that the walk missed. An error counts as yes, so
-// that nothing is deleted by it.
-func (s *scan) thereAfterAll(name string) bool {
-	info, err := s.f.root.Lstat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return false
-	case err != nil:
-		return true
-	case info.IsDir():
-		return false
+// there reports whether a file exists. An error counts as yes, so that nothing is deleted by it.
+func (f *files) there(name string) bool {
+	info, err := f.root.Lstat(name)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR)
 	}
-	return true
+	return !info.IsDir()
 }
 
 // tooMany reports whether so many files are missing that a disk may be, too.
@@ -102,25 +95,17 @@ func (s *scan) sift(deleted []Edit) []Edit {
 	return settled
 }
 
-// Gone checks again that the files of deleted edits are missing, at their paths and under their
-// ids elsewhere, and returns the edits for which that holds.
-func (s *Store) Gone(ctx context.Context, deleted []Edit) ([]Edit, error) {
+// Gone returns those deleted edits whose files are still missing.
+func (s *Store) Gone(deleted []Edit) []Edit {
 	f := s.files
 	f.disk.Lock()
 	defer f.disk.Unlock()
-	sc := &scan{f: f, seen: map[string]bool{}}
-	if err := sc.walk(ctx); err != nil {
-		return nil, err
-	}
-	gone, named := sc.gone(), sc.named()
-	var still []Edit
-	for _, e := range deleted {
-		if r := gone[e.Path]; r != nil && !named[r.id()] {
-			still = append(still, e)
-			continue
+	defer f.release()
+	return slices.DeleteFunc(deleted, func(e Edit) bool {
+		back := f.there(e.Path)
+		if back {
+			f.answered(e)
 		}
-		f.answered(e)
-	}
-	f.release()
-	return still, nil
+		return back
+	})
 }

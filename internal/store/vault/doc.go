@@ -43,14 +43,14 @@
 //
 // Names are escaped so that no two meet on a disk that folds case, none leaves its
 // folder, and none is too long. A relation is a link in the file of the fact that it
-// begins at. Whom a fact is shared with is in its file, too; the links that others have
+// begins at, which only a rebuild reads. Whom a fact is shared with is in its file, too; the links that others have
 // by that have no files, and a rebuild makes them anew.
 //
 // # Files
 //
 // A file is front matter between two lines of "---", then a memory's words byte for
-// byte and one line end. Keys that are not Loci's, comments and the order of keys
-// survive when Loci writes a file again. The status in a file counts, but of one that was
+// byte and one line end. Keys that are not Loci's and lines of comments survive when Loci
+// writes a file again, below its own. The status in a file counts, but of one that was
 // moved between entries and deleted the folder does. A text that Loci wrote over earlier, byte
 // for byte, was put back, and counts as it is.
 package vault

@@ -3,9 +3,7 @@ package vault
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strconv"
 	"strings"
@@ -37,10 +35,6 @@ type Edit struct {
 	Was    memory.FileContent // what Loci knows of the memory now; zero for an added one
 	Says   memory.FileContent // what the file says; zero for a deleted one
 
-	// Unshared says why the caller could not share it with some whom it names. Their names
-	// stay, and a scan tells of them, until the file or the fact is another one.
-	Unshared map[memory.Owner]string
-
 	// PutBack: the file is what Loci wrote there earlier, byte for byte, and counts as that state:
 	// a person took it out of a bin, or out of git.
 	PutBack bool
@@ -51,8 +45,6 @@ type Edit struct {
 
 	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
 	Clash string
-
-	lost map[string]string // links of it that lead nowhere, and whom it cannot be shared with
 }
 
 // Run is an id for the run that applies the edit. It is the same for the same edit of the same
@@ -81,20 +73,14 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err != nil || hashOf(text) != e.SHA {
 		return changedAgain(e)
 	}
-	l := f.loader(k.owner)
-	if _, err := l.load(ctx, []key{k}); err != nil {
-		return fmt.Errorf("read what the files of %s show: %w", k.owner, err)
+	t, err := s.shown(ctx, k)
+	if err != nil {
+		return err
 	}
-	t, old := l.things[k.target], f.index.targets[k]
+	old := f.index.targets[k]
 	next := &record{
 		Path: e.Path, Owner: e.Owner, Target: k.target, SHA: e.SHA, text: text, Version: t.version(),
-		Size: int64(len(text)), Lost: e.lost, Due: true, There: true,
-	}
-	for o, why := range e.Unshared {
-		if next.Lost == nil {
-			next.Lost = map[string]string{}
-		}
-		next.Lost[lostLink(sharedKey, o.Called())] = "it is not shared with them: " + why
+		Size: int64(len(text)), Due: true, There: true,
 	}
 	notes := []*record{next}
 	if old != nil && old.Path != e.Path {
@@ -112,8 +98,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 // acceptDeleted is Accept of a deleted file; f.disk is held. The record keeps its name for where Loci
 // writes it next. If the file is back, the next scan reads it.
 func (f *files) acceptDeleted(e Edit, k key) error {
-	_, err := f.root.Lstat(e.Path)
-	gone := errors.Is(err, fs.ErrNotExist)
+	gone := !f.there(e.Path)
 	if gone {
 		f.answered(e)
 		defer f.release()
@@ -146,11 +131,11 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err != nil || hashOf(text) != e.SHA {
 			return changedAgain(e)
 		}
-		gone, err := f.wasErased(ctx, k)
+		t, err := s.shown(ctx, k)
 		if err != nil {
 			return err
 		}
-		if gone { // maybe since the edit was given out: its words are to be nowhere
+		if t.erased() { // maybe since the edit was given out: its words are to be nowhere
 			err = f.root.Remove(e.Path)
 		} else {
 			err = f.aside(e.Path)
@@ -163,16 +148,13 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	return f.index.noteDue(f.index.targets[k])
 }
 
-// wasErased reports whether a memory was erased.
-func (f *files) wasErased(ctx context.Context, k key) (bool, error) {
-	if k.target == "" {
-		return false, nil
-	}
-	l := f.loader(k.owner)
+// shown is what the file of a memory is to show now.
+func (s *Store) shown(ctx context.Context, k key) (thing, error) {
+	l := s.files.loader(k.owner)
 	if _, err := l.load(ctx, []key{k}); err != nil {
-		return false, fmt.Errorf("read whether %s was erased: %w", k.target, err)
+		return thing{}, fmt.Errorf("read what the files of %s show: %w", k.owner, err)
 	}
-	return l.things[k.target].erased(), nil
+	return l.things[k.target], nil
 }
 
 func changedAgain(e Edit) error {

@@ -190,7 +190,11 @@ func (f *files) flushSome(ctx context.Context) (wrote bool, err error) {
 	defer f.disk.Unlock()
 	batch := f.take()
 	if len(batch) == 0 {
-		return false, f.noteWritten()
+		if !f.s.mu.TryLock() { // a call is committing
+			return false, nil
+		}
+		defer f.s.mu.Unlock()
+		return false, f.markWritten()
 	}
 	failed, err := f.write(context.WithoutCancel(ctx), batch)
 	f.mark(false, failed...)
@@ -215,17 +219,8 @@ func (f *files) take() (batch []key) {
 	return batch
 }
 
-// noteWritten notes up to which versions the files are whole, if nothing is dirty and no call
-// is committing; f.disk is held.
-func (f *files) noteWritten() error {
-	if !f.s.mu.TryLock() {
-		return nil
-	}
-	defer f.s.mu.Unlock()
-	return f.markWritten()
-}
-
-// markWritten is noteWritten; f.disk and f.s.mu are held.
+// markWritten notes up to which versions the files are whole, if nothing is dirty; f.disk and f.s.mu
+// are held.
 func (f *files) markWritten() error {
 	f.mu.Lock()
 	whole, versions := len(f.dirty) == 0, maps.Clone(f.heads)

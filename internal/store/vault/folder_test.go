@@ -110,9 +110,6 @@ func TestTurnsFromFilesCountAsLearned(t *testing.T) {
 // TestOfSeveralFilesTheMemorysOwnIsTakenOver lays copies of a sync tool's beside a file, and
 // takes everything else away.
 func TestOfSeveralFilesTheMemorysOwnIsTakenOver(t *testing.T) {
-	later := func(text string) string {
-		return strings.Replace(text, "updated_at: 2026-", "updated_at: 2027-", 1)
-	}
 	other := func(text string) string { return strings.Replace(text, "Ana drinks tea", "Ana drinks milk", 1) }
 	same := func(text string) string { return text }
 	folder := filepath.ToSlash(filepath.Dir(teaFile))
@@ -121,9 +118,8 @@ func TestOfSeveralFilesTheMemorysOwnIsTakenOver(t *testing.T) {
 		own, copied         string // names
 		change, changesCopy func(string) string
 	}{
-		"called as Loci calls it": {loci, loci + " (conflicted copy 2026-11-21)", same, func(s string) string { return later(other(s)) }},
+		"called as Loci calls it": {loci, loci + " (conflicted copy 2026-11-21)", same, other},
 		"before it in order":      {loci, "1" + loci + ".sync-conflict-20261121", same, other},
-		"written later":           {"my tea 2", "my tea", later, other},
 		"the plainer name":        {"my tea", "my tea (1)", same, other},
 		"the plainer name, last":  {"tea", "tea 2", same, other},
 	} {
@@ -132,9 +128,6 @@ func TestOfSeveralFilesTheMemorysOwnIsTakenOver(t *testing.T) {
 			v.apply(memtest.Add(tea()))
 			v.settled()
 			text := v.read(teaFile)
-			if !strings.Contains(text, "updated_at: 2026-") {
-				t.Fatalf("the file is\n%s", text)
-			}
 			if err := v.Store.Close(); err != nil {
 				t.Fatal(err)
 			}

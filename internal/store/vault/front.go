@@ -86,85 +86,43 @@ func (p page) String() string {
 }
 
 // field is a key of front matter that is Loci's, with its value in YAML on one
-// line. A value "" means that the key is not to be there. A field that is kept stays as it is written.
-type field struct {
-	key, value string
-	kept       bool
-}
+// line. A value "" means that the key is not to be there.
+type field struct{ key, value string }
 
-// with returns the page with these fields and words. Lines of other keys, comments, the order and
-// lines whose value stays the same are kept. It is not ok if front matter is not understood: then
-// it must not be touched.
-func (p page) with(fields []field, words string) (out page, ok bool) {
-	var ours strings.Builder
+// frontOf are the lines of fields.
+func frontOf(fields []field, end string) string {
+	var lines strings.Builder
 	for _, f := range fields {
 		if f.value != "" {
-			ours.WriteString(f.key + ": " + f.value + "\n")
+			lines.WriteString(f.key + ": " + f.value + end)
 		}
 	}
-	wanted, _, err := readFront(ours.String())
-	if err != nil {
-		return page{}, false
-	}
+	return lines.String()
+}
+
+// with returns the page with these fields, then the lines of other keys and comments, and words. It is
+// not ok if front matter is not understood: then it must not be touched.
+func (p page) with(fields []field, words string) (out page, ok bool) {
 	_, entries, err := readFront(p.front)
 	if err != nil {
 		return page{}, false
 	}
-	left := slices.Clone(fields)
-	lines := slices.Collect(strings.Lines(p.front))
-	at := 0
-	var front strings.Builder
-	for _, e := range entries {
-		i := slices.IndexFunc(left, func(f field) bool { return f.key == e.key })
-		if i < 0 {
+	ours := frontOf(fields, p.end)
+	wanted, _, err := readFront(ours)
+	if err != nil {
+		return page{}, false
+	}
+	others := slices.Collect(strings.Lines(p.front))
+	for _, e := range slices.Backward(entries) {
+		if slices.ContainsFunc(fields, func(f field) bool { return f.key == e.key }) {
+			others = slices.Delete(others, e.from, e.to)
+		} else {
 			wanted[e.key] = e.value
-			continue
-		}
-		f := left[i]
-		left = slices.Delete(left, i, i+1)
-		if f.kept {
-			wanted[f.key] = e.value
-			continue
-		}
-		if f.value != "" && wanted[f.key].meaning() == e.value.meaning() {
-			continue
-		}
-		front.WriteString(strings.Join(lines[at:e.from], ""))
-		if at = e.to; f.value != "" {
-			front.WriteString(f.key + ": " + f.value + commentOf(lines[e.from:e.to]) + p.end)
 		}
 	}
-	front.WriteString(strings.Join(lines[at:], ""))
-	for _, f := range left {
-		if f.value != "" {
-			front.WriteString(f.key + ": " + f.value + p.end)
-		}
-	}
-	out = page{mark: p.mark, end: p.end, has: true, front: front.String(), body: words + p.bodyEnd(words)}
+	out = page{mark: p.mark, end: p.end, has: true, front: ours + strings.Join(others, ""), body: words + p.end}
 	now, _, err := readFront(out.front)
 	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.meaning() == b.meaning() })
-}
-
-// bodyEnd closes the file as it was closed, if its words would be read back so.
-func (p page) bodyEnd(words string) string {
-	end := "\n"
-	if p.has && p.end == "\r\n" {
-		end = "\r\n"
-	}
-	if p.has && p.body == words && (page{end: p.end, body: words}).words() == words {
-		return "" // an editor that leaves the end away
-	}
-	return end
-}
-
-var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
-
-// commentOf is what stands behind a value on its one line, for people.
-func commentOf(lines []string) string {
-	if len(lines) != 1 {
-		return ""
-	}
-	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
 // scalarOrList is a YAML scalar's text or a list of them. One that is neither is known to be
@@ -200,16 +158,6 @@ func (v scalarOrList) called() string {
 
 // frontMatter is what front matter says, by key.
 type frontMatter map[string]scalarOrList
-
-// with returns the front matter with what a field says under its key.
-func (m frontMatter) with(f field) frontMatter {
-	out := maps.Clone(m)
-	delete(out, f.key)
-	if one, _, err := readFront(f.key + ": " + f.value); err == nil && f.value != "" {
-		out[f.key] = one[f.key]
-	}
-	return out
-}
 
 // entry is a top-level key and the lines that are its own, without comments and empty lines
 // that follow. The key is "" if it is no scalar.
@@ -283,31 +231,17 @@ func valueOf(n ast.Node) scalarOrList {
 	}
 	seq, ok := n.(*ast.SequenceNode)
 	if !ok {
-		return scalarOrList{odd: oddly(n)}
+		return scalarOrList{odd: fmt.Sprintf("a %s of YAML", n.Type())}
 	}
 	v := scalarOrList{many: true}
 	for _, item := range seq.Values {
 		text, ok := scalar(item)
-		switch {
-		case !ok && item.Type() == ast.SequenceType:
-			return scalarOrList{odd: "a list within a list, as [[…]] is without quotes"}
-		case !ok:
-			return scalarOrList{odd: "a list with " + oddly(item) + " in it"}
+		if !ok {
+			return scalarOrList{odd: fmt.Sprintf("a list with a %s of YAML in it, as [[…]] is without quotes", item.Type())}
 		}
 		v.list = append(v.list, text)
 	}
 	return v
-}
-
-// oddly is what a value is that is neither a scalar nor a list.
-func oddly(n ast.Node) string {
-	switch n.(type) {
-	case *ast.MappingNode, *ast.MappingValueNode:
-		return "keys and values"
-	case *ast.AliasNode, *ast.AnchorNode, *ast.TagNode:
-		return "an alias, an anchor or a tag"
-	}
-	return fmt.Sprintf("a %s of YAML", n.Type())
 }
 
 // scalar returns a scalar's text: of a string what it says, of other scalars how

@@ -140,11 +140,5 @@ func (p place) parse(file string, base thing) (thing, error) {
 	if err != nil {
 		return thing{}, err
 	}
-	says, _, err := p.read(d, base, func(key, text, _ string) (to, why string) {
-		if key == sharedKey {
-			return ownerCalled(p.owner, text).Called(), ""
-		}
-		return idOfLink(text), ""
-	})
-	return says, err
+	return p.read(d, base, map[string]string{})
 }

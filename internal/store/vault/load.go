@@ -18,8 +18,6 @@ type loader struct {
 	called map[string]string       // names of files, by id of a memory
 	homes  map[string]memory.Owner // of what others share, by id
 
-	byName map[string]string         // ids of facts by what files are called that nobody has noted yet
-	paths  map[string][]*record      // of facts, by what their files are called; nil: not read yet
 	shares map[string][]memory.Owner // whom facts are shared with, by id; nil: not read yet
 	beside map[string]string         // of what conflict files are, by path; nil: not read yet
 }
@@ -81,29 +79,36 @@ func (l *loader) get(ctx context.Context, items []key) error {
 }
 
 func (l *loader) memories(ctx context.Context, ids []string) error {
-	if len(ids) == 0 {
-		return nil
-	}
-	found, err := l.f.s.Get(ctx, l.owner, ids...)
-	if err != nil {
-		return err
-	}
-	for _, m := range found {
-		if m.Link != nil { // its fact has its file at home
-			l.homes[m.ID()] = m.Fact.Scope.Owner
-		} else {
-			t := thing{FileContent: memory.FileContent{Fact: m.Fact, Turn: m.Turn, Summary: m.Summary}}
-			if m.Fact != nil {
-				if t.Relations, err = l.relate(ctx, m.ID()); err != nil {
-					return err
-				}
-				if t.Shared, err = l.sharing(ctx, m.Fact); err != nil {
-					return err
-				}
+	for some := range slices.Chunk(ids, maxRun) {
+		found, err := l.f.s.Get(ctx, l.owner, some...)
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			if err := l.memory(ctx, m); err != nil {
+				return err
 			}
-			l.set(t)
 		}
 	}
+	return nil
+}
+
+// memory sets a memory with what its file shows besides.
+func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
+	if m.Link != nil { // its fact has its file at home
+		l.homes[m.ID()] = m.Fact.Scope.Owner
+		return nil
+	}
+	t := thing{FileContent: memory.FileContent{Fact: m.Fact, Turn: m.Turn, Summary: m.Summary}}
+	if m.Fact != nil {
+		if t.Relations, err = l.relate(ctx, m.ID()); err != nil {
+			return err
+		}
+		if t.Shared, err = l.sharing(ctx, m.Fact); err != nil {
+			return err
+		}
+	}
+	l.set(t)
 	return nil
 }
 

@@ -1,9 +1,7 @@
 package vault
 
 import (
-	"cmp"
-	"context"
-	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -14,30 +12,19 @@ import (
 // reading is what a person changed in a file, applied to what Loci knows now.
 type reading struct {
 	says    thing
-	lost    map[string]string // links that lead nowhere, and why
-	behind  bool              // what Loci changed meanwhile is not in the file
-	earlier bool              // it was made of what Loci wrote there before what it last wrote
-	putBack bool              // it is what Loci wrote there before, and lies where that lay
-	later   bool              // it is what another machine's Loci wrote after all that is known here
-	clash   string            // why not both can be what they wrote and what Loci did; "" if they can
+	behind  bool   // what Loci changed meanwhile is not in the file
+	earlier bool   // it was made of what Loci wrote there before what it last wrote
+	putBack bool   // it is what Loci wrote there before, and lies where that lay
+	later   bool   // it is what another machine's Loci wrote after all that is known here
+	clash   string // why not both can be what they wrote and what Loci did; "" if they can
 }
-
-// unfit is an error of the file's content, not of reading it.
-type unfit struct{ error }
-
-// isUnfit reports whether an error is of the file, not of reading.
-func isUnfit(err error) bool { return errors.As(err, new(unfit)) }
 
 // readFile reads a file of the memory known. r is the record of what Loci last wrote, nil for
 // none. A file that equals what Loci wrote earlier was put back and counts as it is.
-func (l *loader) readFile(ctx context.Context, p place, text string, known thing, r *record) (out reading, err error) {
+func (l *loader) readFile(p place, text string, known thing, r *record) (out reading, err error) {
 	d, err := readDocument(text)
 	if err != nil {
-		return out, unfit{err}
-	}
-	refusing := r // what was refused of the file is so until it is another one
-	if !r.own(hashOf(text)) {
-		refusing = nil
+		return out, err
 	}
 	var last string
 	var past []string
@@ -47,17 +34,19 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 		}
 	}
 	if last == "" { // there is nothing to compare with
-		out.says, out.lost, err = l.read(ctx, p, d, known, refusing)
-		out.later = err == nil && d.values["id"].text != "" && l.isLater(out.says, known, d)
-		return out, err
+		if out.says, err = p.read(d, known, nil); err != nil {
+			return out, err
+		}
+		out.later = d.values["id"].text != "" && l.isLater(out.says, known, d)
+		return out, nil
 	}
 	plain := p
 	plain.plain = true
-	stands, _, err := l.read(ctx, plain, d, known, refusing)
+	stands, err := plain.read(d, known, nil)
 	if err != nil {
 		return out, err
 	}
-	base, earlier, err := l.basis(ctx, d, known, r, append([]string{last}, past...))
+	base, earlier, err := l.basis(d, known, r, append([]string{last}, past...))
 	if err != nil {
 		return out, err
 	}
@@ -67,8 +56,8 @@ func (l *loader) readFile(ctx context.Context, p place, text string, known thing
 		out.behind, out.clash = l.merge(&p, &d, stands, base, known)
 		out.later = later && out.clash == "" && !out.behind && base.same(statementOf(known), updatedKey)
 	}
-	out.says, out.lost, err = l.read(ctx, p, d, known, refusing)
 	out.earlier = earlier && !out.later
+	out.says, err = p.read(d, known, nil)
 	return out, err
 }
 
@@ -113,7 +102,7 @@ func (m statement) live() bool { return memory.Status(m[statusKey]).Live() }
 
 // basis is what the file said before a person changed it: what Loci last wrote or, if its
 // updated_at is older, what Loci wrote then. texts are what Loci wrote, the last first.
-func (l *loader) basis(ctx context.Context, d document, known thing, r *record, texts []string) (base statement, earlier bool, err error) {
+func (l *loader) basis(d document, known thing, r *record, texts []string) (base statement, earlier bool, err error) {
 	when := d.values[updatedKey].text
 	from := texts[0]
 	if _, is := asLoci(when); is {
@@ -128,15 +117,8 @@ func (l *loader) basis(ctx context.Context, d document, known thing, r *record, 
 	}
 	p, _ := l.f.s.placeOf(r.Path)
 	p.owner, p.plain = l.owner, true
-	var failed error
-	lead := l.leader(ctx, known, nil, &failed)
-	then, _, err := p.read(was, known, func(key, text, from string) (to, why string) {
-		if _, isLost := r.Lost[lostLink(key, text)]; isLost {
-			return "", ""
-		}
-		return lead(key, text, from)
-	})
-	return statementOf(then), earlier, cmp.Or(failed, err)
+	then, err := p.read(was, known, nil)
+	return statementOf(then), earlier, err
 }
 
 // merge lays what Loci changed since base over the document, where the person left it as it was, and
@@ -159,7 +141,7 @@ func (l *loader) merge(p *place, d *document, stands thing, base statement, know
 		}
 	}
 	if theirs.same(base, conversationKey) && !ours.same(base, conversationKey) && known.Conversation == nil {
-		p.conversation = conversationFolder(known)
+		p.conversation = conversationFolder(known.head().conversation)
 	}
 	touched := !theirs.same(base, theWords) && !ours.same(theirs, theWords)
 	switch changed := !ours.same(base, theWords); {
@@ -170,10 +152,10 @@ func (l *loader) merge(p *place, d *document, stands thing, base statement, know
 	case changed && !touched:
 		over[theWords], d.words = true, known.words()
 	}
-	for _, f := range known.fields(l.link) {
-		if over[f.key] {
-			d.values = d.values.with(f)
-		}
+	maps.DeleteFunc(d.values, func(key string, _ scalarOrList) bool { return over[key] })
+	laid := slices.DeleteFunc(known.fields(l.link), func(f field) bool { return !over[f.key] })
+	if values, _, err := readFront(frontOf(laid, "\n")); err == nil {
+		maps.Copy(d.values, values)
 	}
 	if len(both) > 0 {
 		slices.Sort(both)
@@ -202,12 +184,4 @@ const (
 var ofLoci = map[string]bool{
 	updatedKey: true, "source": true, "trust": true, "model": true, "superseded_by": true, "created_at": true, "observed_seq": true,
 	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, sharedKey: true,
-}
-
-// conversationFolder is the name of the folder of the conversation that a thing is in.
-func conversationFolder(t thing) string {
-	if id := t.head().conversation; id != "" {
-		return escape(id)
-	}
-	return globalFolder
 }

@@ -47,15 +47,12 @@ func conflicted(text string) bool {
 	return false
 }
 
-// leader returns what a value under the key of a relation leads to from a fact, or under that of
-// sharing: an id or the name of an owner; "" for nothing, with the reason.
-type leader func(key, text, from string) (to, why string)
-
 // read reads what a document says that lies at p. Keys that are missing leave what base says, if
 // they are always written, and otherwise mean nothing; base is what Loci has, the zero thing without
-// any. A value that does not fit its key is an error; one that leads nowhere is lost.
-func (p place) read(d document, base thing, lead leader) (says thing, lost map[string]string, err error) {
-	r := reader{p: p, known: base != (thing{}), values: d.values, lead: lead}
+// any. A value that does not fit its key is an error. rebuilt has, in a rebuild, the ids of facts by
+// what their files are called.
+func (p place) read(d document, base thing, rebuilt map[string]string) (says thing, err error) {
+	r := reader{p: p, known: base != (thing{}), values: d.values, rebuilt: rebuilt}
 	words := d.words
 	if d.values["kind"].text != "turn" { // editors leave an empty line below the front matter; a turn that Loci wrote is as it was said
 		words = strings.TrimLeft(words, "\r\n")
@@ -66,7 +63,7 @@ func (p place) read(d document, base thing, lead leader) (says thing, lost map[s
 		if f.Scope.Owner = p.owner; base.Fact == nil || f.Content != words {
 			f.Content, f.Hash = words, text.Hash(words)
 		}
-		says.Fact = f
+		says.Fact, says.Relations = f, base.Relations
 	case summaryTarget:
 		says.Summary = copyOf(base.Summary, memory.Summary{CreatedAt: p.created()})
 		says.Summary.Scope.Owner, says.Summary.Text = p.owner, words
@@ -100,7 +97,7 @@ func (p place) read(d document, base thing, lead leader) (says thing, lost map[s
 	case says.Fact != nil && !p.plain:
 		r.holds(base.Fact, says.Fact)
 	}
-	return says, r.lost, r.err
+	return says, r.err
 }
 
 func copyOf[T any](base *T, fresh T) *T {
@@ -112,12 +109,11 @@ func copyOf[T any](base *T, fresh T) *T {
 
 // reader reads values and keeps the first error.
 type reader struct {
-	p      place
-	known  bool // Loci has the memory
-	values frontMatter
-	lead   leader
-	lost   map[string]string // why, by what lostLink writes
-	err    error
+	p       place
+	known   bool // Loci has the memory
+	values  frontMatter
+	rebuilt map[string]string // nil: it is no rebuild
+	err     error
 }
 
 func (r *reader) failf(format string, args ...any) {
@@ -155,30 +151,6 @@ func (r *reader) list(key string) []string {
 	for _, t := range strings.Split(v.text, ",") {
 		if t = strings.TrimSpace(t); t != "" {
 			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// links are the values under a key. A single link may contain a comma.
-func (r *reader) links(key string) []string {
-	if v := r.values[key]; !v.many && strings.HasPrefix(v.text, "[[") && strings.Count(v.text, "[[") == 1 {
-		return []string{v.text}
-	}
-	return r.list(key)
-}
-
-// leads are what the values under a key lead to from a fact. Those that lead to nothing are lost.
-func (r *reader) leads(key, from string) (out []string) {
-	for _, text := range r.links(key) {
-		to, why := r.lead(key, text, from)
-		switch {
-		case to != "":
-			out = append(out, to)
-		case r.lost == nil:
-			r.lost = map[string]string{lostLink(key, text): why}
-		default:
-			r.lost[lostLink(key, text)] = why
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -212,14 +214,19 @@ func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 
 // folderOf is where a conversation's things lie.
 func (s *Store) folderOf(owner memory.Owner, conversation string, deleted bool, kind string) string {
-	name := globalFolder
-	if conversation != "" {
-		name = escape(conversation)
-	}
+	name := conversationFolder(conversation)
 	if deleted {
 		return path.Join(s.ownerFolder(owner), "deleted", "entries", name, kind)
 	}
 	return path.Join(s.ownerFolder(owner), "entries", name, kind)
+}
+
+// conversationFolder is the name of a conversation's folder; of "", which is none, globalFolder.
+func conversationFolder(id string) string {
+	if id == "" {
+		return globalFolder
+	}
+	return escape(id)
 }
 
 // fileName is the name of a memory's file, without ".md": it follows from what
@@ -250,47 +257,33 @@ func linkTo(name, id string) string {
 	return "[[" + name + "]]"
 }
 
-// cutLink takes [[FOLDER/NAME#HEADING|ALIAS]] apart, as Obsidian writes it. It is not ok if
+var linksIn = lazy.Compile(`\[\[[^\[\]]+\]\]`)
+
+// nameInLink is the FOLDER/NAME in a link [[FOLDER/NAME#HEADING|ALIAS]], as Obsidian writes it; "" if
 // the text is not a link.
-func cutLink(text string) (name, alias string, ok bool) {
+func nameInLink(text string) string {
 	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "[[")
 	inner, closed := strings.CutSuffix(inner, "]]")
 	if !ok || !closed {
-		return "", "", false
+		return ""
 	}
-	name, alias, _ = strings.Cut(inner, "|")
-	if i := strings.IndexAny(name, "#^"); i >= 0 {
-		name = name[:i]
+	if i := strings.IndexAny(inner, "|#^"); i >= 0 {
+		inner = inner[:i]
 	}
-	return strings.TrimSuffix(strings.TrimSpace(name), ".md"), strings.TrimSpace(alias), true
-}
-
-// idsOfLink are the ids that a link may be to by what it says alone, likeliest first: that
-// in the name of the file; what it is shown as; the name itself. A text that is not a link is an id.
-func idsOfLink(text string) []string {
-	name, alias, ok := cutLink(text)
-	if !ok {
-		return []string{text}
-	}
-	var ids []string
-	if id, ok := idOfName(path.Base(name)); ok {
-		ids = append(ids, id)
-	}
-	for _, inner := range []string{alias, name} {
-		if inner == "" {
-			continue
-		}
-		if id, ok := unescape(inner); ok {
-			ids = append(ids, id)
-		} else {
-			ids = append(ids, inner)
-		}
-	}
-	return append(ids, "")
+	return strings.TrimSuffix(strings.TrimSpace(inner), ".md")
 }
 
 // idOfLink reads the id that a link is to, or a plain id.
-func idOfLink(text string) string { return idsOfLink(text)[0] }
+func idOfLink(text string) string {
+	name := nameInLink(text)
+	if id, ok := idOfName(path.Base(name)); ok {
+		return id
+	}
+	if id, ok := unescape(name); ok {
+		return cmp.Or(id, text)
+	}
+	return cmp.Or(name, text)
+}
 
 func idOfName(name string) (string, bool) {
 	_, id, ok := strings.Cut(name, "__")

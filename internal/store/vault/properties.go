@@ -178,7 +178,13 @@ func keptNumber[T int | int64](key string, v *T) property {
 }
 
 func flag(key string, v *bool) property {
-	return value(key, "true or false", func(names) string { return yes(*v) }, func(s string) bool {
+	show := func(names) string {
+		if *v {
+			return "true"
+		}
+		return ""
+	}
+	return value(key, "true or false", show, func(s string) bool {
 		s = strings.ToLower(s)
 		*v = s == "true" || s == "yes" || s == "on"
 		return *v || s == "" || s == "false" || s == "no" || s == "off"
@@ -334,11 +340,4 @@ func optional(text string) string {
 		return ""
 	}
 	return quoted(text)
-}
-
-func yes(b bool) string {
-	if b {
-		return "true"
-	}
-	return ""
 }

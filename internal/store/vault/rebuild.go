@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -14,6 +15,9 @@ import (
 
 // rebuildRun begins the ids of the runs that rebuild memory from files.
 const rebuildRun = "vault-rebuild-"
+
+// wasInVault is the reason of their changes.
+const wasInVault = "was in the vault"
 
 // maxRun bounds how many changes or turns go into one commit.
 const maxRun = 500
@@ -63,14 +67,12 @@ func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing)
 		return things, err
 	}
 	l := s.files.loader(owner)
-	for some := range slices.Chunk(things, maxRun) {
-		var keys []key
-		for _, t := range some {
-			keys = append(keys, key{owner, t.target()})
-		}
-		if err := l.get(ctx, keys); err != nil {
-			return nil, err
-		}
+	var keys []key
+	for _, t := range things {
+		keys = append(keys, key{owner, t.target()})
+	}
+	if err := l.get(ctx, keys); err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(things, func(t thing) bool { return l.things[t.target()] != (thing{}) }), nil
 }
@@ -101,8 +103,8 @@ func (s *Store) noteFolder(ctx context.Context) error {
 }
 
 // readFolder reads all files of some owners that say which memory they are of, and returns their
-// paths as well. Of several files of a memory it takes the one that is most likely its own: the
-// others may be a sync tool's copies; a scan tells of them.
+// paths as well. Of several files of a memory it takes the one that is called as Loci calls it, or else
+// the one with the shortest name, to which copies add something; a scan tells of the others.
 func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
@@ -111,57 +113,41 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	if err := sc.walk(ctx); err != nil {
 		return nil, nil, err
 	}
-	leaders := map[memory.Owner]leader{}
-	best := map[key]telling{}
+	facts := map[memory.Owner]map[string]string{} // ids by what the files are called
 	for _, c := range sc.changed {
-		owner := c.p.owner
-		if owner == "" || !of(owner) {
-			continue
+		if facts[c.p.owner] == nil {
+			facts[c.p.owner] = map[string]string{}
 		}
-		if leaders[owner] == nil {
-			leaders[owner] = among(owner, sc.factsByName(owner))
+		if c.p.folder == "facts" {
+			facts[c.p.owner][c.p.name] = c.id
+		}
+	}
+	things, paths := map[key]thing{}, map[key]string{}
+	for _, c := range sc.changed {
+		if c.p.owner == "" || !of(c.p.owner) {
+			continue
 		}
 		d, err := readDocument(c.text)
 		if err != nil {
 			continue
 		}
-		says, _, err := c.p.read(d, thing{}, leaders[owner])
-		t := telling{c, key{owner, says.target()}, says}
-		if _, id, _ := strings.Cut(t.key.target, ":"); err != nil || id == "" {
+		says, err := c.p.read(d, thing{}, facts[c.p.owner])
+		k := key{c.p.owner, says.target()}
+		if _, id, _ := strings.Cut(k.target, ":"); err != nil || id == "" {
 			continue
 		}
-		if other, ok := best[t.key]; !ok || s.likelier(t, other) {
-			best[t.key] = t
+		_, own := s.place(k.owner, says)
+		other := strings.TrimSuffix(path.Base(paths[k]), ".md")
+		if _, there := paths[k]; there && c.p.name != own && (other == own || len(other) <= len(c.p.name)) {
+			continue
 		}
+		things[k], paths[k] = says, c.path
 	}
-	things, paths := map[memory.Owner][]thing{}, map[key]string{}
-	for _, t := range slices.SortedFunc(maps.Values(best), func(a, b telling) int { return strings.Compare(a.path, b.path) }) {
-		paths[t.key] = t.path
-		things[t.key.owner] = append(things[t.key.owner], t.says)
+	byOwner := map[memory.Owner][]thing{}
+	for _, k := range slices.SortedFunc(maps.Keys(paths), func(a, b key) int { return strings.Compare(paths[a], paths[b]) }) {
+		byOwner[k.owner] = append(byOwner[k.owner], things[k])
 	}
-	return things, paths, nil
-}
-
-// telling is a file that says which memory it is of.
-type telling struct {
-	found
-	key  key
-	says thing
-}
-
-// likelier reports whether one of two files of the same memory is likelier its own: the one
-// that is called as Loci calls it, or else the one that was written later, or else the one
-// with the plainer name, to which copies add something.
-func (s *Store) likelier(one, other telling) bool {
-	called := func(t telling) int {
-		if _, name := s.place(t.key.owner, t.says); t.p.name == name || t.says.Summary != nil && t.p.name == summaryName {
-			return 1
-		}
-		return 0
-	}
-	return cmp.Or(
-		called(one)-called(other), one.says.updatedAt().Compare(other.says.updatedAt()),
-		len(other.p.name)-len(one.p.name), strings.Compare(other.path, one.path)) > 0
+	return byOwner, paths, nil
 }
 
 // rebuildTurns appends conversations as they were: a batch ends where what follows
@@ -250,16 +236,17 @@ func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 func (s *Store) rebuildRest(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	var changes []memory.Change
 	add := func(after memory.Image) {
-		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: "was in the vault"})
+		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: after, Reason: wasInVault})
 	}
 	for _, t := range things {
 		if t.Turn == nil && t.Conversation == nil {
 			add(t.Image())
 		}
 	}
-	changes, err := withShares(changes, things)
-	if err != nil {
-		return err
+	for _, t := range things {
+		if t.Shared != nil {
+			changes = append(changes, t.shareChange())
+		}
 	}
 	for _, t := range things {
 		for _, r := range t.relations() {

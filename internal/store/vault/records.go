@@ -36,11 +36,6 @@ type record struct {
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Lost are links in a fact's file that lead nowhere, and owners whom it names and is not
-	// shared with, as lostLink writes them, with the reason. They stay, and each scan looks at them
-	// again.
-	Lost map[string]string `json:"lost_links,omitempty"`
-
 	// Due: the file is to be written again. A missing file is no deletion, unless a scan found it There.
 	Due   bool `json:"due,omitempty"`
 	There bool `json:"there,omitempty"`
@@ -48,8 +43,7 @@ type record struct {
 	// Open: it is a turn that was not learned from yet. No version tells when it is, so a start looks.
 	Open bool `json:"open,omitempty"`
 
-	text  string // that was written, until it is saved with the record
-	alone bool   // with it no earlier text stays
+	text string // that was written, until it is saved with the record
 }
 
 // id is the memory's, without its kind.
@@ -69,9 +63,6 @@ func (r *record) none() bool { return r == nil || r.SHA == "" }
 
 // isName reports whether a person deleted the file, whose name alone stays.
 func (r *record) isName() bool { return r != nil && r.SHA == "" && r.Due }
-
-// of reports whether it was written of this version of a memory.
-func (r *record) of(version int64) bool { return r != nil && r.Version == version }
 
 // key names a thing in the vault.
 type key struct {
@@ -210,7 +201,7 @@ func (x *index) save(rows ...row) error {
 	}
 	for _, r := range rows {
 		if file, ok := r.value.(*record); ok {
-			file.text, file.alone = "", false
+			file.text = ""
 		}
 	}
 	return nil
@@ -255,14 +246,10 @@ const maxTexts = 16
 
 // saveText saves what was last written of a thing.
 func saveText(tx *sql.Tx, r *record) error {
-	known := maxTexts
-	if r.alone {
-		known = 0
-	}
 	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, sha, text) VALUES (?, ?, ?, ?)`, r.Owner, r.Target, r.SHA, r.text)
 	if err == nil {
 		_, err = tx.Exec(`DELETE FROM texts WHERE owner = ?1 AND target = ?2 AND id NOT IN
-			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, known+1)
+			(SELECT id FROM texts WHERE owner = ?1 AND target = ?2 ORDER BY id DESC LIMIT ?3)`, r.Owner, r.Target, maxTexts+1)
 	}
 	return err
 }

@@ -39,10 +39,6 @@ type ScanOptions struct {
 	// Settle is how long ago an earlier scan must have missed a file, until it counts as
 	// deleted; 0: at once.
 	Settle time.Duration
-
-	// quiet leaves out files that were written so shortly ago that they may be half
-	// written. Watch sets it.
-	quiet time.Duration
 }
 
 // Scan compares the folder with what Loci last wrote. It changes only the records of files that
@@ -163,11 +159,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 		return // it went
 	}
 	old := s.f.index.paths[name]
-	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() && len(old.Lost) == 0 {
-		s.seen[name] = true
-		return
-	}
-	if s.o.quiet > 0 && time.Since(info.ModTime()) < s.o.quiet {
+	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() {
 		s.seen[name] = true
 		return
 	}
@@ -186,9 +178,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	s.seen[name] = true
 	if old.own(sha) {
 		old.Size, old.Mtime = info.Size(), info.ModTime().UnixNano()
-		if len(old.Lost) == 0 {
-			return
-		}
+		return
 	}
 	p, _ := s.f.s.placeOf(name)
 	s.changed = append(s.changed, found{name, p, text, sha, info, old, valueIn(text, "id")})
@@ -201,9 +191,7 @@ func (s *scan) compare(ctx context.Context) error {
 		return err
 	}
 	for _, c := range s.changed {
-		if err := s.compareOne(ctx, c, gone); err != nil {
-			return err
-		}
+		s.compareOne(c, gone)
 	}
 	s.tellUnheard()
 	if err := s.f.index.note(s.adopted...); err != nil {
@@ -248,7 +236,6 @@ func (s *scan) load(ctx context.Context, gone map[string]*record) error {
 	}
 	for owner, all := range keys {
 		l := s.f.loader(owner)
-		l.byName = s.factsByName(owner)
 		s.loaders[owner] = l
 		for batch := range slices.Chunk(all, maxBatch) {
 			if _, err := l.load(ctx, batch); err != nil {
@@ -274,19 +261,4 @@ func (s *scan) whose(c found) (k key, known thing, ok bool) {
 		return key{c.p.owner, c.p.kind()}, thing{}, true
 	}
 	return k, s.loaders[k.owner].things[k.target], true
-}
-
-// factsByName are the ids of an owner's facts by what the files are called that changed: a
-// file and the links to it are given another name together.
-func (s *scan) factsByName(owner memory.Owner) map[string]string {
-	ids := map[string]string{}
-	for _, c := range s.changed {
-		if c.p.owner != owner || c.p.folder != "facts" {
-			continue
-		}
-		if c.id != "" {
-			ids[c.p.name] = c.id
-		}
-	}
-	return ids
 }

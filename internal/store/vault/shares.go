@@ -3,8 +3,6 @@ package vault
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -27,12 +25,25 @@ func sharedFact(target string) (id string, ok bool) {
 
 // sharedWith is the property that has the owners a fact is shared with.
 func (t *thing) sharedWith() property {
-	return property{sharedKey, func(names) string { return listed(t.linked(sharedKey)) }, func(r *reader) {
-		var with []memory.Owner
-		for _, name := range r.leads(sharedKey, "") {
-			with = append(with, ownerCalled(t.Fact.Scope.Owner, name))
+	show := func(names) string {
+		var called []string
+		for _, o := range t.sharers() {
+			called = append(called, o.Called())
 		}
-		t.Shared = shared(with)
+		return listed(called)
+	}
+	return property{sharedKey, show, func(r *reader) {
+		var with []memory.Owner
+		for _, name := range r.list(sharedKey) {
+			o := ownerCalled(t.Fact.Scope.Owner, name)
+			if o == "" {
+				r.failf("%s is a list of user/NAME, pool/NAME and global, and %q is none that it can be shared with", sharedKey, name)
+			}
+			with = append(with, o)
+		}
+		if t.Shared = shared(with); r.elsewhere() && r.rebuilt == nil { // who shared it was another
+			t.Shared = nil
+		}
 	}}
 }
 
@@ -102,69 +113,13 @@ func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, 
 	return shared(slices.Clone(l.shares[f.ID])), nil
 }
 
-// mayShare returns text if its owner is a user or known to share the fact; "" with the reason if a
-// file alone may not share with it, or if that was refused and neither file nor fact changed since.
-func (l *loader) mayShare(text string, known thing, old *record) (to, why string) {
-	o := ownerCalled(l.owner, text)
-	switch {
-	case o == "":
-		return "", "it is not a valid owner to share with, as user/NAME, pool/NAME and global are, but for whose folder it is"
-	case slices.Contains(known.sharers(), o):
-		return text, ""
-	case o.Kind() != memory.UserKind:
-		return "", "it is not shared with them: whoever runs the server shares with pools and with everybody, by loci share"
-	case old.of(known.version()) && old.Lost[lostLink(sharedKey, text)] != "":
-		return "", old.Lost[lostLink(sharedKey, text)]
+// shareChange adds the entry that says whom a fact is shared with.
+func (t thing) shareChange() memory.Change {
+	value, _ := json.Marshal(t.sharers()) // names can always be said
+	entry := memory.ProfileEntry{
+		Owner: t.Fact.Scope.Owner, Key: sharedEntry + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
 	}
-	return text, ""
-}
-
-// whyLost explains lost values, one text for each reason.
-func whyLost(lost map[string]string) (out []string) {
-	names := map[string][]string{}
-	for _, one := range slices.Sorted(maps.Keys(lost)) {
-		names[lost[one]] = append(names[lost[one]], strings.TrimPrefix(one, sharedKey+" "))
-	}
-	for _, why := range slices.Sorted(maps.Keys(names)) {
-		text := clip(names[why][0]) + ": " + why
-		if more := len(names[why]) - 1; more > 0 {
-			text += fmt.Sprintf("; the same of %d more", more)
-		}
-		out = append(out, text)
-	}
-	return out
-}
-
-// clip cuts a name that a person has to read.
-func clip(name string) string {
-	const most = 200
-	if len(name) <= most {
-		return name
-	}
-	return strings.ToValidUTF8(name[:most], "") + "…"
-}
-
-// withShares adds the sharing entries that a rebuild needs. The line in a fact's file wins over an
-// entry with a file of its own.
-func withShares(changes []memory.Change, things []thing) ([]memory.Change, error) {
-	var shares []memory.Change
-	says := map[string]bool{}
-	for _, t := range things {
-		if t.Shared == nil {
-			continue
-		}
-		value, err := json.Marshal(t.sharers())
-		if err != nil {
-			return nil, err
-		}
-		entry := memory.ProfileEntry{
-			Owner: t.Fact.Scope.Owner, Key: sharedEntry + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
-		}
-		says[profileTarget+entry.Key] = true
-		shares = append(shares, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: "was in the vault"})
-	}
-	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { return says[c.After.Target()] })
-	return append(changes, shares...), nil
+	return memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: wasInVault}
 }
 
 // shareJobs are jobs that give others their copies of the facts that changes share.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -102,11 +101,6 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	s.unlock = unlock
 	if s.files, err = openFiles(s); err != nil {
 		return err
-	}
-	for _, name := range []string{"memory_index.json", "memory_index.log"} { // the records that vaults had before files.db
-		if err := os.Remove(s.own(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
 	}
 	if s.Store, err = within(s.opts.Now); err != nil {
 		return err

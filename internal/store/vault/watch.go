@@ -36,7 +36,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 		w.lost(err)
 	}
 	for {
-		report, err := s.Scan(ctx, ScanOptions{quiet: w.quiet(), Settle: Settle})
+		report, err := s.Scan(ctx, ScanOptions{Settle: Settle})
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -87,15 +87,6 @@ func (w *watcher) lost(err error) {
 	}
 	w.blind = true
 	w.s.opts.Log.Warn("not every folder of the vault can be watched; all are read every few seconds instead", "why", why)
-}
-
-// quiet is how long a file must have been left alone to be read: without events
-// there is no other sign that its writer is done.
-func (w *watcher) quiet() time.Duration {
-	if w.blind {
-		return debounce
-	}
-	return 0
 }
 
 // addAll watches a folder and those under it, as far as it can.

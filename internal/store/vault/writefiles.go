@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 	"syscall"
@@ -45,6 +43,9 @@ func (f *files) write(ctx context.Context, batch []key) (failed []key, err error
 		plans = append(plans, ps...)
 	}
 	f.prepare(plans)
+	if err := f.noteDue(plans); err != nil {
+		return batch, fmt.Errorf("note which files are due: %w", err)
+	}
 	return f.commit(plans)
 }
 
@@ -117,37 +118,28 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 		return nil, cmp.Or(f.index.forgetIf(f.s.erasing(), k), errWaits)
 	}
 	if !there {
-		return f.planMissing(k, old, l)
+		return f.planMissing(ctx, k, old, l)
 	}
 	at := f.pathOf(k, t, old)
 	p := &plan{key: k, old: old, erased: t.erased()}
 	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open()}
-	fields := t.fields(l.link)
 	if p.erased { // nothing stays of the file, not even what a person added
-		if err := l.removeBeside(k, from(old), at); err != nil {
+		if err := l.removeBeside(ctx, k, from(old), at); err != nil {
 			return nil, err
 		}
 	} else {
 		var err error
-		if p.base, err = f.base(ctx, k, old, at, t, l); err != nil {
+		if p.base, err = f.base(k, old, at, t, l); err != nil {
 			return nil, err
 		}
-		if pl, ok := f.s.placeOf(at); ok && p.base != "" {
-			fields, p.next.Lost = l.asWritten(ctx, pl, p.base, t, old)
-		}
-		if !old.of(p.next.Version) { // another may be shared
-			p.next.Lost = maps.Clone(p.next.Lost)
-			for one := range p.next.Lost {
-				p.next.Lost[one] = ""
-			}
-		}
 	}
+	fields := l.fieldsOver(p.base, t)
 	pg, ok := split(p.base).with(fields, t.words())
 	if !ok { // front matter that is not understood is kept beside, too
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		pg, _ = split("").with(t.fields(l.link), t.words())
+		pg, _ = split("").with(fields, t.words())
 	}
 	p.text = pg.String()
 	p.next.SHA, p.next.Size = hashOf(p.text), int64(len(p.text))
@@ -157,14 +149,31 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	return p, nil
 }
 
+// fieldsOver are a thing's fields as they are written over a text: what another machine wrote there of
+// turns that it alone knows stays.
+func (l *loader) fieldsOver(text string, t thing) []field {
+	over := split(text)
+	for _, link := range linksIn.Regexp().FindAllString(over.front, -1) {
+		if id := idOfLink(link); l.called[id] == "" {
+			l.called[id] = path.Base(nameInLink(link))
+		}
+	}
+	fields := t.fields(l.link)
+	if t.Fact != nil && learnedElsewhere(valueIn(text, sourceKey), string(t.Fact.Source)) && sameWords(over.words(), t.words()) {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == sourceKey })
+		fields[i].value = string(memory.Extracted)
+	}
+	return fields
+}
+
 // planMissing decides on the file of what the store within does not have: it goes if the key of
 // a profile entry is being erased, and otherwise it is nobody's.
-func (f *files) planMissing(k key, old *record, l *loader) (*plan, error) {
+func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
 		return nil, f.index.forgetIf(f.s.erasing(), k)
 	case strings.HasPrefix(k.target, profileTarget) && f.s.erasing():
-		return &plan{key: k, old: old, erased: true}, l.removeBeside(k, old.Path)
+		return &plan{key: k, old: old, erased: true}, l.removeBeside(ctx, k, old.Path)
 	}
 	return nil, f.index.note(&record{Path: old.Path})
 }
@@ -180,7 +189,7 @@ func (f *files) unless(p *plan) *plan {
 		return p
 	}
 	p.there, p.next.Mtime = true, info.ModTime().UnixNano()
-	if p.old != nil && reflect.DeepEqual(*p.old, *p.next) && !f.s.erasing() {
+	if p.old != nil && *p.old == *p.next && !f.s.erasing() {
 		return nil
 	}
 	return p
@@ -224,10 +233,10 @@ func from(r *record) string {
 // wrote, nor says what Loci says, a person was quicker: their file is kept beside, under a
 // name that says so. Before the first scan it waits for that instead, as it does for a scan of a
 // deleted file.
-func (f *files) base(ctx context.Context, k key, old *record, at string, t thing, l *loader) (string, error) {
-	text, there, err := f.under(ctx, k, at, t, l)
+func (f *files) base(k key, old *record, at string, t thing, l *loader) (string, error) {
+	text, there, err := f.under(k, at, t, l)
 	if err == nil && old != nil && old.Path != at && !old.isName() {
-		if before, was, failed := f.under(ctx, k, old.Path, t, l); was || failed != nil {
+		if before, was, failed := f.under(k, old.Path, t, l); was || failed != nil {
 			text, there, err = before, was, failed
 		}
 	}
@@ -239,7 +248,7 @@ func (f *files) base(ctx context.Context, k key, old *record, at string, t thing
 
 // under returns the text at a path, and whether it is the thing's: what another memory leaves there is
 // not. What a person wrote is moved aside.
-func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader) (text string, there bool, err error) {
+func (f *files) under(k key, at string, t thing, l *loader) (text string, there bool, err error) {
 	text, err = f.read(at)
 	own, r := f.index.targets[k], f.index.paths[at]
 	switch sha := hashOf(text); {
@@ -251,7 +260,7 @@ func (f *files) under(ctx context.Context, k key, at string, t thing, l *loader)
 		return text, true, nil
 	case r.own(sha): // its own plan moves it, or has
 		return "", false, nil
-	case f.saysTheSame(ctx, k, at, text, t, l):
+	case f.saysTheSame(k, at, text, t, l):
 		return text, true, nil
 	case !f.scanned:
 		return "", true, errWaits
@@ -266,13 +275,13 @@ func (l *loader) isPast(k key, text string) bool {
 }
 
 // saysTheSame reports whether a file says nothing that Loci does not say.
-func (f *files) saysTheSame(ctx context.Context, k key, at, text string, t thing, l *loader) bool {
+func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
 	p, ok := f.s.placeOf(at)
 	if !ok {
 		return false
 	}
 	p.owner, p.was = k.owner, f.before(k)
-	read, err := l.readFile(ctx, p, text, t, f.index.targets[k])
+	read, err := l.readFile(p, text, t, f.index.targets[k])
 	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t)
 }
 
@@ -319,9 +328,6 @@ func (f *files) read(at string) (string, error) {
 	if !info.Mode().IsRegular() {
 		return "", errNotFile
 	}
-	if info.Size() > maxFile {
-		return "", errTooLong
-	}
 	file, err := f.root.Open(at)
 	if err != nil {
 		return "", err
@@ -337,11 +343,9 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// commit gives the files their places and writes their records. Before that the records say that
-// they are due, so that after a crash in between they are due again. It returns what it could
-// not place.
-func (f *files) commit(plans []*plan) (failed []key, err error) {
-	var due, done []*record
+// noteDue notes that files are due, so that they are due again after a crash before they are placed.
+func (f *files) noteDue(plans []*plan) error {
+	var due []*record
 	for _, p := range plans {
 		if p.next == nil || p.fault != nil {
 			continue
@@ -353,9 +357,12 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		r.Due, r.There = true, false
 		due = append(due, &r)
 	}
-	if err := f.index.write(due...); err != nil {
-		return keysOfPlans(plans), fmt.Errorf("note which files are due: %w", err)
-	}
+	return f.index.write(due...)
+}
+
+// commit gives the files their places and writes their records. It returns what it could not place.
+func (f *files) commit(plans []*plan) (failed []key, err error) {
+	var done []*record
 	f.s.opts.failpoint(beforeFiles)
 	folders, erasing := map[string]bool{}, f.s.erasing()
 	var errs []error
@@ -372,11 +379,10 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		if p.old != nil && (p.next == nil || p.next.Path != p.old.Path) {
 			done = append(done, &record{Path: p.old.Path})
 		}
+		errs = append(errs, f.index.forgetIf(erasing, p.key))
 		if p.next != nil {
-			p.next.text, p.next.alone = p.text, erasing
+			p.next.text = p.text
 			done = append(done, p.next)
-		} else {
-			errs = append(errs, f.index.forgetIf(erasing, p.key))
 		}
 	}
 	for folder := range folders {
@@ -389,13 +395,6 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		return failed, err
 	}
 	return nil, nil
-}
-
-func keysOfPlans(plans []*plan) (keys []key) {
-	for _, p := range plans {
-		keys = append(keys, p.key)
-	}
-	return keys
 }
 
 // tempName is what the nth file of a batch is called until it is whole.
