@@ -196,6 +196,7 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	must(b.engine.Curate.EditFact(ctx, owner, ids[1], curate.Edit{Tags: &tags}, byProgram))
 	must(a.engine.Curate.EditFact(ctx, owner, ids[2], curate.Edit{Core: &core}, byProgram))
 	must(b.Forget(ctx, "default", ids[3]))
+	must(a.engine.Curate.Relate(ctx, owner, ids[4], ids[5], memory.Refines, byProgram)) // which b does not know
 	b.remember(t, "User lives in Rome")
 	round("what is edited, forgotten and replaced")
 

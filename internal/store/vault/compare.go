@@ -101,7 +101,7 @@ func (s *scan) adopt(c found, k key, known thing, got reading, e Edit) {
 	folder, _ := s.f.s.place(k.owner, known)
 	next := &record{
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: known.version(),
-		Open: known.open(), Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
+		Open: known.open(), Related: known.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
 	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
 	behind := got.behind || folder != path.Dir(c.path) && known.Summary == nil

@@ -100,29 +100,52 @@ func frontOf(fields []field, end string) string {
 	return lines.String()
 }
 
-// with returns the page with these fields, then the lines of other keys and comments, and words. It is
-// not ok if front matter is not understood: then it must not be touched.
+// with returns the page with these fields and words. Lines of other keys, comments, the order and
+// lines whose value stays the same are kept. It is not ok if front matter is not understood: then
+// it must not be touched.
 func (p page) with(fields []field, words string) (out page, ok bool) {
+	wanted, _, err := readFront(frontOf(fields, "\n"))
+	if err != nil {
+		return page{}, false
+	}
 	_, entries, err := readFront(p.front)
 	if err != nil {
 		return page{}, false
 	}
-	ours := frontOf(fields, p.end)
-	wanted, _, err := readFront(ours)
-	if err != nil {
-		return page{}, false
-	}
-	others := slices.Collect(strings.Lines(p.front))
-	for _, e := range slices.Backward(entries) {
-		if slices.ContainsFunc(fields, func(f field) bool { return f.key == e.key }) {
-			others = slices.Delete(others, e.from, e.to)
-		} else {
+	left := slices.Clone(fields)
+	lines := slices.Collect(strings.Lines(p.front))
+	at := 0
+	var front strings.Builder
+	for _, e := range entries {
+		i := slices.IndexFunc(left, func(f field) bool { return f.key == e.key })
+		if i < 0 {
 			wanted[e.key] = e.value
+			continue
+		}
+		f := left[i]
+		left = slices.Delete(left, i, i+1)
+		if f.value != "" && wanted[f.key].meaning() == e.value.meaning() {
+			continue
+		}
+		front.WriteString(strings.Join(lines[at:e.from], ""))
+		if at = e.to; f.value != "" {
+			front.WriteString(f.key + ": " + f.value + commentOf(lines[e.from:e.to]) + p.end)
 		}
 	}
-	out = page{mark: p.mark, end: p.end, has: true, front: ours + strings.Join(others, ""), body: words + p.end}
+	front.WriteString(strings.Join(lines[at:], "") + frontOf(left, p.end))
+	out = page{mark: p.mark, end: p.end, has: true, front: front.String(), body: words + p.end}
 	now, _, err := readFront(out.front)
 	return out, err == nil && maps.EqualFunc(now, wanted, func(a, b scalarOrList) bool { return a.meaning() == b.meaning() })
+}
+
+var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
+
+// commentOf is what stands behind a value on its one line, for people.
+func commentOf(lines []string) string {
+	if len(lines) != 1 {
+		return ""
+	}
+	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
 // scalarOrList is a YAML scalar's text or a list of them. One that is neither is known to be

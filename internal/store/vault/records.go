@@ -43,6 +43,9 @@ type record struct {
 	// Open: it is a turn that was not learned from yet. No version tells when it is, so a start looks.
 	Open bool `json:"open,omitempty"`
 
+	// Related: it shows relations. Of a file that does not, another machine's Loci wrote those that are there.
+	Related bool `json:"related,omitempty"`
+
 	text string // that was written, until it is saved with the record
 }
 

@@ -131,7 +131,7 @@ func TestEditedWords(t *testing.T) {
 		t.Errorf("the same edit's runs: %s and %s", e.Run(), again.Run())
 	}
 	v.take(e)
-	if got := v.read(teaFile); !strings.Contains(got, "mine: 1\n") || !strings.Contains(got, "source: file\n") || !strings.Contains(got, "tags: [drinks]\n") {
+	if got := v.read(teaFile); !strings.Contains(got, "mine: 1\n") || !strings.Contains(got, "source: file\n") || !strings.Contains(got, "  - drinks\n") {
 		t.Errorf("written anew:\n%s", got)
 	}
 	if f := v.fact("tea"); f.Content != "Ana drinks green tea" {
@@ -170,7 +170,7 @@ func TestAddedFile(t *testing.T) {
 	if len(names) != 2 || !slices.Contains(names, "entries/global/facts/milk.md") {
 		t.Fatalf("files: %q", names)
 	}
-	if got := v.read("entries/global/facts/milk.md"); !strings.HasPrefix(got, "---\nid: new\n") || !strings.Contains(got, "\ntags: [drinks, cold]\n") || !strings.Contains(got, "\nstars: 3\n") {
+	if got := v.read("entries/global/facts/milk.md"); !strings.HasPrefix(got, "---\ntags: [drinks, cold]\nstars: 3\nid: new\n") {
 		t.Errorf("written anew:\n%s", got)
 	}
 }

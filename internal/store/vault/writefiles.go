@@ -122,7 +122,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	}
 	at := f.pathOf(k, t, old)
 	p := &plan{key: k, old: old, erased: t.erased()}
-	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open()}
+	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open(), Related: t.relations() != nil}
 	if p.erased { // nothing stays of the file, not even what a person added
 		if err := l.removeBeside(ctx, k, from(old), at); err != nil {
 			return nil, err
@@ -133,7 +133,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 			return nil, err
 		}
 	}
-	fields := l.fieldsOver(p.base, t)
+	fields := l.fieldsOver(p.base, t, old != nil && old.Related)
 	pg, ok := split(p.base).with(fields, t.words())
 	if !ok { // front matter that is not understood is kept beside, too
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -149,9 +149,9 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	return p, nil
 }
 
-// fieldsOver are a thing's fields as they are written over a text: what another machine wrote there of
-// turns that it alone knows stays.
-func (l *loader) fieldsOver(text string, t thing) []field {
+// fieldsOver are a thing's fields as they are written over a text, which may show related facts: what
+// another machine wrote there of turns and relations that it alone knows stays.
+func (l *loader) fieldsOver(text string, t thing, related bool) []field {
 	over := split(text)
 	for _, link := range linksIn.Regexp().FindAllString(over.front, -1) {
 		if id := idOfLink(link); l.called[id] == "" {
@@ -163,7 +163,9 @@ func (l *loader) fieldsOver(text string, t thing) []field {
 		i := slices.IndexFunc(fields, func(f field) bool { return f.key == sourceKey })
 		fields[i].value = string(memory.Extracted)
 	}
-	return fields
+	return slices.DeleteFunc(fields, func(f field) bool {
+		return f.value == "" && !related && slices.Contains(relationKinds, memory.RelationKind(f.key))
+	})
 }
 
 // planMissing decides on the file of what the store within does not have: it goes if the key of
