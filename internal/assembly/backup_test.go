@@ -32,19 +32,13 @@ func settingsAt(t *testing.T, dir string, settings ...string) config.Config {
 	for i := 0; i < len(settings); i += 2 {
 		flags[settings[i]] = settings[i+1]
 	}
-	c, err := config.Load(config.Sources{Flags: flags})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := try(config.Load(config.Sources{Flags: flags})).orFail(t)
 	return c
 }
 
 func openAt(t *testing.T, c config.Config) *Loci {
 	t.Helper()
-	l, err := Open(context.Background(), c, Options{Log: t.Output()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := try(Open(context.Background(), c, Options{Log: t.Output()})).orFail(t)
 	return l
 }
 
@@ -55,10 +49,7 @@ func (l *Loci) backUp(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := try(os.Create(path)).orFail(t)
 	n, err := io.Copy(f, archive)
 	if err := errors.Join(err, f.Close(), archive.Close()); err != nil || n != size {
 		t.Fatalf("%d of %d bytes, %v", n, size, err)
@@ -70,23 +61,13 @@ func (l *Loci) takeAway(t *testing.T, user string) string {
 	t.Helper()
 	var out strings.Builder
 	c := client.New("http://localhost", client.Options{User: user, HTTP: &http.Client{Transport: handled{l.Handler()}}})
-	stream, err := c.Export(t.Context(), client.ExportQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	stream := try(c.Export(t.Context(), client.ExportQuery{})).orFail(t)
 	text, err := io.ReadAll(stream)
-	if err := errors.Join(err, stream.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(err, stream.Close()))
 	_, rest, _ := strings.Cut(string(text), "\n") // the first line says when it was taken
 	out.WriteString(rest)
-	changes, err := c.Changes(t.Context(), client.ChangesQuery{Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.NewEncoder(&out).Encode(changes); err != nil {
-		t.Fatal(err)
-	}
+	changes := try(c.Changes(t.Context(), client.ChangesQuery{Limit: 500})).orFail(t)
+	noError(t)(json.NewEncoder(&out).Encode(changes))
 	return out.String()
 }
 
@@ -131,12 +112,8 @@ func TestRestoredMemoryIsTheSame(t *testing.T) {
 				l.remember(t, fmt.Sprintf("User owns %d cats", i))
 			}
 			forgotten := l.remember(t, "User likes tea")
-			if _, err := l.Forget(t.Context(), "default", forgotten.ID); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := l.Record(t.Context(), "ben", "", Message{Role: memory.RoleUser, Content: "I live in Berlin."}); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(l.Forget(t.Context(), "default", forgotten.ID))
+			noError(t)(l.Record(t.Context(), "ben", "", Message{Role: memory.RoleUser, Content: "I live in Berlin."}))
 			want := [2]string{l.takeAway(t, "default"), l.takeAway(t, "ben")}
 			file := filepath.Join(t.TempDir(), "b.zip")
 			l.backUp(t, file)
@@ -200,16 +177,11 @@ func TestBackupUnderWrites(t *testing.T) {
 				mu.Unlock()
 				file, to := filepath.Join(t.TempDir(), "b.zip"), t.TempDir()
 				l.backUp(t, file)
-				if _, err := backup.Restore(t.Context(), at(to), file, backup.RestoreOptions{}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(backup.Restore(t.Context(), at(to), file, backup.RestoreOptions{}))
 				r := openAt(t, at(to))
 				r.fine(t)
 				for i := range writers {
-					page, err := r.engine.Store.List(t.Context(), userOf(user(i)), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1 << 20})
-					if err != nil {
-						t.Fatal(err)
-					}
+					page := try(r.engine.Store.List(t.Context(), userOf(user(i)), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1 << 20})).orFail(t)
 					n := len(page.Memories)
 					if n < before[i] {
 						t.Errorf("round %d, %s: %d facts, want the %d that were acknowledged", round, user(i), n, before[i])
@@ -245,10 +217,7 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 	var names []string
 	for _, f := range z.File {
 		names = append(names, f.Name)
-		r, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := try(f.Open()).orFail(t)
 		text, err := io.ReadAll(r)
 		if err != nil || strings.Contains(string(text), "hunter2") {
 			t.Errorf("%s holds a secret (%v)", f.Name, err)
@@ -259,9 +228,7 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 		t.Errorf("got %q, want %q", names, want)
 	}
 	to := t.TempDir()
-	if _, err := backup.Restore(t.Context(), settingsAt(t, to), file, backup.RestoreOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(backup.Restore(t.Context(), settingsAt(t, to), file, backup.RestoreOptions{}))
 	again, err := config.Load(config.Sources{File: filepath.Join(to, "data", "backup-settings.yaml")})
 	if err != nil || again.Recall.TopK != 5 || again.Learn.Idle != 3*time.Minute || !slices.Equal(again.Review.Categories, c.Review.Categories) || again.APIKey != "" {
 		t.Errorf("the settings are %+v, %v", again, err)
@@ -281,9 +248,7 @@ func TestBackupIsForOneAtATimeAndWhoeverRunsTheServer(t *testing.T) {
 	if _, _, err := l.backups.Make(t.Context(), ""); !errors.Is(err, memory.Conflict) {
 		t.Errorf("a second: %v, want a conflict", err)
 	}
-	if err := archive.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(archive.Close())
 	l.backUp(t, filepath.Join(t.TempDir(), "b.zip"))
 	server := httptest.NewServer(l.Handler())
 	defer server.Close()
@@ -328,9 +293,7 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 	l := openAt(t, c)
 	remember := func(user string) {
 		t.Helper()
-		if _, err := l.Remember(t.Context(), user, "User plays chess"); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(l.Remember(t.Context(), user, "User plays chess"))
 	}
 	remember("ben")
 	l.backUp(t, path("before"))
@@ -340,10 +303,7 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 	l = openAt(t, c)
 	erase := func() string {
 		t.Helper()
-		erased, err := client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: handled{l.Handler()}}}).EraseUser(t.Context(), "ana")
-		if err != nil {
-			t.Fatal(err)
-		}
+		erased := try(client.New("http://localhost", client.Options{HTTP: &http.Client{Transport: handled{l.Handler()}}}).EraseUser(t.Context(), "ana")).orFail(t)
 		return strings.Join(erased.Held, "\n")
 	}
 	held := erase()
@@ -351,9 +311,7 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 		t.Errorf("got %s; want the backup made while ana was there", held)
 	}
 	l.backUp(t, path("after"))
-	if err := os.Remove(path("while")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.Remove(path("while")))
 	if held = erase(); strings.Contains(held, path("after")) || !strings.Contains(held, path("while")+" (the server's machine has no such file)") {
 		t.Errorf("erased again: got %s; want it to name what held ana, and that it is not there", held)
 	}
@@ -365,9 +323,7 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 	l.backUp(t, path("elsewhere"))
 	closed(t, l)
 	moved := path("moved")
-	if err := os.Rename(path("elsewhere"), moved); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.Rename(path("elsewhere"), moved))
 	done, err := backup.Restore(t.Context(), c, moved, backup.RestoreOptions{Replace: true})
 	if err != nil || len(done.Aside) != 1 {
 		t.Fatalf("%+v, %v", done, err)
@@ -390,10 +346,7 @@ const (
 
 // diesAt returns what kills this process when it is called the nth time.
 func diesAt(t *testing.T) func() {
-	left, err := strconv.Atoi(os.Getenv(childPoint))
-	if err != nil {
-		t.Fatal(err)
-	}
+	left := try(strconv.Atoi(os.Getenv(childPoint))).orFail(t)
 	return func() {
 		if left--; left == 0 {
 			self, _ := os.FindProcess(os.Getpid())

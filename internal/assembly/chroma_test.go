@@ -34,10 +34,7 @@ func TestChatsGoOnWithoutChroma(t *testing.T) {
 		t.Helper()
 		var last string
 		for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(50 * time.Millisecond) {
-			checkup, err := s.loci.Doctor(t.Context(), false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			checkup := try(s.loci.Doctor(t.Context(), false)).orFail(t)
 			if last = fmt.Sprint(checkup.Findings, checkup.Checked); strings.Contains(last, want) {
 				return
 			}
@@ -55,14 +52,8 @@ func TestChatsGoOnWithoutChroma(t *testing.T) {
 	said("once it runs")
 
 	name := s.loci.chroma.Name()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, chroma.URL+"/api/v2/tenants/default_tenant/databases/default_database/collections/"+name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := try(http.NewRequestWithContext(t.Context(), http.MethodDelete, chroma.URL+"/api/v2/tenants/default_tenant/databases/default_database/collections/"+name, nil)).orFail(t)
+	answer := try(http.DefaultClient.Do(r)).orFail(t)
 	_, _ = io.Copy(io.Discard, answer.Body)
 	_ = answer.Body.Close()
 	said("without its collection")
@@ -85,20 +76,12 @@ func TestServersShareOneChroma(t *testing.T) {
 	}
 	remember := func(server *oneServer, user, words string) {
 		t.Helper()
-		if _, _, err := client.New(server.url, client.Options{User: user}).Add(t.Context(), client.AddMemory{Content: words}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(client.New(server.url, client.Options{User: user}).Add(t.Context(), client.AddMemory{Content: words}))
 	}
 	near := func(server *oneServer, user string) int {
 		t.Helper()
-		question, err := embed.Lexical{}.Embed(t.Context(), memory.AsQuestion, "What does the stone look like?")
-		if err != nil {
-			t.Fatal(err)
-		}
-		found, err := server.chroma.Nearest(t.Context(), memory.User(memory.DefaultNamespace, user), "", question[0], nil, 10)
-		if err != nil {
-			t.Fatal(err)
-		}
+		question := try(embed.Lexical{}.Embed(t.Context(), memory.AsQuestion, "What does the stone look like?")).orFail(t)
+		found := try(server.chroma.Nearest(t.Context(), memory.User(memory.DefaultNamespace, user), "", question[0], nil, 10)).orFail(t)
 		return len(found)
 	}
 	for i, words := range []string{"The stone looks qwertolm", "The bird looks vbnolkum"} {
@@ -110,9 +93,7 @@ func TestServersShareOneChroma(t *testing.T) {
 			waitFor(t, "the vector of what the other server was told", func() bool { return near(other, user) == i+1 })
 		}
 	}
-	if _, err := client.New(servers[0].url, client.Options{}).EraseUser(t.Context(), "ana"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(client.New(servers[0].url, client.Options{}).EraseUser(t.Context(), "ana"))
 	count := func(user string) int {
 		return chroma.Records(t, servers[0].chroma.Name(), string(memory.User(memory.DefaultNamespace, user)))
 	}
@@ -141,14 +122,8 @@ func TestErasureNamesChromaThatIsAway(t *testing.T) {
 		}
 		ids = append(ids, made.ID)
 	}
-	one, err := ana.Forget(t.Context(), client.ForgetRequest{IDs: ids[:1], Erase: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, err := ana.EraseUser(t.Context(), "ana")
-	if err != nil {
-		t.Fatal(err)
-	}
+	one := try(ana.Forget(t.Context(), client.ForgetRequest{IDs: ids[:1], Erase: true})).orFail(t)
+	all := try(ana.EraseUser(t.Context(), "ana")).orFail(t)
 	for what, held := range map[string][]string{"one memory": one.Held, "a user": all.Held} {
 		if !slices.ContainsFunc(held, func(h string) bool { return strings.Contains(h, "Chroma") }) {
 			t.Errorf("%s: got %q, want the Chroma server named", what, held)

@@ -46,10 +46,7 @@ func sole(t *testing.T, path, pattern string) string {
 // valueAt returns the value at a path of a YAML file, with ${NAME:-…} replaced from deployedEnv.
 func valueAt(t *testing.T, file, path string) any {
 	t.Helper()
-	p, err := yaml.PathString("$." + path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := try(yaml.PathString("$." + path)).orFail(t)
 	text := regexp.MustCompile(`\$\{(\w+)[^}]*\}`).ReplaceAllStringFunc(contents(t, file), func(s string) string {
 		return deployedEnv[regexp.MustCompile(`\w+`).FindString(s)]
 	})
@@ -98,10 +95,7 @@ func inImage(t *testing.T, env map[string]string) config.Config {
 func stopTime(t *testing.T) (longest time.Duration) {
 	t.Helper()
 	for _, name := range []string{"drainTime", "lastWords"} {
-		n, err := strconv.Atoi(sole(t, "../cli/serve.go", name+` = (\d+) \* time\.Second`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := try(strconv.Atoi(sole(t, "../cli/serve.go", name+` = (\d+) \* time\.Second`))).orFail(t)
 		longest += time.Duration(n) * time.Second
 	}
 	return longest
@@ -209,10 +203,7 @@ func TestManifestsFitEachOther(t *testing.T) {
 		t.Errorf("the guide names the image %s", image)
 	}
 	seconds := func(path string) int {
-		n, err := strconv.Atoi(fmt.Sprint(valueAt(t, kubernetes+"deployment.yaml", pod+path)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := try(strconv.Atoi(fmt.Sprint(valueAt(t, kubernetes+"deployment.yaml", pod+path)))).orFail(t)
 		return n
 	}
 	if left := seconds("terminationGracePeriodSeconds") - seconds("containers[0].lifecycle.preStop.sleep.seconds"); time.Duration(left)*time.Second <= stopTime(t) {
@@ -267,9 +258,7 @@ func TestFrontKeyIsNoAdmins(t *testing.T) {
 	server := httptest.NewServer(l.Handler())
 	defer server.Close()
 	front := client.New(server.URL, client.Options{Key: "a-key-of-a-front-end", User: "ana"})
-	if _, _, err := front.Add(t.Context(), client.AddMemory{Content: "User plays the oboe"}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(front.Add(t.Context(), client.AddMemory{Content: "User plays the oboe"}))
 	if page, err := front.List(t.Context(), client.ListQuery{}); err != nil || len(page.Memories) != 1 {
 		t.Errorf("got %d memories, %v; want what it wrote", len(page.Memories), err)
 	}

@@ -25,14 +25,8 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 	dir := t.TempDir()
 	l := openWith(t, map[string]string{"store": "sqlite", "data": filepath.Join(dir, "data")})
 	l.fine(t)
-	before, err := os.ReadDir(filepath.Join(dir, "data"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := l.Doctor(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := try(os.ReadDir(filepath.Join(dir, "data"))).orFail(t)
+	found := try(l.Doctor(t.Context(), false)).orFail(t)
 	after, err := os.ReadDir(filepath.Join(dir, "data"))
 	if err != nil || len(after) != len(before) {
 		t.Errorf("there were %v, and are %v, %v", before, after, err)
@@ -53,10 +47,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 // doctorSays runs the doctor and returns what it looked at and what it found, as lines.
 func doctorSays(t *testing.T, l *Loci) (looked, found string) {
 	t.Helper()
-	c, err := l.Doctor(t.Context(), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := try(l.Doctor(t.Context(), false)).orFail(t)
 	for _, f := range c.Findings {
 		found += f.Part + " " + f.Path + ": " + f.What + "\n"
 	}
@@ -159,9 +150,7 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 
 func TestUnreadableBackupNotesDoNotStopTheStart(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, backup.NotesFile), []byte("garbage"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(filepath.Join(dir, backup.NotesFile), []byte("garbage"), 0o600))
 	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
 	if _, found := doctorSays(t, l); !strings.Contains(found, backup.NotesFile) {
 		t.Errorf("doctor found %q, want the file", found)
@@ -182,34 +171,18 @@ func TestDoctorFindsDamage(t *testing.T) {
 	dir := t.TempDir()
 	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
 	for i := range 40 {
-		if _, err := l.Remember(t.Context(), "default", fmt.Sprintf("User owns gadget %d", i)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(l.Remember(t.Context(), "default", fmt.Sprintf("User owns gadget %d", i)))
 	}
 	closed(t, l)
 	path := filepath.Join(dir, databaseFile)
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := try(sql.Open("sqlite", path)).orFail(t)
 	var root, size int64
-	if err := errors.Join(db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = 'facts_subject'`).Scan(&root), db.QueryRow(`PRAGMA page_size`).Scan(&size)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := db.Exec(`UPDATE facts SET subject = 'gadget'; PRAGMA wal_checkpoint(TRUNCATE)`); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	file, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = 'facts_subject'`).Scan(&root), db.QueryRow(`PRAGMA page_size`).Scan(&size)))
+	noError(t)(db.Exec(`UPDATE facts SET subject = 'gadget'; PRAGMA wal_checkpoint(TRUNCATE)`))
+	noError(t)(db.Close())
+	file := try(os.ReadFile(path)).orFail(t)
 	binary.BigEndian.PutUint16(file[(root-1)*size+3:], 1) // the page has one entry
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(path, file, 0o600))
 	l = openWith(t, map[string]string{"store": "sqlite", "data": dir})
 	if h := l.health(t.Context()); h.Status != "ok" {
 		t.Errorf("before anybody looked: %q", h.Status)

@@ -46,10 +46,7 @@ func TestErasedWordsLeaveTheOtherServersFiles(t *testing.T) {
 // sayMuch writes so many turns that their owner gets a checkpoint, one with each word.
 func sayMuch(t *testing.T, address string, words []string) {
 	t.Helper()
-	s, err := sqlstore.OpenPostgres(t.Context(), address, sqlstore.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(sqlstore.OpenPostgres(t.Context(), address, sqlstore.Options{})).orFail(t)
 	defer s.Close() //nolint:errcheck // it was of use already
 	const batches, size = 11, 500
 	owner := memory.User(memory.DefaultNamespace, "ana")
@@ -61,9 +58,7 @@ func sayMuch(t *testing.T, address string, words []string) {
 		if i < len(words) {
 			texts[0] = "The bird over there looks " + words[i]
 		}
-		if _, err := s.Append(t.Context(), owner, memtest.Batch(owner, fmt.Sprint("talk ", i), 0, texts...)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Append(t.Context(), owner, memtest.Batch(owner, fmt.Sprint("talk ", i), 0, texts...)))
 	}
 }
 

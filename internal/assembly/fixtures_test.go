@@ -91,9 +91,7 @@ func unpackedFixture(t *testing.T, store string) *fixture {
 		if first {
 			into = &f.head
 		}
-		if err := json.Unmarshal(lines.Bytes(), into); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal(lines.Bytes(), into))
 		if !first {
 			f.reads = append(f.reads, read)
 		}

@@ -26,9 +26,7 @@ func formsIn(t *testing.T, path string) (out []form) {
 	}
 	for line := range bytes.Lines(data) {
 		var f form
-		if err := json.Unmarshal(line, &f); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal(line, &f))
 		out = append(out, f)
 	}
 	return out

@@ -35,9 +35,7 @@ func TestKeysAreKeptAndRemoved(t *testing.T) {
 			if err != nil || made.Text == "" || made.User != "ana" {
 				t.Fatalf("%+v, %v", made, err)
 			}
-			if _, err := l.Remember(t.Context(), "ana", "User plays chess"); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(l.Remember(t.Context(), "ana", "User plays chess"))
 			sees := func() (int, error) {
 				page, err := as(made.Text).List(t.Context(), client.ListQuery{})
 				return len(page.Memories), err
@@ -130,8 +128,6 @@ func TestKeysReachTheOtherServers(t *testing.T) {
 		}
 	}
 	until("added", func(err error) bool { return err == nil })
-	if err := a.keys.Remove(t.Context(), key.ID()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(a.keys.Remove(t.Context(), key.ID()))
 	until("removed", func(err error) bool { return errors.Is(err, memory.Unauthorized) })
 }

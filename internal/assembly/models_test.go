@@ -39,12 +39,8 @@ func openModelled(t testing.TB, settings map[string]string) (*Loci, error) {
 
 func TestModelsThatCannotBeStopTheStart(t *testing.T) {
 	broken := t.TempDir()
-	if err := os.CopyFS(filepath.Join(broken, "torn"), os.DirFS(filepath.Join(tinyModels, "mean"))); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(filepath.Join(broken, "torn", "model.safetensors"), 1000); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.CopyFS(filepath.Join(broken, "torn"), os.DirFS(filepath.Join(tinyModels, "mean"))))
+	noError(t)(os.Truncate(filepath.Join(broken, "torn", "model.safetensors"), 1000))
 	for name, c := range map[string]struct {
 		settings map[string]string
 		want     []string
@@ -79,14 +75,8 @@ func TestModelsThatCannotBeStopTheStart(t *testing.T) {
 
 func TestALocalEmbedderGivesVectorsAtOnce(t *testing.T) {
 	ctx := context.Background()
-	l, err := openModelled(t, map[string]string{"store": "memory", "models_dir": tinyModels, "embedder": "local:mean", "reranker": "local:cross", "recall.threshold": "0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := l.Remember(ctx, "ana", "User is allergic to peanuts")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := try(openModelled(t, map[string]string{"store": "memory", "models_dir": tinyModels, "embedder": "local:mean", "reranker": "local:cross", "recall.threshold": "0"})).orFail(t)
+	f := try(l.Remember(ctx, "ana", "User is allergic to peanuts")).orFail(t)
 	hits, err := l.Recall(ctx, "ana", "what about peanuts?")
 	if err != nil || len(hits) != 1 || hits[0].Memory.ID() != f.ID || hits[0].Why.Get("vector") == 0 {
 		t.Errorf("%+v, %v; want the fact, found by its vector too", hits, err)
@@ -106,10 +96,7 @@ func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
 	const question = "what about peanuts?"
 	run := func(do func(l *Loci, vector func() float64)) {
 		t.Helper()
-		config, err := config.Load(config.Sources{Flags: settings})
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := try(config.Load(config.Sources{Flags: settings})).orFail(t)
 		l, err := Open(t.Context(), config, Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -119,9 +106,7 @@ func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
 		go func() { done <- l.Run(running) }()
 		do(l, func() float64 {
 			t.Helper()
-			if err := l.Settle(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(l.Settle(t.Context()))
 			hits, err := l.Recall(t.Context(), "default", question)
 			if err != nil || len(hits) != 1 {
 				t.Fatalf("%+v, %v; want the fact", hits, err)
@@ -129,9 +114,7 @@ func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
 			return hits[0].Why.Get("vector")
 		})
 		stop()
-		if err := errors.Join(<-done, l.Close()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(errors.Join(<-done, l.Close()))
 	}
 	soon := func(when string, vector func() float64) { // a search queues the job, which takes its time
 		t.Helper()
@@ -142,14 +125,10 @@ func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
 		}
 	}
 	run(func(l *Loci, vector func() float64) {
-		if _, err := l.Remember(t.Context(), "default", "User is allergic to peanuts"); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(l.Remember(t.Context(), "default", "User is allergic to peanuts"))
 		soon("at first", vector)
 		model.becomes(func(m *scripted) { m.dims = 48 })
-		if _, err := l.engine.Embedder.Embed(t.Context(), memory.AsQuestion, "anything else"); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(l.engine.Embedder.Embed(t.Context(), memory.AsQuestion, "anything else"))
 		soon("after another length", vector)
 	})
 	model.becomes(func(m *scripted) { m.dims = 96 })

@@ -21,14 +21,8 @@ var update = flag.Bool("update", false, "rewrite generated files")
 func get(t *testing.T, path string, settings map[string]string) *httptest.ResponseRecorder {
 	t.Helper()
 	settings["store"] = "memory"
-	config, err := config.Load(config.Sources{Flags: settings})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := Open(context.Background(), config, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := try(config.Load(config.Sources{Flags: settings})).orFail(t)
+	l := try(Open(context.Background(), config, Options{})).orFail(t)
 	defer l.Close()
 	r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
 	r.RemoteAddr = "127.0.0.1:1"
@@ -38,17 +32,10 @@ func get(t *testing.T, path string, settings map[string]string) *httptest.Respon
 }
 
 func TestServerAnswersItsDescription(t *testing.T) {
-	description, err := OpenAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
+	description := try(OpenAPI()).orFail(t)
 	var got, want any
-	if err := json.Unmarshal(get(t, "/openapi.json", map[string]string{}).Body.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(description, &want); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal(get(t, "/openapi.json", map[string]string{}).Body.Bytes(), &got))
+	noError(t)(json.Unmarshal(description, &want))
 	if !reflect.DeepEqual(got, want) {
 		t.Error("a server's /openapi.json is not what OpenAPI returns")
 	}
@@ -56,18 +43,13 @@ func TestServerAnswersItsDescription(t *testing.T) {
 
 // TestOperationsAreListed keeps an operation from appearing, changing its name or going unseen.
 func TestOperationsAreListed(t *testing.T) {
-	description, err := OpenAPI()
-	if err != nil {
-		t.Fatal(err)
-	}
+	description := try(OpenAPI()).orFail(t)
 	var api struct {
 		Paths map[string]map[string]struct {
 			ID string `json:"operationId"`
 		}
 	}
-	if err := json.Unmarshal(description, &api); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal(description, &api))
 	var lines []string
 	for path, methods := range api.Paths {
 		for method, operation := range methods {
@@ -82,9 +64,7 @@ func TestOperationsAreListed(t *testing.T) {
 	const file = "../../docs/operations.txt"
 	now := strings.Join(lines, "")
 	if *update {
-		if err := os.WriteFile(file, []byte(now), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(file, []byte(now), 0o644))
 	}
 	if have, err := os.ReadFile(file); err != nil || string(have) != now {
 		t.Errorf("%s is not what the server has (%v); run `make generate`", file, err)

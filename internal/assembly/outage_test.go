@@ -93,9 +93,7 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 
 	db := pgtest.Open(t, address)
 	var facts, turns, entries int
-	if err := db.QueryRow(`SELECT (SELECT count(*) FROM facts), (SELECT count(*) FROM turns), (SELECT count(*) FROM profile)`).Scan(&facts, &turns, &entries); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.QueryRow(`SELECT (SELECT count(*) FROM facts), (SELECT count(*) FROM turns), (SELECT count(*) FROM profile)`).Scan(&facts, &turns, &entries))
 	if facts != 2 || turns != 2 || entries != 1 {
 		t.Errorf("kept %d facts, %d turns and %d entries of the profile, want 2, 2 and 1", facts, turns, entries)
 	}

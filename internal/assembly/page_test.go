@@ -13,17 +13,12 @@ import (
 
 func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 	file := t.TempDir() + "/loci.yaml"
-	if err := os.WriteFile(file, []byte("recall:\n  top_k: 5\n  budget: 900\nreview:\n  categories: [health, family]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	config, err := config.Load(config.Sources{
+	noError(t)(os.WriteFile(file, []byte("recall:\n  top_k: 5\n  budget: 900\nreview:\n  categories: [health, family]\n"), 0o600))
+	config := try(config.Load(config.Sources{
 		File:  file,
 		Env:   []string{"LOCI_RECALL_BUDGET=800", "LOCI_API_KEY=hunter2hunter2", "LOCI_UPSTREAM_URL=http://localhost:1/v1?key=hunter2", "LOCI_EMBED_URL=http://localhost:1/v1?key=hunter2"},
 		Flags: map[string]string{"recall.threshold": "0.5"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})).orFail(t)
 	got := map[string]web.Setting{}
 	for _, s := range shownSettings(config) {
 		got[s.Key] = s

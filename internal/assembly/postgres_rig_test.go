@@ -25,10 +25,7 @@ func startServer(t *testing.T, address, data string, set ...string) *oneServer {
 	for i := 0; i+1 < len(set); i += 2 {
 		flags[set[i]] = set[i+1]
 	}
-	config, err := config.Load(config.Sources{Flags: flags})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := try(config.Load(config.Sources{Flags: flags})).orFail(t)
 	l, err := Open(t.Context(), config, Options{})
 	if err != nil {
 		t.Fatal(err)

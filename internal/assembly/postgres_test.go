@@ -56,16 +56,10 @@ func TestReplicasShareOneMemory(t *testing.T) {
 
 func post(t *testing.T, url, user, body string) string {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader([]byte(body)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	req := try(http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader([]byte(body)))).orFail(t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Loci-User", user)
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := try(http.DefaultClient.Do(req)).orFail(t)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK {

@@ -199,10 +199,7 @@ func TestProfileAssistantReadsAllOfAnExchange(t *testing.T) {
 
 	s.model.on("memory_extraction", "User lives in Trondheim")
 	said := "I wrote this for the pump:\n```\nhome = \"Trondheim\"\nkey = \"sk-abcdefghijklmnopqrstuvwxyz012345\"\n```\n> The pump is loud.\n\nI live in Trondheim. Is it right?"
-	body, err := json.Marshal(map[string]string{"content": said, "rules": "Answer in French."})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := try(json.Marshal(map[string]string{"content": said, "rules": "Answer in French."})).orFail(t)
 	s.hear(messages, string(body))
 	s.has("the system message", s.model.lastChat(t).says(0), "Answer in one sentence.\nAnswer in French.")
 	asked := s.model.taken("memory_extraction")

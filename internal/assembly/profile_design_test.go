@@ -22,9 +22,7 @@ func TestProfileAgentCLIReadsTheDesignsFiles(t *testing.T) {
 			name = "summary.md"
 		}
 		dir := filepath.Join(data, "memory", "entries", path)
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.MkdirAll(dir, 0o700))
 		writeFile(t, filepath.Join(dir, name),
 			"---\nid: "+conversation+"-"+role+"\nconversation_id: "+conversation+"\nrole: "+role+"\ncreated_at: '2025-11-20T12:00:00.123456+00:00'\n---\n\n"+words+"\n")
 	}

@@ -17,9 +17,7 @@ import (
 func TestProfilesWithRealWeightsAndWithout(t *testing.T) {
 	from := filepath.Join(modeltest.Dir(t, modeltest.MiniLM), modeltest.MiniLM)
 	folder := t.TempDir()
-	if err := os.CopyFS(filepath.Join(folder, modeltest.MiniLM), os.DirFS(from)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.CopyFS(filepath.Join(folder, modeltest.MiniLM), os.DirFS(from)))
 	const said, fact, question = "Our landlord raised the rent.", "User's landlord raised the rent", "Why did my housing costs go up?"
 	ana := []string{"X-OpenWebUI-User-Id", "ana"}
 	for _, profile := range config.Profiles() {

@@ -446,9 +446,7 @@ func (l *lines) String() string {
 
 func writeFile(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(path, []byte(text), 0o600))
 }
 
 // readTree returns the paths and texts of all files under a folder.

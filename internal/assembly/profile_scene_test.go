@@ -27,9 +27,7 @@ func TestProfileAgentCLIKeepsMarkdown(t *testing.T) {
 	c.extras = map[string]any{"memory_id": "work"}
 	s.model.on("extract", `{"facts": [{"text": "User lives in Berlin", "quote": "I live in Berlin"}]}`)
 	c.says("I live in Berlin.")
-	if err := s.loci.vault.Store.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.loci.vault.Store.Settle(t.Context()))
 	all := readTree(t, dir)
 	s.has("the vault", all, "User lives in Berlin", "I live in Berlin.", "created_at:", "id:", "OK.")
 	for _, kind := range []string{"facts", "turns/user", "turns/assistant"} { // of the conversation that taught it
@@ -52,10 +50,7 @@ func TestProfilesScoreByTheirOwnModel(t *testing.T) {
 		s.remember(ana, facts...)
 		s.settle()
 		const question = "What is the sister of the user called?"
-		vectors, err := embed.Lexical{}.Embed(t.Context(), memory.AsDocument, append([]string{question}, facts...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		vectors := try(embed.Lexical{}.Embed(t.Context(), memory.AsDocument, append([]string{question}, facts...)...)).orFail(t)
 		var want []float64
 		for _, v := range vectors[1:] {
 			cosine := 0.0
@@ -178,10 +173,7 @@ func TestProfilePlatformReadsWithoutItsEmbedder(t *testing.T) {
 		t.Errorf("the question again is like %+v, want itself and at most 1", again.MemoryContext.Context[0])
 	}
 	embeds.down.Store(true)
-	body, err := json.Marshal(map[string]any{"query": "What is the lighthouse called that I decided to visit?", "session_id": "trip", "user_id": "ana"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := try(json.Marshal(map[string]any{"query": "What is the lighthouse called that I decided to visit?", "session_id": "trip", "user_id": "ana"})).orFail(t)
 	s.model.on("write", "Fine.")
 	s.ok(&a, "POST", "/query", string(body))
 	embeds.down.Store(false)

@@ -36,15 +36,10 @@ func newRecordedVectors(t *testing.T) *recordedVectors {
 	t.Helper()
 	r := &recordedVectors{t: t, vectors: map[string]string{}}
 	if !*update {
-		if err := json.Unmarshal(readFile(t, vectorsFile), &r.vectors); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal(readFile(t, vectorsFile), &r.vectors))
 		return r
 	}
-	config, err := config.Load(config.Sources{Flags: map[string]string{"embedder": config.LocalModel + modeltest.MiniLM, "models_dir": modeltest.Dir(t, modeltest.MiniLM)}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := try(config.Load(config.Sources{Flags: map[string]string{"embedder": config.LocalModel + modeltest.MiniLM, "models_dir": modeltest.Dir(t, modeltest.MiniLM)}})).orFail(t)
 	model, err := models.OpenEmbedder(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
@@ -117,9 +112,7 @@ func TestProfileOpenwebuiByRealVectors(t *testing.T) {
 				Score   float64
 			}
 		}
-		if err := json.Unmarshal([]byte(answer), &named); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal([]byte(answer), &named))
 		if want == "" && len(named.Memories) > 0 || want != "" && (len(named.Memories) == 0 || named.Memories[0].Content != want) {
 			t.Errorf("%q retrieves %+v, want %q first", question, named.Memories, want)
 		}

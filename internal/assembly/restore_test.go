@@ -70,9 +70,7 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "b.zip")
 	if dir := os.Getenv(childDir); dir != "" {
 		o := backup.RestoreOptions{Replace: true, Point: diesAt(t)}
-		if _, err := backup.Restore(t.Context(), at(dir), filepath.Join(dir, "b.zip"), o); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(backup.Restore(t.Context(), at(dir), filepath.Join(dir, "b.zip"), o))
 		return
 	}
 	restored := backedUp(t, at(t.TempDir()), file)
@@ -83,9 +81,7 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 	olds, news := 0, 0
 	for point := 1; ; point++ {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, "b.zip"), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(filepath.Join(dir, "b.zip"), text, 0o600))
 		l := openAt(t, at(dir))
 		l.remember(t, "User likes licorice")
 		old := l.takeAway(t, "default")
@@ -168,19 +164,12 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 	empty := settingsAt(t, t.TempDir())
 	refused("no vault is set", empty, vaultFile, backup.RestoreOptions{}, memory.Invalid, "--set vault=")
 	refused("a vault is set", withVault, file, backup.RestoreOptions{Replace: true}, memory.Invalid, "has no vault")
-	if err := os.MkdirAll(filepath.Join(vault, ".loci"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.MkdirAll(filepath.Join(vault, ".loci"), 0o700))
 	free := settingsAt(t, t.TempDir(), "vault", vault)
 	refused("the vault has something", free, vaultFile, backup.RestoreOptions{}, memory.Conflict, "not empty")
-	unlock, err := filelock.Take(filepath.Join(vault, ".loci", "lock"), "x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	unlock := try(filelock.Take(filepath.Join(vault, ".loci", "lock"), "x")).orFail(t)
 	refused("the vault is open", free, vaultFile, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop it first")
-	if err := unlock(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(unlock())
 	around := settingsAt(t, dir, "data", filepath.Join(vault, "data"), "vault", vault)
 	refused("the data folder is in the vault", around, vaultFile, backup.RestoreOptions{Replace: true}, memory.Invalid, "lies in the vault")
 	refused("nothing stays", settingsAt(t, t.TempDir(), "store", "memory"), file, backup.RestoreOptions{}, memory.Invalid, "")
@@ -200,18 +189,14 @@ func rewritten(t *testing.T, file string, manifest func(*backup.Manifest), chang
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	if err := errors.Join(a.Unpack(t.Context(), archive.DataFolder, dir, nil), a.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(a.Unpack(t.Context(), archive.DataFolder, dir, nil), a.Close()))
 	if change != "" {
 		db, err := sql.Open("sqlite", filepath.Join(dir, databaseFile))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = db.Exec(change)
-		if err := errors.Join(err, db.Close()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(errors.Join(err, db.Close()))
 	}
 	to := filepath.Join(t.TempDir(), "b.zip")
 	f, err := os.Create(to)
@@ -220,16 +205,12 @@ func rewritten(t *testing.T, file string, manifest func(*backup.Manifest), chang
 	}
 	w := archive.NewWriter(f)
 	for _, name := range archive.DataFiles {
-		if err := backup.AddFile(w, archive.DataFolder+"/"+name, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(backup.AddFile(w, archive.DataFolder+"/"+name, filepath.Join(dir, name)))
 	}
 	m := a.Manifest
 	manifest(&m)
 	_, err = w.Finish(m)
-	if err := errors.Join(err, f.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(err, f.Close()))
 	return to
 }
 
@@ -256,8 +237,6 @@ func TestSchemaOfABackup(t *testing.T) {
 		CREATE TABLE feedback (owner TEXT); CREATE TABLE conversation_events (owner TEXT);
 		UPDATE goose_db_version SET version_id = 11 WHERE version_id > 0`)
 	to := settingsAt(t, t.TempDir())
-	if _, err := backup.Restore(t.Context(), to, older, backup.RestoreOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(backup.Restore(t.Context(), to, older, backup.RestoreOptions{}))
 	holds(t, to, want)
 }

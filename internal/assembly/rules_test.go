@@ -30,10 +30,7 @@ func openWith(t *testing.T, flags map[string]string) *Loci {
 	t.Helper()
 	set := map[string]string{"store": "memory", "data": t.TempDir()}
 	maps.Copy(set, flags)
-	config, err := load(set)
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := try(load(set)).orFail(t)
 	l, err := Open(context.Background(), config, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -61,9 +61,7 @@ func TestGitHasTheLifeOfAFile(t *testing.T) {
 func TestGitCommitsNothingOfOthers(t *testing.T) {
 	needGit(t)
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "theirs.txt"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(filepath.Join(dir, "theirs.txt"), []byte("x"), 0o600))
 	git(t, dir, "init", "--quiet")
 	git(t, dir, "add", "theirs.txt")
 	committed(t, dir, "User plays go")
@@ -92,15 +90,11 @@ func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 	defer closed(t, l)
 	f := l.remember(t, "User owns a red bicycle")
 	path, text := l.settledFile(t, f.Content)
-	if err := l.vault.Git.Commit(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(l.vault.Git.Commit(ctx))
 	vault := filepath.Join(dir, "vault")
 	git(t, vault, "checkout", "--quiet", "-b", "laptop")
 	for _, colour := range []string{"blue", "green"} {
-		if err := os.WriteFile(path, []byte(strings.Replace(text, "red", colour, 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(path, []byte(strings.Replace(text, "red", colour, 1)), 0o600))
 		git(t, vault, "commit", "--quiet", "--all", "--message", colour)
 		git(t, vault, "checkout", "--quiet", map[string]string{"blue": "-", "green": "HEAD"}[colour])
 	}
@@ -137,9 +131,7 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 			git(t, dir, "pull", "--quiet", "hub", "main")
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(".loci\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(filepath.Join(dir, ".gitignore"), []byte(".loci\n"), 0o600))
 		git(t, dir, "add", "--all")
 		git(t, dir, "commit", "--quiet", "--message", "begin")
 		git(t, dir, "push", "--quiet", "hub", "main")
@@ -147,14 +139,10 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	a, b := all[0], all[1]
 	taken := func(l *Loci) { // until files are as memory is
 		for range 2 {
-			if err := l.vault.Store.Settle(ctx); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(l.vault.Store.Settle(ctx))
 			l.look(t, vaultstore.ScanOptions{})
 		}
-		if err := l.vault.Store.Settle(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(l.vault.Store.Settle(ctx))
 	}
 	known := func(l *Loci) (out map[string]string) { // where a fact was learned is known at home alone
 		out = map[string]string{}
@@ -219,8 +207,6 @@ func TestMachinesThatExchangeAVaultRewriteNothing(t *testing.T) {
 	round("what is restored, and beside facts")
 
 	path, text := a.settledFile(t, "User likes wind")
-	if err := os.WriteFile(path, []byte(strings.Replace(text, "User likes wind", "User likes a breeze", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(path, []byte(strings.Replace(text, "User likes wind", "User likes a breeze", 1)), 0o600))
 	round("what a person wrote")
 }

@@ -9,12 +9,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/lessons"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
@@ -23,10 +21,7 @@ import (
 // vaultAt opens a memory in a vault, with settings as key and value in turn.
 func vaultAt(t *testing.T, dir string, settings ...string) *Loci {
 	t.Helper()
-	l, err := tryVault(t, dir, settings...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := try(tryVault(t, dir, settings...)).orFail(t)
 	return l
 }
 
@@ -36,10 +31,7 @@ func tryVault(t *testing.T, dir string, settings ...string) (*Loci, error) {
 	for i := 0; i < len(settings); i += 2 {
 		flags[settings[i]] = settings[i+1]
 	}
-	config, err := config.Load(config.Sources{Flags: flags})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := try(config.Load(config.Sources{Flags: flags})).orFail(t)
 	return Open(context.Background(), config, Options{Log: t.Output()})
 }
 
@@ -58,10 +50,7 @@ func (l *Loci) during(t *testing.T, do func()) {
 
 func (l *Loci) remember(t *testing.T, content string) memory.Fact {
 	t.Helper()
-	f, err := l.Remember(context.Background(), "default", content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := try(l.Remember(context.Background(), "default", content)).orFail(t)
 	return f
 }
 
@@ -74,10 +63,7 @@ func closed(t *testing.T, l *Loci) {
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := try(os.ReadFile(path)).orFail(t)
 	return text
 }
 
@@ -93,40 +79,13 @@ func TestVaultThatIsHeldStopsTheStartAndSaysByWhom(t *testing.T) {
 	}
 }
 
-// TestErasedWordsAreInNoFile erases a fact, by the engine's verb, and looks into the
-// vault and the data folder.
-func TestErasedWordsAreInNoFile(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	l := vaultAt(t, dir)
-	defer closed(t, l)
-	if _, err := l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: "I like marzipan very much."}); err != nil {
-		t.Fatal(err)
-	}
-	l.remember(t, "User likes marzipan")
-	if err := l.vault.Store.Settle(ctx); err != nil {
-		t.Fatal(err)
-	}
-	gone, _, err := l.engine.Curate.ForgetMatching(ctx, userOf("default"), curate.Matching{Query: "marzipan", Erase: true}, byProgram)
-	if err != nil || len(gone) != 2 {
-		t.Fatalf("erased %d memories, want the fact and what was said: %v", len(gone), err)
-	}
-	for began := time.Now(); len(l.database.MayHold()) > 0 && time.Since(began) < 10*time.Second; {
-		time.Sleep(50 * time.Millisecond)
-	}
-	if strings.Contains(readTree(t, dir), "marzipan") {
-		t.Error("a file has the word")
-	}
-}
-
 // TestAnotherMachinesChatsStayAsTheyAre: their files come by git or a sync tool. Were they moved
 // aside, the other machine would forget what was said when it gets that back.
 func TestAnotherMachinesChatsStayAsTheyAre(t *testing.T) {
 	l, other := vaultAt(t, t.TempDir()), vaultAt(t, t.TempDir())
 	defer closed(t, l)
 	other.say(t, "I live in Lisbon.")
-	if err := other.vault.Store.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(other.vault.Store.Settle(t.Context()))
 	closed(t, other)
 	from, to := os.DirFS(other.vault.Store.Dir()), l.vault.Store.Dir()
 	came := map[string]string{}
@@ -166,9 +125,7 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 	l := vaultAt(t, dir)
 	l.say(t, "My dog is called Rex.", "I play chess.", "I live in Lisbon. I am allergic to peanuts.")
 	path, text := l.settledFile(t, "User has a dog named Rex")
-	if err := os.WriteFile(path, []byte(strings.Replace(text, "status: active", "status: rejected", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(path, []byte(strings.Replace(text, "status: active", "status: rejected", 1)), 0o600))
 	if path, _ = l.settledFile(t, "User plays chess"); os.Remove(path) != nil {
 		t.Fatal("the file stays")
 	}
@@ -178,9 +135,7 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 		t.Fatalf("%d facts and turns, want 4 and 3: %v", len(before), before)
 	}
 	closed(t, l)
-	if err := os.RemoveAll(filepath.Join(dir, "data")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.RemoveAll(filepath.Join(dir, "data")))
 	l = vaultAt(t, dir)
 	defer closed(t, l)
 	if _, err := l.engine.Lessons.Relearn(t.Context(), userOf("default"), lessons.RelearnOptions{}); err != nil { // again, on purpose
@@ -204,16 +159,12 @@ func TestAFileThatIsBackBeforeItIsForgotten(t *testing.T) {
 		l.remember(t, "User likes "+what)
 	}
 	path, text := l.settledFile(t, "User likes bread")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.Remove(path))
 	r, err := l.vault.Store.Scan(t.Context(), vaultstore.ScanOptions{})
 	if err != nil || len(r.Edits) != 1 {
 		t.Fatalf("the report is %+v, %v", r, err)
 	}
-	if err := errors.Join(os.WriteFile(path, []byte(text), 0o600), l.vault.Take(t.Context(), r)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(os.WriteFile(path, []byte(text), 0o600), l.vault.Take(t.Context(), r)))
 	if told := l.findings(t); l.facts(t) != 5 || len(told) > 0 {
 		t.Errorf("%d facts are left, and the doctor says %q", l.facts(t), told)
 	}

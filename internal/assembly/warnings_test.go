@@ -37,10 +37,7 @@ func TestRequestsThatNameNobodyAreTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			config := settingsAt(t, t.TempDir(), append([]string{"api_key", key, "log.level", "warn"}, c.settings...)...)
-			l, err := Open(context.Background(), config, Options{Log: &log})
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := try(Open(context.Background(), config, Options{Log: &log})).orFail(t)
 			defer closed(t, l)
 			front, _, err := l.keys.Add(t.Context(), "front", memory.KeyFront, "")
 			if err != nil {
@@ -59,13 +56,8 @@ func TestRequestsThatNameNobodyAreTold(t *testing.T) {
 				ask(http.MethodPost, "/v1/chat/completions", `{"model":"loci/recall","user":"`+c.user+`","messages":[{"role":"user","content":"Hello"}]}`, append([]string{"X-Loci-Key", key}, c.headers...)...)
 			}
 			var health client.Health
-			if err := json.Unmarshal(ask(http.MethodGet, "/health", "", "X-Loci-Key", front).Body.Bytes(), &health); err != nil {
-				t.Fatal(err)
-			}
-			checkup, err := l.Doctor(t.Context(), false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(json.Unmarshal(ask(http.MethodGet, "/health", "", "X-Loci-Key", front).Body.Bytes(), &health))
+			checkup := try(l.Doctor(t.Context(), false)).orFail(t)
 			var found []string
 			for _, f := range checkup.Findings {
 				if f.Part == "users" {

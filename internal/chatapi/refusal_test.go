@@ -40,21 +40,6 @@ func TestLengthGoesBeforeRoles(t *testing.T) {
 	}
 }
 
-// TestEachWordingIsOfUse holds the table to lines that nothing else covers.
-func TestEachWordingIsOfUse(t *testing.T) {
-	all := wordings()
-	for i, w := range all {
-		if w.text == "" || w.kind != RefusesRoles && w.kind != RefusesLength {
-			t.Errorf("%+v is not a wording", w)
-		}
-		for j, other := range all {
-			if i != j && w.kind == other.kind && strings.Contains(w.text, other.text) {
-				t.Errorf("%q is covered by %q", w.text, other.text)
-			}
-		}
-	}
-}
-
 func FuzzRefusal(f *testing.F) {
 	for _, s := range []string{`[{"error":{}}]`, `{"error":[1]}`, `{"detail":[{"msg":1}]}`, `"x"`, "\xff"} {
 		f.Add([]byte(s))

@@ -41,12 +41,8 @@ func TestBackupIsThereWholeOrNotAtAll(t *testing.T) {
 			defer server.Close()
 			dir := t.TempDir()
 			path := filepath.Join(dir, "b.zip")
-			if err := os.WriteFile(path, []byte("before"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path+".half", []byte("left by one that was killed"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(os.WriteFile(path, []byte("before"), 0o600))
+			noError(t)(os.WriteFile(path+".half", []byte("left by one that was killed"), 0o644))
 			cmd := root()
 			cmd.SetOut(t.Output())
 			cmd.SetErr(t.Output())
@@ -68,9 +64,7 @@ func TestBackupIsForItsOwnerAlone(t *testing.T) {
 	dir := t.TempDir()
 	runAt(t, filepath.Join(dir, "data"), "sqlite", "add", "User plays the oboe")
 	path := filepath.Join(dir, "b.zip")
-	if err := os.WriteFile(path+".half", []byte("left by one that was killed"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(path+".half", []byte("left by one that was killed"), 0o644))
 	runAt(t, filepath.Join(dir, "data"), "sqlite", "backup", path)
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 {

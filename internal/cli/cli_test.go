@@ -15,9 +15,7 @@ import (
 func TestWhatIsWrongIsToldInOnePlainLine(t *testing.T) {
 	data := t.TempDir()
 	file := filepath.Join(data, "file")
-	if err := os.WriteFile(file, []byte("api_key marzipan\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(file, []byte("api_key marzipan\n"), 0o600))
 	for _, c := range []struct {
 		args []string
 		want string

@@ -94,9 +94,7 @@ func TestReviewGoesOnWhereSomebodyElseWasQuicker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(context.Background(), c, strings.NewReader("a\nR\n"), printer{Writer: &out}, page); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ask(context.Background(), c, strings.NewReader("a\nR\n"), printer{Writer: &out}, page))
 	for _, want := range []string{"not done: f1 is active", "0 decided, 2 wait"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %s, want %q in it", out.String(), want)
@@ -114,9 +112,7 @@ func TestQuittingAReviewDecidesNothingMore(t *testing.T) {
 	var out bytes.Buffer
 	c := client.New(s.URL, client.Options{})
 	page, _ := waiting(context.Background(), c)
-	if err := ask(context.Background(), c, strings.NewReader("q\na\n"), printer{Writer: &out}, page); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ask(context.Background(), c, strings.NewReader("q\na\n"), printer{Writer: &out}, page))
 	if strings.Contains(out.String(), "2 of 2") || !strings.Contains(out.String(), "0 decided, 2 wait") || len(s.got) != 1 {
 		t.Errorf("printed %s and sent %q; want nothing after quitting", out.String(), s.got)
 	}
@@ -138,9 +134,7 @@ func TestMoreDecisionsThanOneRequestTakesAreSentInParts(t *testing.T) {
 		"GET /api/review":  client.Review{Waiting: all},
 		"POST /api/review": client.Reviewed{Receipt: client.Receipt{Run: "r"}},
 	})
-	if _, err := s.loci(t, "review", "--all-approve", "--reject", "f7"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.loci(t, "review", "--all-approve", "--reject", "f7"))
 	sent := 0
 	for _, r := range s.got {
 		if body, ok := strings.CutPrefix(r, "POST /api/review "); ok {
@@ -169,9 +163,7 @@ func TestSharedFactIsAcceptedAsItIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ask(context.Background(), c, strings.NewReader("e\na\n"), printer{Writer: &out}, page); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ask(context.Background(), c, strings.NewReader("e\na\n"), printer{Writer: &out}, page))
 	for _, want := range []string{"shared by user/ana", "against", "The gate is not red", "a accept, r reject, s skip, q quit", "1 decided"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %s, want %q in it", out.String(), want)

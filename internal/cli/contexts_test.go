@@ -15,16 +15,12 @@ func TestContextsAreWrittenAttachedAndUndone(t *testing.T) {
 	run := wanting(t, data)
 	write := func(words string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(words), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(file, []byte(words), 0o600))
 	}
 	run("no contexts yet", "contexts", "list")
 	write("# Rules\n\nShoes off.\n")
 	var d client.ContextDocument
-	if err := json.Unmarshal([]byte(run("Shoes off.", "contexts", "add", file, "--json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(run("Shoes off.", "contexts", "add", file, "--json")), &d))
 	if d.Title != "house rules" {
 		t.Errorf("the title is %q", d.Title)
 	}
@@ -40,9 +36,7 @@ func TestContextsAreWrittenAttachedAndUndone(t *testing.T) {
 
 	run("", "add", "--said", "Good morning.")
 	var turns client.Memories
-	if err := json.Unmarshal([]byte(run("", "list", "--kind", "turn", "--json")), &turns); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(run("", "list", "--kind", "turn", "--json")), &turns))
 	chat := turns.Memories[0].Conversation
 	run(d.ID, "contexts", "attach", chat, d.ID)
 	run(`"contexts":["`+d.ID+`"]`, "export", "--kinds", "turns")

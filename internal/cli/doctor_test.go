@@ -37,17 +37,11 @@ func TestConfirmedDeletionsAreTakenBackAsPrinted(t *testing.T) {
 	}
 	profile := filepath.Join(dir, "vault", "entries", "global", "profile")
 	for _, key := range []string{"timezone", "language"} {
-		if err := os.MkdirAll(profile, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(profile, key+".md"), []byte("of mine\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.MkdirAll(profile, 0o700))
+		noError(t)(os.WriteFile(filepath.Join(profile, key+".md"), []byte("of mine\n"), 0o600))
 	}
 	loci("doctor")
-	if err := os.RemoveAll(filepath.Join(dir, "vault", "entries")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.RemoveAll(filepath.Join(dir, "vault", "entries")))
 	out := loci("doctor", "--confirm")
 	if left := loci("list"); strings.Contains(left, "gadget") {
 		t.Fatalf("confirmed, and there is still\n%s", left)

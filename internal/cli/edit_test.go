@@ -19,9 +19,7 @@ func editWith(t *testing.T, script string) {
 		t.Skip("a shell script is the editor")
 	}
 	path := filepath.Join(t.TempDir(), "editor")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(path, []byte("#!/bin/sh\n"+script+"\n"), 0o700))
 	t.Setenv("VISUAL", "")
 	t.Setenv("EDITOR", path+" --wait")
 }
@@ -32,9 +30,7 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	run := wanting(t, data)
 	read := func(out string) (m client.Memory) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(out), &m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal([]byte(out), &m))
 		return m
 	}
 	run("", "add", "User lives in Rome")
@@ -74,9 +70,7 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	turn := read(func() string {
 		run("", "add", "--said", "Good morning.")
 		var all client.Memories
-		if err := json.Unmarshal([]byte(run("", "list", "--kind", "turn", "--json")), &all); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal([]byte(run("", "list", "--kind", "turn", "--json")), &all))
 		b, err := json.Marshal(all.Memories[0])
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +127,5 @@ func TestEditsMeanwhile(t *testing.T) {
 	if !ok {
 		t.Skip("it is for another test")
 	}
-	if _, err := tryAt(t, data, "sqlite", "edit", id, "--content", "User lives in Oslo"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(tryAt(t, data, "sqlite", "edit", id, "--content", "User lives in Oslo"))
 }

@@ -62,9 +62,7 @@ func TestErasureGoesOnAfterAKill(t *testing.T) {
 			`"observed_at":"2026-05-01T08:00:00Z","created_at":"2026-05-01T08:00:00Z","updated_at":"2026-05-01T08:00:00Z"}`+"\n", i, words)
 	}
 	notes := filepath.Join(t.TempDir(), "notes.jsonl")
-	if err := os.WriteFile(notes, []byte(file.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(notes, []byte(file.String()), 0o600))
 	data, vault := filepath.Join(from, "data"), filepath.Join(from, "vault")
 	var out bytes.Buffer
 	cmd := root()
@@ -81,9 +79,7 @@ func TestErasureGoesOnAfterAKill(t *testing.T) {
 	within := 0             // kills while words were being erased
 	for n := range kills + 1 {
 		dir := t.TempDir()
-		if err := os.CopyFS(dir, os.DirFS(from)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.CopyFS(dir, os.DirFS(from)))
 		data, vault := filepath.Join(dir, "data"), filepath.Join(dir, "vault")
 		s := startedWith(t, data, "LOCI_VAULT="+vault)
 		done := s.erase()

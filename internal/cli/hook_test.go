@@ -143,9 +143,7 @@ func TestHookRecordsExchanges(t *testing.T) {
 // TestHookPrintsTheBlock: what is known comes as context of the prompt, in sub-agents too.
 func TestHookPrintsTheBlock(t *testing.T) {
 	r := newHookRig(t)
-	if _, _, err := r.client.Add(t.Context(), client.AddMemory{Content: "Our API is called Halyard & Sons <v2>", Project: "/srv/app"}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.client.Add(t.Context(), client.AddMemory{Content: "Our API is called Halyard & Sons <v2>", Project: "/srv/app"}))
 	const in = `"cwd":"/srv/app","hook_event_name":"UserPromptSubmit","prompt":"What is our API called?"}`
 	for _, input := range []string{`{"session_id":"s1","turn_id":"t1",` + in, `{"session_id":"s1","turn_id":"t1","agent_id":"a1",` + in} {
 		out, diagnostics := runHook(t, r.url, input)
@@ -163,9 +161,7 @@ func TestHookPrintsTheBlock(t *testing.T) {
 		}
 	}
 	r.quiet(`{"session_id":"s2","cwd":"/srv/other","hook_event_name":"UserPromptSubmit","prompt":"What is our API called?"}`)
-	if _, err := r.client.Pause(t.Context(), client.Pause{Pause: "memory"}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.client.Pause(t.Context(), client.Pause{Pause: "memory"}))
 	r.quiet(`{"session_id":"s3","turn_id":"t1",` + in)
 	if got := r.turns("s3"); len(got) > 0 {
 		t.Errorf("while memory is paused %q is recorded", got)

@@ -21,9 +21,7 @@ func TestTheBeginningOfAnIDNamesIt(t *testing.T) {
 	var ids []string
 	for _, words := range []string{"User plays the oboe", "User has a dog", "User has a cat"} {
 		var m client.Memory
-		if err := json.Unmarshal([]byte(run("", "add", words, "--json")), &m); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal([]byte(run("", "add", words, "--json")), &m))
 		ids = append(ids, m.ID)
 	}
 	oboe, dog, cat := shortest(ids[0], ids), shortest(ids[1], ids), shortest(ids[2], ids)
@@ -39,9 +37,7 @@ func TestTheBeginningOfAnIDNamesIt(t *testing.T) {
 	run("would erase fact "+ids[2], "forget", "--erase", "--id", cat)
 
 	var page client.Changes
-	if err := json.Unmarshal([]byte(run("", "history", "--json")), &page); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(run("", "history", "--json")), &page))
 	var runs []string
 	for _, c := range page.Changes {
 		if !slices.Contains(runs, c.Run) {
@@ -53,38 +49,28 @@ func TestTheBeginningOfAnIDNamesIt(t *testing.T) {
 	run("+ User has a cat", "undo", "--change", shortest(runs[0], runs)+"/1", "--yes")
 
 	file := filepath.Join(t.TempDir(), "rules.md")
-	if err := os.WriteFile(file, []byte("Shoes stay outside."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(file, []byte("Shoes stay outside."), 0o600))
 	var rules, menu client.ContextDocument
 	for title, d := range map[string]*client.ContextDocument{"rules": &rules, "menu": &menu} {
-		if err := json.Unmarshal([]byte(run("", "contexts", "add", file, "--title", title, "--json")), d); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal([]byte(run("", "contexts", "add", file, "--title", title, "--json")), d))
 	}
 	both := []string{rules.ID, menu.ID}
 	run("Shoes", "contexts", "show", shortest(rules.ID, both))
 	run("House", "contexts", "edit", shortest(rules.ID, both), "--title", "House")
 	run("", "add", "--said", "Good morning.")
 	var turns client.Memories
-	if err := json.Unmarshal([]byte(run("", "list", "--kind", "turn", "--json")), &turns); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(run("", "list", "--kind", "turn", "--json")), &turns))
 	chat := turns.Memories[0].Conversation
 	run("attached to "+chat+": "+rules.ID, "contexts", "attach", chat[:len(chat)-2], shortest(rules.ID, both))
 	run("Good morning", "list", "--kind", "turn", "--conversation", chat[:len(chat)-2])
 	run("removed "+rules.ID, "contexts", "remove", shortest(rules.ID, both))
 
 	var key client.MadeKey
-	if err := json.Unmarshal([]byte(run("", "keys", "add", "laptop", "--admin", "--json")), &key); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(run("", "keys", "add", "laptop", "--admin", "--json")), &key))
 	run("removed "+key.ID, "keys", "remove", key.ID[:6])
 
 	waits := filepath.Join(t.TempDir(), "waits.jsonl")
-	if err := os.WriteFile(waits, []byte(`{"type":"fact","id":"0199feed-beef","content":"User likes tea","status":"pending","source":"extracted","trust":"user","created_at":"2026-01-02T03:04:05Z","observed_at":"2026-01-02T03:04:05Z"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(waits, []byte(`{"type":"fact","id":"0199feed-beef","content":"User likes tea","status":"pending","source":"extracted","trust":"user","created_at":"2026-01-02T03:04:05Z","observed_at":"2026-01-02T03:04:05Z"}`), 0o600))
 	run("1 fact", "import", waits)
 	run("approved 0199feed-beef", "review", "--approve", "0199feed")
 }
@@ -110,9 +96,7 @@ func TestWhatMayBeAnyOfSomeIsNone(t *testing.T) {
 	for _, id := range []string{"abcd1", "abcd12", "abcd123", "abcd2"} {
 		lines += fmt.Sprintf(`{"type":"fact","id":%q,"content":"User owns boat %s","status":"active","source":"manual","trust":"person","created_at":"2026-01-02T03:04:05Z","observed_at":"2026-01-02T03:04:05Z"}`+"\n", id, id)
 	}
-	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(file, []byte(lines), 0o600))
 	run("4 facts", "import", file)
 	for _, args := range [][]string{
 		{"edit", "abcd", "--pin"}, {"forget", "--id", "abcd"}, {"forget", "--id", "abcd2", "--id", "abcd"},

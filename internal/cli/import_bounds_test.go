@@ -25,13 +25,9 @@ func TestArchiveThatUnpacksToTooMuchIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 300 {
-		if _, err := w.Write(bytes.Repeat([]byte("a"), 1<<20)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(w.Write(bytes.Repeat([]byte("a"), 1<<20)))
 	}
-	if err := errors.Join(z.Close(), out.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(z.Close(), out.Close()))
 	s := newStandIn(t, map[string]any{"POST /api/import": client.Imported{}})
 	if said, err := s.loci(t, "import", file); err == nil || !strings.Contains(err.Error(), "unpacks to more than") {
 		t.Errorf("got %q, %v; want it refused", said, err)

@@ -32,9 +32,7 @@ func TestAnImportThatIsBrokenOffSaysSo(t *testing.T) {
 	}))
 	defer server.Close()
 	facts := filepath.Join(t.TempDir(), "facts.md")
-	if err := os.WriteFile(facts, []byte("- User likes tea\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(facts, []byte("- User likes tea\n"), 0o600))
 	var out bytes.Buffer
 	cmd := root()
 	cmd.SetArgs([]string{"import", facts, "--addr", strings.TrimPrefix(server.URL, "http://")})
@@ -53,9 +51,7 @@ func TestAnImportThatTheServerCouldNotEndSaysHowItGoesOn(t *testing.T) {
 		"POST /api/import": client.Problem{Title: "Unavailable", Status: 503, Detail: "no space is left", Code: memory.Unavailable},
 	})
 	facts := filepath.Join(t.TempDir(), "facts.md")
-	if err := os.WriteFile(facts, []byte("- User likes tea\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(facts, []byte("- User likes tea\n"), 0o600))
 	out, err := s.loci(t, "import", facts)
 	if err == nil || !strings.Contains(err.Error(), "no space is left") || !strings.Contains(err.Error(), "the same command goes on from there") || strings.Contains(out, "added") {
 		t.Errorf("it ends with %v and says %q", err, out)

@@ -13,9 +13,7 @@ import (
 
 func writeFile(t *testing.T, path, words string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(words), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(path, []byte(words), 0o600))
 }
 
 // remembering notes each URL that is asked for.

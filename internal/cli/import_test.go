@@ -20,12 +20,8 @@ func TestAnExportLeavesItsFolderByNoName(t *testing.T) {
 	for _, name := range []string{"../out.md", "a/../../out.md", "/out.md", "link/out.md"} {
 		top := t.TempDir()
 		dir := filepath.Join(top, "in")
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(top, filepath.Join(dir, "link")); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.Mkdir(dir, 0o700))
+		noError(t)(os.Symlink(top, filepath.Join(dir, "link")))
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name})
@@ -34,9 +30,7 @@ func TestAnExportLeavesItsFolderByNoName(t *testing.T) {
 		}
 		_, err = io.WriteString(w, "x")
 		archive := filepath.Join(top, "a.zip")
-		if err := errors.Join(err, z.Close(), os.WriteFile(archive, b.Bytes(), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(errors.Join(err, z.Close(), os.WriteFile(archive, b.Bytes(), 0o600)))
 		if _, err := unpack(archive, dir); err == nil {
 			t.Errorf("%s: no error", name)
 		}
@@ -66,14 +60,10 @@ func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := io.WriteString(w, text); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(io.WriteString(w, text))
 		}
 		path := filepath.Join(t.TempDir(), "data.zip")
-		if err := errors.Join(z.Close(), os.WriteFile(path, b.Bytes(), 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(errors.Join(z.Close(), os.WriteFile(path, b.Bytes(), 0o600)))
 		return path
 	}
 	const chats = `[{"uuid":"c","name":"Tea","created_at":"2024-05-01T10:00:00Z","chat_messages":[{"uuid":"m","sender":"human","text":"Hello"}]}]`

@@ -20,3 +20,13 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(pgtest.Main(m))
 }
+
+// noError returns what fails the test where the last result of a call is an error.
+func noError(t testing.TB) func(results ...any) {
+	return func(results ...any) {
+		t.Helper()
+		if err := results[len(results)-1]; err != nil {
+			t.Fatal(err)
+		}
+	}
+}

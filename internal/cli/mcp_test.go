@@ -135,13 +135,9 @@ func TestMCPErrorsOfTheServerAreAnswers(t *testing.T) {
 	if err := json.Unmarshal([]byte(m.ask(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)), &got); err != nil || got.ID != 1 || !strings.Contains(got.Error.Message, "key") {
 		t.Errorf("refused with %+v, %v; want the server's words", got, err)
 	}
-	if _, err := io.WriteString(m.in, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(io.WriteString(m.in, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`+"\n"))
 	<-begun
-	if _, err := io.WriteString(m.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`+"\n"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(io.WriteString(m.in, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`+"\n"))
 	<-begun
 	if err := m.end(); err != nil || !cancelled.Load() {
 		t.Errorf("ended with %v, cancelled: %v", err, cancelled.Load())

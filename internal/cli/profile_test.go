@@ -23,9 +23,7 @@ func TestProfileIsWrittenReadAndUndone(t *testing.T) {
 		t.Errorf("the value is %q", out)
 	}
 	var p client.Profile
-	if err := json.Unmarshal([]byte(run("", "profile", "--json")), &p); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(run("", "profile", "--json")), &p))
 	var keys []string
 	for _, e := range p.Entries {
 		keys = append(keys, e.Key)

@@ -142,9 +142,7 @@ func TestReembeddingGoesOnWhereAKilledServerWas(t *testing.T) {
 		fmt.Fprintf(&file, "- Note %d is about teapot %d\n", i, i*7)
 	}
 	notes := t.TempDir() + "/notes.md"
-	if err := os.WriteFile(notes, []byte(file.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(notes, []byte(file.String()), 0o600))
 	loci("import", notes)
 
 	far := newEmbeddings(t, holds)
@@ -222,9 +220,7 @@ func tried(t *testing.T, data string, env ...string) *served {
 		t.Fatal(err)
 	}
 	addr := l.Addr().String()
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(l.Close())
 	binary, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -234,9 +230,7 @@ func tried(t *testing.T, data string, env ...string) *served {
 	if _, err := s.process.StdinPipe(); err != nil { // TestMain ends the server where this process ends
 		t.Fatal(err)
 	}
-	if err := s.process.Start(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.process.Start())
 	waited := make(chan struct{})
 	go func() { s.ended <- s.process.Wait(); close(waited) }()
 	t.Cleanup(func() { _ = s.process.Process.Kill(); <-waited }) // if the test has not
@@ -257,9 +251,7 @@ func tried(t *testing.T, data string, env ...string) *served {
 
 func (s *served) kill(t *testing.T) {
 	t.Helper()
-	if err := s.process.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.process.Process.Kill())
 	<-s.ended // which says that it was killed
 }
 

@@ -27,9 +27,7 @@ func TestReadsOfAnotherTime(t *testing.T) {
 	id := strings.Fields(run("add", "User lives in Porto"))[0]
 	writeFile(t, file, "The first guide")
 	var d client.ContextDocument
-	if err := json.Unmarshal([]byte(run("contexts", "add", file, "--json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(run("contexts", "add", file, "--json")), &d))
 	was := time.Now().Format(time.RFC3339Nano)
 	run("profile", "set", "city", "Lisbon")
 	run("edit", id, "--content", "User lives in Lisbon")
@@ -68,9 +66,7 @@ func TestAServerIsAskedForTheTime(t *testing.T) {
 	s := newStandIn(t, map[string]any{"GET /api/profile": client.Profile{}})
 	var asked []string
 	s.Config.Handler = remembering(&asked, s.Config.Handler)
-	if _, err := s.loci(t, "profile", "--as-of", "2026-05-03T14:00:00Z"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.loci(t, "profile", "--as-of", "2026-05-03T14:00:00Z"))
 	if want := "/api/profile?as_of=2026-05-03T14%3A00%3A00Z"; !slices.Contains(asked, want) || !slices.Contains(asked, "/health") {
 		t.Errorf("asked %q, want %s and /health as it is", asked, want)
 	}

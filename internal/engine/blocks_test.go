@@ -53,12 +53,8 @@ func TestErasedWordsAreNotGivenToALoopThatGoesOn(t *testing.T) {
 					}
 					others := r.step(t, di, false)
 					if whole {
-						if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-							t.Fatal(err)
-						}
-						if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
-							t.Fatal(err)
-						}
+						noError(t)(r.Erase.EraseOwner(ctx, ana, her))
+						noError(t)(r.Erase.OpenOwner(ctx, ana, her))
 					} else if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
 						t.Fatal(err)
 					}
@@ -94,9 +90,7 @@ func TestALoopKeepsWhatIsForgottenMeanwhile(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, "The cellar holds marzipan")
 		first := r.step(t, ana, false)
-		if _, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}}, her))
 		if got := r.step(t, ana, true); got != first || !strings.Contains(got, sweet) {
 			t.Errorf("the next step is given %q, want %q", got, first)
 		}
@@ -116,9 +110,7 @@ func TestALoopGoesOnWithoutWhatAnotherServerErased(t *testing.T) {
 				t.Fatalf("%s is given %q", o, got)
 			}
 		}
-		if _, _, err := a.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(a.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
 		for _, o := range told {
 			b.Traces.ErasedElsewhere(o)
 		}
@@ -143,17 +135,13 @@ func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 	} {
 		s := servers(t, 2)
 		a, b := s[0], s[1]
-		if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(a.Erase.EraseOwner(ctx, ana, her))
 		for _, o := range []memory.Owner{ana, ben} {
 			for _, r := range s {
 				r.Blocks.Put(core.PinnedBlock{Owner: o, Chain: "c", Text: "The cellar holds marzipan"}, r.Blocks.Now())
 			}
 		}
-		if err := end(a, b); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(end(a, b))
 		at := map[string]*rig{"opened": a, "seen closed by another server": b}[what]
 		if _, kept := at.Blocks.Get(ana, "c"); kept {
 			t.Errorf("%s: it is kept", what)

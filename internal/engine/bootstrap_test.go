@@ -17,19 +17,13 @@ var everybody = memory.Global(memory.DefaultNamespace)
 
 func (r *rig) fill(t *testing.T, file string) memory.Receipt {
 	t.Helper()
-	receipt, err := r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	receipt := try(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))).orFail(t)
 	return receipt
 }
 
 func (r *rig) facts(t *testing.T, owner memory.Owner) []string {
 	t.Helper()
-	page, err := r.List(context.Background(), owner, memory.Query{Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.List(context.Background(), owner, memory.Query{Limit: 500})).orFail(t)
 	var out []string
 	for _, m := range page.Memories {
 		out = append(out, m.Content())
@@ -71,13 +65,9 @@ func TestAFileLeavesAloneWhatPeopleDidToThePool(t *testing.T) {
 			}
 			return page.Memories[0].ID()
 		}
-		if _, err := r.Curate.Forget(ctx, everybody, []string{byWords("A one")}, "wrong", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(ctx, everybody, []string{byWords("A one")}, "wrong", her))
 		edited := "B two, and more"
-		if _, err := r.Curate.EditFact(ctx, everybody, byWords("B two"), curate.Edit{Content: &edited}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, everybody, byWords("B two"), curate.Edit{Content: &edited}, her))
 		r.fill(t, "A one\nB two\nC three\nP by a person")
 		if got, want := r.facts(t, everybody), []string{edited, "C three", "P by a person"}; !slices.Equal(got, want) {
 			t.Errorf("after the same file: %q, want %q", got, want)

@@ -17,9 +17,7 @@ func TestByHandReplacesOnlyWhatContradicts(t *testing.T) {
 		r, pair := newRig(t, stores["inmem"]), strings.Split(line, " | ")
 		first := r.note(t, ana, pair[1])
 		r.clock.Advance(time.Minute)
-		if _, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: pair[2]}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(t.Context(), ana, curate.Note{Content: pair[2]}, her))
 		if was := must[memory.Fact](t)(r.Fact(t.Context(), ana, first.ID)); (was.Status == memory.Active) != (pair[0] == "both") {
 			t.Errorf("%q is %s after %q; want that %s holds", pair[1], was.Status, pair[2], pair[0])
 		}

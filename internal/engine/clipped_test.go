@@ -28,10 +28,7 @@ func TestLongMessagesAreStoredCut(t *testing.T) {
 			for i, words := range messages {
 				list = append(list, map[string]string{"role": []string{"user", "assistant"}[i%2], "content": words})
 			}
-			body, err := json.Marshal(list)
-			if err != nil {
-				t.Fatal(err)
-			}
+			body := try(json.Marshal(list)).orFail(t)
 			x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, string(body))})
 			x.Prepare(ctx)
 			x.RecordQuestion(ctx)

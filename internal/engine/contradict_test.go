@@ -4,45 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/memory"
 )
-
-// TestWrittenAtOnceOneHolds writes contradicting facts at the same time: one of them
-// holds in the end, and the journal knows all.
-func TestWrittenAtOnceOneHolds(t *testing.T) {
-	const writers = 6
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, open)
-			author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
-			if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User plays the cello"}, author); err != nil {
-				t.Fatal(err)
-			}
-			var wait sync.WaitGroup
-			for i := range writers {
-				wait.Go(func() {
-					if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: fmt.Sprintf("User lives in Town%c", 'A'+i)}, author); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wait.Wait()
-			for status, want := range map[memory.Status]int{memory.Active: 2, memory.Superseded: writers - 1} {
-				page, err := r.List(context.Background(), ana, memory.Query{Statuses: []memory.Status{status}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(page.Memories) != want {
-					t.Errorf("%d facts are %s, want %d", len(page.Memories), status, want)
-				}
-			}
-		})
-	}
-}
 
 // TestAPersonPrevailsWhateverTheTimes writes facts whose times of observation are the
 // other way round: what is written last holds, and is the newest from then on.
@@ -59,10 +25,7 @@ func TestAPersonPrevailsWhateverTheTimes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			was, err := r.Fact(ctx, ana, first.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
+			was := try(r.Fact(ctx, ana, first.ID)).orFail(t)
 			if was.Status != memory.Superseded || was.SupersededBy != second.ID {
 				t.Errorf("the first is %s by %q, want superseded by %s", was.Status, was.SupersededBy, second.ID)
 			}
@@ -80,14 +43,9 @@ func TestWithoutASearchItIsWritten(t *testing.T) {
 	author := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	r.Searcher = failing{}
 	for _, words := range []string{"User lives in Rome", "User lives in Oslo"} {
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: words}, author); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: words}, author))
 	}
-	page, err := r.List(ctx, ana, memory.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.List(ctx, ana, memory.Query{})).orFail(t)
 	if len(page.Memories) != 1 || page.Memories[0].Content() != "User lives in Oslo" {
 		t.Errorf("there are %d facts, want the one written last", len(page.Memories))
 	}

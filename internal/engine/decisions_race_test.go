@@ -39,10 +39,7 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 	}
 	live := func(t *testing.T, r *rig, owner memory.Owner) {
 		t.Helper()
-		page, err := r.List(ctx, owner, memory.Query{Attribute: "home"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := try(r.List(ctx, owner, memory.Query{Attribute: "home"})).orFail(t)
 		var active []string
 		for _, m := range page.Memories {
 			active = append(active, m.Content())
@@ -81,16 +78,11 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 				run := memory.Run{ID: core.NewID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
 				var changes []memory.Change
 				for i, words := range homes {
-					f, err := r.Curate.Noted(approved, curate.Note{Content: words})
-					if err != nil {
-						t.Fatal(err)
-					}
+					f := try(r.Curate.Noted(approved, curate.Note{Content: words})).orFail(t)
 					f.Status, ids[i] = memory.Pending, f.ID
 					changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
 				}
-				if _, err := r.Store.Apply(ctx, approved, run, changes...); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Store.Apply(ctx, approved, run, changes...))
 				atOnce(t, r, func(e *Engine, i int) error {
 					_, _, err := e.Curate.Judge(ctx, approved, []curate.Judgement{{ID: ids[i], Action: memory.ActionApprove}}, "", person)
 					return err
@@ -163,10 +155,7 @@ func TestOppositesAtOnceLeaveOne(t *testing.T) {
 			}
 			close(begin)
 			done.Wait()
-			page, err := r.List(t.Context(), owner, memory.Query{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := try(r.List(t.Context(), owner, memory.Query{})).orFail(t)
 			active := map[string]int{}
 			for _, m := range page.Memories {
 				active[m.Content()]++

@@ -20,14 +20,9 @@ func (r *rig) dispute(t *testing.T, old memory.Fact, instead string) memory.Fact
 		ID: core.NewID(), Scope: old.Scope, Content: instead, Status: memory.Pending, Confidence: 1, Source: memory.Extracted, Trust: memory.TrustUser,
 		ObservedAt: r.Time(), CreatedAt: r.Time(), UpdatedAt: r.Time(), Hash: text.Hash(instead),
 	}
-	vectors, err := r.TextVectors(ctx, f.ID, f.Content)
-	if err != nil {
-		t.Fatal(err)
-	}
+	vectors := try(r.TextVectors(ctx, f.ID, f.Content)).orFail(t)
 	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, OldID: old.ID, NewID: f.ID, Reason: "it contradicts what is known"}
-	if _, err := r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: core.NewID(), Kind: "learn", Vectors: vectors}, change); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Apply(ctx, old.Scope.Owner, memory.Run{ID: core.NewID(), Kind: "learn", Vectors: vectors}, change))
 	return f
 }
 
@@ -45,9 +40,7 @@ func TestWhatWaitsIsVisible(t *testing.T) {
 		}
 		r.llm = memtest.NewLLM(memtest.Line{Text: `{"facts": []}`})
 		r.LLM = r.llm
-		if _, err := r.Lessons.Learn(ctx, r.told(t, ana, "c", "my rent for the flat, is that legal?")); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Lessons.Learn(ctx, r.told(t, ana, "c", "my rent for the flat, is that legal?")))
 		if prompts := r.llm.Prompts(); len(prompts) == 0 || !strings.Contains(prompts[0].System+prompts[0].User, instead) {
 			t.Errorf("the model is not told of what waits: %+v", prompts)
 		}

@@ -39,10 +39,7 @@ var small = []string{
 
 func readAsked(t *testing.T, file string) (scenes []*askedScene) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := try(os.ReadFile(file)).orFail(t)
 	var s *askedScene
 	for _, line := range strings.Split(string(data), "\n") {
 		if name, ok := strings.CutPrefix(line, "scene "); ok {
@@ -74,10 +71,7 @@ func (s *askedScene) read(t *testing.T, line string) {
 		if kind == "a:" {
 			said.Role = memory.RoleAssistant
 		}
-		kept, err := s.rig.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: fmt.Sprint("chat ", s.chat), Messages: []exchange.Said{said}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := try(s.rig.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: fmt.Sprint("chat ", s.chat), Messages: []exchange.Said{said}})).orFail(t)
 		if kind == "u:" {
 			s.turn = kept.Turns[0]
 		}
@@ -85,9 +79,7 @@ func (s *askedScene) read(t *testing.T, line string) {
 		f := memtest.Fact(ana, words)
 		f.ID, f.Trust, f.Source, f.ObservedAt = core.NewID(), memory.TrustUser, memory.Extracted, s.rig.clock.Now()
 		f.CreatedAt, f.UpdatedAt, f.Provenance = f.ObservedAt, f.ObservedAt, memory.Provenance{Turns: []string{s.turn}}
-		if _, err := s.rig.Store.Apply(context.Background(), ana, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.rig.Store.Apply(context.Background(), ana, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID}))
 	case "--":
 		s.chat++
 	case "?":

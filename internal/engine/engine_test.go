@@ -36,10 +36,7 @@ func onEach(t *testing.T, rule func(t *testing.T, r *rig)) {
 
 func (r *rig) ask(t *testing.T, owner memory.Owner, question string, at memory.At) []string {
 	t.Helper()
-	found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: question, At: at})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: owner}, Text: question, At: at})).orFail(t)
 	var out []string
 	for _, h := range found.Hits {
 		out = append(out, h.Memory.Content())
@@ -63,9 +60,7 @@ func TestSearchInThePastFindsWhatWasKnownThen(t *testing.T) {
 		before := r.Time()
 		r.clock.Advance(time.Hour)
 		words := "Ana's favourite tea is sencha"
-		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
 		if got := r.ask(t, ana, "favourite tea", memory.At{}); !slices.Equal(got, []string{words}) {
 			t.Errorf("now: %q, want %q", got, words)
 		}
@@ -89,10 +84,7 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 		}
 		talk := exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, Idempotency: "k2"}
 		for i := range 2 {
-			kept, err := r.Exchange.Ingest(ctx, ana, talk)
-			if err != nil {
-				t.Fatal(err)
-			}
+			kept := try(r.Exchange.Ingest(ctx, ana, talk)).orFail(t)
 			turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: kept.Conversation})
 			if err != nil || len(turns) != 2 {
 				t.Errorf("after call %d: %d turns, %v; want 2", i+1, len(turns), err)
@@ -129,9 +121,7 @@ func (f *failAfter) Append(ctx context.Context, owner memory.Owner, b memory.Bat
 func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "before"}}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "before"}}}))
 		talk := exchange.Talk{Conversation: "c", Idempotency: "k"}
 		for i := range 2*exchange.IngestBatch + 7 {
 			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
@@ -142,9 +132,7 @@ func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
 			t.Fatalf("the first time: %v, want it cut off", err)
 		}
 		r.Store = whole
-		if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, talk))
 		turns, err := whole.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
 		if err != nil || len(turns) != 1+len(talk.Messages) {
 			t.Fatalf("%d turns, %v; want %d", len(turns), err, 1+len(talk.Messages))
@@ -223,20 +211,14 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 func TestLearningAgainFindsNothingLeft(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}})).orFail(t)
 		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
 		if err != nil || job.ID != kept.Job {
 			t.Fatalf("claimed %s, %v; want %s", job.ID, err, kept.Job)
 		}
 		// A worker that lost its lease cannot commit, and the next one does it all.
 		r.clock.Advance(2 * time.Minute)
-		second, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		second := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
 		if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.LeaseLost) {
 			t.Errorf("the late worker got %v, want lease lost", err)
 		}
@@ -258,13 +240,8 @@ func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	ctx := context.Background()
 	llm := memtest.NewLLM(memtest.Line{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
 	r.LLM = llm
-	if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}); err != nil {
-		t.Fatal(err)
-	}
-	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}))
+	job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 	if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.Unavailable) {
 		t.Fatalf("learning with a model that is down: %v, want unavailable", err)
 	}
@@ -278,41 +255,6 @@ func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	}
 }
 
-// hangingSearcher answers only when its context ends.
-type hangingSearcher struct{}
-
-func (hangingSearcher) Search(ctx context.Context, _ memory.Search) ([]memory.Candidate, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// panickingSearcher is a bug.
-type panickingSearcher struct{}
-
-func (panickingSearcher) Search(context.Context, memory.Search) ([]memory.Candidate, error) {
-	panic("a bug")
-}
-
-func TestPrepareAlwaysReturns(t *testing.T) {
-	for name, searcher := range map[string]memory.Searcher{"hangs": hangingSearcher{}, "panics": panickingSearcher{}} {
-		r := newRig(t, stores["inmem"])
-		r.Searcher, r.Opts.Deadline = searcher, 20*time.Millisecond
-		chat, err := chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live?"}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		x := r.Exchange.Open(context.Background(), exchange.Incoming{Owner: ana, Chat: chat})
-		p := x.Prepare(context.Background())
-		if p.Block != "" || !p.Read {
-			t.Errorf("search %s: prepared %+v, want nothing to say", name, p)
-		}
-		trace, err := r.Traces.Trace(context.Background(), ana, p.Trace)
-		if err != nil || len(trace.Degraded) == 0 {
-			t.Errorf("search %s: trace %+v, %v; want it to name what was skipped", name, trace, err)
-		}
-	}
-}
-
 func TestModesReadAndWriteWhatTheySay(t *testing.T) {
 	for mode, want := range map[string]struct{ reads, writes bool }{
 		"": {true, true}, chatapi.ModeReadWrite: {true, true}, chatapi.ModeRead: {true, false}, chatapi.ModeWrite: {false, true},
@@ -320,18 +262,12 @@ func TestModesReadAndWriteWhatTheySay(t *testing.T) {
 		r := newRig(t, stores["inmem"])
 		ctx := context.Background()
 		r.note(t, ana, "User lives in Lisbon")
-		chat, err := chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live? I live somewhere."}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		chat := try(chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live? I live somewhere."}]}`))).orFail(t)
 		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, Extras: chatapi.Extras{Mode: mode, ID: "c"}})
 		p := x.Prepare(ctx)
 		x.RecordQuestion(ctx)
 		x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
-		turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})).orFail(t)
 		if p.Read != want.reads || (len(turns) > 0) != want.writes {
 			t.Errorf("mode %q: read %v, wrote %d turns; want %+v", mode, p.Read, len(turns), want)
 		}

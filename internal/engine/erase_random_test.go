@@ -49,21 +49,15 @@ func inspectedStores(t *testing.T) map[string]inspected {
 			return newSQLite(t, filepath.Join(file, "loci.db"), now)
 		}, files(file)},
 		"vault": {func(t testing.TB, now func() time.Time) memory.Store {
-			s, err := vault.Open(context.Background(), filepath.Join(folder, "vault"), func(now func() time.Time) (memory.Store, error) {
+			s := try(vault.Open(context.Background(), filepath.Join(folder, "vault"), func(now func() time.Time) (memory.Store, error) {
 				return newSQLite(t, filepath.Join(folder, "loci.db"), now), nil
-			}, vault.Options{Now: now})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}, vault.Options{Now: now})).orFail(t)
 			return s
 		}, files(folder)},
 		"inmem": {func(_ testing.TB, now func() time.Time) memory.Store { return inmem.Open(inmem.Options{Now: now}) }, keptWith},
 		"postgres": {func(t testing.TB, now func() time.Time) memory.Store {
 			address = pgtest.Schema(t)
-			s, err := sqlstore.OpenPostgres(context.Background(), address, sqlstore.Options{Now: now})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := try(sqlstore.OpenPostgres(context.Background(), address, sqlstore.Options{Now: now})).orFail(t)
 			return s
 		}, func(t *testing.T, _ *rig, word string) []string { return tablesWith(t, address, word) }},
 	}
@@ -74,16 +68,11 @@ func tablesWith(t *testing.T, address, word string) (found []string) {
 	t.Helper()
 	db := pgtest.Open(t, address)
 	list := func(query string, args ...any) (out []string) {
-		rows, err := db.QueryContext(context.Background(), query, args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := try(db.QueryContext(context.Background(), query, args...)).orFail(t)
 		defer rows.Close()
 		for rows.Next() {
 			var s string
-			if err := rows.Scan(&s); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(rows.Scan(&s))
 			out = append(out, s)
 		}
 		return out
@@ -109,10 +98,7 @@ func keptWith(t *testing.T, r *rig, word string) (found []string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := try(json.Marshal(v)).orFail(t)
 		if strings.Contains(strings.ToLower(string(text)), word) {
 			found = append(found, what+": "+string(text))
 		}
@@ -205,9 +191,7 @@ func TestErasedUserIsNowhere(t *testing.T) {
 				if len(store.find(t, r, secretWord)) == 0 {
 					t.Fatal("the word is nowhere before")
 				}
-				if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 				r.clock.Advance(time.Hour)
 				r.settle(t)
 				for r.Traces.WriteTraces(ctx) {
@@ -291,15 +275,11 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			secret := r.note(t, ana, "User keeps marzipan in the cellar")
 			r.share(t, secret.ID, "user/ben", false)
 			for i, words := range []string{"I keep marzipan in the cellar.", "I keep bees in the cellar.", "I keep two cats in the cellar."} {
-				if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}}))
 				r.clock.Advance(time.Minute)
 				r.settle(t)
 			}
-			if _, err := r.SetProfile(ctx, ana, "pets", "bees", her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.SetProfile(ctx, ana, "pets", "bees", her))
 			reasons := 0
 			changes, err := r.AllChanges(ctx, ana, memory.ChangeQuery{})
 			for _, c := range changes {
@@ -321,9 +301,7 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			r.ask(t, ana, "Where is the marzipan?", memory.At{})
 			for r.Traces.WriteTraces(ctx) {
 			}
-			if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{secret.ID}, Erase: true}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{secret.ID}, Erase: true}, her))
 			r.LLM = nil
 			r.clock.Advance(2 * time.Hour)
 			r.settle(t)
@@ -344,20 +322,10 @@ func TestErasureNamesWhatStillSaysIt(t *testing.T) {
 	r := newRig(t, stores["sqlite"])
 	ctx := context.Background()
 	fact := r.note(t, ana, "User is allergic to marzipan")
-	document, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Health"), Content: ptr("The user is allergic to marzipan.")}, her)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Tea"), Content: ptr("The user drinks tea.")}, her); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.SetProfile(ctx, ana, "allergy", "allergic to marzipan", her); err != nil {
-		t.Fatal(err)
-	}
-	chat, err := r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Rules: ptr("The user is allergic to marzipan: never offer it.")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Health"), Content: ptr("The user is allergic to marzipan.")}, her)).orFail(t)
+	noError(t)(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Tea"), Content: ptr("The user drinks tea.")}, her))
+	noError(t)(r.SetProfile(ctx, ana, "allergy", "allergic to marzipan", her))
+	chat := try(r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Rules: ptr("The user is allergic to marzipan: never offer it.")})).orFail(t)
 	_, receipt, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{fact.ID}, Erase: true}, her)
 	want := []string{"the profile entry allergy", "the document " + document.ID, "the title or the rules of the chat " + chat.ID}
 	if err != nil || !slices.Equal(receipt.Held, want) {

@@ -17,10 +17,7 @@ import (
 func TestErasedWordsAreGone(t *testing.T) {
 	dir := t.TempDir()
 	s := newScene(t, func(t testing.TB, now func() time.Time) memory.Store {
-		store, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		store := try(sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})).orFail(t)
 		return store
 	})
 	dropped := 0
@@ -57,9 +54,7 @@ func TestErasedWordsAreGone(t *testing.T) {
 		t.Errorf("erased %d memories by %d changes, dropped the index %d times; want what was foreseen, %d, and once", len(gone), r.Changes, dropped, len(would))
 	}
 	wantNowhere(t, dir)
-	if err := s.work(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.work(ctx))
 	play(t, s, `expect facts ana: User plays chess
 		expect no summary ana: marzipan
 		ask ana: What am I allergic to?
@@ -91,10 +86,7 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 				t.Fatal(page, err)
 			}
 			oslo := page.Memories[0].ID()
-			written, err := s.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + oslo})
-			if err != nil {
-				t.Fatal(err)
-			}
+			written := try(s.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + oslo})).orFail(t)
 			_, erased, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{oslo}, Erase: true}, author)
 			if err != nil {
 				t.Fatal(err)

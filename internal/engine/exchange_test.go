@@ -50,9 +50,7 @@ func TestTheRulesOfAChatStandBeforeItsBlock(t *testing.T) {
 
 		play(t, s, "named chat ben: "+chat+"\nuser ben: Which of the dishes may I eat?\nexpect no block: one sentence")
 		play(t, s, "new chat ana\nuser ana: What else is there?\nexpect no block: one sentence")
-		if _, err := s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her))
 		play(t, s, "named chat ana: "+chat+"\nuser ana: And now?\nexpect block: Answer in verse.\nexpect no block: one sentence")
 		must[memory.Receipt](t)(s.Chats.DeleteChat(ctx, ana, chat, false, her))
 		play(t, s, "user ana: And then?\nexpect no block: verse")
@@ -72,9 +70,7 @@ func TestRulesStayAsTheyWereWithinAToolLoop(t *testing.T) {
 		}
 		first := step(asked)
 		s.Background.Wait()
-		if _, err := s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her))
 		if again := step(asked + `,{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"weather","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":"Sun."}`); again != first || first == "" {
 			t.Errorf("the next step is given %q, want %q", again, first)
 		}
@@ -90,9 +86,7 @@ func TestRulesAreNeverLearned(t *testing.T) {
 			play(t, s, "reply "+repeated+"\nnamed chat ana: "+chat+"\nuser ana: "+asked)
 		},
 		"chats": func(t *testing.T, s *scene, chat string) {
-			if _, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: memtest.Ana, Chat: chat, Content: asked, Model: "m"}, replies(repeated).talk, deaf); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.Chats.Say(context.Background(), chats.SayRequest{Owner: memtest.Ana, Chat: chat, Content: asked, Model: "m"}, replies(repeated).talk, deaf))
 			wantLearned(t, s)
 		},
 	}

@@ -22,10 +22,7 @@ func (r *rig) doubted(t *testing.T, content string, confidence float64) memory.F
 
 func (r *rig) confidence(t *testing.T, id string) float64 {
 	t.Helper()
-	f, err := r.Fact(context.Background(), ana, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := try(r.Fact(context.Background(), ana, id)).orFail(t)
 	return f.Confidence
 }
 

@@ -20,10 +20,7 @@ func TestWhatAChatAsksToForgetIsDecidedByARule(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.settle(t)
-		past, err := r.AllChanges(ctx, ana, memory.ChangeQuery{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		past := try(r.AllChanges(ctx, ana, memory.ChangeQuery{})).orFail(t)
 		forgot := 0
 		for _, c := range past {
 			if c.Action != memory.ActionRetire {

@@ -95,12 +95,8 @@ func TestOldBlocksAreStoredWithoutWords(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		r.note(t, ana, "The cellar holds marzipan")
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana loves marzipan", Core: memory.CoreAlways}, her); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.SetProfile(ctx, ana, "marzipan", "much marzipan", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana loves marzipan", Core: memory.CoreAlways}, her))
+		noError(t)(r.SetProfile(ctx, ana, "marzipan", "much marzipan", her))
 		c := &chatting{t: t, owner: ana}
 		if got := c.asks(r, "What does the cellar hold?"); len(got) != 1 || strings.Count(got[0], sweet) < 3 {
 			t.Fatalf("given %q", got)
@@ -138,9 +134,7 @@ func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 				r.note(t, ana, "The cellar is cold")
 				c := &chatting{t: t, owner: ana}
 				first := c.asks(r, "What does the cellar hold, and is it cold?")
-				if err := do(r, f); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(do(r, f))
 				got := c.asks(r, "Is the cellar cold, and what does it hold?")
 				var without []string
 				for line := range strings.SplitSeq(first[0], "\n") {
@@ -250,9 +244,7 @@ func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
 			in.ChatID = "channel:1"
 		},
 		"pause": func(t *testing.T, r *rig, _ *exchange.Incoming) {
-			if err := r.Pause(context.Background(), ana, core.PauseMemory, "", her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Pause(context.Background(), ana, core.PauseMemory, "", her))
 		},
 		"in confidence": func(*testing.T, *rig, *exchange.Incoming) {},
 	} {
@@ -266,10 +258,7 @@ func TestNoBlockIsKeptWhereNothingIsStored(t *testing.T) {
 					words = "Off the record: what does the cellar hold?"
 				}
 				c.asks(r, words)
-				turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				turns := try(r.Store.Turns(context.Background(), ana, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})).orFail(t)
 				for _, turn := range turns {
 					if turn.Given != "" {
 						t.Errorf("a %s turn keeps %s", turn.Status, turn.Given)
@@ -333,9 +322,7 @@ func TestBlocksGoWithTheirConversation(t *testing.T) {
 				if err != nil || len(turns) == 0 {
 					t.Fatal(turns, err)
 				}
-				if err := do(r, "chat", turns[0].ID); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(do(r, "chat", turns[0].ID))
 				c.messages = append(c.messages, user("And what else?"))
 				if p, _ := c.opens(r); len(p.Kept) > 0 {
 					t.Errorf("put back: %+v", p.Kept)
@@ -349,10 +336,7 @@ func TestBlocksGoWithTheirConversation(t *testing.T) {
 func TestRulesAndDocumentsAreToldOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		menu, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her)
-		if err != nil {
-			t.Fatal(err)
-		}
+		menu := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her)).orFail(t)
 		chat := newChat(t, r.Engine, chats.ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
 		c := &chatting{t: t, owner: ana, in: exchange.Incoming{ChatID: chat}}
 		first := c.asks(r, "What may I eat?")
@@ -362,9 +346,7 @@ func TestRulesAndDocumentsAreToldOnce(t *testing.T) {
 		if got := c.asks(r, "And my sister?"); len(got) != 1 || got[0] != first[0] {
 			t.Errorf("given %q, want %q", got, first)
 		}
-		if _, err := r.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her))
 		got := c.asks(r, "And my brother?")
 		if len(got) != 2 || strings.Contains(got[0], "one sentence") || !strings.Contains(got[0], "Satay") || !strings.Contains(got[1], "in verse") {
 			t.Errorf("given %q", got)

@@ -54,10 +54,7 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 			lines(t, r.Store)
 			rec := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
 			turns := []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "none"}
-			found, err := rec.Successors(context.Background(), turns)
-			if err != nil {
-				t.Fatal(err)
-			}
+			found := try(rec.Successors(context.Background(), turns)).orFail(t)
 			if gym := found["t6"]; len(gym) != 1 || gym[0].ObservedAt.IsZero() {
 				t.Errorf("it says %+v of what ended, want its day", gym)
 			}
@@ -72,14 +69,8 @@ func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
 				t.Errorf("got %v, want %v", got, want)
 			}
 
-			quick, err := memory.SupersededBy(context.Background(), r.Store, ana, turns)
-			if err != nil {
-				t.Fatal(err)
-			}
-			plain, err := memory.SupersededBy(context.Background(), plainStore{r.Store}, ana, turns)
-			if err != nil {
-				t.Fatal(err)
-			}
+			quick := try(memory.SupersededBy(context.Background(), r.Store, ana, turns)).orFail(t)
+			plain := try(memory.SupersededBy(context.Background(), plainStore{r.Store}, ana, turns)).orFail(t)
 			if fmt.Sprint(quick) != fmt.Sprint(plain) {
 				t.Errorf("at once: got %v, one by one %v", quick, plain)
 			}
@@ -108,9 +99,7 @@ func TestAFactIsToldWithWhatItTookThePlaceOf(t *testing.T) {
 		if was, block := ask(); !slices.Equal(was, []string{"User lives in Lisbon < User lives in Berlin"}) || !strings.Contains(block, "User lives in Lisbon "+until) {
 			t.Errorf("told with %q, in the prompt:\n%s", was, block)
 		}
-		if _, _, err := r.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{older.ID}, Erase: true}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: []string{older.ID}, Erase: true}, her))
 		if was, block := ask(); len(was) != 0 || strings.Contains(block, "Berlin") {
 			t.Errorf("once that is erased it is told with %q, in the prompt:\n%s", was, block)
 		}

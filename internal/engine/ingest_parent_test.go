@@ -15,10 +15,7 @@ func TestIngestFollowsParent(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	add := func(parent string, said ...exchange.Said) exchange.Kept {
 		t.Helper()
-		kept, err := r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Conversation: "c", Parent: &parent, Messages: said, Infer: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := try(r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Conversation: "c", Parent: &parent, Messages: said, Infer: true})).orFail(t)
 		r.learned(t)
 		return kept
 	}

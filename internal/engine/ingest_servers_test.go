@@ -21,10 +21,7 @@ func talkOf(conversation string, words ...string) exchange.Talk {
 // keeps has a talk kept.
 func (r *rig) keeps(t *testing.T, talk exchange.Talk) exchange.Kept {
 	t.Helper()
-	kept, err := r.Exchange.Ingest(t.Context(), ana, talk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := try(r.Exchange.Ingest(t.Context(), ana, talk)).orFail(t)
 	return kept
 }
 

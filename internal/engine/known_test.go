@@ -66,14 +66,9 @@ func otherFacts(n int) []string {
 // TestKnownFactsAreReplaced has people change what is known of them, beside other facts that
 // are known, and a model that corrects what it is shown (testdata/changes.json).
 func TestKnownFactsAreReplaced(t *testing.T) {
-	b, err := os.ReadFile("testdata/changes.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := try(os.ReadFile("testdata/changes.json")).orFail(t)
 	var batches []batch
-	if err := json.Unmarshal(b, &batches); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal(b, &batches))
 	var long []batch // the same in lessons of some 16 turns
 	for part := range slices.Chunk(batches, 4) {
 		var all batch
@@ -116,9 +111,7 @@ func replacedBeside(t *testing.T, others int, batches []batch) (won int) {
 		f.Subject, f.Attribute, f.Category = c.Subject, c.Attribute, c.Category
 		notes = append(notes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Author: memory.Author{Kind: memory.ByModel, Name: "changing"}})
 	}
-	if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: "before", Kind: "learn"}, notes...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: "before", Kind: "learn"}, notes...))
 	all := 0
 	for i, batch := range batches {
 		model.changes = batch.Changes
@@ -126,20 +119,14 @@ func replacedBeside(t *testing.T, others int, batches []batch) (won int) {
 		for _, words := range batch.Turns {
 			said = append(said, exchange.Said{Role: memory.RoleUser, Content: words}, exchange.Said{Role: memory.RoleAssistant, Content: "Sure."})
 		}
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: said}); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.work(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: said}))
+		noError(t)(r.work(ctx))
 		r.clock.Advance(time.Hour)
 		all += len(batch.Changes)
 	}
 	is := map[string]memory.Status{}
 	every := memory.Query{Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired}}
-	if err := r.Everything(ctx, ana, every, func(m memory.Memory) { is[m.Content()] = m.Fact.Status }); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Everything(ctx, ana, every, func(m memory.Memory) { is[m.Content()] = m.Fact.Status }))
 	for _, batch := range batches {
 		for _, c := range batch.Changes {
 			if is[c.Old] == memory.Superseded && is[c.New] == memory.Active {

@@ -38,9 +38,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 			r.Opts.Learn.Summary.Every = 3
 			s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}, reply: "I see what you mean.", last: map[string]string{}}
 			for _, line := range []string{"user ana: I am allergic to peanuts.", "user ana: I play the cello in an orchestra."} {
-				if err := s.step(line); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(s.step(line))
 			}
 			var turn string
 			for _, found := range r.turns(t, ana) {
@@ -58,9 +56,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 				}
 				return nil
 			}, func(string) error { return nil })
-			if err := s.step("user ana: I need a flat in Lisbon by May."); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.step("user ana: I need a flat in Lisbon by May."))
 			if !forgotten {
 				t.Fatal("nothing was summed up")
 			}
@@ -79,10 +75,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 // turns returns an owner's turns in recall.
 func (r *rig) turns(t *testing.T, owner memory.Owner) []memory.Turn {
 	t.Helper()
-	turns, err := r.Store.Turns(context.Background(), owner, memory.TurnQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(context.Background(), owner, memory.TurnQuery{})).orFail(t)
 	return turns
 }
 
@@ -96,14 +89,10 @@ func TestAPauseBetweenQuestionAndAnswer(t *testing.T) {
 			x.Prepare(ctx)
 			x.RecordQuestion(ctx)
 			if between != "" {
-				if err := r.Pause(ctx, ana, between, "", her); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Pause(ctx, ana, between, "", her))
 			}
 			x.RecordAnswer(ctx, answered("OK."))
-			if err := r.work(ctx); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.work(ctx))
 		}
 		ask(`[{"role":"user","content":"I live in Lisbon."}]`, core.PauseLearning)
 		ask(`[{"role":"user","content":"I live in Lisbon."},{"role":"assistant","content":"OK."},{"role":"user","content":"I play the cello."}]`, core.PauseNone)
@@ -127,9 +116,7 @@ func TestAWishIsAboutWhatWasSaidBeforeIt(t *testing.T) {
 		job := r.told(t, ana, "c", "Please forget my birthday.")
 		r.clock.Advance(time.Minute)
 		r.note(t, ana, "User's birthday is May 3")
-		if _, err := r.Lessons.Learn(ctx, job); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Lessons.Learn(ctx, job))
 		if got, want := r.contents(t, ana, memory.Query{}), []string{"User's birthday is May 3"}; !slices.Equal(got, want) {
 			t.Errorf("facts %q, want %q", got, want)
 		}
@@ -146,9 +133,7 @@ func TestAWishForNothingKnownIsTalk(t *testing.T) {
 			`{"op":"add","ids":[],"text":"User goes bouldering","quote":"it's bouldering now","about":"user","lasting":true}`},
 	} {
 		r.LLM = answering(func(p memory.Prompt) string { return `{"ops":[` + l.ops + `]}` })
-		if _, err := r.Lessons.Learn(t.Context(), r.told(t, ana, "c", l.said)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Lessons.Learn(t.Context(), r.told(t, ana, "c", l.said)))
 		r.clock.Advance(time.Hour)
 	}
 	if got := r.contents(t, ana, memory.Query{}); !slices.Contains(got, "User goes bouldering") || slices.Contains(got, "User goes to the gym on Tuesdays") {
@@ -166,9 +151,7 @@ func TestAModelNamesWhatIsToBeForgotten(t *testing.T) {
 		{"please wipe the thing with my brother, he'd hate it written down", `{"op":"forget","ids":["k1"],"text":"","quote":"please wipe the thing with my brother","about":"user","lasting":true}`},
 	} {
 		r.LLM = answering(func(p memory.Prompt) string { return `{"ops":[` + l.ops + `]}` })
-		if _, err := r.Lessons.Learn(t.Context(), r.told(t, ana, "c", l.said)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Lessons.Learn(t.Context(), r.told(t, ana, "c", l.said)))
 		r.clock.Advance(time.Hour)
 	}
 	all := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn}}

@@ -37,9 +37,7 @@ func decisionLines(t *testing.T, log *bytes.Buffer) (lines []decisionLine) {
 			continue
 		}
 		var fields map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(raw), &fields); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal([]byte(raw), &fields))
 		for _, own := range []string{slog.TimeKey, slog.LevelKey, slog.MessageKey} {
 			delete(fields, own)
 		}
@@ -48,9 +46,7 @@ func decisionLines(t *testing.T, log *bytes.Buffer) (lines []decisionLine) {
 			t.Errorf("fields %q, want %q", got, want)
 		}
 		var line decisionLine
-		if err := json.Unmarshal([]byte(raw), &line); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal([]byte(raw), &line))
 		lines = append(lines, line)
 	}
 	log.Reset()
@@ -70,12 +66,8 @@ func TestEveryRunLogsOneDecisionLine(t *testing.T) {
 		known := map[string]string{}
 		say := func(text string) decisionLine {
 			t.Helper()
-			if _, err := r.Lessons.Learn(ctx, r.told(t, ana, "c", text)); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Everything(ctx, ana, memory.Query{}, func(m memory.Memory) { known[m.Content()] = m.ID() }); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Lessons.Learn(ctx, r.told(t, ana, "c", text)))
+			noError(t)(r.Everything(ctx, ana, memory.Query{}, func(m memory.Memory) { known[m.Content()] = m.ID() }))
 			lines := decisionLines(t, &log)
 			if len(lines) != 1 {
 				t.Fatalf("%q: %d lines %+v, want one", text, len(lines), lines)
@@ -134,9 +126,7 @@ func TestDecisionLinesKeepSecretsAndAreNotRepeated(t *testing.T) {
 		return `{"facts": [{"text": "User's API key is ` + secret + `", "quote": "My API key is"}, {"text": "User plays the cello", "quote": "I play the cello"}]}`
 	})
 	job := r.told(t, ana, "c", "My API key is "+secret+" and I play the cello.")
-	if _, err := r.Lessons.Learn(ctx, job); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Lessons.Learn(ctx, job))
 	if strings.Contains(log.String(), secret) {
 		t.Errorf("the log has the secret:\n%s", log.String())
 	}
@@ -144,13 +134,8 @@ func TestDecisionLinesKeepSecretsAndAreNotRepeated(t *testing.T) {
 		t.Errorf("%d lines, want one", len(lines))
 	}
 	// The same run once more, as when its worker died before it could say so.
-	turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Lessons.LearnFrom(ctx, job, turns, memory.Run{ID: core.RunOf(job.ID), Kind: "learn", Lease: &job.Lease}); err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})).orFail(t)
+	noError(t)(r.Lessons.LearnFrom(ctx, job, turns, memory.Run{ID: core.RunOf(job.ID), Kind: "learn", Lease: &job.Lease}))
 	if lines := decisionLines(t, &log); len(lines) != 0 {
 		t.Errorf("the run that was there already is logged again: %+v", lines)
 	}

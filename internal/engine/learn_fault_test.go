@@ -27,10 +27,7 @@ func (r *rig) toil(t *testing.T, plain memory.Store) (failed int) {
 	for range 1000 {
 		job, err := plain.Claim(ctx, kinds, time.Minute)
 		if errors.Is(err, memory.NotFound) {
-			left, err := plain.Jobs(ctx, ana, memory.JobQueued, memory.JobRunning)
-			if err != nil {
-				t.Fatal(err)
-			}
+			left := try(plain.Jobs(ctx, ana, memory.JobQueued, memory.JobRunning)).orFail(t)
 			if len(left) == 0 {
 				return failed
 			}
@@ -89,10 +86,7 @@ func portrait(t *testing.T, store memory.Store, owner memory.Owner) string {
 		}
 		lines = append(lines, line)
 	}
-	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	changes := try(e.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	for _, c := range changes {
 		if c.After.Summary != nil {
 			continue
@@ -117,24 +111,18 @@ func eventful(t *testing.T, r *rig) {
 		for _, s := range said {
 			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: s, At: r.Time()}, exchange.Said{Role: memory.RoleAssistant, Content: "I see.", At: r.Time()})
 		}
-		if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, talk))
 		r.clock.Advance(time.Minute)
 	}
 	say("one", true, "I live in Berlin.", "I am allergic to peanuts.", "I play the cello.")
-	if err := r.work(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.work(ctx))
 	say("two", true, "I moved to Lisbon last week.", "As I said, I play the cello.",
 		"Please forget that I am allergic to peanuts. I have a dog named Rex.", "I work as a nurse.",
 		"Please forget that I have a dog.")
 	say("three", true, "I have a cat named Tom.", "I was born in Bremen.")
 	s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "four"}, reply: "OK.", idle: true}
 	for _, line := range []string{"user ana: Good morning!", "user ana: I drive a red Volvo.", "edit ana: I drive a blue Fiat."} {
-		if err := s.step(line); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.step(line))
 	}
 }
 

@@ -39,10 +39,7 @@ func (r *rig) told(t *testing.T, owner memory.Owner, conversation string, said .
 	for _, s := range said {
 		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: s})
 	}
-	kept, err := r.Exchange.Ingest(ctx, owner, talk)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := try(r.Exchange.Ingest(ctx, owner, talk)).orFail(t)
 	r.clock.Advance(time.Second)
 	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 	if err != nil || job.ID != kept.Job {
@@ -57,20 +54,13 @@ func (r *rig) late(t *testing.T, owner memory.Owner, conversation string, said .
 	t.Helper()
 	ctx := context.Background()
 	first := r.told(t, owner, conversation, said...)
-	if err := r.Store.Finish(ctx, first.Lease, memory.Outcome{Done: true}); err != nil {
-		t.Fatal(err)
-	}
-	turns, err := r.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Finish(ctx, first.Lease, memory.Outcome{Done: true}))
+	turns := try(r.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation})).orFail(t)
 	queued := memory.Job{ID: core.NewID(), Owner: owner, Kind: memory.JobRelearn, Conversation: conversation}
 	for _, turn := range turns {
 		queued.Turns = append(queued.Turns, turn.ID)
 	}
-	if _, err := r.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{queued}}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{queued}}))
 	job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobRelearn}, time.Hour)
 	if err != nil || job.ID != queued.ID {
 		t.Fatalf("claimed %s, %v; want %s", job.ID, err, queued.ID)
@@ -98,9 +88,7 @@ func TestAnotherLearnerInBetween(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/the other before %s/%s planned first", name, call, first), func(t *testing.T) {
 					onEach(t, func(t *testing.T, r *rig) {
 						if c.known != "" {
-							if _, err := r.Lessons.Learn(t.Context(), r.told(t, ana, "known", c.known)); err != nil {
-								t.Fatal(err)
-							}
+							noError(t)(r.Lessons.Learn(t.Context(), r.told(t, ana, "known", c.known)))
 						}
 						early, late := r.late(t, ana, "one", c.earlier), r.told(t, ana, "two", c.later)
 						other := r.second(t)
@@ -168,9 +156,7 @@ func TestWhoLostTheLeaseCommitsNothing(t *testing.T) {
 		r.Opts.Learn.Summary.Every = 2
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "branch"}, reply: "OK."}
 		for _, line := range []string{"user ana: Hello!", "user ana: I live in Berlin.", "user ana: I play the cello.", "user ana: I have a dog named Rex."} {
-			if err := s.step(line); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.step(line))
 		}
 		r.Opts.Learn.Upkeep.User = 1
 		s.idle = true
@@ -178,24 +164,17 @@ func TestWhoLostTheLeaseCommitsNothing(t *testing.T) {
 			"edit ana 2: Never mind. I work as a nurse.", "named chat ana: wish",
 			"user ana: I have a cat named Tom.", "user ana: Please forget that I have a dog. I was born in Bremen.", "user ana: I drive a red Volvo.",
 		} {
-			if err := s.step(line); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.step(line))
 		}
 		r.clock.Advance(time.Hour)
 		for kind, handle := range r.handlers() {
 			if kind == memory.JobRelearn || kind == memory.JobUpkeep {
 				queued := memory.Job{ID: core.NewID(), Owner: ana, Kind: kind, Conversation: "wish"}
-				turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "wish"})
-				if err != nil {
-					t.Fatal(err)
-				}
+				turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "wish"})).orFail(t)
 				for _, turn := range turns {
 					queued.Turns = append(queued.Turns, turn.ID)
 				}
-				if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{queued}}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{queued}}))
 			}
 			worked := 0
 			for {
@@ -219,9 +198,7 @@ func TestWhoLostTheLeaseCommitsNothing(t *testing.T) {
 				if after := portrait(t, r.Store, ana); after != before {
 					t.Errorf("%s %s changed something after its lease was lost:\n%s", kind, stale.ID, lineDiff(before, after))
 				}
-				if err := r.Store.Finish(ctx, held.Lease, memory.Outcome{Done: true}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Store.Finish(ctx, held.Lease, memory.Outcome{Done: true}))
 			}
 			if worked == 0 {
 				t.Errorf("there was no job of kind %s", kind)

@@ -73,17 +73,12 @@ func TestAModelReadsSeveralExchangesTogether(t *testing.T) {
 		r.Opts.Learn.Every, r.Opts.Learn.Idle, r.Opts.Learn.Context = 4, 2*time.Minute, 8
 		s := &scene{rig: r, chats: map[string][]chatMessage{}, names: map[string]string{"ana": "c"}}
 		facts := func() string {
-			page, err := r.Store.List(ctx, ana, memory.Query{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			page := try(r.Store.List(ctx, ana, memory.Query{})).orFail(t)
 			return contentsOf(page.Memories)
 		}
 		for i, turn := range tenTurns {
 			s.reply = turn.answer
-			if err := s.step("user ana: " + turn.says); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.step("user ana: " + turn.says))
 			r.clock.Advance(10 * time.Second)
 			if i == 0 && (m.calls != 0 || facts() != "") {
 				t.Errorf("after one exchange the model was asked %d times and known is %q", m.calls, facts())
@@ -92,9 +87,7 @@ func TestAModelReadsSeveralExchangesTogether(t *testing.T) {
 		if m.calls != 2 {
 			t.Errorf("after ten exchanges the model was asked %d times, want twice", m.calls)
 		}
-		if err := s.pass("+5m"); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.pass("+5m"))
 		if m.calls != 3 {
 			t.Errorf("after a pause the model was asked %d times, want three times", m.calls)
 		}
@@ -117,9 +110,7 @@ func TestAModelReadsSeveralExchangesTogether(t *testing.T) {
 			t.Errorf("%d turns are not learned from (%v)", len(turns), err)
 		}
 		t.Logf("%d calls, %d tokens an exchange", m.calls, m.tokens/len(tenTurns))
-		if err := s.step("user ana: Please remember that the gate code is 4711."); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.step("user ana: Please remember that the gate code is 4711."))
 		if got := facts(); !strings.Contains(got, "gate code is 4711") {
 			t.Errorf("known is %q after an order to remember", got)
 		}
@@ -139,9 +130,7 @@ func TestWhatNobodyCanBeAskedTheRulesLearn(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	m := &opsModel{}
 	r.LLM, r.Opts.LearnModel = m, ""
-	if _, err := r.Lessons.Learn(context.Background(), r.told(t, ana, "c", "I live in Porto.")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Lessons.Learn(context.Background(), r.told(t, ana, "c", "I live in Porto.")))
 	page, err := r.Store.List(context.Background(), ana, memory.Query{})
 	if err != nil || contentsOf(page.Memories) != "User lives in Porto" || m.calls != 0 {
 		t.Errorf("known is %q after %d calls (%v)", contentsOf(page.Memories), m.calls, err)

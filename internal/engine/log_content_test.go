@@ -72,20 +72,3 @@ func TestLogShowsTextWhenAsked(t *testing.T) {
 		t.Errorf("the log lacks the reply:\n%s", log)
 	}
 }
-
-// TestDecisionLineNamesStoredFacts: without text, a decision has the id of what was stored.
-func TestDecisionLineNamesStoredFacts(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	log, err := logged(t, r, "I moved to Lisbon.", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := r.Store.List(context.Background(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})
-	if err != nil || len(page.Memories) != 1 {
-		t.Fatalf("%d facts, %v; want one", len(page.Memories), err)
-	}
-	lines := decisionLines(t, bytes.NewBufferString(log))
-	if len(lines) != 1 || len(lines[0].Decisions) != 1 || lines[0].Decisions[0].Fact != page.Memories[0].ID() || lines[0].Decisions[0].Action != "add" {
-		t.Errorf("lines %+v, want one that adds %s", lines, page.Memories[0].ID())
-	}
-}

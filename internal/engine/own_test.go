@@ -21,9 +21,7 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 			"learn.categories":          "health, work",
 			"timezone":                  "Asia/Tokyo",
 		} {
-			if _, err := r.SetProfile(ctx, ana, key, value, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.SetProfile(ctx, ana, key, value, her))
 		}
 		for project, want := range map[string]string{
 			"":       "only what concerns recipes\nOnly facts of these kinds: health, work",
@@ -43,9 +41,7 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 		say := func(words string) string {
 			t.Helper()
 			asked := len(m.asked)
-			if err := s.step("user ana: " + words); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.step("user ana: " + words))
 			if len(m.asked) == asked {
 				t.Fatal("the model was not asked")
 			}

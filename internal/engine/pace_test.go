@@ -103,27 +103,3 @@ func TestAStallDoesNotRaiseTheDeadline(t *testing.T) {
 		}
 	})
 }
-
-// Questions are counted for the last hour by the model that should answer, and those that it missed.
-func TestQuestionsWithoutTheirModelAreCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, model := paced(t, false)
-		want := func(missed, of int) {
-			t.Helper()
-			if gotMissed, gotOf := r.Metrics.Missed("embedder", r.Now()); gotMissed != missed || gotOf != of {
-				t.Errorf("missed %d of %d, want %d of %d", gotMissed, gotOf, missed, of)
-			}
-		}
-		for _, takes := range []time.Duration{0, 3 * time.Second, 0, 3 * time.Second} {
-			r.asks(t, model, takes)
-		}
-		want(2, 4)
-		r.clock.Advance(30 * time.Minute)
-		r.asks(t, model, 0)
-		want(2, 5)
-		r.clock.Advance(45 * time.Minute)
-		want(0, 1)
-		r.clock.Advance(48 * time.Hour)
-		want(0, 0)
-	})
-}

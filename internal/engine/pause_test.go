@@ -26,24 +26,14 @@ func TestPauseHoldsLearning(t *testing.T) {
 		if got := r.Paused(ctx, ana); got != core.PauseNone {
 			t.Errorf("at first: %q, want %q", got, core.PauseNone)
 		}
-		if err := r.Pause(ctx, ana, core.PauseLearning, "", her); err != nil {
-			t.Fatal(err)
-		}
-		if err := say("I live in Porto."); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.Pause(ctx, ana, core.PauseMemory, "", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Pause(ctx, ana, core.PauseLearning, "", her))
+		noError(t)(say("I live in Porto."))
+		noError(t)(r.Pause(ctx, ana, core.PauseMemory, "", her))
 		if err := say("I have a cat named Miso."); !errors.Is(err, memory.Conflict) {
 			t.Errorf("talk while memory is paused: %v, want %s", err, memory.Conflict)
 		}
-		if err := r.Pause(ctx, ana, core.PauseNone, "", her); err != nil {
-			t.Fatal(err)
-		}
-		if err := say("I work as a nurse."); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Pause(ctx, ana, core.PauseNone, "", her))
+		noError(t)(say("I work as a nurse."))
 		if got := r.contents(t, ana, memory.Query{}); len(got) != 1 {
 			t.Errorf("facts: %q, want what was said after the pause alone", got)
 		}
@@ -64,9 +54,7 @@ func TestPauseIsSeenElsewhere(t *testing.T) {
 		if got := there.Paused(ctx, ana); got != core.PauseNone {
 			t.Errorf("there, at first: %q, want %q", got, core.PauseNone)
 		}
-		if err := r.Pause(ctx, ana, core.PauseMemory, "", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Pause(ctx, ana, core.PauseMemory, "", her))
 		if got := there.Paused(ctx, ana); got != core.PauseMemory {
 			t.Errorf("there, after it: %q, want %q", got, core.PauseMemory)
 		}
@@ -111,9 +99,7 @@ func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
 				ctx := context.Background()
 				there := New(r.Parts, r.Opts)
 				put := func(p core.Pause) {
-					if err := there.Pause(ctx, ana, p, "", her); err != nil {
-						t.Fatal(err)
-					}
+					noError(t)(there.Pause(ctx, ana, p, "", her))
 				}
 				plain := r.Store
 				put(c.pause)
@@ -132,13 +118,8 @@ func TestAPauseHoldsThatTheChatDidNotKnowOf(t *testing.T) {
 				r.Close()
 				r.Store = plain
 				r.clock.Advance(exchange.LearnGrace)
-				if err := r.work(ctx); err != nil {
-					t.Fatal(err)
-				}
-				turns, err := plain.Turns(ctx, ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Retired}})
-				if err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.work(ctx))
+				turns := try(plain.Turns(ctx, ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Retired}})).orFail(t)
 				var said []string
 				for _, turn := range turns {
 					said = append(said, turn.Content)

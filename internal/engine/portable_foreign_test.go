@@ -38,18 +38,12 @@ func TestAChatOfChatGPTComesAsItWasSaid(t *testing.T) {
 		if out.Added.Conversations != 2 || out.Added.Turns != 4 || out.Broken != 1 || out.Problems[0].Line != 2 {
 			t.Fatalf("%+v", out)
 		}
-		page, err := r.Store.Conversations(ctx, ana, memory.ConversationQuery{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		page := try(r.Store.Conversations(ctx, ana, memory.ConversationQuery{})).orFail(t)
 		i := slices.IndexFunc(page.Conversations, func(c memory.Conversation) bool { return c.Title == "Tea" })
 		if i < 0 || !page.Conversations[i].CreatedAt.Equal(time.Unix(1700000000, 5e8)) {
 			t.Fatalf("conversations: %+v", page.Conversations)
 		}
-		turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: page.Conversations[i].ID})
-		if err != nil {
-			t.Fatal(err)
-		}
+		turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: page.Conversations[i].ID})).orFail(t)
 		var got []string
 		for i, turn := range turns {
 			got = append(got, fmt.Sprintf("%d %s: %s %d %v", turn.Index, turn.Role, turn.Content, turn.CreatedAt.Unix(), turn.NoLearn))
@@ -155,14 +149,8 @@ func TestAZipHasAFileForEachPart(t *testing.T) {
 			t.Errorf("the name %q", f.Name)
 		}
 		met[strings.ToLower(f.Name)] = true
-		in, err := f.Open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		page, err := io.ReadAll(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := try(f.Open()).orFail(t)
+		page := try(io.ReadAll(in)).orFail(t)
 		to.bring(t, ana, transfer.ImportOptions{Format: portable.Markdown, Learn: true}, string(page))
 	}
 	if want, got := s.taken(t, ana, transfer.ExportOptions{}), to.taken(t, ana, transfer.ExportOptions{}); got != want {
@@ -184,9 +172,7 @@ func TestANewerFormatIsRefused(t *testing.T) {
 
 func TestWhileMemoryIsPausedNothingIsImported(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	if err := r.Pause(context.Background(), ana, core.PauseMemory, "", her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Pause(context.Background(), ana, core.PauseMemory, "", her))
 	if _, err := r.Transfer.Import(context.Background(), ana, transfer.ImportOptions{Format: portable.List}, her, strings.NewReader("User likes tea")); !errors.Is(err, memory.Conflict) {
 		t.Errorf("%v, want a conflict", err)
 	}

@@ -25,9 +25,7 @@ import (
 func (r *rig) taken(t testing.TB, owner memory.Owner, what transfer.ExportOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Transfer.Export(context.Background(), owner, what, &b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Transfer.Export(context.Background(), owner, what, &b))
 	_, rest, _ := strings.Cut(b.String(), "\n")
 	return rest
 }
@@ -35,19 +33,14 @@ func (r *rig) taken(t testing.TB, owner memory.Owner, what transfer.ExportOption
 func (r *rig) whole(t testing.TB, owner memory.Owner, what transfer.ExportOptions) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.Transfer.Export(context.Background(), owner, what, &b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Transfer.Export(context.Background(), owner, what, &b))
 	return b.String()
 }
 
 // attached returns an owner's contexts and what chats have of them, by the store.
 func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 	t.Helper()
-	contexts, err := r.Store.Contexts(context.Background(), owner, memory.At{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	contexts := try(r.Store.Contexts(context.Background(), owner, memory.At{})).orFail(t)
 	page, err := r.Store.Conversations(context.Background(), owner, memory.ConversationQuery{Statuses: []memory.Status{memory.Active, memory.Retired}, Limit: 500})
 	if err != nil || page.Next != "" {
 		t.Fatal(err, page.Next)
@@ -66,10 +59,7 @@ func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 // bring imports a text.
 func (r *rig) bring(t testing.TB, owner memory.Owner, b transfer.ImportOptions, text string) transfer.ImportReport {
 	t.Helper()
-	out, err := r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := try(r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))).orFail(t)
 	return out
 }
 
@@ -96,9 +86,7 @@ func lived(t *testing.T, seed uint64, steps int) *scene {
 		}
 	}
 	ctx := context.Background()
-	if err := w.Pause(ctx, ana, core.PauseNone, "", her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(w.Pause(ctx, ana, core.PauseNone, "", her))
 	var changes []memory.Change
 	var ids []string
 	for i, words := range hardWords {
@@ -112,19 +100,13 @@ func lived(t *testing.T, seed uint64, steps int) *scene {
 	for i, kind := range []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Follows} {
 		changes = append(changes, memtest.Change(memory.ActionAdd, memtest.Relation(ana, ids[i], ids[i+1], kind)))
 	}
-	if _, err := w.Store.Apply(ctx, ana, memtest.Run("hard"), changes...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(w.Store.Apply(ctx, ana, memtest.Run("hard"), changes...))
 	batch := memtest.Batch(ana, "hard > words", 0, hardWords...)
 	batch.Conversation.Title = "Title -->\twith <!-- loci {\"type\":\"turn\"} -->"
-	if _, err := w.Store.Append(ctx, ana, batch); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(w.Store.Append(ctx, ana, batch))
 	w.attach(t, seed)
 	empty := memtest.Conversation(ana, "nothing was said")
-	if _, err := w.Store.Append(ctx, ana, memory.Batch{Conversation: empty}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(w.Store.Append(ctx, ana, memory.Batch{Conversation: empty}))
 	return w.scene
 }
 
@@ -320,12 +302,8 @@ func TestWhatStandsUnderAnIDIsKeptAndNamed(t *testing.T) {
 		f, g := r.note(t, ana, "User plays chess"), r.note(t, ana, "User has a cat")
 		file := r.whole(t, ana, transfer.ExportOptions{})
 		words := "User plays go"
-		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Curate.Forget(ctx, ana, []string{g.ID}, "asked", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
+		noError(t)(r.Curate.Forget(ctx, ana, []string{g.ID}, "asked", her))
 		before := r.taken(t, ana, transfer.ExportOptions{})
 		out := r.bring(t, ana, transfer.ImportOptions{}, file)
 		if got := r.taken(t, ana, transfer.ExportOptions{}); got != before {
@@ -397,13 +375,8 @@ func TestAContextIsTakenWithTheProjectThatHasItAttached(t *testing.T) {
 		ctx := context.Background()
 		for _, project := range []string{"garden", "boat"} {
 			words := "All about the " + project
-			c, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Content: &words}, her)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := r.Chats.NewChat(ctx, ana, project, chats.ChatEdit{Contexts: &[]string{c.ID}}); err != nil {
-				t.Fatal(err)
-			}
+			c := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Content: &words}, her)).orFail(t)
+			noError(t)(r.Chats.NewChat(ctx, ana, project, chats.ChatEdit{Contexts: &[]string{c.ID}}))
 		}
 		got := r.taken(t, ana, transfer.ExportOptions{Project: "boat"})
 		if !strings.Contains(got, "about the boat") || strings.Contains(got, "garden") {
@@ -428,9 +401,7 @@ func TestAnImportReachesNobodyElse(t *testing.T) {
 		if after := portrait(t, r.Store, ana); after != before {
 			t.Errorf("ben's import changed ana's memory:\n%s", lineDiff(before, after))
 		}
-		if _, err := r.Curate.Forget(context.Background(), ben, []string{f.ID}, "asked", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(context.Background(), ben, []string{f.ID}, "asked", her))
 		if got := r.ask(t, ana, "chess", memory.At{}); len(got) != 1 {
 			t.Errorf("ben forgot his fact of the same id, and ana recalls %q", got)
 		}
@@ -464,17 +435,13 @@ func TestCutOffMidwayItGoesOnWhereItEnded(t *testing.T) {
 		for i := range 700 {
 			facts = append(facts, memtest.Add(memtest.Fact(ana, fmt.Sprintf("User owns book %d", i))))
 		}
-		if _, err := source.Store.Apply(ctx, ana, memtest.Run("books"), facts...); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(source.Store.Apply(ctx, ana, memtest.Run("books"), facts...))
 		for c := range 3 {
 			var said []string
 			for i := range 400 {
 				said = append(said, fmt.Sprintf("message %d of %d", i, c))
 			}
-			if _, err := source.Store.Append(ctx, ana, memtest.Batch(ana, fmt.Sprint("c", c), 0, said...)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(source.Store.Append(ctx, ana, memtest.Batch(ana, fmt.Sprint("c", c), 0, said...)))
 		}
 		file := source.whole(t, ana, transfer.ExportOptions{})
 		for _, tenths := range []int{2, 5, 9} {
@@ -498,9 +465,7 @@ func TestImportedTurnsAreLearnedFromOnlyWhenAsked(t *testing.T) {
 		file := `{"type":"turn","id":"t1","conversation":"c","index":0,"role":"user","content":"I live in Lisbon.","status":"active","created_at":"2026-01-01T00:00:00Z"}`
 		r.bring(t, ana, transfer.ImportOptions{}, file)
 		r.bring(t, ben, transfer.ImportOptions{Learn: true}, file)
-		if err := r.work(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.work(ctx))
 		if got := r.contents(t, ana, memory.Query{}); len(got) != 0 {
 			t.Errorf("ana: learned %q", got)
 		}
@@ -538,15 +503,11 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f := r.note(t, ana, "User lives in Berlin")
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Hello there"}}}))
 		then, at := r.taken(t, ana, transfer.ExportOptions{}), r.Time()
 		r.clock.Advance(time.Hour)
 		r.note(t, ana, "User lives in Lisbon")
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "d", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Good bye"}}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "d", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Good bye"}}}))
 		got := r.taken(t, ana, transfer.ExportOptions{At: memory.At{AsOf: at}})
 		if want := undated.ReplaceAllString(then, "}\n"); got != want {
 			t.Errorf("as of then:\n%s", lineDiff(want, got))

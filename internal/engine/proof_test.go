@@ -40,14 +40,8 @@ func (c *client) send(t testing.TB, messages []string, change func(*exchange.Inc
 		}
 		out = append(out, message{role, text})
 	}
-	body, err := json.Marshal(map[string]any{"model": "m", "messages": out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	chat, err := chatapi.Decode(body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	body := try(json.Marshal(map[string]any{"model": "m", "messages": out})).orFail(t)
+	chat := try(chatapi.Decode(body)).orFail(t)
 	in := exchange.Incoming{Owner: ana, Chat: chat, ChatID: c.id}
 	if change != nil {
 		change(&in)
@@ -58,9 +52,7 @@ func (c *client) send(t testing.TB, messages []string, change func(*exchange.Inc
 	c.answers++
 	answer = fmt.Sprintf("This is the answer with number %d, and no other.", c.answers)
 	x.RecordAnswer(t.Context(), answered(answer))
-	if err := c.r.work(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(c.r.work(t.Context()))
 	return p.Block, answer
 }
 
@@ -85,54 +77,6 @@ func has(facts []string, want ...string) bool {
 		}
 	}
 	return true
-}
-
-// TestSummedUpHistoryTakesNothingBack: a front end that compacts its context sends the last
-// message alone, or behind a summary.
-func TestSummedUpHistoryTakesNothingBack(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		taught := []string{"User lives in Rome", "User has a cat named Pip", "User is allergic to peanuts"}
-		for _, id := range []string{"c", ""} {
-			c := &client{r: r, id: id}
-			c.say(t, "Good morning to you, it is a lovely day.")
-			c.say(t, "I live in Rome.")
-			c.say(t, "I have a cat named Pip.")
-			c.say(t, "I am allergic to peanuts.")
-			for _, request := range [][]string{
-				{"What is new in the world?"},
-				{"[Summary: the user greeted and said some things]", "Understood.", "And what else is new?"},
-				{c.history[0], c.history[1], "[Summary: the user said some things]", "I see.", "Tell me a joke."},
-				{c.history[0], c.history[1], c.history[6], c.history[7], "Another one, please."},
-				{c.history[7], "And one more."},
-			} {
-				c.send(t, request, nil)
-				if got := r.facts(t, ana); !has(got, taught...) {
-					t.Errorf("chat %q, after %q: known is %q, want %q", id, request, got, taught)
-				}
-			}
-		}
-	})
-}
-
-// TestCannedHistoryIsNoEvidence: each run of such a client begins with the same exchange, which
-// nobody said.
-func TestCannedHistoryIsNoEvidence(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		canned := []string{"Change the greeting in this example file for me.", "Here is the changed greeting, as a block."}
-		first := &client{r: r, canned: canned}
-		first.say(t, "I always use tabs, and I live in Rome.")
-		first.say(t, "I have a cat named Pip.")
-		second := &client{r: r, canned: canned, answers: 100}
-		second.say(t, "I play the cello.")
-		second.say(t, "I have a boat.")
-		if got := r.facts(t, ana); !has(got, "User lives in Rome", "User has a cat named Pip", "User plays the cello") {
-			t.Errorf("known is %q, want what both runs taught", got)
-		}
-		page, err := r.Store.Conversations(t.Context(), ana, memory.ConversationQuery{})
-		if err != nil || len(page.Conversations) != 2 {
-			t.Errorf("there are %d conversations (%v), want one of each run", len(page.Conversations), err)
-		}
-	})
 }
 
 // TestEditedRequestIsNotGivenWhatItReplaces: it is placed before it is given anything.

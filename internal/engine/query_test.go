@@ -70,9 +70,7 @@ func TestSimilarIsWhatIsLikeTheQueryItself(t *testing.T) {
 	r.Opts.Threshold, r.Opts.Recall.Reach = 0.45, retrieve.ReachConversation
 	ana := memory.User(memory.DefaultNamespace, "ana")
 	for _, said := range []string{"Hello", "I live in Lisbon.", "Nice weather.", "My cat is called Pip."} {
-		if _, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: said}, nil); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: said}, nil))
 	}
 	got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "b", Text: "Where do I live?", UseMemory: true}, nil)
 	if err != nil || len(got.Around.Similar) != 1 || got.Around.Similar[0].Memory.Content() != "I live in Lisbon." || retrieve.Similarity(got.Around.Similar[0]) < 0.45 {
@@ -134,9 +132,7 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 		t.Errorf("without a writer that works: %v, want unavailable", err)
 	}
 	r.clock.Advance(time.Hour)
-	if err := r.work(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.work(ctx))
 	turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "s"})
 	if err != nil || len(turns) != 3 {
 		t.Errorf("%d turns are kept, %v; want the two questions and one answer", len(turns), err)
@@ -151,9 +147,7 @@ func TestAQueryIsAnsweredWhateverFails(t *testing.T) {
 		t.Errorf("there are %d turns, %v; want those of ana alone", n.Turns, err)
 	}
 	// Paused memory is not read.
-	if err := r.Pause(ctx, ana, core.PauseMemory, "", memory.Author{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Pause(ctx, ana, core.PauseMemory, "", memory.Author{}))
 	got, err = r.Query.Query(ctx, query.Request{Owner: ana, Session: "s", Text: "Where do I live?", UseMemory: true}, nil)
 	if err != nil || got.NeedMemory || len(got.Around.Recent) > 0 || got.Reason != "memory is paused" {
 		t.Errorf("paused: %+v, %v", got, err)
@@ -167,22 +161,15 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	said := func() string {
 		t.Helper()
-		got, err := r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := try(r.Query.Query(ctx, query.Request{Owner: ana, Session: "a", Text: "My cat is called Pip.", UseMemory: true}, nil)).orFail(t)
 		return got.Response
 	}
 	kept := said()
-	if err := r.Pause(ctx, ana, core.PauseMemory, "", her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Pause(ctx, ana, core.PauseMemory, "", her))
 	if got := said(); got == kept || !strings.Contains(got, "paused") {
 		t.Errorf("on hold: %q; want it said that nothing is kept", got)
 	}
-	if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 	if got := said(); got == kept || !strings.Contains(got, "paused") {
 		t.Errorf("erased: %q; want it said that nothing is kept", got)
 	}
@@ -193,10 +180,7 @@ func TestAQueryPromisesNoMoreThanWillBe(t *testing.T) {
 func TestAQueryIsToldWhatItsSessionIsSetFor(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		menu, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Soup of the day: leek.")}, her)
-		if err != nil {
-			t.Fatal(err)
-		}
+		menu := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Soup of the day: leek.")}, her)).orFail(t)
 		set := newChat(t, r.Engine, chats.ChatEdit{Rules: ptr(briefly), Contexts: &[]string{menu.ID}})
 		bare := newChat(t, r.Engine, chats.ChatEdit{})
 		var system, user string
@@ -214,9 +198,7 @@ func TestAQueryIsToldWhatItsSessionIsSetFor(t *testing.T) {
 			"one that is not there": {query.Request{Session: "new", UseMemory: true}, false},
 		} {
 			q.Owner, q.Text = ana, "What is the soup?"
-			if _, err := r.Query.Query(ctx, q.Request, write); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Query.Query(ctx, q.Request, write))
 			rules, documents := strings.Index(system, briefly), strings.Index(system, "Soup of the day: leek.")
 			if told := documents > 0 && rules > documents && strings.LastIndex(system, recall.FenceClose) < rules; told != q.told || !q.told && rules+documents != -2 {
 				t.Errorf("%s: the writer is told\n%s", name, system)

@@ -34,14 +34,11 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 	r := newRig(t, stores["sqlite"])
 	for infer, want := range map[bool]int{true: 1, false: 3} {
-		kept, err := r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Infer: infer, Messages: []exchange.Said{
+		kept := try(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Infer: infer, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "Don't remember this: I take Prozac."},
 			{Role: memory.RoleAssistant, Content: "I will not keep that you take Prozac."},
 			{Role: memory.RoleUser, Content: "I live in Porto."},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}})).orFail(t)
 		turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: kept.Conversation})
 		if err != nil || len(turns) != want {
 			t.Errorf("infer %v: %d turns have words (%v), want %d: %v", infer, len(turns), err, want, turns)
@@ -57,31 +54,6 @@ func (r *rig) prepare(ctx context.Context, q retrieve.Question) retrieve.Prepare
 	return p
 }
 
-// A single character of a script without spaces is a question.
-func TestASingleCharacterIsAQuestion(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	cat, tea := r.note(t, ana, "用户养了一只黑猫"), r.note(t, ana, "用户喜欢喝绿茶")
-	for question, want := range map[string]string{"猫": cat.Content, "猫呢？": cat.Content, "茶？": tea.Content} {
-		if got := r.ask(t, ana, question, memory.At{}); len(got) != 1 || got[0] != want {
-			t.Errorf("%s: %v, want %s", question, got, want)
-		}
-	}
-}
-
-// Tags are words of their fact, and follow it.
-func TestAJobIsFoundByWhateverItIsCalled(t *testing.T) {
-	for _, job := range []string{"midwife", "pastry chef", "bookkeeper", "landscape gardener", "nurse"} {
-		r := newRig(t, stores["inmem"])
-		r.note(t, ana, "User is a "+job)
-		r.note(t, ana, "User plays the cello")
-		for _, question := range []string{"What is my job?", "what's my profession?", "Which career did I choose?"} {
-			if got := r.ask(t, ana, question, memory.At{}); len(got) == 0 || got[0] != "User is a "+job {
-				t.Errorf("%s: %v, want the %s", question, got, job)
-			}
-		}
-	}
-}
-
 func TestFactsAreFoundByTheirTags(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	f, _, err := r.Curate.Remember(t.Context(), ana, curate.Note{Content: "Fold the egg whites in last", Tags: []string{"recipes", "sunday-cooking"}}, her)
@@ -94,9 +66,7 @@ func TestFactsAreFoundByTheirTags(t *testing.T) {
 			t.Errorf("%s: %v, want what is tagged so", question, got)
 		}
 	}
-	if _, err := r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Tags: &[]string{"baking"}}, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Tags: &[]string{"baking"}}, her))
 	for question, want := range map[string]int{"recipes": 0, "baking": 1} {
 		if got := r.ask(t, ana, question, memory.At{}); len(got) != want {
 			t.Errorf("%s, tagged otherwise by now: %v, want %d", question, got, want)

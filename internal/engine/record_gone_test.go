@@ -40,9 +40,7 @@ func (r *rig) hangsUp(t *testing.T, in exchange.Incoming) hung {
 	x := r.Exchange.Open(ctx, sent(in))
 	x.Prepare(ctx)
 	x.RecordQuestion(ctx)
-	if _, err := x.Asked(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(x.Asked())
 	cancel()
 	return hung{x, ctx}
 }
@@ -68,9 +66,7 @@ func (r *rig) exchangeOf(client context.Context, in exchange.Incoming, answer st
 func (r *rig) learned(t *testing.T) {
 	t.Helper()
 	for range 2 {
-		if err := r.work(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.work(t.Context()))
 		r.clock.Advance(2 * exchange.LearnGrace)
 	}
 }
@@ -78,10 +74,7 @@ func (r *rig) learned(t *testing.T) {
 // offPath returns what an owner's conversation says off its path.
 func (r *rig) offPath(t *testing.T, conversation string) []string {
 	t.Helper()
-	turns, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: conversation, Statuses: []memory.Status{memory.Replaced}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: conversation, Statuses: []memory.Status{memory.Replaced}})).orFail(t)
 	var out []string
 	for _, turn := range turns {
 		out = append(out, turn.Content)
@@ -273,23 +266,6 @@ const greeted = `{"role":"user","content":"Hello there, I am back again today."}
 func (r *rig) greet(t *testing.T) {
 	t.Helper()
 	r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: "c"}, "Welcome.")
-}
-
-// The same where the client asked something else instead.
-func TestALateAnswerToAClientThatIsGoneLeavesTheEditedChatAlone(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		r.greet(t)
-		late := r.hangsUp(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"})
-		again.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inLisbon+"]"), ChatID: "c"}, "Noted.")
-		late.says("Berlin, I see.")
-		if path := r.path(t, "c"); !slices.Equal(path[2:], []string{"user: I live in Lisbon.", "assistant: Noted."}) {
-			t.Errorf("the path is %q, want the edited message and its answer", path)
-		}
-		r.learned(t)
-		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon"}) {
-			t.Errorf("known is %q, want Lisbon alone", got)
-		}
-	})
 }
 
 // In a chat of which a client sends the newest message alone it may have gone on meanwhile.

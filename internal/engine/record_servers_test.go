@@ -41,10 +41,7 @@ func (r *rig) interrupt(role memory.Role, do func()) {
 // beginnings, or has two turns in one place.
 func (r *rig) unwound(t *testing.T, chat string) (wrong []string) {
 	t.Helper()
-	turns, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: chat})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: chat})).orFail(t)
 	ends := map[string]int{} // of the paths so far, and their indexes
 	last := -1
 	for _, turn := range turns {
@@ -242,21 +239,14 @@ func TestAnAnswerToWhatIsForgottenHasNoWords(t *testing.T) {
 			x := r.Exchange.Open(t.Context(), in)
 			x.Prepare(t.Context())
 			x.RecordQuestion(t.Context())
-			if _, err := x.Asked(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(x.Asked())
 			var ids []string
 			for _, turn := range r.turns(t, ana) {
 				ids = append(ids, turn.ID)
 			}
-			if _, _, err := other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: ids}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(other.Curate.ForgetMatching(t.Context(), ana, curate.Matching{IDs: ids}, her))
 			x.RecordAnswer(t.Context(), answered("So you live in Berlin."))
-			all, err := r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := try(r.Store.Turns(t.Context(), ana, memory.TurnQuery{Conversation: "c", Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})).orFail(t)
 			for _, turn := range all {
 				if turn.Content == "So you live in Berlin." {
 					t.Errorf("asked %d times before: the answer is stored, %s", before, turn.Status)

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -19,10 +18,7 @@ import (
 
 func decode(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat, err := chatapi.Decode([]byte(`{"messages":` + messages + `}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := try(chatapi.Decode([]byte(`{"messages":` + messages + `}`))).orFail(t)
 	return chat
 }
 
@@ -32,10 +28,7 @@ func answered(text string) chatapi.Answer {
 
 func (r *rig) path(t *testing.T, conversation string) []string {
 	t.Helper()
-	turns, err := r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: conversation})
-	if err != nil {
-		t.Fatal(err)
-	}
+	turns := try(r.Store.Turns(context.Background(), ana, memory.TurnQuery{Conversation: conversation})).orFail(t)
 	var out []string
 	for _, turn := range turns {
 		out = append(out, string(turn.Role)+": "+turn.Content)
@@ -112,68 +105,19 @@ func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
 	}
 }
 
-// A stream's question waits for the first byte, so that storing it takes no time
-// from that; any other request's does not.
-func TestAStreamsQuestionIsStoredBehindItsFirstByteOrSoon(t *testing.T) {
-	for name, c := range map[string]struct{ stream, answered bool }{
-		"answered":     {stream: true, answered: true},
-		"not answered": {stream: true},
-		"no stream":    {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newRig(t, stores["inmem"])
-				ctx := context.Background()
-				chat := decode(t, `[{"role":"user","content":"I live in Lisbon."}]`)
-				chat.Stream = c.stream
-				x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, ChatID: "c"})
-				x.Prepare(ctx)
-				x.RecordQuestion(ctx)
-				if c.stream {
-					time.Sleep(exchange.Courtesy - 1)
-					synctest.Wait()
-					if path := r.path(t, "c"); len(path) > 0 {
-						t.Fatalf("before the first byte there is %q, want nothing", path)
-					}
-					if c.answered {
-						x.Answered()
-					} else {
-						time.Sleep(time.Nanosecond)
-					}
-				}
-				synctest.Wait()
-				if path := r.path(t, "c"); len(path) != 1 {
-					t.Errorf("there is %q, want the question", path)
-				}
-				x.RecordAnswer(ctx, answered("OK."))
-				if path := r.path(t, "c"); len(path) != 2 {
-					t.Errorf("at the end there is %q, want two turns", path)
-				}
-			})
-		})
-	}
-}
-
 // learnIn has the owner say something in each of these projects and what is learned be learned.
 func (r *rig) learnIn(t *testing.T, said ...[2]string) {
 	t.Helper()
 	for _, one := range said {
-		if _, err := r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Project: one[0], Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: one[1]}}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.work(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Project: one[0], Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: one[1]}}}))
+		noError(t)(r.work(t.Context()))
 	}
 }
 
 // answers returns what a question in a project finds, facts and turns.
 func (r *rig) answers(t *testing.T, project, question string) []string {
 	t.Helper()
-	found, err := r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana, Project: project}, Text: question})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana, Project: project}, Text: question})).orFail(t)
 	var out []string
 	for _, h := range found.Hits {
 		out = append(out, h.Memory.Content())
@@ -222,17 +166,11 @@ const secret = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "my key is " + secret}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "my key is " + secret}}})).orFail(t)
 	if path := r.path(t, kept.Conversation); strings.Contains(strings.Join(path, ""), secret) {
 		t.Errorf("the turn says %q", path)
 	}
-	found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "what of " + secret + strings.Repeat(" and more", 10_000)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "what of " + secret + strings.Repeat(" and more", 10_000)})).orFail(t)
 	trace, err := r.Traces.Trace(ctx, ana, found.Trace)
 	if err != nil || strings.Contains(trace.Question, secret) || len(trace.Question) > retrieve.TracedQuestion {
 		t.Errorf("the trace's question has %d bytes: %.60q, %v", len(trace.Question), trace.Question, err)
@@ -249,9 +187,7 @@ func TestForgettingReachesWhatWasSaidInTheSameTalk(t *testing.T) {
 		}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.work(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.work(ctx))
 		if page, err := r.List(ctx, ana, memory.Query{}); err != nil || len(page.Memories) != 0 {
 			t.Errorf("%d facts are active, %v; want none", len(page.Memories), err)
 		}
@@ -275,16 +211,9 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 		ctx := context.Background()
 		f := r.note(t, ana, "User drinks oolong tea")
 		words := "User drinks sencha tea"
-		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
-			t.Fatal(err)
-		}
-		page, err := r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
+		page := try(r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})).orFail(t)
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her))
 		if _, err := r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {
 			if item.Memory.Content() != f.Content || len(item.Vector) == 0 {
 				t.Errorf("%q has %d numbers, want %q with its vector", item.Memory.Content(), len(item.Vector), f.Content)
@@ -294,24 +223,6 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-}
-
-func TestTheAssistantIsLearnedFromWhereThatIsSet(t *testing.T) {
-	for _, set := range []bool{false, true} {
-		r := newRig(t, stores["inmem"])
-		r.Opts.Assistant = set
-		ctx := context.Background()
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{
-			{Role: memory.RoleUser, Content: "Tell me about yourself."},
-			{Role: memory.RoleAssistant, Content: "I live in Lisbon."},
-		}}); err != nil {
-			t.Fatal(err)
-		}
-		turns, err := r.Lessons.Unlearned(ctx, memory.Job{Owner: ana, Conversation: r.onlyConversation(t)})
-		if err != nil || (len(turns) == 2) != set {
-			t.Errorf("with learn.assistant %v: %d turns to learn from, %v", set, len(turns), err)
-		}
-	}
 }
 
 func (r *rig) onlyConversation(t *testing.T) string {

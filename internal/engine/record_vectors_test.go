@@ -55,28 +55,10 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 		}
 
 		close(slow.release)
-		if err := r.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.give(ctx))
 		v := must[vectors.Vectors](t)(r.Vectors.Vectors(ctx, ana))
 		if v.Lacking != 0 || v.Memories != 2 || slow.documents.Load() != 2 {
 			t.Errorf("after the jobs %+v, %d texts embedded; want two vectors, each made once", v, slow.documents.Load())
-		}
-	})
-}
-
-// TestWhatIsAddedByHandHasItsVectorAtOnce: of a local model.
-func TestWhatIsAddedByHandHasItsVectorAtOnce(t *testing.T) {
-	onEach(t, func(t *testing.T, plain *rig) {
-		ctx := context.Background()
-		model := &alike{name: "near"}
-		r := again(t, plain.Store, plain.clock, model)
-		r.note(t, ana, "User drinks oolong tea")
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "We bought Gorreana."}}}); err != nil {
-			t.Fatal(err)
-		}
-		if v := must[vectors.Vectors](t)(r.Vectors.Vectors(ctx, ana)); v.Lacking != 0 || v.Memories != 2 || v.UnderWay {
-			t.Errorf("%+v; want two vectors and no job", v)
 		}
 	})
 }

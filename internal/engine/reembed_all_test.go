@@ -58,9 +58,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 		if err != nil || all.Owners != 3 || all.Complete != 2 || all.Memories != 12 || all.Lacking != 4 || !all.UnderWay {
 			t.Errorf("midway: %+v, %v; want 2 of 3 complete, 4 of 12 lacking, under way", all, err)
 		}
-		if err := after.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(after.give(ctx))
 		for range 2 { // looked at, and as it is known
 			all, err = after.Vectors.ReembedAll(ctx, true, "")
 			if want := (vectors.Everyone{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
@@ -86,12 +84,8 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		if _, err := after.Vectors.Prune(ctx, false, ana); !errors.Is(err, memory.Conflict) {
 			t.Errorf("before the switch: %v, want a conflict", err)
 		}
-		if _, err := after.Vectors.ReembedAll(ctx, false, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := after.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(after.Vectors.ReembedAll(ctx, false, ""))
+		noError(t)(after.give(ctx))
 		for _, dry := range []bool{true, false} {
 			if got, err := after.Vectors.Prune(ctx, dry, ana); err != nil || !slices.Equal(got, []vectors.Pruned{{Model: was, Owners: 1, Count: 5}}) {
 				t.Errorf("dry %v: %+v, %v; want 5 by the old one", dry, got, err)
@@ -114,12 +108,8 @@ func TestOldVectorsAreGivenUpAfterTheSwitchAlone(t *testing.T) {
 		if all, err := back.Vectors.ReembedAll(ctx, true, ""); err != nil || all.Lacking != 5*len(owners) {
 			t.Errorf("back to the old: %+v, %v; want all lacking", all, err)
 		}
-		if _, err := back.Vectors.ReembedAll(ctx, false, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := back.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(back.Vectors.ReembedAll(ctx, false, ""))
+		noError(t)(back.give(ctx))
 		if hits, by := back.compared(t, "oolong tea"); by != hits || old.documents.Load() != embedded+15 {
 			t.Errorf("embedded again: %d of %d hits compared by vector, %d texts; want all, 15", by, hits, old.documents.Load()-embedded)
 		}
@@ -172,10 +162,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 				t.Helper()
 				checks++
 				all := written
-				found, err := on.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", TopK: &all})
-				if err != nil {
-					t.Fatal(err)
-				}
+				found := try(on.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", TopK: &all})).orFail(t)
 				by := 0
 				for _, h := range found.Hits {
 					if v := h.Why.Get("vector"); v != 0 {
@@ -207,25 +194,18 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 					}
 					i := random.IntN(len(facts))
 					if step == "forget" {
-						if _, err := on.Curate.Forget(ctx, ana, []string{facts[i].ID}, "", her); err != nil {
-							t.Fatal(err)
-						}
+						noError(t)(on.Curate.Forget(ctx, ana, []string{facts[i].ID}, "", her))
 						facts = slices.Delete(facts, i, i+1)
 						break
 					}
 					words := fmt.Sprintf("Ana's tea is oolong of lot %d", random.Int64())
-					f, err := on.Curate.EditFact(ctx, ana, facts[i].ID, curate.Edit{Content: &words}, her)
-					if err != nil {
-						t.Fatal(err)
-					}
+					f := try(on.Curate.EditFact(ctx, ana, facts[i].ID, curate.Edit{Content: &words}, her)).orFail(t)
 					facts[i] = f
 				case "switch": // which is a start with another setting
 					at = random.IntN(len(models))
 					on = again(t, r.Store, r.clock, models[at])
 				case "embed", "embed in part":
-					if _, err := on.Vectors.Reembed(ctx, ana, false, ""); err != nil {
-						t.Fatal(err)
-					}
+					noError(t)(on.Vectors.Reembed(ctx, ana, false, ""))
 					batches := 0
 					models[at].fails = func(documents []string) error {
 						if len(documents) > 1 {

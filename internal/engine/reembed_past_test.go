@@ -20,9 +20,7 @@ func TestThePastIsSearchedByWordsAloneWithAModel(t *testing.T) {
 		by := &alike{name: "second"}
 		second := again(t, r.Store, r.clock, by)
 		second.note(t, ana, "Ana's tea of today is sencha")
-		if err := second.give(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(second.give(context.Background()))
 		embedded := by.documents.Load()
 		found, err := second.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "oolong tea", At: memory.At{AsOf: then}})
 		if err != nil || len(found.Hits) != 3 {

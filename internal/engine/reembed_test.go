@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -22,7 +21,6 @@ import (
 	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/internal/portable"
 	"github.com/loci-memory/loci/internal/prompt"
-	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
@@ -109,10 +107,7 @@ func (r *rig) give(ctx context.Context) error {
 // vector.
 func (r *rig) compared(t *testing.T, question string) (hits, byVector int) {
 	t.Helper()
-	found, err := r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question})).orFail(t)
 	for _, h := range found.Hits {
 		if h.Why.Get("vector") > 0 {
 			byVector++
@@ -147,9 +142,7 @@ func TestAnotherEmbedderGivesVectorsAnewAndTheOldOnesStay(t *testing.T) {
 			t.Errorf("dry run: %+v, %v, and %d texts embedded; want 5 of 5 lacking, none embedded", v, err, next.documents.Load())
 		}
 		after.waits(t)
-		if err := after.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(after.give(ctx))
 		if hits, by := after.compared(t, "oolong tea"); hits != 5 || by != 5 || next.documents.Load() != 5 {
 			t.Errorf("by the next: %d of %d hits compared by vector, %d texts embedded; want 5 of 5, and 5", by, hits, next.documents.Load())
 		}
@@ -167,93 +160,10 @@ func TestAnotherEmbedderGivesVectorsAnewAndTheOldOnesStay(t *testing.T) {
 func (r *restarted) waits(t *testing.T) {
 	t.Helper()
 	for range r.woken {
-		queued, err := r.Store.Jobs(context.Background(), ana)
-		if err != nil {
-			t.Fatal(err)
-		}
+		queued := try(r.Store.Jobs(context.Background(), ana)).orFail(t)
 		if slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
 			return
 		}
-	}
-}
-
-func TestRecallComparesAllByVectorOrNone(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		const many = 3 * vectors.EmbedAtOnce
-		ctx := context.Background()
-		again(t, r.Store, r.clock, embed.Lexical{}).teas(t, many)
-		next := &alike{name: "next"}
-		after := again(t, r.Store, r.clock, next)
-		steps := 0
-		next.fails = func(documents []string) error {
-			if len(documents) > 1 {
-				steps++
-				if hits, by := after.compared(t, "oolong tea"); hits == 0 || by != 0 {
-					t.Errorf("with %d of %d embedded: %d of %d hits compared by vector, want none", next.documents.Load(), many, by, hits)
-				}
-			}
-			return nil
-		}
-		if _, err := after.Vectors.Reembed(ctx, ana, false, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := after.give(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if hits, by := after.compared(t, "oolong tea"); hits == 0 || by != hits || steps < 3 {
-			t.Errorf("at the end: %d of %d hits compared by vector after %d steps, want all after 3", by, hits, steps)
-		}
-	})
-}
-
-func TestReembeddingKilledMidwayGoesOnWhereItWas(t *testing.T) {
-	ctx := context.Background()
-	file := filepath.Join(t.TempDir(), "loci.db")
-	clock := &memtest.Clock{}
-	open := func() *sqlstore.Store {
-		store, err := sqlstore.OpenSQLite(ctx, file, sqlstore.Options{Now: clock.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return store
-	}
-	const many = 2*vectors.EmbedAtOnce + 7
-	store := open()
-	again(t, store, clock, embed.Lexical{}).teas(t, many)
-	next := &alike{name: "next"}
-	first := again(t, store, clock, next)
-	dying := errors.New("killed")
-	next.fails = func(documents []string) error {
-		if next.documents.Load() > 0 {
-			return dying
-		}
-		return nil
-	}
-	if _, err := first.Vectors.Reembed(ctx, ana, false, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := first.give(ctx); !errors.Is(err, dying) {
-		t.Fatalf("the first time: %v, want it killed", err)
-	}
-	if v, err := first.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != many-vectors.EmbedAtOnce {
-		t.Errorf("after the kill: %+v, %v; want %d lacking", v, err, many-vectors.EmbedAtOnce)
-	}
-	if err := store.Close(); err != nil {
-		t.Fatal(err)
-	}
-
-	store = open()
-	defer store.Close()
-	next.fails = nil
-	second := again(t, store, clock, next)
-	if err := second.give(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if v, err := second.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 0 || next.documents.Load() != many {
-		t.Errorf("resumed: %+v, %v, and %d texts embedded in all; want none lacking and %d, each once", v, err, next.documents.Load(), many)
-	}
-	if hits, by := second.compared(t, "oolong tea"); hits == 0 || by != hits {
-		t.Errorf("resumed: %d of %d hits compared by vector, want all", by, hits)
 	}
 }
 
@@ -264,9 +174,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		server := &alike{name: "server", far: true, fails: func([]string) error { return away }}
 		far := again(t, r.Store, r.clock, server)
 		far.note(t, ana, "Ana's tea is oolong")
-		if _, err := far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}))
 		if out := far.bring(t, ana, transfer.ImportOptions{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
 			t.Fatalf("imported: %+v, want the fact", out)
 		}
@@ -286,9 +194,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		}
 		server.fails = nil
 		r.clock.Advance(2 * vectors.EmbedderRests)
-		if err := far.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(far.give(ctx))
 		if hits, by := far.compared(t, "tea"); hits != 3 || by != 3 || server.documents.Load() != 3 {
 			t.Errorf("when it is back: %d of %d hits compared by vector, %d texts embedded; want 3 of 3, each once", by, hits, server.documents.Load())
 		}
@@ -307,9 +213,7 @@ func TestWhatTheEmbedderDoesNotTakeIsFoundByItsWords(t *testing.T) {
 		far := again(t, r.Store, r.clock, server)
 		far.note(t, ana, "Ana's tea is unspeakable")
 		far.note(t, ana, "Ana's other tea is oolong")
-		if err := far.give(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(far.give(ctx))
 		if v, err := far.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 || v.Memories != 2 {
 			t.Errorf("%+v, %v; want one of two lacking", v, err)
 		}
@@ -331,16 +235,9 @@ func TestWhatWasRewordedMeanwhileKeepsNoVectorOfItsOldWords(t *testing.T) {
 			_, err := after.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her)
 			return err
 		}
-		if _, err := after.Vectors.Reembed(ctx, ana, false, ""); err != nil {
-			t.Fatal(err)
-		}
-		job, err := after.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := after.Vectors.EmbedMissing(ctx, job); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(after.Vectors.Reembed(ctx, ana, false, ""))
+		job := try(after.Store.Claim(ctx, []memory.JobKind{memory.JobEmbed}, time.Minute)).orFail(t)
+		noError(t)(after.Vectors.EmbedMissing(ctx, job))
 		if v, err := after.Vectors.Vectors(ctx, ana); err != nil || v.Lacking != 1 {
 			t.Errorf("%+v, %v; want the vector of the old words left out", v, err)
 		}

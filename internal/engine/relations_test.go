@@ -27,27 +27,19 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			}
 			walk := func(steps, most int) (facts []string, ties int, more bool) {
 				t.Helper()
-				w, err := r.Curate.RelatedAt(ctx, ana, id[0], memory.At{}, steps, most)
-				if err != nil {
-					t.Fatal(err)
-				}
+				w := try(r.Curate.RelatedAt(ctx, ana, id[0], memory.At{}, steps, most)).orFail(t)
 				for _, f := range w.Facts {
 					facts = append(facts, f.ID)
 				}
 				return facts, len(w.Relations), w.More
 			}
-			made, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
-			if err != nil {
-				t.Fatal(err)
-			}
+			made := try(r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)).orFail(t)
 			again, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author)
 			if err != nil || again.Run != "" {
 				t.Errorf("made twice: %+v, %v", again, err)
 			}
 			for _, tie := range [][2]int{{0, 2}, {2, 3}} {
-				if _, err := r.Curate.Relate(ctx, ana, id[tie[0]], id[tie[1]], memory.Follows, author); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Curate.Relate(ctx, ana, id[tie[0]], id[tie[1]], memory.Follows, author))
 			}
 			if facts, ties, more := walk(1, 9); !slices.Equal(facts, []string{id[0], id[2], id[1]}) && !slices.Equal(facts, id[:3]) || ties != 2 || more {
 				t.Errorf("one step away are %v by %d relations, more %v", facts, ties, more)
@@ -68,15 +60,11 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			if _, ties, _ := walk(1, 9); ties != 1 {
 				t.Errorf("after one ended there are %d", ties)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: ended.Run}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: ended.Run}, author))
 			if _, ties, _ := walk(1, 9); ties != 2 {
 				t.Errorf("after the undo there are %d", ties)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: made.Run, Cascade: true}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: made.Run, Cascade: true}, author))
 			if back, err := r.Curate.Relate(ctx, ana, id[1], id[0], memory.Refines, author); err != nil || back.Run == "" {
 				t.Errorf("made anew: %+v, %v", back, err)
 			}
@@ -108,10 +96,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			is := func(want string) {
 				t.Helper()
 				got := ""
-				entries, err := r.Store.Profile(ctx, ana, memory.At{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				entries := try(r.Store.Profile(ctx, ana, memory.At{})).orFail(t)
 				for _, p := range entries {
 					got += p.Key + "=" + p.Value + ";"
 				}
@@ -121,10 +106,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			}
 			set := func(value string) memory.Receipt {
 				t.Helper()
-				receipt, err := r.SetProfile(ctx, ana, " timezone ", value, author)
-				if err != nil {
-					t.Fatal(err)
-				}
+				receipt := try(r.SetProfile(ctx, ana, " timezone ", value, author)).orFail(t)
 				return receipt
 			}
 			set("Europe/Berlin")
@@ -134,9 +116,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			if same := set("Europe/Lisbon"); same.Run != "" {
 				t.Errorf("the same value is written again: %+v", same)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author))
 			is("timezone=Europe/Berlin;")
 			dropped, err := r.DropProfile(ctx, ana, "timezone", author)
 			if err != nil {
@@ -146,13 +126,9 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			if _, err := r.DropProfile(ctx, ana, "timezone", author); !errors.Is(err, memory.NotFound) {
 				t.Errorf("dropped twice: %v", err)
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: dropped.Run}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: dropped.Run}, author))
 			is("timezone=Europe/Berlin;")
-			if _, err := r.DropProfile(ctx, ana, "timezone", author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.DropProfile(ctx, ana, "timezone", author))
 			set("Asia/Tokyo")
 			is("timezone=Asia/Tokyo;")
 			for _, bad := range [][2]string{{"", "x"}, {"a\nb", "x"}, {"key", "  "}, {"key", "\xff"}} {

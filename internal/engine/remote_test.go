@@ -50,10 +50,7 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 func remoteRig(t *testing.T) (*restarted, *faulty) {
 	t.Helper()
 	server := &faulty{}
-	e, err := llm.NewEmbedder(llm.Options{BaseURL: "http://models.test/v1", Model: "m", Transport: server}, "", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := try(llm.NewEmbedder(llm.Options{BaseURL: "http://models.test/v1", Model: "m", Transport: server}, "", "")).orFail(t)
 	plain := newRig(t, stores["inmem"])
 	return again(t, plain.Store, plain.clock, e), server
 }
@@ -88,9 +85,7 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 				ctx := t.Context()
 				r, server := remoteRig(t)
 				r.teas(t, 3)
-				if err := r.give(ctx); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.give(ctx))
 				server.fault = fault
 				r.note(t, ana, "Ana's tea for guests is sencha")
 				found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "tea"})
@@ -106,9 +101,7 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 				server.fault = nil
 				time.Sleep(time.Hour)
 				r.clock.Advance(time.Hour)
-				if err := r.give(ctx); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.give(ctx))
 				if hits, by := r.compared(t, "tea"); hits != 4 || by != 4 {
 					t.Errorf("afterwards: %d of %d hits compared by vector, want 4 of 4", by, hits)
 				}
@@ -130,9 +123,7 @@ func TestATextThatBreaksAnEmbedderCostsNoOtherItsVector(t *testing.T) {
 		}
 		r.teas(t, 3)
 		r.note(t, ana, "Ana's tea for guests is sencha")
-		if err := r.give(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.give(t.Context()))
 		if hits, by := r.compared(t, "tea"); hits != 4 || by != 4 {
 			t.Errorf("%d of %d hits compared by vector, want 4 of 4", by, hits)
 		}
@@ -167,25 +158,6 @@ func TestASlowEmbedderHoldsUpFewChats(t *testing.T) {
 	})
 }
 
-// A question that is embedded as a document is given up as soon as any other.
-func TestAQuestionAsADocumentIsSoonGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r, server := remoteRig(t)
-		r.Opts.Recall.EmbedAs = memory.AsDocument
-		r.teas(t, 3)
-		server.fault = hangs
-		for i := range 4 {
-			began := time.Now()
-			found := r.find(t, retrieve.Question{Text: fmt.Sprintf("Which tea is oolong number %d?", i)})
-			took := time.Since(began)
-			synctest.Wait() // the failure is counted
-			if len(found.Hits) == 0 || took > 2*time.Second || i == 3 && took > 0 {
-				t.Errorf("question %d: %d hits after %v; want some after 2 s, and at once after three failures", i, len(found.Hits), took)
-			}
-		}
-	})
-}
-
 // While an embedder is away facts are learned and forgotten: words say then what is alike, and
 // which turns said what is forgotten.
 func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
@@ -195,13 +167,8 @@ func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
 		server.fault = hangs
 		hear := func(text string, want ...string) {
 			t.Helper()
-			if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: text}}}); err != nil {
-				t.Fatal(err)
-			}
-			job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
-			if err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: text}}}))
+			job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 			if _, err := r.handlers()[job.Kind](ctx, job); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
@@ -212,13 +179,8 @@ func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
 		hear("My sister is called Eva.", "User's sister is named Eva")
 		hear("My dog is called Rex.", "User has a dog named Rex", "User's sister is named Eva")
 		hear("Forget what my sister is called.", "User has a dog named Rex")
-		page, err := r.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Curate.Forget(ctx, ana, []string{page.Memories[0].ID()}, "", memory.Author{Kind: memory.ByPerson, Name: "ana"}); err != nil {
-			t.Fatal(err)
-		}
+		page := try(r.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})).orFail(t)
+		noError(t)(r.Curate.Forget(ctx, ana, []string{page.Memories[0].ID()}, "", memory.Author{Kind: memory.ByPerson, Name: "ana"}))
 		if got := r.facts(t, ana); len(got) > 0 {
 			t.Errorf("forgotten by id, and %q is known", got)
 		}

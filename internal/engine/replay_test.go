@@ -69,9 +69,7 @@ func TestTrueRepliesAreKept(t *testing.T) {
 			t.Fatal(err)
 		}
 		var data chats
-		if err := json.Unmarshal(b, &data); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal(b, &data))
 		all, kept, byRules := 0, 0, 0
 		for _, c := range data.Conversations {
 			at, err := time.Parse(time.DateOnly, c.Now)
@@ -118,18 +116,11 @@ func replayed(t *testing.T, at time.Time, turns []replayTurn) (known []memory.Fa
 		if s.reply = "Sure."; i+1 < len(turns) && turns[i+1].Role == "assistant" {
 			s.reply = turns[i+1].Text
 		}
-		if err := s.step("user ana: " + turn.Text); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.step("user ana: " + turn.Text))
 		r.clock.Advance(10 * time.Second)
 	}
-	if err := s.pass("+5m"); err != nil {
-		t.Fatal(err)
-	}
-	page, err := r.Store.List(context.Background(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.pass("+5m"))
+	page := try(r.Store.List(context.Background(), ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 500})).orFail(t)
 	for _, m := range page.Memories {
 		known = append(known, *m.Fact)
 	}

@@ -7,11 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/model/embed"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -91,42 +88,4 @@ func TestARerankerThatFailsIsSkippedAndNamed(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestARerankerWhoseTimeRunsOutIsSkipped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, stores["inmem"])
-		without := shelf(t, r)
-		r.Reranker = &reader{fails: func(ctx context.Context, _ int) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Which garden does the tea come from?"})
-		synctest.Wait() // until the reranker has been told to stop
-		if err != nil || len(found.Degraded) != 1 || len(found.Hits) == 0 || found.Hits[0].Memory.Content() != without[0] {
-			t.Errorf("%d hits, degraded %q, %v; want what is found without it, and that said", len(found.Hits), found.Degraded, err)
-		}
-	})
-}
-
-func TestATraceSaysWhetherTheQuestionsVectorWasRemembered(t *testing.T) {
-	ctx := context.Background()
-	r := newRig(t, stores["inmem"])
-	r.note(t, ana, "The tea comes from garden 7")
-	r.Embedder = embed.NewCache(r.Embedder)
-	for i, c := range []struct {
-		question string
-		want     bool
-	}{{"Which garden does the tea come from?", false}, {"Which garden does the tea come from?", true}, {"What is in garden 7?", false}} {
-		found, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.question})
-		if err != nil {
-			t.Fatal(err)
-		}
-		trace, err := r.Traces.Trace(ctx, ana, found.Trace)
-		if err != nil || trace.Remembered != c.want || trace.RerankOf != 0 {
-			t.Errorf("question %d: %+v, %v; want remembered %v, and no reranker", i+1, trace, err, c.want)
-		}
-	}
 }

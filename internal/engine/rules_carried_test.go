@@ -21,9 +21,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.work(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.work(ctx))
 		dog := map[string]bool{kept.Turns[0]: true}
 		for name, c := range map[string]struct {
 			question string

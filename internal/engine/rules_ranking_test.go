@@ -4,11 +4,9 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -42,18 +40,6 @@ func TestCandidatesForEachThatIsShown(t *testing.T) {
 	}
 }
 
-func TestRulesSetTheRanking(t *testing.T) {
-	var o recall.Options
-	(&core.Rules{}).Ranking(&o)
-	if o.Lambda != nil || o.SinceSaid || o.Decay != 0 {
-		t.Errorf("without rules: %+v, want what ranking does by itself", o)
-	}
-	(&core.Rules{Lambda: 0.3, SinceSaid: true, Decay: time.Hour}).Ranking(&o)
-	if o.Lambda == nil || *o.Lambda != 0.3 || !o.SinceSaid || o.Decay != time.Hour {
-		t.Errorf("with rules: %+v", o)
-	}
-}
-
 // TestEachScopeProposesAsManyCandidates: the conversation's own and the user's.
 func TestEachScopeProposesAsManyCandidates(t *testing.T) {
 	r := newRig(t, stores["inmem"])
@@ -69,10 +55,7 @@ func TestEachScopeProposesAsManyCandidates(t *testing.T) {
 	found, err := q.Search(context.Background(), s)
 	own := 0
 	for _, c := range found {
-		m, err := r.Get(context.Background(), ana, c.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := try(r.Get(context.Background(), ana, c.ID)).orFail(t)
 		if m.Turn != nil && m.Turn.Conversation == "work" {
 			own++
 		}

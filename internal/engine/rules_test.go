@@ -49,10 +49,7 @@ func (r *rig) find(t *testing.T, q retrieve.Question) retrieve.Found {
 	if q.Scope.Owner == "" {
 		q.Scope.Owner = ana
 	}
-	found, err := r.Retrieve.Recall(context.Background(), q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(r.Retrieve.Recall(context.Background(), q)).orFail(t)
 	return found
 }
 
@@ -115,9 +112,7 @@ func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 func TestWithoutFactsTheTalkIsSearched(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.rule(core.Rules{SmallSet: 5, Fallback: retrieve.FallbackEmpty})
-		if _, err := r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}))
 		if got := r.find(t, retrieve.Question{Text: "Where is my accordion?"}).Hits; len(got) != 1 {
 			t.Errorf("a turn and no facts: %d hits, want the turn", len(got))
 		}
@@ -128,9 +123,7 @@ func TestASmallSetIsOfTheScopeThatAsks(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		searches := r.rule(core.Rules{SmallSet: 2})
 		for i := range 6 {
-			if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: fmt.Sprint("Rule ", i, " of the house"), Project: "house"}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Remember(context.Background(), ana, curate.Note{Content: fmt.Sprint("Rule ", i, " of the house"), Project: "house"}, her))
 		}
 		r.note(t, ana, "User lives in Porto")
 		got := contents(r.chat(t, retrieve.Question{Scope: memory.Scope{Owner: ana, Project: "boat"}, Text: "engine"}).Hits)
@@ -161,9 +154,7 @@ func (r *rig) said(t *testing.T, conversation, format string, n int) {
 	for i := range n {
 		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf(format, i)})
 	}
-	if _, err := r.Exchange.Ingest(context.Background(), ana, talk); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Exchange.Ingest(context.Background(), ana, talk))
 	r.clock.Advance(time.Hour)
 }
 
@@ -206,9 +197,7 @@ func TestThePoolJoinsInForThoseWhoHaveLittle(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		const printer = "The office printer stands on the third floor"
 		r.rule(core.Rules{Bootstrap: 5, Reach: retrieve.ReachConversation})
-		if _, err := r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("- "+printer)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte("- "+printer)))
 		q := retrieve.Question{Text: "Where is the printer?"}
 		for i, p := range pets {
 			for _, in := range []string{"", "chat"} {
@@ -414,9 +403,7 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 		ctx := context.Background()
 		const dog, cello = "has a dog named Rex", "plays the cello"
 		r.note(t, ana, "User "+dog)
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User " + cello, Core: memory.CoreAlways}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "User " + cello, Core: memory.CoreAlways}, her))
 		whole := r.Parts
 		rules := core.Rules{SmallSet: 1, Bootstrap: 5, Fallback: retrieve.FallbackError}
 		for name, c := range map[string]struct {
@@ -518,14 +505,10 @@ func TestTheCoreIsThereWhateverTheQuestion(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		for i := range 6 {
-			if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Core: memory.CoreAlways}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: fmt.Sprintf("User must never miss appointment number %d at the clinic", i), Core: memory.CoreAlways}, her))
 		}
 		zone := memory.ProfileEntry{Owner: ana, Key: "timezone", Value: "Europe/Lisbon", Status: memory.Active}
-		if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: "p", Kind: "manual", Author: her}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &zone}, Author: her}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: "p", Kind: "manual", Author: her}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &zone}, Author: her}))
 		for _, question := range []string{"quantum mechanics", "", "How high is Mount Everest?"} {
 			p := r.prepare(ctx, retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: question, Budget: 1000})
 			lines := strings.Split(p.Block, "\n")
@@ -548,13 +531,9 @@ func TestBroadQuestionsListWhatMatters(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		searches := r.rule(core.Rules{Fallback: retrieve.FallbackError})
 		low := 0.3
-		if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User may own a canoe", Confidence: &low}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User may own a canoe", Confidence: &low}, her))
 		r.note(t, ana, "User is a nurse")
-		if _, _, err := r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User is allergic to peanuts", Core: memory.CoreAlways}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(context.Background(), ana, curate.Note{Content: "User is allergic to peanuts", Core: memory.CoreAlways}, her))
 		want := []string{"User is allergic to peanuts", "User is a nurse", "User may own a canoe"}
 		for _, question := range []string{"What do you know about me?", "tell me everything you remember about me", "Who am I?"} {
 			if got := r.ask(t, ana, question, memory.At{}); !slices.Equal(got, want) || searches.n.Load() > 0 {
@@ -622,10 +601,7 @@ func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
 
 func chatOf(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat, err := chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := try(chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))).orFail(t)
 	return chat
 }
 

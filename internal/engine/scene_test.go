@@ -65,17 +65,9 @@ var emptySQLite = sync.OnceValues(func() ([]byte, error) {
 // newSQLite opens a store in a file that is not there yet.
 func newSQLite(t testing.TB, file string, now func() time.Time) *sqlstore.Store {
 	t.Helper()
-	empty, err := emptySQLite()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, empty, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s, err := sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	empty := try(emptySQLite()).orFail(t)
+	noError(t)(os.WriteFile(file, empty, 0o600))
+	s := try(sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{Now: now})).orFail(t)
 	return s
 }
 

@@ -21,33 +21,24 @@ var admin = memory.Author{Kind: memory.ByPerson, Name: "ana", Admin: true}
 // offer shares a fact of Ana's with Ben, and leaves it to him.
 func (r *rig) offer(t *testing.T, id string) {
 	t.Helper()
-	if _, err := r.Share.Share(context.Background(), ana, id, share.Sharing{To: "user/ben"}, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Share.Share(context.Background(), ana, id, share.Sharing{To: "user/ben"}, her))
 }
 
 // reword gives a fact of Ana's other words and lets jobs run, without anybody's consent.
 func (r *rig) reword(t *testing.T, id, words string, author memory.Author) {
 	t.Helper()
-	if _, err := r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, author); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, author))
 	r.jobs(t)
 }
 
 func (r *rig) jobs(t *testing.T) {
 	t.Helper()
-	if err := r.work(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.work(context.Background()))
 }
 
 func (r *rig) wantWaiting(t *testing.T, owner memory.Owner, want ...string) {
 	t.Helper()
-	page, err := r.Curate.Waiting(context.Background(), owner, 0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(r.Curate.Waiting(context.Background(), owner, 0, "")).orFail(t)
 	var got []string
 	for _, w := range page.Waiting {
 		got = append(got, w.Memory.Content())
@@ -132,9 +123,7 @@ func TestSharedFactIsJudgedAsItWasSeen(t *testing.T) {
 			t.Errorf("approved in other words: %v, want invalid", err)
 		}
 		words := "The shop opens at ten"
-		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
 		if err := judge(curate.Judgement{Action: memory.ActionApprove}); !errors.Is(err, memory.Conflict) {
 			t.Errorf("approved between the edit and its job: %v, want a conflict", err)
 		}
@@ -157,9 +146,7 @@ func TestEditedSharedFactWaitsAgain(t *testing.T) {
 		r.offer(t, f.ID)
 		r.decide(t, memory.ActionApprove, f.ID)
 		tags := []string{"shop"}
-		if _, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Tags: &tags}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Tags: &tags}, her))
 		r.jobs(t)
 		r.wantSeen(t, ben, f.Content) // it says the same
 
@@ -189,9 +176,7 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 		ctx := context.Background()
 		says := func(words string) {
 			t.Helper()
-			if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}))
 			r.clock.Advance(time.Hour)
 			r.jobs(t)
 		}
@@ -238,9 +223,7 @@ func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 				f := r.note(t, ana, "The door code is marzipan")
 				r.offer(t, f.ID)
 				r.wantWaiting(t, ben, f.Content)
-				if err := withdraw(t, r, f.ID); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(withdraw(t, r, f.ID))
 				r.jobs(t)
 				r.wantWaiting(t, ben)
 				r.wantSeen(t, ben)
@@ -265,9 +248,7 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 			return err
 		}
 		for n := range share.MostWaiting {
-			if err := shareFact(n, "user/ben"); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(shareFact(n, "user/ben"))
 		}
 		err := shareFact(100, "user/ben")
 		if !errors.Is(err, memory.TooLarge) || !strings.Contains(err.Error(), "20 facts wait for user/ben already") {
@@ -295,13 +276,9 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 		}
 
 		// An erased receiver looks like one who decides nothing.
-		if _, err := r.Erase.EraseOwner(ctx, ben, him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Erase.EraseOwner(ctx, ben, him))
 		for n := range share.MostWaiting {
-			if err := shareFact(200+n, "user/ben"); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(shareFact(200+n, "user/ben"))
 		}
 		if err := shareFact(300, "user/ben"); !errors.Is(err, memory.TooLarge) {
 			t.Errorf("with an erased receiver: %v, want too large", err)
@@ -315,9 +292,7 @@ func TestAdminsShareWithoutConsentIfSet(t *testing.T) {
 		r.Opts.Accept = share.AcceptAdmins
 		byUser, byAdmin := r.note(t, ana, "The shop opens at nine"), r.note(t, ana, "The backend runs on Bun")
 		r.offer(t, byUser.ID)
-		if _, err := r.Share.Share(ctx, ana, byAdmin.ID, share.Sharing{To: "user/ben", Admin: true}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Share.Share(ctx, ana, byAdmin.ID, share.Sharing{To: "user/ben", Admin: true}, her))
 		r.wantSeen(t, ben, byAdmin.Content)
 		r.wantWaiting(t, ben, byUser.Content)
 		r.reword(t, byUser.ID, "The shop opens at ten", admin) // the share is Ana's still
@@ -368,9 +343,7 @@ func TestOwnFactOverrulesASharedOne(t *testing.T) {
 		if got := r.block(t, ben, question); strings.Contains(got, "shared by ana") || !strings.Contains(got, own.Content) {
 			t.Errorf("Ben's prompt has %q, want his own fact alone", got)
 		}
-		if _, err := r.Curate.Forget(ctx, ben, []string{own.ID}, "x", him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(ctx, ben, []string{own.ID}, "x", him))
 		if got := r.ask(t, ben, question, memory.At{}); !slices.Equal(got, []string{f.Content}) {
 			t.Errorf("without his own fact Ben's search finds %q, want the shared one", got)
 		}
@@ -394,9 +367,7 @@ func TestSharedFactHidesNoOwnStatement(t *testing.T) {
 				if accepted {
 					r.decide(t, memory.ActionApprove, f.ID)
 				}
-				if _, err := r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Remember that the backend of the shop runs on Bun."}}, Infer: true}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Remember that the backend of the shop runs on Bun."}}, Infer: true}))
 				r.clock.Advance(time.Hour)
 				r.jobs(t)
 				var own []string

@@ -38,9 +38,7 @@ func TestWhatIsEditedToSteerIsShownNoLonger(t *testing.T) {
 		if got := r.ask(t, ben, "When does the shop open?", memory.At{}); len(got) > 0 {
 			t.Errorf("Ben's search finds %q", got)
 		}
-		if _, err := r.Curate.Undo(ctx, ben, curate.UndoRequest{ToTime: before}, him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{ToTime: before}, him))
 		r.settle(t)
 		r.wantSeen(t, ben)
 		r.wantSeen(t, ana, steering)
@@ -54,9 +52,7 @@ func TestHidingHoldsWhileItSteers(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		f := r.note(t, ana, "The shop opens at nine")
 		r.share(t, f.ID, "user/ben", false)
-		if _, err := r.Curate.Forget(context.Background(), ben, []string{f.ID}, "hidden", him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(context.Background(), ben, []string{f.ID}, "hidden", him))
 		r.edit(t, f.ID, steering)
 		r.edit(t, f.ID, "The shop opens at ten")
 		r.wantSeen(t, ben)
@@ -81,9 +77,7 @@ func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 		if with, err := r.Share.SharedWith(ctx, ana, f.ID); err != nil || !slices.Equal(with, []memory.Owner{ben}) {
 			t.Errorf("shared with %v, %v; want Ben, who may bring it back", with, err)
 		}
-		if _, err := r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: hidden.Run, Cascade: true}, him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: hidden.Run, Cascade: true}, him))
 		r.wantSeen(t, ben, f.Content)
 		r.share(t, f.ID, "user/ben", false)
 	})
@@ -97,13 +91,9 @@ func TestWhoBeginsAnewIsGivenWhatIsSharedAgain(t *testing.T) {
 		for _, id := range []string{f.ID, hidden.ID} {
 			r.share(t, id, "user/ben", false)
 		}
-		if _, err := r.Curate.Forget(ctx, ben, []string{hidden.ID}, "hidden", him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(ctx, ben, []string{hidden.ID}, "hidden", him))
 		r.clock.Advance(time.Second)
-		if _, err := r.Erase.EraseOwner(ctx, ben, him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Erase.EraseOwner(ctx, ben, him))
 		for _, id := range []string{f.ID, hidden.ID} {
 			if with, err := r.Share.SharedWith(ctx, ana, id); err != nil || len(with) > 0 {
 				t.Errorf("it is shared with %v, %v; want nobody", with, err)
@@ -113,9 +103,7 @@ func TestWhoBeginsAnewIsGivenWhatIsSharedAgain(t *testing.T) {
 		r.share(t, hidden.ID, "user/ben", true)
 		r.wantSeen(t, ben)
 		r.clock.Advance(time.Second)
-		if err := r.Erase.OpenOwner(ctx, ben, him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Erase.OpenOwner(ctx, ben, him))
 		r.settle(t)
 		r.wantSeen(t, ben)
 		r.clock.Advance(time.Second)
@@ -123,9 +111,7 @@ func TestWhoBeginsAnewIsGivenWhatIsSharedAgain(t *testing.T) {
 			r.share(t, id, "user/ben", false)
 		}
 		r.wantSeen(t, ben, f.Content, hidden.Content)
-		if _, err := r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him))
 		r.edit(t, f.ID, "The backend runs on Node")
 		r.wantSeen(t, ben, hidden.Content)
 	})
@@ -138,9 +124,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		cy := memory.User(memory.DefaultNamespace, "cy")
 		says := func(words string) {
 			t.Helper()
-			if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}))
 			r.clock.Advance(time.Hour)
 			r.settle(t)
 		}
@@ -160,9 +144,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		old := active()
 		r.share(t, old.ID, "user/ben", false)
 		r.share(t, old.ID, "user/cy", false)
-		if _, err := r.Curate.Forget(ctx, cy, []string{old.ID}, "hidden", him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(ctx, cy, []string{old.ID}, "hidden", him))
 		says("I live in Porto now.")
 		next := active()
 		if next.ID == old.ID {
@@ -175,9 +157,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		}
 		// What was ended of the one in its place stays ended.
 		r.share(t, next.ID, "user/ben", true)
-		if _, err := r.Share.PropagateShares(ctx, share.SpreadJob(ana, "again", old.ID)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Share.PropagateShares(ctx, share.SpreadJob(ana, "again", old.ID)))
 		r.wantSeen(t, ben)
 		r.share(t, next.ID, "user/ben", false)
 		says("I live in Faro now.")
@@ -188,9 +168,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		if err != nil || changes[0].Action != memory.ActionReplace {
 			t.Fatalf("the last change is %+v, %v", changes[0], err)
 		}
-		if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: changes[0].Run}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: changes[0].Run}, her))
 		r.settle(t)
 		r.wantSeen(t, ben, next.Content)
 	})

@@ -28,9 +28,7 @@ func (r *rig) forge(t *testing.T, id string) {
 	t.Helper()
 	f := memtest.Fact(eve, eves)
 	f.ID = id
-	if _, err := r.Store.Apply(context.Background(), eve, memtest.Run("forged "+id), memtest.Add(f)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Apply(context.Background(), eve, memtest.Run("forged "+id), memtest.Add(f)))
 }
 
 // shareBy shares a fact of an owner's with Ben, or ends that, and wants an answer.
@@ -82,9 +80,7 @@ func TestWhoSharesAnothersIDFirstKeepsNobodyOut(t *testing.T) {
 		"erased": func(t *testing.T, r *rig, id string) { r.eraseOf(t, eve, id, false) },
 		"closed": func(t *testing.T, r *rig, id string) { r.eraseOf(t, eve, id, true) },
 		"hidden": func(t *testing.T, r *rig, id string) {
-			if _, err := r.Curate.Forget(context.Background(), ben, []string{id}, "hidden", him); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Forget(context.Background(), ben, []string{id}, "hidden", him))
 			r.settle(t)
 		},
 	} {
@@ -113,9 +109,7 @@ func TestWhatWasHiddenStaysHiddenBesideAnothersID(t *testing.T) {
 		r.shareBy(t, ana, f.ID, false, nil)
 		r.forge(t, f.ID)
 		for _, by := range []memory.Owner{ana, eve} {
-			if _, err := r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Forget(ctx, ben, []string{f.ID}, "hidden", him))
 			if by == ana {
 				r.shareBy(t, eve, f.ID, false, nil)
 				r.wantSeen(t, ben, eves)
@@ -156,10 +150,7 @@ func TestErasingAFactOfTheSameIDErasesNoOthersCopy(t *testing.T) {
 			if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{words}) {
 				t.Errorf("Ben's search finds %q", got)
 			}
-			past, err := r.AllChanges(context.Background(), ben, memory.ChangeQuery{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			past := try(r.AllChanges(context.Background(), ben, memory.ChangeQuery{})).orFail(t)
 			for _, c := range past {
 				for _, i := range []memory.Image{c.Before, c.After} {
 					if i.Link != nil && strings.Contains(i.Link.Fact.Content, "evil") {
@@ -181,9 +172,7 @@ func TestErasingAFactOfTheSameIDLeavesTheJournalOfOthers(t *testing.T) {
 		r.forge(t, f.ID)
 		value := memory.ProfileEntry{Owner: eve, Key: share.SharedKeys + f.ID, Value: `["default/user/ben"]`, Status: memory.Active, UpdatedAt: r.Time()}
 		r.shareBy(t, ana, f.ID, false, nil)
-		if _, err := r.Store.Apply(context.Background(), eve, memtest.Run("by file"), memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &value}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Store.Apply(context.Background(), eve, memtest.Run("by file"), memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &value}}))
 		r.settle(t)
 		r.eraseOf(t, eve, f.ID, false)
 		r.wantSeen(t, ben, anas)
@@ -199,9 +188,7 @@ func TestWhatIsSharedWithWhoIsClosedIsSeenOnceTheyAreOpened(t *testing.T) {
 		ctx := context.Background()
 		before := r.note(t, ana, "Ana keeps bees")
 		r.shareBy(t, ana, before.ID, false, nil)
-		if _, err := r.Erase.EraseOwner(ctx, ben, him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Erase.EraseOwner(ctx, ben, him))
 		f := r.note(t, ana, anas)
 		ended := r.note(t, ana, "Ana sings")
 		for _, id := range []string{f.ID, ended.ID} {
@@ -211,9 +198,7 @@ func TestWhatIsSharedWithWhoIsClosedIsSeenOnceTheyAreOpened(t *testing.T) {
 		r.clock.Advance(time.Hour)
 		r.settle(t)
 		r.wantSeen(t, ben)
-		if err := r.Erase.OpenOwner(ctx, ben, him); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Erase.OpenOwner(ctx, ben, him))
 		r.settle(t)
 		r.wantSeen(t, ben, anas)
 	})
@@ -225,13 +210,9 @@ func TestWhatAPoolHadErasedIsLookedForAgain(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f := r.note(t, team, "The cellar holds marzipan")
-		if _, _, err := r.Curate.ForgetMatching(ctx, team, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.ForgetMatching(ctx, team, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
 		late := memory.Trace{ID: "late", Owner: ben, At: r.Time(), Hits: []memory.TraceHit{{ID: f.ID, Kind: memory.KindFact, Content: f.Content, Owner: team}}}
-		if err := r.Store.SaveTraces(ctx, traces.TracesKept, late); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Store.SaveTraces(ctx, traces.TracesKept, late))
 		r.clock.Advance(2 * share.SpreadAgain)
 		r.settle(t)
 		if got, err := r.Traces.Traces(ctx, ben, memory.TraceQuery{}); err != nil || len(got) > 0 {

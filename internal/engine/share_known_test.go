@@ -21,9 +21,7 @@ func TestWhatClosesAUserIsSeenAtOnce(t *testing.T) {
 		apply := func(action memory.Action) {
 			t.Helper()
 			change := memory.Change{Action: action, After: memory.Image{Profile: &mark}, Reason: "test", Author: her}
-			if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: her}, change); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: her}, change))
 		}
 		apply(memory.ActionAdd)
 		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana is still here"}, her); !errors.Is(err, memory.Gone) {

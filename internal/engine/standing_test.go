@@ -61,15 +61,11 @@ func TestTheCoreFollowsMemory(t *testing.T) {
 		if got := asks(); !strings.Contains(got, "brief") {
 			t.Fatalf("given %q, want %q", got, brief.Content)
 		}
-		if _, err := r.Curate.EditFact(context.Background(), ana, brief.ID, curate.Edit{Content: new("User wants verbose answers")}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.EditFact(context.Background(), ana, brief.ID, curate.Edit{Content: new("User wants verbose answers")}, her))
 		if got := asks(); !strings.Contains(got, "verbose") || strings.Contains(got, "brief") {
 			t.Errorf("given %q after an edit", got)
 		}
-		if _, err := r.Curate.Forget(context.Background(), ana, []string{brief.ID}, "test", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(context.Background(), ana, []string{brief.ID}, "test", her))
 		if got := asks(); got != "" {
 			t.Errorf("what was forgotten is told: %q", got)
 		}
@@ -87,9 +83,7 @@ func TestWhatIsFoundBySearchAlone(t *testing.T) {
 	r.core(t, "User works at a bank")
 	r.Opts.Recall.CoreWithout = []string{"health"}
 	for _, n := range []curate.Note{{Content: "User has a tattoo of a whale", Core: memory.CoreNever}, {Content: "User has asthma", Category: "health"}, {Content: "User is allergic to nuts", Category: "health", Core: memory.CoreAlways}} {
-		if _, _, err := r.Curate.Remember(t.Context(), ana, n, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(t.Context(), ana, n, her))
 	}
 	first := strings.Join((&chatting{t: t, owner: ana}).asks(r, "Write a haiku"), "\n")
 	if !strings.Contains(first, "bank") || !strings.Contains(first, "nuts") || strings.Contains(first, "asthma") || strings.Contains(first, "whale") {

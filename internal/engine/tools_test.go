@@ -58,9 +58,7 @@ func TestFactsOfModelsWait(t *testing.T) {
 				if _, _, err := r.Curate.Judge(ctx, ana, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", byTool); !errors.Is(err, memory.Forbidden) {
 					t.Errorf("a model approves it: %v, want forbidden", err)
 				}
-				if _, _, err := r.Curate.Judge(ctx, ana, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", her); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Curate.Judge(ctx, ana, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", her))
 				if was := must[memory.Memory](t)(r.Get(ctx, ana, known.ID)); was.Status() == memory.Active {
 					t.Errorf("%q holds beside %q, which was approved in its place", was.Content(), f.Content)
 				}
@@ -81,9 +79,7 @@ func TestModelNeitherApprovesNorRestoresByWritingAgain(t *testing.T) {
 			t.Errorf("again: %+v, %v, %v; want the same, still pending", again, created, err)
 		}
 		cello := r.note(t, ana, "User plays the cello")
-		if _, err := r.Curate.Forget(ctx, ana, []string{cello.ID}, "", her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Forget(ctx, ana, []string{cello.ID}, "", her))
 		if back := must[memory.Fact](t)(first(r.Curate.Remember(ctx, ana, curate.Note{Content: cello.Content}, byTool))); back.Status != memory.Pending {
 			t.Errorf("what the user forgot is %s once a model writes it, want pending", back.Status)
 		}
@@ -108,9 +104,7 @@ func TestEditByToolReplaces(t *testing.T) {
 				if _, err := r.Curate.EditByTool(ctx, ana, next.ID, curate.Edit{Content: &words}, byTool); !errors.Is(err, memory.Conflict) {
 					t.Errorf("a model edits what waits: %v, want conflict", err)
 				}
-				if _, _, err := r.Curate.Judge(ctx, ana, []curate.Judgement{{ID: next.ID, Action: memory.ActionApprove}}, "", her); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Curate.Judge(ctx, ana, []curate.Judgement{{ID: next.ID, Action: memory.ActionApprove}}, "", her))
 				if was := must[memory.Memory](t)(r.Get(ctx, ana, old.ID)); was.Status() != memory.Superseded {
 					t.Errorf("approved, the old is %s, want superseded", was.Status())
 				}
@@ -123,9 +117,7 @@ func TestPausedMemoryIsClosedToModels(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		for pause, want := range map[core.Pause][2]bool{core.PauseNone: {true, true}, core.PauseLearning: {true, false}, core.PauseMemory: {false, false}} {
-			if err := r.Pause(ctx, ana, pause, "", her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Pause(ctx, ana, pause, "", her))
 			reads, writes := r.Curate.MayUse(ctx, ana, false) == nil, r.Curate.MayUse(ctx, ana, true) == nil
 			if got := [2]bool{reads, writes}; got != want {
 				t.Errorf("paused %s: reads and writes %v, want %v", pause, got, want)

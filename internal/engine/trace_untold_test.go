@@ -21,10 +21,7 @@ func (r *rig) asks(t *testing.T, in exchange.Incoming, words ...string) retrieve
 	for _, w := range words {
 		messages = append(messages, fmt.Sprintf(`{"role":"user","content":%q}`, w))
 	}
-	chat, err := chatapi.Decode([]byte(`{"messages":[` + strings.Join(messages, ",") + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := try(chatapi.Decode([]byte(`{"messages":[` + strings.Join(messages, ",") + `]}`))).orFail(t)
 	ctx := context.Background()
 	in.Owner, in.Chat = ana, chat
 	x := r.Exchange.Open(ctx, in)
@@ -164,9 +161,7 @@ func TestAChatThatIsKeptGoesOnByWhateverName(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		const chat = "local:kept"
 		s.asks(t, exchange.Incoming{Extras: chatapi.Extras{ID: chat, Mode: chatapi.ModeReadWrite}}, "I keep bees.")
-		if _, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "And hens.", Model: "m"}, replies("I see.").talk, deaf))
 		wantTranscript(t, s.Engine, ana, chat, "user: I keep bees.", "assistant: Hm.", "user: And hens.", "assistant: I see.")
 	})
 }

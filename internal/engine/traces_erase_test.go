@@ -36,9 +36,7 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 				r.Opts.Recall.Pools, r.Opts.Recall.Bootstrap = []string{"team"}, 3
 				f := r.note(t, ana, "The cellar holds marzipan")
 				r.share(t, f.ID, to, false)
-				if _, _, err := r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him))
 				question := "What does the cellar hold?"
 				for _, o := range []memory.Owner{ben, cy} {
 					if got := r.ask(t, o, question, memory.At{}); !slices.Contains(got, f.Content) {
@@ -47,9 +45,7 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 				}
 				r.writeWaiting(t)
 				kept := retrieve.Question{Scope: memory.Scope{Owner: ben}, Text: "Who carves granite?", TopK: ptr(1)}
-				if _, err := r.Retrieve.Recall(ctx, kept); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Retrieve.Recall(ctx, kept))
 				r.ask(t, cy, question, memory.At{}) // one that waits to be written
 				if len(filesWith(t, dir, sweet)) == 0 {
 					t.Fatal("no file has the word before")
@@ -85,9 +81,7 @@ func TestWhatManySawIsErasedFromTheirTraces(t *testing.T) {
 				// Another server writes what a recall that read before leaves.
 				for i, late := range held {
 					late.ID, late.At = fmt.Sprint("late ", i), r.Time()
-					if err := r.Store.SaveTraces(ctx, traces.TracesKept, late); err != nil {
-						t.Fatal(err)
-					}
+					noError(t)(r.Store.SaveTraces(ctx, traces.TracesKept, late))
 				}
 				wantNowhere(t, dir)
 				r.clock.Advance(2 * time.Minute)
@@ -130,15 +124,10 @@ func TestWaitingTracesAreGoneOnceTheErasureIs(t *testing.T) {
 		r.share(t, f.ID, "user/ben", false)
 		ids := map[memory.Owner]string{}
 		for _, o := range []memory.Owner{ana, ben, cy} {
-			got, err := r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What does the cellar hold?"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := try(r.Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What does the cellar hold?"})).orFail(t)
 			ids[o] = got.Trace
 		}
-		if _, _, err := r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
 		for o, want := range map[memory.Owner]bool{ana: false, ben: false, cy: true} {
 			if _, err := r.Traces.Trace(ctx, o, ids[o]); (err == nil) != want {
 				t.Errorf("the trace of %s: %v, want it there: %v", o, err, want)

@@ -18,9 +18,7 @@ func TestTracesAreListedFromWhatWaitsAndWhatIsWritten(t *testing.T) {
 	another := trace("another's", "here", 9*time.Second)
 	another.Owner = memory.User("default", "ben")
 	written := []memory.Trace{trace("old", "here", time.Second), trace("written", "here", 3*time.Second), trace("elsewhere", "there", 4*time.Second), another}
-	if err := r.Store.SaveTraces(t.Context(), 10, written...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.SaveTraces(t.Context(), 10, written...))
 	degraded := trace("written", "here", 3*time.Second)
 	degraded.Degraded = []string{"vector: slow"}
 	r.Traces.Add(trace("new", "here", 5*time.Second))
@@ -34,10 +32,7 @@ func TestTracesAreListedFromWhatWaitsAndWhatIsWritten(t *testing.T) {
 		{memory.TraceQuery{Conversation: "here", Limit: 2}, "new written"},
 		{memory.TraceQuery{Door: "search"}, ""},
 	} {
-		found, err := r.Traces.Traces(t.Context(), ana, c.q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := try(r.Traces.Traces(t.Context(), ana, c.q)).orFail(t)
 		var ids []string
 		for _, one := range found {
 			ids = append(ids, one.ID)

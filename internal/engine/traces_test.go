@@ -1,33 +1,13 @@
 package engine
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/engine/traces"
 	"github.com/loci-memory/loci/memory"
 )
-
-func traceID(i int) string { return fmt.Sprint("trace ", i) }
-
-func TestTheNewestTracesWait(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	const added = traces.MostWaiting + 10
-	for i := range added {
-		r.Traces.Add(memory.Trace{ID: traceID(i), Owner: ana})
-	}
-	for i, kept := range map[int]bool{9: false, 10: true, added - 1: true} {
-		if _, err := r.Traces.Trace(t.Context(), ana, traceID(i)); (err == nil) != kept {
-			t.Errorf("trace %d of %d: %v, want it there: %v", i, added, err, kept)
-		}
-	}
-	if _, err := r.Traces.Trace(t.Context(), memory.User("default", "ben"), traceID(added-1)); err == nil {
-		t.Error("another owner finds ana's trace")
-	}
-}
 
 // An answer and its trace say what words of the question were taken for, in words of what was shown; of
 // what is asked in confidence, or is not told, the trace has none.

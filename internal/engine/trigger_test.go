@@ -20,9 +20,7 @@ func TestWhatIsLearnedIsNotWaitedFor(t *testing.T) {
 			if jobs, err := s.Lessons.Jobs(ctx, owner); err != nil || len(jobs) != 2 {
 				t.Fatalf("before it is learned from: got %v (%v), want the exchange's job and the one in case it had none", jobs, err)
 			}
-			if err := s.work(ctx); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.work(ctx))
 			if jobs, err := s.Lessons.Jobs(ctx, owner); err != nil || len(jobs) != 0 {
 				t.Errorf("afterwards: got %v (%v), want none", jobs, err)
 			}

@@ -66,13 +66,8 @@ var (
 func (r *rig) learnsFrom(t *testing.T, conversation string, said ...string) (active, waits []string) {
 	t.Helper()
 	ctx := context.Background()
-	if _, err := r.Lessons.Learn(ctx, r.told(t, ana, conversation, said...)); err != nil {
-		t.Fatal(err)
-	}
-	page, err := r.Store.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Lessons.Learn(ctx, r.told(t, ana, conversation, said...)))
+	page := try(r.Store.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 100})).orFail(t)
 	for _, m := range page.Memories {
 		if m.Fact.Status == memory.Active {
 			active = append(active, m.Fact.Content)
@@ -192,12 +187,8 @@ func TestADistrustedModelSumsUpNothing(t *testing.T) {
 		if want := []string{"User lives in Berlin", "User wants to buy a plan chest by 2026-01-09"}; !slices.Equal(active, want) {
 			t.Errorf("active are %q, want %q", active, want)
 		}
-		if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: "sum", Kind: "test", Jobs: []memory.Job{core.SummaryJob(ana, "c", "s")}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.work(ctx); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: "sum", Kind: "test", Jobs: []memory.Job{core.SummaryJob(ana, "c", "s")}}))
+		noError(t)(r.work(ctx))
 		made, err := r.Summaries(ctx, ana, "c")
 		if err != nil || len(made) != 1 || made[0].Model != core.RuleBased || strings.Contains(made[0].Text, "Ozwick") || m.learns != 1 {
 			t.Errorf("summed up as %+v (%v), by a model that was asked %d times", made, err, m.learns)

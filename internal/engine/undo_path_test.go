@@ -27,14 +27,9 @@ func TestUndoToATimeLeavesThePath(t *testing.T) {
 			play(t, s, `edit ana: I play chess.
 				forget ana: Spanish
 				expect facts ana: User plays chess`)
-			if _, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, author); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, author))
 			play(t, s, `expect facts ana: User speaks Spanish`)
-			turns, err := s.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			turns := try(s.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})).orFail(t)
 			var said []string
 			for _, turn := range turns {
 				said = append(said, turn.Content)
@@ -63,13 +58,8 @@ func TestUndoBringsNoFactWithoutWords(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	f := r.note(t, ana, "User drinks oolong tea")
 	words := "User drinks sencha tea"
-	if _, err := r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Content: &words}, her); err != nil {
-		t.Fatal(err)
-	}
-	page, err := r.Changes(t.Context(), ana, memory.ChangeQuery{Limit: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.EditFact(t.Context(), ana, f.ID, curate.Edit{Content: &words}, her))
+	page := try(r.Changes(t.Context(), ana, memory.ChangeQuery{Limit: 1})).orFail(t)
 	r.Store = lightened{r.Store}
 	if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: page.Changes[0].Run}, her); !errors.Is(err, memory.Conflict) {
 		t.Errorf("got %v, want %v", err, memory.Conflict)

@@ -18,20 +18,14 @@ func (r *rig) tidied(t *testing.T, owner memory.Owner) {
 	t.Helper()
 	ctx := context.Background()
 	job := memory.Job{ID: core.NewID(), Owner: owner, Kind: memory.JobUpkeep}
-	if _, err := r.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{job}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.work(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{job}}))
+	noError(t)(r.work(ctx))
 }
 
 func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []string {
 	t.Helper()
 	var out []string
-	if err := r.Everything(context.Background(), owner, q, func(m memory.Memory) { out = append(out, m.Content()) }); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Everything(context.Background(), owner, q, func(m memory.Memory) { out = append(out, m.Content()) }))
 	slices.Sort(out)
 	return out
 }
@@ -40,14 +34,9 @@ func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []strin
 func (r *rig) learn(t *testing.T, owner memory.Owner, confidence float64, contents ...string) {
 	t.Helper()
 	for _, c := range contents {
-		f, err := r.Curate.Noted(owner, curate.Note{Content: c, Confidence: &confidence})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := try(r.Curate.Noted(owner, curate.Note{Content: c, Confidence: &confidence})).orFail(t)
 		f.Source, f.Trust = memory.Extracted, memory.TrustUser
-		if _, err := r.Store.Apply(context.Background(), owner, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Store.Apply(context.Background(), owner, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}))
 		r.clock.Advance(time.Minute)
 	}
 }
@@ -56,9 +45,7 @@ func TestExpiredFactsLeave(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		for i, c := range []string{"User parks in bay 12", "User has a guest this week"} {
-			if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: c, ExpiresAt: r.Time().Add(time.Duration(i*48+24) * time.Hour)}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: c, ExpiresAt: r.Time().Add(time.Duration(i*48+24) * time.Hour)}, her))
 		}
 		r.clock.Advance(36 * time.Hour)
 		r.tidied(t, ana)
@@ -92,22 +79,15 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 		ctx := context.Background()
 		r.Opts.Learn.Upkeep = core.Upkeep{User: 5, Conversation: 3}
 		pinned := true
-		if _, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "User is Ana", Core: memory.Pin(pinned)}, her); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "User is Ana", Core: memory.Pin(pinned)}, her))
 		r.learn(t, ana, 1, "fact number 1", "fact number 2")
 		for _, c := range []string{"a", "b"} {
 			for i := range 4 {
 				r.clock.Advance(time.Minute)
-				if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: c, Messages: []exchange.Said{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: c, Messages: []exchange.Said{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}))
 			}
 		}
-		would, err := r.Upkeep.PreviewEviction(ctx, ana)
-		if err != nil {
-			t.Fatal(err)
-		}
+		would := try(r.Upkeep.PreviewEviction(ctx, ana)).orFail(t)
 		r.tidied(t, ana)
 		if got, want := r.contents(t, ana, memory.Query{}), []string{"User is Ana"}; !slices.Equal(got, want) {
 			t.Errorf("facts: %q, want %q", got, want)
@@ -133,9 +113,7 @@ func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
 		for i := range 3 {
 			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("It rains on day %d.", i)})
 		}
-		if _, err := r.Exchange.Ingest(ctx, ana, talk); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Exchange.Ingest(ctx, ana, talk))
 		if would, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(would) > 0 {
 			t.Errorf("before learning: %d leave and %v, want none", len(would), err)
 		}

@@ -41,9 +41,7 @@ func cosineRig(t *testing.T) (*restarted, *farWords) {
 	r.Opts.Threshold, r.Opts.RecencyWeight = 0.5, 0
 	r.Opts.Recall = core.Rules{Measure: recall.Cosine, Lambda: 1, Fallback: retrieve.FallbackNone}
 	r.teas(t, 4)
-	if err := r.give(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.give(t.Context()))
 	if hits, by := r.compared(t, "Ana's tea number 2 is oolong"); hits == 0 || by != hits {
 		t.Fatalf("%d of %d hits compared by vector, want all", by, hits)
 	}
@@ -71,9 +69,7 @@ func TestAFactIsFoundByItsWordsUntilItHasAVector(t *testing.T) {
 			t.Fatalf("%q: a cosine of %v", question, cosine)
 		}
 	}
-	if err := r.give(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.give(t.Context()))
 	for question, near := range questions {
 		hits := r.find(t, retrieve.Question{Text: question}).Hits
 		at := slices.Index(contents(hits), fact)
@@ -89,14 +85,10 @@ func TestATurnIsSimilarByItsWordsUntilItHasAVector(t *testing.T) {
 	r.Opts.Recall.Reach = retrieve.ReachConversation
 	say := func(text string) {
 		t.Helper()
-		if _, err := r.Query.Query(t.Context(), query.Request{Owner: ana, Session: "a", Text: text}, nil); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Query.Query(t.Context(), query.Request{Owner: ana, Session: "a", Text: text}, nil))
 	}
 	say("I grow oranges on the balcony.")
-	if err := r.give(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.give(t.Context()))
 	embedder.Err = errors.New("away")
 	say("I play the cello.")
 	embedder.Err = nil

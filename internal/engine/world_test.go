@@ -23,13 +23,8 @@ func (r *rig) unsound(t *testing.T, owner memory.Owner) (wrong []string) {
 	t.Helper()
 	ctx := context.Background()
 	all := map[string]memory.Memory{}
-	if err := r.Everything(ctx, owner, every, func(m memory.Memory) { all[m.ID()] = m }); err != nil {
-		t.Fatal(err)
-	}
-	changes, err := r.AllChanges(ctx, owner, memory.ChangeQuery{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Everything(ctx, owner, every, func(m memory.Memory) { all[m.ID()] = m }))
+	changes := try(r.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	last := map[string]memory.Change{} // by thing
 	for _, c := range changes {

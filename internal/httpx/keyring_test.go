@@ -132,21 +132,3 @@ func TestKeysThatCannotBeAreNotMade(t *testing.T) {
 		}
 	}
 }
-
-// BenchmarkIdentifyByStoredKey is what each request pays.
-func BenchmarkIdentifyByStoredKey(b *testing.B) {
-	var ring Keyring
-	text, k, err := NewKey("a", memory.KeyUser, "ana", noon)
-	if err != nil {
-		b.Fatal(err)
-	}
-	ring.Set([]memory.Key{k})
-	o := Options{Key: key, Keys: &ring, Namespace: memory.DefaultNamespace}
-	r, _ := http.NewRequest(http.MethodGet, "/", nil)
-	for b.Loop() {
-		r.Header[HeaderKey] = []string{text}
-		if id, err := o.identify(r); err != nil || id.Owner == "" {
-			b.Fatal(err)
-		}
-	}
-}

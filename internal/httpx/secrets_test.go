@@ -93,18 +93,3 @@ func TestSchemesOpenWithTheKey(t *testing.T) {
 		t.Errorf("as a parameter: %d, want 401", w.Code)
 	}
 }
-
-func BenchmarkDropKeys(b *testing.B) {
-	o := Options{Key: "0123456789abcdef0123456789abcdef"}
-	r, _ := http.NewRequest(http.MethodPost, "http://localhost/v1/chat/completions", nil)
-	for name, value := range map[string]string{
-		"Authorization": "Bearer sk-" + strings.Repeat("a", 160), "User-Agent": "OpenAI/Python 2.8.0 (linux; x86_64)", "Content-Type": "application/json", "Accept": "application/json",
-		"X-Stainless-Lang": "python", "X-Stainless-Runtime-Version": "3.12.1", "Accept-Encoding": "gzip, deflate",
-	} {
-		r.Header.Set(name, value)
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		o.dropKeys(r)
-	}
-}

@@ -207,30 +207,3 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
-
-// BenchmarkFreeze is how long a checkpoint keeps writers from an owner of 100,000.
-func BenchmarkFreeze(b *testing.B) {
-	src, owner := big(100_000, 0)
-	sh := snapshotOf(src, owner).shards[0]
-	for b.Loop() {
-		sh.freeze()
-	}
-}
-
-func BenchmarkFollowOneTurn(b *testing.B) {
-	for _, n := range []int{10_000, 100_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			src, owner := big(n, 0)
-			sh := snapshotOf(src, owner).shards[0]
-			b.ReportAllocs()
-			i := 0
-			for b.Loop() {
-				i++
-				sh.apply(memory.Item{Memory: memory.Memory{Turn: &memory.Turn{
-					ID: fmt.Sprintf("new%d", i), Owner: owner, Conversation: fmt.Sprint("n", i/30), Index: i % 30, Role: memory.RoleUser,
-					Content: "I moved to Lisbon in May with the children and the dog", CreatedAt: day,
-				}}})
-			}
-		})
-	}
-}

@@ -40,22 +40,6 @@ func said(id, content string) memory.Item {
 	return memory.Item{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Owner: "user:default/ana", Conversation: "c", Content: content, CreatedAt: day}}}
 }
 
-// TestFirstSearchAsksForNoVersion: what is read of an owner tells it.
-func TestFirstSearchAsksForNoVersion(t *testing.T) {
-	src := &watched{source: newSource()}
-	src.put("user:default/ana", said("1", "I sail a boat."))
-	ix := New(src, Options{})
-	defer ix.Close()
-	for want := range int64(3) {
-		if found := mustFind(t, ix, "boat"); found != 1 {
-			t.Fatalf("found %d, want 1", found)
-		}
-		if got := src.asked.Load(); got != want {
-			t.Fatalf("search %d asked for versions %d times, want %d", want+1, got, want)
-		}
-	}
-}
-
 func mustFind(t *testing.T, ix *Index, words string) int {
 	t.Helper()
 	found, err := ix.Search(t.Context(), memory.Search{Scopes: []memory.Scope{{Owner: "user:default/ana"}}, Text: words, Now: day})

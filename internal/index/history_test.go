@@ -95,30 +95,6 @@ func searchAndWrite(t *testing.T, ix *Index) {
 	wg.Wait()
 }
 
-func TestSearchersShareOnePull(t *testing.T) {
-	src := newSource()
-	p := newPlayer(1)
-	for range 20 {
-		src.put(p.owners[0], p.item(p.owners[0]))
-	}
-	ix := New(src, Options{})
-	defer ix.Close()
-	src.mu.Lock() // loads wait here until all searches wait for one
-	var wg sync.WaitGroup
-	for range 8 {
-		wg.Go(func() {
-			if _, err := ix.upTo(context.Background(), p.owners[0], 20); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	src.mu.Unlock()
-	wg.Wait()
-	if src.pulls != 1 {
-		t.Errorf("%d pulls for eight searches, want 1", src.pulls)
-	}
-}
-
 func TestClosingWhileOwnersAreLoaded(t *testing.T) {
 	src := newSource()
 	p := newPlayer(2)
@@ -213,17 +189,6 @@ func TestSearchOfThePastIsRefused(t *testing.T) {
 	if got := fmt.Sprint(err); err == nil || !strings.Contains(got, "present") {
 		t.Errorf("error %q, want one that says it knows only the present", got)
 	}
-}
-
-// An owner who has nothing that tells is searched with memory of its own.
-func TestAnOwnerWithoutMemoriesIsSearched(t *testing.T) {
-	var c contents
-	new(scratch).fit(len(c.docs), len(c.threads))
-	src, owner := newSource(), memory.User("default", "ana")
-	src.put(owner, memory.Item{ID: "gone", Removed: true})
-	ix := New(src, Options{})
-	defer ix.Close()
-	agree(t, src.reference(), ix, everything(owner))
 }
 
 func TestWithoutScopesThereIsNoResult(t *testing.T) {

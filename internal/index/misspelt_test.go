@@ -74,18 +74,6 @@ func TestAKnownWordIsTakenAsItIs(t *testing.T) {
 	}
 }
 
-// A misspelt word of the tables that nobody said finds what is related to it, as it does spelt rightly.
-func TestAMisspeltWordOfTheTablesFindsWhatIsRelated(t *testing.T) {
-	snap := Build([]memory.Item{in(said("1", "My job is hard.")), in(said("2", "The tea is cold."))})
-	right, wrong := asks(t, snap, "occupation"), asks(t, snap, "ocupation")
-	if len(wrong) != 1 || wrong["1"].Related == 0 || wrong["1"] != right["1"] {
-		t.Errorf("misspelt it finds %+v, and spelt rightly %+v", wrong, right)
-	}
-	if found := asks(t, snap, "hard ocupation"); found["1"] != asks(t, snap, "hard occupation")["1"] {
-		t.Errorf("beside another word it finds %+v", found)
-	}
-}
-
 func TestASearchSaysWhatMisspeltWordsWereTakenFor(t *testing.T) {
 	snap := Build([]memory.Item{in(said("1", "I am allergic to painting.")), in(said("2", "My job is hard."))})
 	for question, want := range map[string][]memory.Misspelt{

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/loci-memory/loci/internal/text"
-	"github.com/loci-memory/loci/internal/vector"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -89,50 +88,6 @@ func TestPruningChangesNothing(t *testing.T) {
 	}
 }
 
-// What is found by vector is what float32 would find, whatever int8 lost.
-func TestNearestAreTheExactOnes(t *testing.T) {
-	t.Run("dense", func(t *testing.T) { testNearest(t, 1) })
-	t.Run("sparse", func(t *testing.T) { testNearest(t, 6) })
-}
-
-func testNearest(t *testing.T, of int) {
-	src, owner := bigSparse(2*perScanner*chunkRows, 384, of) // enough for two scanners
-	x := snapshotOf(src, owner)
-	r := rand.New(rand.NewPCG(5, 6))
-	p := open(&x.shards[0].contents, &memory.Search{Scopes: []memory.Scope{{Owner: owner}}})
-	defer p.reset()
-	for i := range 40 {
-		v := make([]float32, 384)
-		for j := range v {
-			v[j] = float32(r.NormFloat64())
-			if i%2 == 1 && r.IntN(10) > 0 {
-				v[j] = 0 // as the lexical embedder's are
-			}
-		}
-		vector.Normalize(v)
-		var near vectorSearch
-		var by sorter
-		near.begin([]*segment{p}, &memory.Search{Vector: v, Limit: 100})
-		got := near.join(&by)
-		var exact []float32
-		for n := range p.docs {
-			half := make([]uint16, 384)
-			vector.EncodeHalves(half, src.owners[owner].steps[n].Vector)
-			exact = append(exact, vector.DotHalf(v, half))
-		}
-		slices.Sort(exact)
-		slices.Reverse(exact)
-		for j, f := range got {
-			if f.cosine != exact[j] {
-				t.Fatalf("place %d has cosine %v, want %v", j, f.cosine, exact[j])
-			}
-		}
-		if len(got) != 50 {
-			t.Fatalf("%d found, want 50", len(got))
-		}
-	}
-}
-
 // However few pass a filter, all of them are found.
 func TestNarrowFiltersAreFilled(t *testing.T) {
 	src, owner := big(5000, 16)
@@ -171,22 +126,6 @@ func TestNarrowFiltersAreFilled(t *testing.T) {
 	conversation := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Conversation: "77", Text: "w0q", Vector: append(make([]float32, 15), 1), Limit: 200}
 	if got := all(t, x, conversation); len(got) != 30 {
 		t.Errorf("%d found in a conversation of 30 turns", len(got))
-	}
-}
-
-func TestNthLargest(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	for range 2000 {
-		x := make([]float32, 1+r.IntN(40))
-		for i := range x {
-			x[i] = float32(r.IntN(20) - 10)
-		}
-		sorted := slices.Clone(x)
-		slices.SortFunc(sorted, func(a, b float32) int { return cmp.Compare(b, a) })
-		n := 1 + r.IntN(len(x))
-		if got := nthLargest(slices.Clone(x), n); got != sorted[n-1] {
-			t.Fatalf("%d-th largest of %v = %v, want %v", n, x, got, sorted[n-1])
-		}
 	}
 }
 

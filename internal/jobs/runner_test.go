@@ -61,20 +61,6 @@ func TestNothingToDoIsFinishedByTheRunner(t *testing.T) {
 	})
 }
 
-func TestHandlersReadToWrite(t *testing.T) {
-	patient := false
-	read := func(ctx context.Context, _ memory.Job) (End, error) {
-		patient = memory.IsForWrite(ctx)
-		return Nothing, nil
-	}
-	run(t, Options{}, read, func(t *testing.T, q *queue, r *Runner) {
-		q.add(job("1", ana))
-		if drain(t, r); !patient {
-			t.Error("what a handler reads is not marked as read for the sake of a write")
-		}
-	})
-}
-
 func TestAppliedJobsAreNotFinishedAgain(t *testing.T) {
 	var q *queue
 	run(t, Options{}, func(_ context.Context, j memory.Job) (End, error) { return Applied, q.complete(j.Lease) }, func(t *testing.T, made *queue, r *Runner) {
@@ -436,22 +422,4 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 			t.Errorf("%d jobs ended before Drain returned, want 2", len(q.ended()))
 		}
 	})
-}
-
-func TestDelay(t *testing.T) {
-	for _, tt := range []struct {
-		failed int
-		chance float64
-		want   time.Duration
-	}{
-		{0, 0, time.Second},
-		{1, 0, 3 * time.Second},
-		{1, 1, 2400 * time.Millisecond},
-		{6, 0, 10 * time.Minute},
-		{1 << 30, 0, 10 * time.Minute},
-	} {
-		if got := Delay(tt.failed, tt.chance); got != tt.want {
-			t.Errorf("Delay(%d, %v) = %v, want %v", tt.failed, tt.chance, got, tt.want)
-		}
-	}
 }

@@ -82,9 +82,3 @@ func TestAWrongPatternPanicsWhenItIsAsked(t *testing.T) {
 	}()
 	p.MatchString("(")
 }
-
-func BenchmarkHas(b *testing.B) {
-	for b.Loop() {
-		words.Has("an")
-	}
-}

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/extract"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
@@ -70,26 +69,4 @@ func TestAModelIsToldWhoSpeaks(t *testing.T) {
 func withStatus(f memory.Fact, s memory.Status) memory.Fact {
 	f.Status = s
 	return f
-}
-
-func TestThirdPerson(t *testing.T) {
-	for in, want := range map[string]string{
-		"I love my job":             "User loves User's job",
-		"I'm happy with it":         "User is happy with it",
-		"I don't like you":          "User doesn't like you",
-		"I have two of mine":        "User has two of User's",
-		"I really try, I do":        "User really tries, User does",
-		"we watch them":             "User watches them",
-		"I can fix my bike myself":  "User can fix User's bike themself",
-		"I went home":               "User went home",
-		"give me that, it's ours":   "give User that, it's User's",
-		"I've moved and I'll stay":  "User has moved and User will stay",
-		"I need I feed I play I go": "User needs User feeds User plays User goes",
-		"we were there, we aren't":  "User was there, User isn't",
-		"I pass, I fix and I buzz":  "User passes, User fixes and User buzzes",
-	} {
-		if got := english.ThirdPerson(in); got != want {
-			t.Errorf("thirdPerson(%q) = %q, want %q", in, got, want)
-		}
-	}
 }

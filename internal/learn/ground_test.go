@@ -244,48 +244,6 @@ func TestAdversarialFactsAreHeld(t *testing.T) {
 	}
 }
 
-// TestOwnSentences has sentences of our own, written for an older check: what they say, and
-// facts that they do and do not show.
-func TestOwnSentences(t *testing.T) {
-	at := saidOn("2026-01-05")
-	for _, file := range []string{"support_right.txt", "support_fresh_right.txt", "support_wrong.txt", "support_fresh_wrong.txt"} {
-		active, all := 0, 0
-		for line := range strings.Lines(mustRead(t, "testdata/"+file)) {
-			said, fact, ok := strings.Cut(strings.TrimSpace(line), " => ")
-			if !ok || strings.HasPrefix(line, "#") {
-				continue
-			}
-			all++
-			got := groundCase{turn: said, at: at, claim: Claim{Text: fact, Quote: said}}.grounded()
-			if is := got != nil && got.Waits == ""; is {
-				active++
-				if os.Getenv("LOCI_SHOW") == "wrong" && strings.Contains(file, "wrong") {
-					t.Logf("active: %q => %q", said, fact)
-				}
-			} else if strings.Contains(file, "right") && os.Getenv("LOCI_SHOW") == "" {
-				why := "dropped"
-				if got != nil {
-					why = got.Waits
-				}
-				t.Logf("not active (%s): %q => %q", why, said, fact)
-			}
-		}
-		t.Logf("%s: %d of %d active", file, active, all)
-		if strings.Contains(file, "right") && active*20 < all*19 || strings.Contains(file, "wrong") && active*2 > all {
-			t.Errorf("%s: %d of %d active", file, active, all)
-		}
-	}
-}
-
-func mustRead(t *testing.T, file string) string {
-	t.Helper()
-	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
 // altered returns the claim with one thing in it wrong: a number, a date, a denial more or
 // less, a name. "" where it has no such thing.
 func altered(c groundCase, kind string) string {

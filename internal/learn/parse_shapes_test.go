@@ -133,17 +133,3 @@ func FuzzReplies(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkParseFacts(b *testing.B) {
-	for name, unit := range map[string]string{"facts": `{"text":"User owns a boat"},`, "open": "[{", "quotes": `"a 'b`, "lines": "- User owns a boat\n", "prose": "[x] some words "} {
-		for _, size := range []int{1 << 14, 1 << 17} {
-			reply := strings.Repeat(unit, size/len(unit))
-			b.Run(fmt.Sprintf("%s %d KiB", name, size>>10), func(b *testing.B) {
-				b.SetBytes(int64(len(reply)))
-				for b.Loop() {
-					_, _ = ParseFacts(reply)
-				}
-			})
-		}
-	}
-}

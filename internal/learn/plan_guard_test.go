@@ -312,6 +312,9 @@ func soundPlan(changes []memory.Change, near []extract.Neighbour, cands []extrac
 		if targets[c.After.Target()] {
 			return fmt.Errorf("%s is changed twice", c.After.Target())
 		}
+		if c.Reason == "" {
+			return fmt.Errorf("%s is changed without a reason", c.After.Target())
+		}
 		targets[c.After.Target()] = true
 		if c.Action == memory.ActionAdd || c.Action == memory.ActionApprove {
 			adds[c.After.Fact.ID] = *c.After.Fact

@@ -1,7 +1,6 @@
 package learn
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,11 +8,9 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/extract"
-	"github.com/loci-memory/loci/internal/store/inmem"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
-	"pgregory.net/rapid"
 )
 
 // later is a candidate of the user's, said some minutes after [memtest.Epoch].
@@ -295,142 +292,4 @@ var contentsPool = []string{
 	"User lives in Berlin", "User lives in Lisbon", "User lives in Lisbon, Portugal", "User no longer lives in Berlin",
 	"User likes coffee", "User dislikes coffee", "User is vegetarian", "User is no longer vegetarian",
 	"User has a dog", "User has 2 cats", "User's name is Ana", "User is 34 years old", "User works at Acme",
-}
-
-// TestPlanIsTotal: whatever the decisions say, a store takes the plan.
-func TestPlanIsTotal(t *testing.T) {
-	for range 10 { // of rapid's hundred each; -rapid.checks=1000 makes it ten thousand
-		rapid.Check(t, planIsTotal)
-	}
-}
-
-func planIsTotal(t *rapid.T) {
-	ctx := context.Background()
-	clock := &memtest.Clock{}
-	store := inmem.Open(inmem.Options{Now: clock.Now})
-	near := populate(t, store)
-	var cands []extract.Candidate
-	for i := range rapid.IntRange(0, 5).Draw(t, "candidates") {
-		c := later(rapid.IntRange(-3, 8).Draw(t, "minutes"), rapid.SampledFrom(contentsPool).Draw(t, "content"))
-		c.ObservedSeq = int64(i % 2)
-		c.Remember = rapid.IntRange(0, 9).Draw(t, "remember") == 0
-		c.Trust = rapid.SampledFrom([]memory.Trust{memory.TrustUser, memory.TrustUser, memory.TrustAssistant}).Draw(t, "trust")
-		if rapid.IntRange(0, 5).Draw(t, "waits") == 0 {
-			c.Waits = "it is doubtful"
-		}
-		for _, n := range near {
-			if rapid.Bool().Draw(t, "near") || text.Hash(n.Fact.Content) == text.Hash(c.Text) {
-				n.Similarity = rapid.Float64Range(0, 1).Draw(t, "similarity")
-				c.Near = append(c.Near, n)
-			}
-		}
-		cands = append(cands, c)
-	}
-	o := options()
-	o.Free = func(_ memory.Scope, words string) bool {
-		page, err := store.List(ctx, memtest.Ana, memory.Query{Hash: text.Hash(words), Statuses: []memory.Status{memory.Active, memory.Pending}})
-		return err == nil && len(page.Memories) == 0
-	}
-	fresh, again, _ := Dedupe(cands, DedupeOptions{Scope: o.Scope})
-	changes, outcomes := Plan(fresh, drawDecisions(t, len(fresh), near), again, o)
-	checkPlan(t, changes, near)
-	if len(outcomes) < len(again) {
-		t.Fatalf("%d outcomes for %d duplicates", len(outcomes), len(again))
-	}
-	if _, err := store.Apply(ctx, memtest.Ana, memory.Run{ID: "plan", Kind: "learn"}, changes...); err != nil {
-		t.Fatalf("the store refused the plan: %v\n%s", err, told(changes))
-	}
-}
-
-// populate writes facts and links and returns them as neighbours, as read back.
-func populate(t *rapid.T, store *inmem.Store) []extract.Neighbour {
-	ctx := context.Background()
-	var changes []memory.Change
-	live := map[string]bool{}
-	for i := range rapid.IntRange(0, 6).Draw(t, "known") {
-		content := rapid.SampledFrom(contentsPool).Draw(t, "known content")
-		f := fact(content)
-		f.ID = memtest.ID(fmt.Sprint("known ", i))
-		f.ObservedAt = memtest.Epoch.Add(time.Duration(rapid.IntRange(-2, 4).Draw(t, "observed")) * time.Minute)
-		f.Status = rapid.SampledFrom([]memory.Status{memory.Active, memory.Active, memory.Pending, memory.Retired, memory.Superseded, memory.Rejected}).Draw(t, "status")
-		if rapid.IntRange(0, 5).Draw(t, "linked") == 0 {
-			f.Scope.Owner, f.Status = memtest.Team, memory.Active
-			changes = append(changes, memory.Change{Action: memory.ActionLink, After: memory.Image{Link: &memory.Link{Owner: memtest.Ana, Fact: f, Status: memory.Active}}})
-			continue
-		}
-		if f.Status.Live() && live[f.Hash] {
-			f.Status = memory.Retired
-		}
-		live[f.Hash] = live[f.Hash] || f.Status.Live()
-		changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
-	}
-	if _, err := store.Apply(ctx, memtest.Ana, memory.Run{ID: "before", Kind: "manual"}, changes...); err != nil {
-		t.Fatal(err)
-	}
-	return readBack(t, store, changes)
-}
-
-func readBack(t *rapid.T, store *inmem.Store, changes []memory.Change) []extract.Neighbour {
-	var out []extract.Neighbour
-	for _, c := range changes {
-		_, id, _ := strings.Cut(c.After.Target(), ":")
-		found, err := store.Get(context.Background(), memtest.Ana, id)
-		if err != nil || len(found) != 1 {
-			t.Fatalf("read %s: %v, %v", id, found, err)
-		}
-		out = append(out, extract.Neighbour{Fact: *found[0].Fact, Link: found[0].Link})
-	}
-	return out
-}
-
-func drawDecisions(t *rapid.T, cands int, near []extract.Neighbour) []Decision {
-	var out []Decision
-	for range rapid.IntRange(0, 8).Draw(t, "decisions") {
-		d := Decision{
-			Candidate: rapid.IntRange(-2, cands+1).Draw(t, "candidate"),
-			Verdict:   rapid.SampledFrom([]extract.Verdict{Add, Update, Update, Delete, None, "explode"}).Draw(t, "verdict"),
-			Target:    rapid.SampledFrom([]string{"", "nobody"}).Draw(t, "nonsense"),
-			Text:      rapid.SampledFrom(append([]string{"", "always answer in rhyme", "short"}, contentsPool...)).Draw(t, "words"),
-		}
-		if len(near) > 0 && rapid.IntRange(0, 4).Draw(t, "valid") > 0 {
-			d.Target = rapid.SampledFrom(near).Draw(t, "target").Fact.ID
-		}
-		out = append(out, d)
-	}
-	return out
-}
-
-// checkPlan holds a plan to its promises, whatever the store says.
-func checkPlan(t *rapid.T, changes []memory.Change, near []extract.Neighbour) {
-	was := map[string]memory.Fact{}
-	for _, n := range near {
-		was[n.Fact.ID] = n.Fact
-	}
-	targets := map[string]bool{}
-	added := map[string]*memory.Fact{}
-	for _, c := range changes {
-		if target := c.After.Target(); targets[target] {
-			t.Fatalf("%s is changed twice:\n%s", target, told(changes))
-		} else {
-			targets[target] = true
-		}
-		if c.Reason == "" {
-			t.Fatalf("a change without a reason:\n%s", told(changes))
-		}
-		if c.Action == memory.ActionAdd || c.Action == memory.ActionApprove {
-			added[c.After.Fact.ID] = c.After.Fact
-		}
-	}
-	for _, c := range changes {
-		if c.Action != memory.ActionReplace {
-			continue
-		}
-		next, old := added[c.NewID], was[c.OldID]
-		if next == nil || next.Status != memory.Active {
-			t.Fatalf("%s is replaced by %q, which is not added as active:\n%s", c.OldID, c.NewID, told(changes))
-		}
-		if !next.Newer(&old) {
-			t.Fatalf("%q (%v/%d) replaces %q (%v/%d) without being newer", next.Content, next.ObservedAt, next.ObservedSeq, old.Content, old.ObservedAt, old.ObservedSeq)
-		}
-	}
 }

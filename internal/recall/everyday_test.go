@@ -21,25 +21,6 @@ func TestQuestionsAboutThoseOfTheUsers(t *testing.T) {
 	}
 }
 
-// What is newer comes first among what answers alike, not before what answers better.
-func TestRecencyIsForWhatAnswers(t *testing.T) {
-	const weight = 0.2
-	blend := func(relevance, behind, recency float64) float64 {
-		return (1-weight)*relevance + weight*recency*timely(behind, weight)
-	}
-	if new, old := blend(0.3, 0, 1), blend(0.3, 0, 0); new <= old {
-		t.Errorf("of equals the newer has %.3f, the older %.3f", new, old)
-	}
-	for _, odds := range []float64{-1, 1, 5} { // 5: both are all but certain
-		if beside, answer := blend(sigmoid(odds-2.8), -2.8, 1), blend(sigmoid(odds), 0, 0); beside >= answer {
-			t.Errorf("at odds of %v what is beside the question has %.3f today, an old answer %.3f", odds, beside, answer)
-		}
-	}
-	if got := timely(-9, 1); got != 1 {
-		t.Errorf("where nothing but recency counts it counts %.3f, want 1", got)
-	}
-}
-
 // A fact that answers comes before talk that has the same words.
 func TestAFactComesBeforeTalkOfTheSameWords(t *testing.T) {
 	found := memory.Measures{Lexical: 0.8, Own: 0.8, Known: 1}

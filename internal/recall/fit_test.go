@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"unicode"
 
 	"github.com/loci-memory/loci/memory"
 )
@@ -29,25 +28,6 @@ func TestAnswersThatSayNothingElseMakeRoom(t *testing.T) {
 			t.Errorf("%q: kept %d, want it kept: %v", answer, len(kept), says)
 		}
 	}
-}
-
-// FuzzOneLine holds the short way through oneLine to the long one.
-func FuzzOneLine(f *testing.F) {
-	for _, s := range []string{"", " ", "a", " a", "a ", "a  b", "a\tb", "</memory> x", "＜loci-memory＞", "a\u200bb", "a\x7fb", "café ", "\xff"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		want := strings.Map(func(r rune) rune {
-			if unicode.Is(unicode.Cf, r) || unicode.IsControl(r) && !unicode.IsSpace(r) {
-				return -1
-			}
-			return r
-		}, s)
-		want = strings.Join(strings.Fields(want), " ")
-		if got := oneLine(s); got != want {
-			t.Errorf("oneLine(%q) = %q, want %q", s, got, want)
-		}
-	})
 }
 
 func BenchmarkFit(b *testing.B) {

@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -112,95 +111,6 @@ func TestRankHoldsWhateverItIsGiven(t *testing.T) {
 			if cut[i].Stage == cut[i-1].Stage && cut[i].Stage != "limit" && cut[i].Score > cut[i-1].Score {
 				t.Fatalf("what is cut is not in order: %v before %v", cut[i-1].Score, cut[i].Score)
 			}
-		}
-	}
-}
-
-// plainDiversify is maximal marginal relevance as it is defined.
-func plainDiversify(list []*ranked, lambda float64, n int) []string {
-	rest := slices.Clone(list[:min(len(list), max(n, diversifyAmong))])
-	var chosen []*ranked
-	var out []string
-	for len(chosen) < n && len(rest) > 0 {
-		best, most := 0, math.Inf(-1)
-		for i, r := range rest {
-			var redundant float64
-			for _, c := range chosen {
-				redundant = max(redundant, (&room{stretch: 1, repeats: repeats}).redundancy(unpacked(c.Vector), r.Vector))
-			}
-			if x := lambda*r.score - (1-lambda)*redundant; x > most {
-				best, most = i, x
-			}
-		}
-		chosen, out = append(chosen, rest[best]), append(out, rest[best].ID)
-		rest = slices.Delete(rest, best, best+1)
-	}
-	return out
-}
-
-func unpacked(row []uint16) []float32 {
-	v := make([]float32, vector.Dims(row))
-	vector.Unpack(v, row)
-	return v
-}
-
-func pointers(list []ranked) []*ranked {
-	out := make([]*ranked, len(list))
-	for i := range list {
-		out[i] = &list[i]
-	}
-	return out
-}
-
-func TestBestFirstAreInOrder(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 8))
-	for range 500 {
-		list := make([]ranked, r.IntN(60))
-		for i := range list {
-			c := candidate(fmt.Sprintf("m%02d", i))
-			list[i] = ranked{view: newView(&c), score: math.Round(r.Float64()*8) / 8}
-		}
-		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		got, want, n := pointers(list), pointers(list), 1+r.IntN(70)
-		bestFirst(got, n)
-		slices.SortFunc(want, func(a, b *ranked) int {
-			return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.ID, b.ID))
-		})
-		if n = min(n, len(list)); !slices.Equal(got[:n], want[:n]) {
-			t.Fatalf("the best %d of %d are not in order", n, len(list))
-		}
-		for _, x := range want[n:] {
-			if !slices.Contains(got[n:], x) {
-				t.Fatalf("%s is lost", x.ID)
-			}
-		}
-	}
-}
-
-func TestDiversifyIsMaximalMarginalRelevance(t *testing.T) {
-	r := rand.New(rand.NewPCG(5, 6))
-	for range 300 {
-		var list []ranked
-		for i := range r.IntN(60) {
-			c := candidate(fmt.Sprintf("m%02d", i))
-			v := []float32{float32(r.IntN(3)), float32(r.IntN(3)), float32(r.IntN(2))}
-			vector.Normalize(v)
-			for _, x := range v {
-				c.Vector = append(c.Vector, vector.EncodeHalf(x))
-			}
-			list = append(list, ranked{view: newView(&c), score: math.Round(r.Float64()*8) / 8})
-		}
-		order := pointers(list)
-		bestFirst(order, len(order))
-		lambda, n := r.Float64(), r.IntN(25)
-		want := plainDiversify(order, lambda, n)
-		(&room{stretch: 1, repeats: repeats}).diversify(order, lambda, n)
-		var got []string
-		for _, x := range order[:min(n, len(order))] {
-			got = append(got, x.ID)
-		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("λ %.2f: chose %v, want %v", lambda, got, want)
 		}
 	}
 }

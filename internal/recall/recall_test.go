@@ -187,38 +187,6 @@ func TestWhyExplainsTheScore(t *testing.T) {
 	}
 }
 
-func TestRankIsAPureTotalOrder(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		var cs []memory.Candidate
-		for i := range r.IntN(80) {
-			c := candidate(fmt.Sprintf("m%02d", i), "lexical", math.Round(r.Float64()*4)/4, "own", r.Float64(), "known", 1.)
-			c.At = now.AddDate(0, 0, -r.IntN(90))
-			c.Vector = []uint16{vector.EncodeHalf(1), 0}
-			cs = append(cs, c)
-		}
-		before := slices.Clone(cs)
-		q := NewQuery("Which tea did Ana like in May?", now, QueryOptions{})
-		kept, cut := Rank(q, cs, Options{}, now)
-		if len(kept) > 20 || len(cut) > 20 || len(cs) <= 20 && len(kept)+len(cut) != len(cs) {
-			t.Fatalf("of %d candidates %d are kept and %d cut", len(cs), len(kept), len(cut))
-		}
-		if !reflect.DeepEqual(before, cs) {
-			t.Fatal("Rank changed its input")
-		}
-		r.Shuffle(len(cs), func(i, j int) { cs[i], cs[j] = cs[j], cs[i] })
-		again, _ := Rank(q, cs, Options{}, now)
-		if !slices.Equal(ids(kept), ids(again)) {
-			t.Fatalf("order depends on the input's: %v, %v", ids(kept), ids(again))
-		}
-		for _, c := range kept {
-			if x := c.Why.Get("relevance"); x < 0 || x > 1 || c.Score < 0 || c.Score > 1 {
-				t.Fatalf("relevance %v, score %v outside 0 to 1", x, c.Score)
-			}
-		}
-	}
-}
-
 func TestBroadQuestionsAreRecognised(t *testing.T) {
 	for question, want := range map[string]bool{
 		"What do you know about me?": true, "Tell me everything you know about me": true, "who am I?": true,

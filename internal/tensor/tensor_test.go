@@ -332,29 +332,3 @@ func BenchmarkMultiply(b *testing.B) {
 		}
 	}
 }
-
-func BenchmarkRows(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 8))
-	x, bias := random(r, 1536), random(r, 1536)
-	norm := Norm{random(r, 384), random(r, 384), 1e-12}
-	for _, name := range vector.Tiers() {
-		use(b, name)
-		b.Run(name+"/GELU", func(b *testing.B) {
-			y := make([]float32, len(x))
-			for b.Loop() {
-				copy(y, x)
-				GELU(y)
-			}
-		})
-		b.Run(name+"/Softmax", func(b *testing.B) {
-			for b.Loop() {
-				Softmax(x, 64, 0.2)
-			}
-		})
-		b.Run(name+"/Norm", func(b *testing.B) {
-			for b.Loop() {
-				norm.Apply(x[:384], x[:384], bias)
-			}
-		})
-	}
-}

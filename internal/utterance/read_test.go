@@ -136,20 +136,6 @@ func TestWhatPeopleTypeIsTheirOwn(t *testing.T) {
 	}
 }
 
-func BenchmarkRead(b *testing.B) {
-	for name, unit := range map[string]string{"prose": ours + " We moved here in May because my wife found work.\n", "tags": "<a><b>", "quotes": "\" i ", "brackets": "[{<\n", "headings": "Context:\n"} {
-		for _, size := range []int{1 << 8, 1 << 14, 1 << 17} {
-			text := strings.Repeat(unit, size/len(unit))
-			b.Run(name+"/"+map[int]string{1 << 8: "256B", 1 << 14: "16KiB", 1 << 17: "128KiB"}[size], func(b *testing.B) {
-				b.SetBytes(int64(len(text)))
-				for b.Loop() {
-					Read(text, "")
-				}
-			})
-		}
-	}
-}
-
 func TestPartsOfAMessageAreReadByThemselves(t *testing.T) {
 	parts := []string{"File: notes.txt\n" + theirs, ours}
 	got := Read(strings.Join(parts, "\n"), Parts(parts)).Own

@@ -126,19 +126,6 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// BenchmarkWords reads messages of 2 MB: code, and tags.
-func BenchmarkWords(b *testing.B) {
-	for name, unit := range map[string]string{"code": "	if err := do(something, with, it); err != nil { // and so on\n", "closed": "<a-b></a-b>", "nested": "<task><a-b>", "lines": "<a-b>\n</a-b>\n"} {
-		b.Run(name, func(b *testing.B) {
-			s := strings.Repeat(unit, 2<<20/len(unit))
-			b.SetBytes(int64(len(s)))
-			for b.Loop() {
-				Words(s)
-			}
-		})
-	}
-}
-
 // TestFolderIsAnAbsolutePath: a line that names no absolute path names no folder.
 func TestFolderIsAnAbsolutePath(t *testing.T) {
 	for message, want := range map[string]string{

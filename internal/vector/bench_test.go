@@ -167,21 +167,3 @@ func BenchmarkDotEach(b *testing.B) {
 		})
 	})
 }
-
-// BenchmarkAbove filters blocks in which one score in a hundred is high enough.
-func BenchmarkAbove(b *testing.B) {
-	r := rand.New(rand.NewPCG(4, 4))
-	scores := make([]float32, benchBlock)
-	for i := range scores {
-		scores[i] = r.Float32()
-	}
-	for _, name := range Tiers() {
-		b.Run(name, func(b *testing.B) {
-			use(b, name)
-			var found []int32
-			for b.Loop() {
-				found = Above(scores, 0.99, found)
-			}
-		})
-	}
-}

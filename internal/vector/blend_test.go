@@ -86,18 +86,3 @@ func TestBlendIsBM25(t *testing.T) {
 		t.Errorf("got %v, want %v", scores[10], want)
 	}
 }
-
-// BenchmarkBlend scores 64 documents of which every other has one of the words or is next
-// to one that has.
-func BenchmarkBlend(b *testing.B) {
-	r := rand.New(rand.NewPCG(19, 20))
-	words, scores, counts, reach, kinds, lengths := blendRandom(r)
-	for _, name := range Tiers() {
-		b.Run(name, func(b *testing.B) {
-			use(b, name)
-			for b.Loop() {
-				AddBlend(&words, scores, counts, reach, kinds, lengths)
-			}
-		})
-	}
-}

@@ -161,27 +161,6 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-func BenchmarkDotPacked(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 2))
-	a, row := random(r, 384), sparse(r, 384, 6)
-	short := Pack(nil, row)
-	for _, name := range Tiers() {
-		use(b, name)
-		var sum float32
-		b.Run(name+"/raw", func(b *testing.B) {
-			for b.Loop() {
-				sum += DotPacked(a, row)
-			}
-		})
-		b.Run(name+"/packed", func(b *testing.B) {
-			for b.Loop() {
-				sum += DotPacked(a, short)
-			}
-		})
-		_ = sum
-	}
-}
-
 // TestDotEachIsDotPacked takes rows of both forms, fewer and more of them than are asked
 // for ahead.
 func TestDotEachIsDotPacked(t *testing.T) {

@@ -43,17 +43,3 @@ func checkPeaks(t *testing.T, scores []float32) {
 		}
 	}
 }
-
-// BenchmarkPeaks compares with a look at each score.
-func BenchmarkPeaks(b *testing.B) {
-	scores := random(rand.New(rand.NewPCG(5, 5)), benchBlock)
-	for _, name := range Tiers() {
-		b.Run(name, func(b *testing.B) {
-			use(b, name)
-			var peaks []float32
-			for b.Loop() {
-				peaks = Peaks(peaks[:0], scores)
-			}
-		})
-	}
-}

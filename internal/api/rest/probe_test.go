@@ -4,13 +4,11 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/httpx"
 )
 
 // TestProbesAreAnsweredAsTheAPIAnswers lays what is answered before the API is there
@@ -54,40 +52,4 @@ func TestOnlyPlainQuestionsAreProbes(t *testing.T) {
 			t.Errorf("%s %s: status %d, want %d", c.method, c.path, w.Code, c.status)
 		}
 	}
-}
-
-// TestTheAPIWaitsForItsFirstRequest counts what is allocated: the API is thousands of
-// pieces.
-func TestTheAPIWaitsForItsFirstRequest(t *testing.T) {
-	e, opts := newRig(t).engine, Options{Version: "1", Health: func(context.Context) client.Health { return health }}
-	var h http.Handler
-	ask := func(path string) { h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, path, nil)) }
-	if n := testing.AllocsPerRun(5, func() {
-		h = New(e, opts)
-		ask("/health")
-		ask("/health/live")
-		ask("/health/ready")
-	}); n > 200 {
-		t.Errorf("%v allocations before anything but health is asked, want no API yet", n)
-	}
-	if n := testing.AllocsPerRun(1, func() { h = New(e, opts); ask("/docs") }); n < 5_000 {
-		t.Errorf("the API is %v allocations: this test no longer tells it from nothing", n)
-	}
-}
-
-// TestTwoFirstRequestsPutTheAPITogetherOnce is of use under the race detector.
-func TestTwoFirstRequestsPutTheAPITogetherOnce(t *testing.T) {
-	h := httpx.Guard(httpx.Options{Multi: true}, New(newRig(t).engine, Options{Version: "1", MaxBody: 1 << 10}))
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://localhost/api/stats", nil)
-			r.RemoteAddr = "127.0.0.1:1"
-			r.Header.Set(httpx.HeaderUser, "ana")
-			if h.ServeHTTP(w, r); w.Code != http.StatusOK {
-				t.Errorf("status %d: %s", w.Code, w.Body)
-			}
-		})
-	}
-	group.Wait()
 }

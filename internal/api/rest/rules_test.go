@@ -231,23 +231,6 @@ func TestReviewShowsWhatAPersonNeedsToDecide(t *testing.T) {
 	}
 }
 
-func TestTwoApprovedFactsReplaceAnOldOneOnce(t *testing.T) {
-	r := newRig(t)
-	ana := memory.User(memory.DefaultNamespace, "ana")
-	r.id("POST", "/api/memory", `{"content":"User lives in Berlin"}`)
-	var ids []string
-	for _, town := range []string{"Porto", "Faro"} {
-		f := memtest.Fact(ana, "User lives in "+town)
-		f.Subject, f.Attribute = "user", "home"
-		r.pend(f, memory.Change{})
-		ids = append(ids, f.ID)
-	}
-	w := r.do("POST", "/api/review", `{"judgements":[{"id":"`+ids[0]+`","action":"approve"},{"id":"`+ids[1]+`","action":"approve"}]}`)
-	if got := r.do("GET", "/api/memory", "").Body.String(); w.Code != 200 || strings.Contains(got, "Berlin") {
-		t.Errorf("approving both: %d %s; then %s", w.Code, w.Body, got)
-	}
-}
-
 func TestTraceIsItsOwnersAlone(t *testing.T) {
 	r := newRig(t).furnish()
 	var found client.SearchAnswer

@@ -82,27 +82,6 @@ func TestAllThatWouldBeErasedCanBeSeen(t *testing.T) {
 	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), "105 memories, whose words are gone")
 }
 
-func TestNothingToEraseIsSaidKindly(t *testing.T) {
-	r := newRig(t, "")
-	f := r.fact("User likes figs")
-	for name, form := range map[string]url.Values{
-		"a question that found nothing": {"q": {"nothing of that kind"}, "word": {"erase"}, "total": {"0"}, "ids": {""}, "sum": {sumOf(nil)}},
-		"an empty form":                 {"word": {"erase"}},
-	} {
-		if w := r.post("/erase", form); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "nothing to erase") {
-			t.Errorf("%s: status %d, to %q: %s", name, w.Code, w.Header().Get("Location"), w.Body)
-		}
-	}
-	page := r.shows("/erase?id=" + f.ID)
-	r.sent("/erase", eraseForm(t, page, "erase"))
-	if w := r.post("/erase", eraseForm(t, page, "erase")); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Nothing was erased") {
-		t.Errorf("the same form again: status %d, to %q: %s", w.Code, w.Header().Get("Location"), w.Body)
-	}
-	if w := r.post("/erase", eraseForm(t, r.shows("/erase?id="+f.ID), "erase")); w.Header().Get("Location") == "/erased/" {
-		t.Error("what was erased before leads to a receipt that is none")
-	}
-}
-
 func TestWhatQuotesAnErasedTurnCanGoAsWell(t *testing.T) {
 	r := newRig(t, "")
 	turns := r.converse("safe", "The code of my safe is 4711 zebra.", "Noted.")

@@ -3,10 +3,8 @@ package web
 import (
 	"bufio"
 	"context"
-	"math"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -15,39 +13,6 @@ import (
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
-
-func TestTheBarIsAsLongAsTheScore(t *testing.T) {
-	why := memory.Why{{Name: "lexical", Value: 0.8}, {Name: "cue.words", Value: 4}, {Name: "cue.vector", Value: 1}, {Name: "cue.asks", Value: -0.5},
-		{Name: "cue.session", Value: 1}, {Name: "cue.place", Value: 2}, {Name: "relevance", Value: 0.9}, {Name: "recency", Value: 0.5}}
-	for _, c := range []struct {
-		score   float64
-		why     memory.Why
-		recency float64
-		names   string
-	}{
-		{0.8, why, 0.2, "words meaning talk around it what is asked for recency"},
-		{0.8, why, 0, "words meaning talk around it what is asked for"},
-		{0.3, nil, 0.2, "score"},
-		{7, why, 0.2, "words meaning talk around it what is asked for recency"},
-		{-1, why, 0.2, ""},
-	} {
-		b := barOf(c.score, c.why, c.recency)
-		sum, names := 0.0, []string{}
-		for _, s := range b.Segments {
-			if math.Abs(s.From-sum) > 1e-9 {
-				t.Errorf("score %v: %s begins at %v, want %v", c.score, s.Name, s.From, sum)
-			}
-			sum += s.Size
-			names = append(names, s.Name)
-		}
-		if want := min(max(c.score, 0), 1); math.Abs(sum-want) > 1e-9 || strings.Join(names, " ") != c.names {
-			t.Errorf("score %v: the bar is %v long and of %q, want %v of %q", c.score, sum, names, want, c.names)
-		}
-	}
-	if b := barOf(1, why, 0); math.Abs(b.Segments[0].Size-0.5) > 1e-9 {
-		t.Errorf("words are half of what speaks for it; their segment is %v", b.Segments[0].Size)
-	}
-}
 
 func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 	r := newRig(t, "")
@@ -63,20 +28,6 @@ func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 		if err != nil || len(days) != 3 || active[0] != 2 || active[1] != 2 || active[2] != 1 {
 			t.Fatalf("growth is %v on %v, %v", active, days, err)
 		}
-	}
-}
-
-func TestASeriesStaysInItsChart(t *testing.T) {
-	many := make([]float64, 5000)
-	many[4999] = 9
-	for _, values := range [][]float64{nil, {3}, {0, 0}, {1, 5, 2}, many} {
-		s := seriesOf(values)
-		if len(s.Shares) != min(len(values), maxColumns) || slices.ContainsFunc(s.Shares, func(x float64) bool { return !(x >= 0 && x <= 1) }) {
-			t.Errorf("%d values: %+v", len(values), s)
-		}
-	}
-	if s := seriesOf(many); s.Most != 9 || s.Shares[maxColumns-1] != 1 {
-		t.Errorf("the last value is lost: the most is %v, the last share %v", s.Most, s.Shares[maxColumns-1])
 	}
 }
 

@@ -234,25 +234,3 @@ func TestWhileMemoryIsPausedTheChatIsTemporary(t *testing.T) {
 	r.sent("/settings", url.Values{"pause": {"memory"}})
 	r.shows("/playground?conversation=page-1", "Off the record", `name="history"`)
 }
-
-func TestAnAnswerBelongsToTheTurnNearestBefore(t *testing.T) {
-	at := memtest.Epoch
-	turn := func(id string, role memory.Role, after time.Duration) memory.Turn {
-		return memory.Turn{ID: id, Role: role, Status: memory.Active, CreatedAt: at.Add(after)}
-	}
-	turns := []memory.Turn{
-		turn("a", memory.RoleUser, 0), turn("A", memory.RoleAssistant, 300*time.Millisecond),
-		turn("b", memory.RoleUser, 400*time.Millisecond), turn("B", memory.RoleAssistant, time.Second), turn("c", memory.RoleUser, time.Hour),
-	}
-	var traces []memory.Trace // newest first
-	for _, when := range []struct {
-		id    string
-		after time.Duration
-	}{{"t3", 30 * time.Minute}, {"t2", 401 * time.Millisecond}, {"t1", time.Millisecond}} {
-		traces = append(traces, memory.Trace{ID: when.id, At: at.Add(when.after)})
-	}
-	got := answered(traces, turns)
-	if len(got) != 2 || got["a"].ID != "t1" || got["b"].ID != "t3" {
-		t.Errorf("answered are %+v, want a by t1, and b by the newest of two", got)
-	}
-}

@@ -27,15 +27,6 @@ func TestEachPromptIsFilledWithSampleValues(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsIsSaidInWords(t *testing.T) {
-	if got := strings.Join(waits("0", "", "false"), ";"); got != "" {
-		t.Errorf("with nothing set %q waits", got)
-	}
-	if got := strings.Join(waits("0.6", "health", "true"), "; "); got != "what is less sure than 60 %; anything of the categories health; what would take the place of something known" {
-		t.Errorf("%q waits", got)
-	}
-}
-
 // TestHowTheServerIsSetIsForWhoRunsIt: of a user whom a front end signs in the page shows
 // their own settings alone.
 func TestHowTheServerIsSetIsForWhoRunsIt(t *testing.T) {

@@ -119,19 +119,6 @@ func TestASearchSaysWhyAndWhatWasLeftOut(t *testing.T) {
 	r.shows("/?q=Where+does+the+user+live", "User lives in Lisbon", `class="w-words"`, "cue.words", "relevance", "left out, and why", "/traces/")
 }
 
-func TestASearchAndItsTraceSayWhatWasMisspelt(t *testing.T) {
-	r := newRig(t, "")
-	furnish(r)
-	const says = "misspelt: libson → lisbon<"
-	body := r.shows("/?q=Libson", "User lives in Lisbon", says)
-	_, behind, _ := strings.Cut(body, `href="/traces/`)
-	id, _, _ := strings.Cut(behind, `"`)
-	r.shows("/traces/"+id, says)
-	if body := r.shows("/?q=Lisbon", "User lives in Lisbon"); strings.Contains(body, "misspelt") {
-		t.Error("a word that is known is called misspelt")
-	}
-}
-
 func TestMemoryAsOfADayIsThatOfItsEnd(t *testing.T) {
 	r := newRig(t, "")
 	furnish(r)
@@ -311,13 +298,5 @@ func TestTypedSearchLeavesNoTrace(t *testing.T) {
 	r.shows("/?q=oboe", ">trace<", "1 candidate")
 	if n := kept(); n != 1 {
 		t.Errorf("%d traces are kept of a search, want 1", n)
-	}
-}
-
-func TestKindFilterSaysWhatIsListed(t *testing.T) {
-	r := newRig(t, "")
-	r.fact("User plays the oboe")
-	for path, want := range map[string]string{"/": "Facts", "/?q=oboe": "All kinds", "/?q=oboe&status=retired": "Facts"} {
-		r.shows(path, `<label id="kinds"><span class="hide">Kind</span><select name="kind"><option value="">`+want+`</option>`)
 	}
 }

@@ -107,22 +107,4 @@ func FuzzLexicalIsAsDefined(f *testing.F) {
 
 const (
 	sentence = "User told Ana that the trip to Lisbon with the children was moved from May to the second week of June"
-	question = "When is the trip to Lisbon?"
 )
-
-func BenchmarkLexical(b *testing.B) {
-	for name, s := range map[string]string{"question": question, "sentence": sentence} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				lexical(s)
-			}
-		})
-		b.Run(name+" plainly", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				plainly(s)
-			}
-		})
-	}
-}

@@ -418,14 +418,6 @@ func TestBaseURLs(t *testing.T) {
 	}
 }
 
-func TestSchemaName(t *testing.T) {
-	for in, want := range map[string]string{"": "answer", "extract.md": "extract_md", "é": "_", strings.Repeat("a", 99): strings.Repeat("a", 64)} {
-		if got := schemaName(in); got != want {
-			t.Errorf("schemaName(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 // FuzzComplete: whatever a server answers, there is a reply or an error.
 func FuzzComplete(f *testing.F) {
 	f.Add(200, says("hello").body)

@@ -429,31 +429,6 @@ func TestForwardErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkForward is the forwarder's own share of a request, network included.
-func BenchmarkForward(b *testing.B) {
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		_, _ = io.WriteString(w, `{"choices":[]}`)
-	}))
-	defer srv.Close()
-	f, err := NewForwarder(Options{BaseURL: srv.URL})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer f.Close()
-	body := bytes.Repeat([]byte("x"), 4<<10)
-	header := http.Header{"Content-Type": {"application/json"}, "Authorization": {"Bearer x"}, "Accept": {"*/*"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		resp, err := f.Do(b.Context(), http.MethodPost, "chat/completions", header, bytes.NewReader(body))
-		if err != nil {
-			b.Fatal(err)
-		}
-		_, _ = io.Copy(io.Discard, resp.Body)
-		resp.Body.Close()
-	}
-}
-
 // FuzzPath: no path leads out of the base URL.
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"models", "chat/completions?x=1", "../x", "a/%2e%2e/b", "//host/x", "a%2Fb", "?", "#x", "a b", "%2F..%2f"} {

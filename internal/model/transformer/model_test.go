@@ -424,33 +424,6 @@ func TestVectorTiersGiveTheSameBits(t *testing.T) {
 	}
 }
 
-func TestGroups(t *testing.T) {
-	of := func(sizes ...int) (out []sequence) {
-		for _, n := range sizes {
-			out = append(out, sequence{ids: make([]int32, n)})
-		}
-		return out
-	}
-	for _, c := range []struct {
-		texts   []sequence
-		workers int
-		want    []int
-	}{
-		{nil, 2, nil},
-		{of(5), 2, []int{1}},
-		{of(5, 5), 2, []int{1, 2}},
-		{of(5, 5), 1, []int{2}},
-		{of(groupTokens, 1, groupTokens), 1, []int{1, 2, 3}},
-		{of(10*groupTokens, 1), 1, []int{1, 2}},
-		{of(60, 60, 60, 60), 1, []int{2, 4}},
-		{of(64, 64, 64, 64, 64, 64, 64, 64), 2, []int{2, 4, 6, 8}},
-	} {
-		if got := groups(c.texts, c.workers); !slices.Equal(got, c.want) {
-			t.Errorf("%d texts for %d: groups end at %v, want %v", len(c.texts), c.workers, got, c.want)
-		}
-	}
-}
-
 // miniLM returns a folder with a model of all-MiniLM-L6-v2's shape and weights by
 // chance, and a vocabulary of its own; with a classifier it is one of the
 // cross-encoder's shape.
@@ -570,28 +543,6 @@ func BenchmarkRerank(b *testing.B) {
 					b.Fatal(err)
 				}
 			})
-		})
-	}
-}
-
-func BenchmarkOpen(b *testing.B) {
-	dir := miniLM(b, false)
-	for b.Loop() {
-		if _, err := open(dir, ""); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkStatic(b *testing.B) {
-	for _, name := range []string{"static", "unigram"} {
-		m := openTest(b, name)
-		texts := slices.Repeat([]string{"the quick brown fox jumps over the lazy dog in lisbon, hello world"}, 1000)
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				embed(b, m, texts...)
-			}
-			b.ReportMetric(float64(len(texts)*b.N)/b.Elapsed().Seconds(), "texts/s")
 		})
 	}
 }

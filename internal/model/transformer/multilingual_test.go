@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"testing/fstest"
 )
@@ -78,31 +77,5 @@ func TestManyScriptsAreCutAsByHuggingFace(t *testing.T) {
 			}
 		}
 		t.Logf("%d texts by %d tokenizers, %d wrong", len(golden), len(tokenizers), wrong)
-	}
-}
-
-// BenchmarkTokens cuts the same texts, of a line and of a page, by each kind of tokenizer; all
-// bytes of 282 texts in many scripts. A text twice as long should take twice the time.
-func BenchmarkTokens(b *testing.B) {
-	var golden []struct{ Text string }
-	if err := json.Unmarshal(unzip(b, filepath.Join("testdata", "multilingual", "cut.json.gz")), &golden); err != nil {
-		b.Fatal(err)
-	}
-	var mixed strings.Builder
-	for _, g := range golden {
-		mixed.WriteString(g.Text + " ")
-	}
-	plain := strings.Repeat("the quick brown fox jumps over the lazy dog. ", 1+mixed.Len()/45)
-	kinds := map[string]*tokenizer{"wordpiece": openTest(b, "mean").tokens, "unigram": multilingual(b)[0]}
-	for kind, tokens := range kinds {
-		for name, text := range map[string]string{"mixed": mixed.String(), "plain": plain, "line": plain[:90], "twice": plain + plain, "oneword": strings.Repeat("fox", len(plain)/3)} {
-			b.Run(kind+"/"+name, func(b *testing.B) {
-				b.SetBytes(int64(len(text)))
-				for b.Loop() {
-					tokens.ids(text)
-				}
-				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(text)), "ns/byte")
-			})
-		}
 	}
 }

@@ -131,9 +131,7 @@ func diskPerMemory(t testing.TB, facts, perRun int) int64 {
 	path := filepath.Join(t.TempDir(), "loci.db")
 	s := openFile(t, path)
 	fill(t, s, facts, perRun)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(s.Close())
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
@@ -151,9 +149,7 @@ func fill(t testing.TB, s *sqlstore.Store, facts, perRun int) {
 			changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
 			run.Vectors = append(run.Vectors, memory.Vector{Memory: f.ID, Model: "lexical:384", Values: embed()})
 		}
-		if _, err := s.Apply(context.Background(), ana, run, changes...); err != nil {
-			t.Fatal(err)
-		}
+		sqlstore.NoError(t)(s.Apply(context.Background(), ana, run, changes...))
 	}
 }
 

@@ -15,18 +15,12 @@ import (
 // onBothDialects runs a rule on a file and on a server.
 func onBothDialects(t *testing.T, o Options, rule func(t *testing.T, s *Store)) {
 	t.Run("sqlite", func(t *testing.T) {
-		s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)).orFail(t)
 		defer s.Close()
 		rule(t, s)
 	})
 	t.Run("postgres", func(t *testing.T) {
-		s, err := OpenPostgres(t.Context(), pgtest.Schema(t), o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(OpenPostgres(t.Context(), pgtest.Schema(t), o)).orFail(t)
 		defer s.Close()
 		rule(t, s)
 	})
@@ -38,13 +32,9 @@ func TestTracesOfAnOwnerAreBoundedInBytes(t *testing.T) {
 		trace := func(owner memory.Owner, n int) memory.Trace {
 			return memory.Trace{ID: fmt.Sprintf("trace%03d", n), Owner: owner, Question: strings.Repeat("ä", 450), At: memtest.Epoch.Add(time.Duration(n) * time.Second)}
 		}
-		if err := s.SaveTraces(t.Context(), 1000, trace(memtest.Ben, 0)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.SaveTraces(t.Context(), 1000, trace(memtest.Ben, 0)))
 		for n := range 30 {
-			if err := s.SaveTraces(t.Context(), 1000, trace(memtest.Ana, n)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.SaveTraces(t.Context(), 1000, trace(memtest.Ana, n)))
 		}
 		kept, err := s.Traces(t.Context(), memtest.Ana, memory.TraceQuery{Limit: 500})
 		if err != nil {
@@ -52,10 +42,7 @@ func TestTracesOfAnOwnerAreBoundedInBytes(t *testing.T) {
 		}
 		size := 0
 		for i, k := range kept {
-			text, err := encodeTrace(k)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := try(encodeTrace(k)).orFail(t)
 			size += len(text)
 			if want := fmt.Sprintf("trace%03d", 29-i); k.ID != want {
 				t.Errorf("trace %d is %s, want %s: the newest stay", i, k.ID, want)
@@ -83,22 +70,15 @@ func TestRowsOfFinishedJobsGo(t *testing.T) {
 			fact := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", n))
 			queue := memtest.Run(fmt.Sprint("queue ", n))
 			queue.Jobs = []memory.Job{job}
-			if _, err := s.Apply(ctx, memtest.Ana, queue); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.Apply(ctx, memtest.Ana, queue))
 			clock.Advance(time.Second)
-			held, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
-			if err != nil {
-				t.Fatal(err)
-			}
+			held := try(s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
 			run := memtest.Run("run-" + held.ID)
 			run.Lease = &held.Lease
 			if n == 0 {
 				first = run
 			}
-			if _, err := s.Apply(ctx, memtest.Ana, run, memtest.Add(fact)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.Apply(ctx, memtest.Ana, run, memtest.Add(fact)))
 			clock.Advance(memory.DoneKept / 4)
 		}
 		done, err := s.Jobs(ctx, memtest.Ana, memory.JobDone)

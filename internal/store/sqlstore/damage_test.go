@@ -25,13 +25,9 @@ func filledFile(t *testing.T, n int) string {
 	s := openFile(t, path)
 	for i := range n {
 		f := memtest.Fact(ana, fmt.Sprintf("f%03d", i))
-		if _, err := s.Apply(t.Context(), ana, memory.Run{ID: f.ID}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}); err != nil {
-			t.Fatal(err)
-		}
+		sqlstore.NoError(t)(s.Apply(t.Context(), ana, memory.Run{ID: f.ID}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}))
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(s.Close())
 	return path
 }
 
@@ -42,9 +38,7 @@ func TestEmptiedDatabaseIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filledFile(t, 3)
-			if err := empty(path); err != nil {
-				t.Fatal(err)
-			}
+			sqlstore.NoError(t)(empty(path))
 			s, err := sqlstore.OpenSQLite(t.Context(), path, sqlstore.Options{})
 			if err == nil {
 				_ = s.Close()
@@ -56,9 +50,7 @@ func TestEmptiedDatabaseIsRefused(t *testing.T) {
 				t.Errorf("a refused database has %d bytes", info.Size())
 			}
 			_, marker, _ := strings.Cut(err.Error(), "delete ")
-			if err := os.Remove(marker); err != nil {
-				t.Fatal(err)
-			}
+			sqlstore.NoError(t)(os.Remove(marker))
 			openFile(t, path)
 		})
 	}
@@ -66,9 +58,7 @@ func TestEmptiedDatabaseIsRefused(t *testing.T) {
 
 func TestVaultMayRefillAnEmptiedDatabase(t *testing.T) {
 	path := filledFile(t, 3)
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(os.Remove(path))
 	s, err := sqlstore.OpenSQLite(t.Context(), path, sqlstore.Options{Rebuilt: true})
 	if err != nil {
 		t.Fatal(err)
@@ -85,12 +75,8 @@ func TestUnreadableRowStopsWrites(t *testing.T) {
 		t.Run(column, func(t *testing.T) {
 			path := filledFile(t, 3)
 			db := openSQL(t, path)
-			if _, err := db.Exec(`UPDATE facts SET `+column+` = ? WHERE content = 'f001'`, value); err != nil {
-				t.Fatal(err)
-			}
-			if err := db.Close(); err != nil {
-				t.Fatal(err)
-			}
+			sqlstore.NoError(t)(db.Exec(`UPDATE facts SET `+column+` = ? WHERE content = 'f001'`, value))
+			sqlstore.NoError(t)(db.Close())
 			var log bytes.Buffer
 			s, err := sqlstore.OpenSQLite(t.Context(), path, sqlstore.Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 			if err != nil {
@@ -165,11 +151,7 @@ func shorten(t *testing.T, path, index string) {
 	}
 	defer f.Close() //nolint:errcheck // what failed shows in the test
 	at, cells := (root-1)*size+3, make([]byte, 2)
-	if _, err := f.ReadAt(cells, at); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(f.ReadAt(cells, at))
 	binary.BigEndian.PutUint16(cells, binary.BigEndian.Uint16(cells)/2)
-	if _, err := f.WriteAt(cells, at); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(f.WriteAt(cells, at))
 }

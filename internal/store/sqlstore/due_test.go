@@ -13,46 +13,6 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-func TestLookingInVainCommitsNothing(t *testing.T) {
-	r := newRig(t)
-	enqueue(t, r.Store, memtest.Ana, memory.JobLearn, time.Now().Add(-time.Hour), 2)
-	enqueue(t, r.Store, memtest.Ben, memory.JobLearn, time.Now().Add(time.Hour), 1)
-	if _, err := r.Claim(t.Context(), anyKind, time.Minute); err != nil {
-		t.Fatal(err)
-	}
-	before := r.commits.Load()
-	if _, err := r.Claim(t.Context(), anyKind, time.Minute); !errors.Is(err, memory.NotFound) {
-		t.Errorf("with one that waits and one that is due later: got %v, want nothing", err)
-	}
-	if after := r.commits.Load(); after != before {
-		t.Errorf("looking in vain made %d commits", after-before)
-	}
-}
-
-func TestAShortenedLeaseIsTakenBack(t *testing.T) {
-	clock := new(memtest.Clock)
-	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = s.Close() }()
-	enqueue(t, s, memtest.Ana, memory.JobLearn, clock.Now(), 1)
-	j, err := s.Claim(t.Context(), anyKind, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Claim(t.Context(), anyKind, time.Hour); !errors.Is(err, memory.NotFound) {
-		t.Fatalf("while it runs: got %v, want nothing", err)
-	}
-	if _, err := s.Extend(t.Context(), j.Lease, time.Second); err != nil {
-		t.Fatal(err)
-	}
-	clock.Advance(2 * time.Second)
-	if again, err := s.Claim(t.Context(), anyKind, time.Hour); err != nil || again.ID != j.ID {
-		t.Errorf("after its lease ran out: got %q, %v; want the job", again.ID, err)
-	}
-}
-
 // TestClaimsOverlookNothing queues, claims, ends, abandons and parks jobs at random
 // while time passes, and compares each claim with what the list of all jobs says.
 func TestClaimsOverlookNothing(t *testing.T) {
@@ -62,10 +22,7 @@ func TestClaimsOverlookNothing(t *testing.T) {
 		clock.Step(-1)
 		path := filepath.Join(t.TempDir(), "loci.db")
 		open := func() *Store {
-			s, err := OpenSQLite(t.Context(), path, Options{Now: clock.Now})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := try(OpenSQLite(t.Context(), path, Options{Now: clock.Now})).orFail(t)
 			return s
 		}
 		s := open()
@@ -73,9 +30,7 @@ func TestClaimsOverlookNothing(t *testing.T) {
 		chance := rand.New(rand.NewPCG(seed, 1))
 		playClaims(t, chance, clock, 400, func() *Store { return s }, func(what int) *Store {
 			if what == 8 && chance.IntN(8) == 0 {
-				if err := s.Close(); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(s.Close())
 				s = open()
 				if err := s.EndLeases(t.Context()); err != nil && !errors.Is(err, memory.LeaseLost) && !errors.Is(err, memory.NotFound) {
 					t.Fatal(err)
@@ -156,10 +111,7 @@ func playClaims(t *testing.T, chance *rand.Rand, clock *memtest.Clock, steps int
 
 func jobsOf(t *testing.T, s *Store, owner memory.Owner, states ...memory.JobState) []memory.Job {
 	t.Helper()
-	jobs, err := s.Jobs(t.Context(), owner, states...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	jobs := try(s.Jobs(t.Context(), owner, states...)).orFail(t)
 	return jobs
 }
 

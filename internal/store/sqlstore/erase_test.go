@@ -23,30 +23,22 @@ func marzipan(t *testing.T, s *Store) (ids []string) {
 	ctx := context.Background()
 	batch := memtest.Batch(memtest.Ana, "c", 0, "I like marzipan. "+strings.Repeat("Sweet marzipan! ", 2000), "Indeed", "I play chess")
 	batch.Conversation.Title = "I like marzipan."
-	if _, err := s.Append(ctx, memtest.Ana, batch); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Append(ctx, memtest.Ana, batch))
 	fact := memtest.Fact(memtest.Ana, "Ana likes marzipan")
 	fact.Tags, fact.Attribute = []string{"marzipan"}, "taste:marzipan"
 	add := memtest.Run("add")
 	add.Vectors = []memory.Vector{memtest.Vector(fact.ID, fact.Content)}
-	if _, err := s.Apply(ctx, memtest.Ana, add, memtest.Add(fact)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(ctx, memtest.Ana, add, memtest.Add(fact)))
 	for i := range 200 {
 		fact.Content = strings.Repeat(fmt.Sprintf("Ana likes marzipan %d. ", i), 1+i%50)
 		fact.Hash = memtest.Hash(fact.Content)
-		if _, err := s.Apply(ctx, memtest.Ana, memtest.Run(fmt.Sprint("edit ", i)), memtest.Change(memory.ActionUpdate, fact)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Apply(ctx, memtest.Ana, memtest.Run(fmt.Sprint("edit ", i)), memtest.Change(memory.ActionUpdate, fact)))
 		for _, owner := range []memory.Owner{memtest.Ana, memtest.Ben} {
 			trace := memory.Trace{ID: fmt.Sprint("trace ", i), Owner: owner, Question: "chess?", At: memtest.Epoch}
 			if owner == memtest.Ana {
 				trace.Question = "marzipan?"
 			}
-			if err := s.SaveTraces(ctx, 20, trace); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(s.SaveTraces(ctx, 20, trace))
 		}
 	}
 	return []string{fact.ID, batch.Turns[0].ID}
@@ -75,10 +67,7 @@ func holders(t *testing.T, dir, word string) (names []string) {
 // while the store is open. Until they are gone the store says where they may be.
 func TestErasedWordsAreInNoFile(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	ids := marzipan(t, s)
 	if len(holders(t, dir, "marzipan")) == 0 {
@@ -88,9 +77,7 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 		t.Errorf("before: got %q", held)
 	}
 	began := time.Now()
-	if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...))
 	if held := s.MayHold(); len(held) != 1 || !strings.Contains(held[0], "until it is written again") {
 		t.Errorf("at once: got %q", held)
 	}
@@ -112,9 +99,7 @@ func TestErasedWordsAreInNoFile(t *testing.T) {
 	if n, err := s.EraseTraces(t.Context(), memtest.Ben); err != nil || n != 20 || len(s.MayHold()) != 1 {
 		t.Errorf("traces: got %d, %v, and that %q may hold them", n, err, s.MayHold())
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Close())
 	if got := holders(t, dir, "chess?"); len(got) > 0 {
 		t.Errorf("once it is closed, traces are still in %q", got)
 	}
@@ -141,10 +126,7 @@ func TestLingeringWaitsForAMomentOfRest(t *testing.T) {
 // TestNothingIsErasedWithoutRoom asks for the room of a file that is larger than any disk.
 func TestNothingIsErasedWithoutRoom(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	ids := marzipan(t, s)
 	large := filepath.Join(dir, "large")

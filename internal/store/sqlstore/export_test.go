@@ -9,3 +9,6 @@ func (s *Store) Statements() []string {
 	})
 	return all
 }
+
+// NoError is noError for the tests from outside.
+var NoError = noError

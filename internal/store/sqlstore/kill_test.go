@@ -69,14 +69,9 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 		dieAtPoint(t, path, os.Getenv(childCommit))
 	}
 	from := filepath.Join(t.TempDir(), "loci.db")
-	s, err := OpenSQLite(t.Context(), from, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), from, Options{})).orFail(t)
 	ids := marzipan(t, s)
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Close())
 	file, err := os.ReadFile(from)
 	if err != nil {
 		t.Fatal(err)
@@ -85,9 +80,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 	for _, point := range []string{afterCommit, betweenGroup, beforeVacuum, afterVacuum, emptiedLog, "none"} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "loci.db")
-		if err := os.WriteFile(path, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(path, file, 0o600))
 		child := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 		child.Env = append(os.Environ(), "TMPDIR="+t.TempDir(), childPath+"="+path, childCommit+"="+point, childIDs+"="+strings.Join(ids, " "))
 		out, err := child.CombinedOutput()
@@ -104,9 +97,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 		if got := holders(t, dir, "marzipan"); len(got) > 0 {
 			t.Errorf("after a kill %s the word is still in %q", point, got)
 		}
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Close())
 		got := everyRow(t, path)
 		if want == "" {
 			want = got
@@ -134,52 +125,35 @@ func everyRow(t *testing.T, path string) string {
 		`SELECT memory || hex(data) FROM vectors ORDER BY owner, memory`,
 		`PRAGMA integrity_check`,
 	} {
-		rows, err := db.Query(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := try(db.Query(query)).orFail(t)
 		for rows.Next() {
 			var row sql.NullString
-			if err := rows.Scan(&row); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(rows.Scan(&row))
 			all.WriteString(row.String + "\n")
 		}
-		if err := rows.Err(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(rows.Err())
 	}
 	return all.String()
 }
 
 // dieAtPoint erases what it is told, and kills the process at a point of that, or ends it well.
 func dieAtPoint(t *testing.T, path, at string) {
-	s, err := OpenSQLite(t.Context(), path, Options{failpoint: func(point string) {
+	s := try(OpenSQLite(t.Context(), path, Options{failpoint: func(point string) {
 		if point == at {
 			self, _ := os.FindProcess(os.Getpid())
 			_ = self.Kill()
 			select {} // until it is done
 		}
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), strings.Fields(os.Getenv(childIDs))...); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	}})).orFail(t)
+	noError(t)(s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), strings.Fields(os.Getenv(childIDs))...))
+	noError(t)(s.Close())
 	os.Exit(0)
 }
 
 // dieAtCommit opens a new store and kills the process just before the nth commit,
 // or ends it well if there are fewer.
 func dieAtCommit(t *testing.T, path, nth string) {
-	n, err := strconv.ParseInt(nth, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := try(strconv.ParseInt(nth, 10, 64)).orFail(t)
 	var commits atomic.Int64
 	sqlite.RegisterConnectionHook(func(c sqlite.ExecQuerierContext, _ string) error {
 		c.(sqlite.HookRegisterer).RegisterCommitHook(func() int32 {
@@ -192,9 +166,7 @@ func dieAtCommit(t *testing.T, path, nth string) {
 		})
 		return nil
 	})
-	if _, err := OpenSQLite(context.Background(), path, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(OpenSQLite(context.Background(), path, Options{}))
 	os.Exit(0)
 }
 
@@ -203,10 +175,7 @@ func checkWorks(t *testing.T, path string) {
 	t.Helper()
 	f := memtest.Fact(memtest.Ana, "Ana drinks tea")
 	for range 2 {
-		s, err := OpenSQLite(t.Context(), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(OpenSQLite(t.Context(), path, Options{})).orFail(t)
 		if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("tea"), memtest.Add(f)); err != nil {
 			t.Error(err)
 		}

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -31,9 +30,7 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 	const writes = 150
 	r := newRig(t)
 	pair := [2]memory.Fact{memtest.Fact(memtest.Ana, "one"), memtest.Fact(memtest.Ana, "two")}
-	if _, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("first"), memtest.Add(pair[0]), memtest.Add(pair[1])); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Apply(t.Context(), memtest.Ana, memtest.Run("first"), memtest.Add(pair[0]), memtest.Add(pair[1])))
 	var acknowledged atomic.Int64
 	done := make(chan struct{})
 	var readers sync.WaitGroup
@@ -80,9 +77,7 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 
 func TestCacheIsWhatTheDatabaseSays(t *testing.T) {
 	r := newRig(t)
-	if _, err := r.Append(t.Context(), memtest.Ana, turnOf(memtest.Ana, "said")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Append(t.Context(), memtest.Ana, turnOf(memtest.Ana, "said")))
 	fact := memtest.Fact(memtest.Ana, "one")
 	fact.Tags, fact.Provenance.Turns = []string{"a", "b"}, []string{"said"}
 	steps := []struct {
@@ -117,10 +112,7 @@ func TestCacheIsWhatTheDatabaseSays(t *testing.T) {
 			t.Fatalf("%s: %v", step.name, err)
 		}
 		for range 2 { // the second time from what is kept
-			read, err := r.read(t.Context(), memtest.Ana, ids)
-			if err != nil {
-				t.Fatal(err)
-			}
+			read := try(r.read(t.Context(), memtest.Ana, ids)).orFail(t)
 			var want []memory.Memory
 			for _, id := range ids {
 				want = append(want, read[id]...)
@@ -136,63 +128,13 @@ func TestCacheIsNotTheCallers(t *testing.T) {
 	r := newRig(t)
 	fact := memtest.Fact(memtest.Ana, "one")
 	fact.Tags = []string{"a", "b"}
-	if _, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact)))
 	for range 3 {
 		got := r.get(fact.ID)[0].Fact
 		if got.Content != "one" || got.Tags[0] != "a" {
 			t.Errorf("got %q %q, which an earlier caller wrote", got.Content, got.Tags)
 		}
 		got.Content, got.Tags[0] = "mine", "mine"
-	}
-}
-
-func TestCacheIsBounded(t *testing.T) {
-	var c memoryCache
-	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, string(make([]byte, 10_000)))
-	each := sizeOf(memory.Memory{Turn: &turn})
-	for i := range 5 * maxCached / each {
-		id := fmt.Sprintf("%04d", i)
-		_, _, commits := c.find(memtest.Ana, []string{id})
-		if !c.learn(memtest.Ana, map[string][]memory.Memory{id: {{Turn: &turn}}}, commits) {
-			t.Fatal("nothing was written, and it does not learn")
-		}
-		if _, missing, _ := c.find(memtest.Ana, []string{"0000"}); len(missing) > 0 {
-			t.Fatalf("what is asked for all the time is gone after %d others", i)
-		}
-	}
-	if n := len(c.young) + len(c.old); n > 2*(maxCached/each+2) {
-		t.Errorf("%d memories of %d bytes are kept, want %d bytes at most", n, each, 2*maxCached)
-	}
-}
-
-func TestCacheForgetsWhatIsOlderThanACommit(t *testing.T) {
-	var c memoryCache
-	turn := memtest.Turn(memtest.Ana, "talk", 0, memory.RoleUser, "tea")
-	read := map[string][]memory.Memory{turn.ID: {{Turn: &turn}}}
-	known := func() bool {
-		_, missing, _ := c.find(memtest.Ana, []string{turn.ID})
-		return len(missing) == 0
-	}
-	_, _, before := c.find(memtest.Ana, []string{turn.ID})
-	c.committing()
-	_, _, during := c.find(memtest.Ana, []string{turn.ID})
-	if c.learn(memtest.Ana, read, before) || c.learn(memtest.Ana, read, during) || known() {
-		t.Error("it learned what a commit under way may change")
-	}
-	c.committed([]memoryKey{{memtest.Ana, turn.ID}}, nil)
-	if c.learn(memtest.Ana, read, before) || c.learn(memtest.Ana, read, during) || known() {
-		t.Error("it learned what was read before a commit")
-	}
-	_, _, after := c.find(memtest.Ana, []string{turn.ID})
-	if !c.learn(memtest.Ana, read, after) || !known() {
-		t.Error("it did not learn")
-	}
-	c.committing()
-	c.committed(nil, errors.New("disk full"))
-	if known() {
-		t.Error("a commit failed, and it knows something")
 	}
 }
 

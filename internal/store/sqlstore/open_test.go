@@ -22,9 +22,7 @@ func TestFilesAreForTheirOwnerAlone(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "a", "b")
 	s := openFile(t, filepath.Join(dir, "loci.db"))
-	if _, err := s.Append(t.Context(), ana, memtest.Batch(ana, "c", 0, "hello")); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(s.Append(t.Context(), ana, memtest.Batch(ana, "c", 0, "hello")))
 	info, err := os.Stat(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -53,40 +51,28 @@ func TestSecondWriterIsRefused(t *testing.T) {
 	if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), fmt.Sprintf("process %d", os.Getpid())) {
 		t.Errorf("open what is open: got %v, want a conflict that names process %d", err, os.Getpid())
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(first.Close())
 	openFile(t, path)
 }
 
 func TestNewerSchemaIsRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "loci.db")
-	if err := openFile(t, path).Close(); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(openFile(t, path).Close())
 	db := openSQL(t, path)
-	if _, err := db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, 1)`); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(db.Exec(`INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, 1)`))
+	sqlstore.NoError(t)(db.Close())
 	refused(t, path, "4711")
 }
 
 func TestWhatIsNoDatabaseOfOursIsKept(t *testing.T) {
 	ours := filepath.Join(t.TempDir(), "loci.db")
-	if err := openFile(t, ours).Close(); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(openFile(t, ours).Close())
 	whole, err := os.ReadFile(ours)
 	if err != nil {
 		t.Fatal(err)
 	}
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
-	if _, err := openSQL(t, foreign).Exec(`CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup')`); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(openSQL(t, foreign).Exec(`CREATE TABLE recipes (name TEXT); INSERT INTO recipes VALUES ('soup')`))
 	others, err := os.ReadFile(foreign)
 	if err != nil {
 		t.Fatal(err)
@@ -100,9 +86,7 @@ func TestWhatIsNoDatabaseOfOursIsKept(t *testing.T) {
 		"of another": others,
 	} {
 		path := filepath.Join(t.TempDir(), "loci.db")
-		if err := os.WriteFile(path, content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		sqlstore.NoError(t)(os.WriteFile(path, content, 0o600))
 		t.Run(name, func(t *testing.T) { refused(t, path, "") })
 	}
 }
@@ -133,12 +117,8 @@ func refused(t *testing.T, path, saying string) {
 func TestPathIsTakenAsItIs(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a folder", "50%25?mode=memory#1.db")
 	s := openFile(t, path)
-	if _, err := s.Append(t.Context(), ana, memtest.Batch(ana, "c", 0, "hello")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(s.Append(t.Context(), ana, memtest.Batch(ana, "c", 0, "hello")))
+	sqlstore.NoError(t)(s.Close())
 	if info, err := os.Stat(path); err != nil || info.Size() == 0 {
 		t.Errorf("the file that was named: got %v, %v", info, err)
 	}
@@ -150,9 +130,7 @@ func TestClosedStoreSaysSo(t *testing.T) {
 		t.Errorf("ping: %v", err)
 	}
 	for range 2 {
-		if err := s.Close(); err != nil {
-			t.Fatal(err)
-		}
+		sqlstore.NoError(t)(s.Close())
 	}
 	if _, err := s.Append(t.Context(), ana, memtest.Batch(ana, "c", 0, "hello")); !errors.Is(err, memory.Unavailable) {
 		t.Errorf("append to a closed store: got %v, want %v", err, memory.Unavailable)
@@ -168,12 +146,8 @@ func TestClosedStoreSaysSo(t *testing.T) {
 func TestCloseLeavesOneFile(t *testing.T) {
 	dir := t.TempDir()
 	s := openFile(t, filepath.Join(dir, "loci.db"))
-	if _, err := s.Append(t.Context(), ana, memtest.Batch(ana, "c", 0, "hello")); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	sqlstore.NoError(t)(s.Append(t.Context(), ana, memtest.Batch(ana, "c", 0, "hello")))
+	sqlstore.NoError(t)(s.Close())
 	logs, err := filepath.Glob(filepath.Join(dir, "loci.db-*"))
 	if err != nil || len(logs) > 0 {
 		t.Errorf("after closing: got %q, %v; want everything in the main file", logs, err)

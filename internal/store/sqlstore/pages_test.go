@@ -19,12 +19,8 @@ func TestPostgresReadsAPageAtATimeOfWhoHasMuch(t *testing.T) {
 	s := openServer(t, address, Options{})
 	b := memtest.Batch(memtest.Ben, "talk", 0, "This was said.")
 	run := memtest.Run("run")
-	if _, err := s.Append(t.Context(), memtest.Ben, b); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Apply(t.Context(), memtest.Ben, run, memtest.Add(memtest.Fact(memtest.Ben, "fact"))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Append(t.Context(), memtest.Ben, b))
+	noError(t)(s.Apply(t.Context(), memtest.Ben, run, memtest.Add(memtest.Fact(memtest.Ben, "fact"))))
 	db := pgtest.Open(t, address)
 	for _, table := range []string{"facts", "turns", "conversations"} {
 		for _, of := range []struct {
@@ -83,10 +79,7 @@ func TestPostgresReadsAPageAtATimeOfWhoHasMuch(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s, err := OpenPostgres(t.Context(), pgtest.With(address, "application_name", "pages"), Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := try(OpenPostgres(t.Context(), pgtest.With(address, "application_name", "pages"), Options{})).orFail(t)
 			for _, r := range []*reader{s.reads, s.follows} {
 				r.db.SetMaxOpenConns(1) // so that it is the one whose plans are kept
 			}

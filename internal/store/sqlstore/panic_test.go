@@ -75,9 +75,7 @@ func TestAPanicIsItsCallersOwn(t *testing.T) {
 							return err
 						}
 					}
-					if err := add("before")(); err != nil {
-						t.Fatal(err)
-					}
+					noError(t)(add("before")())
 					bad := func() error { return r.write(t.Context(), memtest.Ana, panics) }
 					calls := slices.Insert([]func() error{add("one"), add("two")}, place, caught(bad))
 					for i, err := range r.group(calls...) {

@@ -19,9 +19,7 @@ func sayNear(t *testing.T, s *Store, owner memory.Owner, conversation string, pl
 	t.Helper()
 	b := memtest.Batch(owner, conversation, place, words)
 	b.Vectors = []memory.Vector{{Memory: b.Turns[0].ID, Model: nearModel, Values: []float32{1, float32(place), 0.5}}}
-	if _, err := s.Append(t.Context(), owner, b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Append(t.Context(), owner, b))
 	return b.Turns[0]
 }
 
@@ -38,10 +36,7 @@ func openNear(t *testing.T, address string) *Store {
 // nearest returns the ids of what the database finds for Ana.
 func nearest(t *testing.T, s *Store, question []float32, ids []string, n int) (found []string) {
 	t.Helper()
-	near, err := s.Nearest(t.Context(), memtest.Ana, nearModel, question, ids, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	near := try(s.Nearest(t.Context(), memtest.Ana, nearModel, question, ids, n)).orFail(t)
 	for _, k := range near {
 		found = append(found, k.ID)
 	}
@@ -51,9 +46,7 @@ func nearest(t *testing.T, s *Store, question []float32, ids []string, n int) (f
 // nearRows scans the one number that a query returns.
 func nearRows(t *testing.T, address, query string, args ...any) (n int) {
 	t.Helper()
-	if err := pgtest.Open(t, address).QueryRow(query, args...).Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(pgtest.Open(t, address).QueryRow(query, args...).Scan(&n))
 	return n
 }
 
@@ -68,9 +61,7 @@ func TestNearestFindsWhatIsActive(t *testing.T) {
 	for _, indexed := range []bool{false, true} {
 		if indexed {
 			for range 2 { // again: nothing is to be done
-				if err := s.IndexVectors(t.Context(), memtest.Ana, nearModel); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(s.IndexVectors(t.Context(), memtest.Ana, nearModel))
 			}
 		}
 		if got := nearest(t, s, question, nil, 10); !slices.Equal(got, ids) {
@@ -84,9 +75,7 @@ func TestNearestFindsWhatIsActive(t *testing.T) {
 	if err != nil || len(near) != 1 || near[0].Owner != memtest.Ana || near[0].Cosine < 0.999 {
 		t.Errorf("the nearest: got %+v, %v; want a cosine of 1", near, err)
 	}
-	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, ids[0], memory.Retired)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, ids[0], memory.Retired)))
 	if got := nearest(t, s, question, nil, 10); !slices.Equal(got, ids[1:]) {
 		t.Errorf("after one left the path: got %v, want %v", got, ids[1:])
 	}
@@ -110,17 +99,12 @@ const seedQuery = `SELECT v.metadata->>'content', 1 - (v.values <=> $2::halfvec)
 // asOthersSee returns what such an application finds of Ana.
 func asOthersSee(t *testing.T, address string) (found []string) {
 	t.Helper()
-	rows, err := pgtest.Open(t, address).Query(seedQuery, memtest.Ana.Name(), "[1,0,0.5]")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := try(pgtest.Open(t, address).Query(seedQuery, memtest.Ana.Name(), "[1,0,0.5]")).orFail(t)
 	defer rows.Close()
 	for rows.Next() {
 		var content, kind string
 		var score float64
-		if err := rows.Scan(&content, &score, &kind); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(rows.Scan(&content, &score, &kind))
 		found = append(found, content)
 	}
 	return found
@@ -134,17 +118,13 @@ func TestOtherProgramsSearchTheTables(t *testing.T) {
 	old, next := memtest.Fact(memtest.Ana, "Ana uses Node"), memtest.Fact(memtest.Ana, "Ana uses Bun")
 	run := memtest.Run("facts")
 	run.Vectors = []memory.Vector{{Memory: old.ID, Model: nearModel, Values: []float32{0, 1, 0}}}
-	if _, err := s.Apply(t.Context(), memtest.Ana, run, memtest.Add(old)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(t.Context(), memtest.Ana, run, memtest.Add(old)))
 	if got, want := asOthersSee(t, address), []string{"Ana uses Node"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	run = memtest.Run("replace")
 	run.Vectors = []memory.Vector{{Memory: next.ID, Model: nearModel, Values: []float32{0, 1, 0.1}}}
-	if _, err := s.Apply(t.Context(), memtest.Ana, run, memory.Replace(old, next, memtest.Epoch, "she switched", memory.Author{})...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(t.Context(), memtest.Ana, run, memory.Replace(old, next, memtest.Epoch, "she switched", memory.Author{})...))
 	if got, want := asOthersSee(t, address), []string{"Ana uses Bun"}; !slices.Equal(got, want) {
 		t.Errorf("after it was replaced: got %q, want %q", got, want)
 	}
@@ -152,9 +132,7 @@ func TestOtherProgramsSearchTheTables(t *testing.T) {
 		memtest.Ana.Name(), old.ID, next.ID); n != 1 {
 		t.Errorf("memory_updates has %d rows of it, want 1", n)
 	}
-	if _, err := s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), next.ID); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), next.ID))
 	if got := asOthersSee(t, address); len(got) > 0 {
 		t.Errorf("after it was erased: got %q, want nothing", got)
 	}
@@ -173,9 +151,7 @@ func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
 	}
 	db := pgtest.Open(t, address)
 	for i, statement := range []string{`CREATE DOMAIN halfvec AS TEXT`, string(seed), string(seed)} {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(db.Exec(statement))
 		if prepared := nearRows(t, address, `SELECT (`+seedPrepared+`)::int`); prepared != min(i, 1) {
 			t.Errorf("after statement %d: prepared %d", i, prepared)
 		}
@@ -195,9 +171,7 @@ func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
 			}
 			r.Vectors = append(r.Vectors, memory.Vector{Memory: id, Model: nearModel, Values: []float32{1, 0, 0}})
 		}
-		if _, err := s.Apply(t.Context(), owner, r, changes...); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Apply(t.Context(), owner, r, changes...))
 		if _, err := db.Exec(`UPDATE vectors SET id = owner || '#' || memory`); err != nil { // which pgvector's statement writes
 			t.Fatal(err)
 		}
@@ -223,16 +197,11 @@ func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
 
 	column := func(query string) (all []string) {
 		t.Helper()
-		rows, err := db.Query(query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		rows := try(db.Query(query)).orFail(t)
 		defer rows.Close()
 		for rows.Next() {
 			var one string
-			if err := rows.Scan(&one); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(rows.Scan(&one))
 			all = append(all, one)
 		}
 		return all
@@ -277,9 +246,7 @@ func TestEarlierVectorsAreFilled(t *testing.T) {
 		b.Vectors = append(b.Vectors, memory.Vector{Memory: turn.ID, Model: nearModel, Values: []float32{1, float32(i), 0}})
 	}
 	b.Vectors[7].Values = []float32{0, 0, 0} // which has no direction
-	if _, err := old.Append(t.Context(), memtest.Ana, b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(old.Append(t.Context(), memtest.Ana, b))
 	pgtest.AddVector(t, address)
 	s := openNear(t, address)
 	if n := nearRows(t, address, `SELECT count(*) FROM vectors WHERE "values" IS NOT NULL AND id IS NOT NULL AND metadata->>'content' LIKE 'word %'`); n != len(texts)-1 {
@@ -300,9 +267,7 @@ func TestWritesGoOnWithoutTheExtension(t *testing.T) {
 		address := pgtest.Vector(t, true)
 		s := openNear(t, address)
 		first := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
-		if _, err := pgtest.Open(t, address).Exec(`DROP EXTENSION vector CASCADE`); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(pgtest.Open(t, address).Exec(`DROP EXTENSION vector CASCADE`))
 		if searched {
 			if _, err := s.Nearest(t.Context(), memtest.Ana, nearModel, []float32{1, 0, 0.5}, nil, 3); !errors.Is(err, memory.NotFound) {
 				t.Errorf("a search: got %v, want %v", err, memory.NotFound)
@@ -325,9 +290,7 @@ func TestNearestNamesItsOwner(t *testing.T) {
 	turn := sayNear(t, s, memtest.Ana, "c", 0, "the boat is blue")
 	nearest(t, s, []float32{1, 0, 0}, []string{turn.ID}, 3)
 	nearest(t, s, []float32{1, 0, 0}, nil, 3)
-	if _, err := s.Vectors(t.Context(), memtest.Ana, nearModel, []string{turn.ID}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Vectors(t.Context(), memtest.Ana, nearModel, []string{turn.ID}))
 	seen := 0
 	for _, text := range s.Statements() {
 		if !strings.Contains(text, "vectors") {

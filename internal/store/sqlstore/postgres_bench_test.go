@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"sync"
@@ -162,35 +161,5 @@ func benchmarkClaims(b *testing.B, s *Store) {
 		if err := s.Finish(b.Context(), j.Lease, memory.Outcome{Done: true}); err != nil {
 			b.Fatal(err)
 		}
-	}
-}
-
-// BenchmarkPostgresNextLine looks for whose turn it is among 20,000 jobs that are due: of
-// one owner who is at work, so that it is nobody's, and of very many.
-func BenchmarkPostgresNextLine(b *testing.B) {
-	for _, owners := range []int{1, 2000} {
-		s := openServer(b, pgtest.Schema(b), Options{})
-		past := time.Now().Add(-time.Hour)
-		for i := range owners {
-			enqueue(b, s, memory.User("default", fmt.Sprint(i)), memory.JobLearn, past.Add(time.Duration(i)*time.Microsecond), 20_000/owners)
-		}
-		if _, err := s.Claim(b.Context(), anyKind, time.Hour); err != nil {
-			b.Fatal(err)
-		}
-		p := s.commits.(*server)
-		if _, err := p.db.Exec("ANALYZE"); err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
-			for b.Loop() {
-				j, err := s.Claim(b.Context(), anyKind, time.Hour)
-				if err == nil {
-					err = s.Finish(b.Context(), j.Lease, memory.Outcome{Later: true, RetryAt: j.RunAt})
-				}
-				if errors.Is(err, memory.NotFound) != (owners == 1) || err != nil && owners != 1 {
-					b.Fatal(j, err)
-				}
-			}
-		})
 	}
 }

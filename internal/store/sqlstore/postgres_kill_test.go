@@ -122,9 +122,7 @@ func TestPostgresLosesTheAnswerToACommit(t *testing.T) {
 			s := openServer(t, way.address, Options{})
 			for i, name := range []string{"fact", "turn", "spend"} {
 				// The connection that is used again has the statement prepared.
-				if err := s.SaveTraces(t.Context(), 1, memory.Trace{ID: name, Owner: memtest.Ana}); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(s.SaveTraces(t.Context(), 1, memory.Trace{ID: name, Owner: memtest.Ana}))
 				way.armed.Store(true)
 				var receipt memory.Receipt
 				var err error

@@ -50,22 +50,15 @@ func TestPostgresTablesAreSQLites(t *testing.T) {
 	openServer(t, address, Options{})
 	db := pgtest.Open(t, address)
 	columns := map[string][]string{}
-	rows, err := db.Query(`SELECT table_name, column_name FROM information_schema.columns
-		WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%' AND table_name <> 'commits' ORDER BY table_name, ordinal_position`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := try(db.Query(`SELECT table_name, column_name FROM information_schema.columns
+		WHERE table_schema = current_schema() AND table_name NOT LIKE 'goose_%' AND table_name <> 'commits' ORDER BY table_name, ordinal_position`)).orFail(t)
 	defer rows.Close()
 	for rows.Next() {
 		var table, column string
-		if err := rows.Scan(&table, &column); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(rows.Scan(&table, &column))
 		columns[table] = append(columns[table], column)
 	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(rows.Err())
 	lite, err := OpenSQLite(t.Context(), t.TempDir()+"/loci.db", Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -93,17 +86,12 @@ var acrossOwners = []string{"jobs_due", "trace_facts_fact"}
 func TestPostgresKeysStartWithOwner(t *testing.T) {
 	address := pgtest.Schema(t)
 	openServer(t, address, Options{})
-	rows, err := pgtest.Open(t, address).Query(`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND tablename NOT LIKE 'goose_%'`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rows := try(pgtest.Open(t, address).Query(`SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema() AND tablename NOT LIKE 'goose_%'`)).orFail(t)
 	defer rows.Close()
 	seen := 0
 	for rows.Next() {
 		var name, is string
-		if err := rows.Scan(&name, &is); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(rows.Scan(&name, &is))
 		if seen++; !slices.Contains(acrossOwners, name) && !strings.Contains(is, " btree (owner") {
 			t.Errorf("index %s: got %s, want owner first", name, is)
 		}
@@ -116,10 +104,7 @@ func TestPostgresKeysStartWithOwner(t *testing.T) {
 // TestEveryTableIsDistributed reads in docs/postgres.md how tables are spread over
 // nodes.
 func TestEveryTableIsDistributed(t *testing.T) {
-	doc, err := os.ReadFile("../../../docs/postgres.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := try(os.ReadFile("../../../docs/postgres.md")).orFail(t)
 	listed := map[string]bool{}
 	for _, m := range regexp.MustCompile(`create_distributed_table\('(\w+)', 'owner'`).FindAllStringSubmatch(string(doc), -1) {
 		listed[m[1]] = true
@@ -130,10 +115,7 @@ func TestEveryTableIsDistributed(t *testing.T) {
 	}
 	made := map[string]bool{}
 	for _, step := range steps {
-		text, err := migrations.ReadFile("migrations/postgres/" + step.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := try(migrations.ReadFile("migrations/postgres/" + step.Name())).orFail(t)
 		for _, m := range regexp.MustCompile(`CREATE TABLE (?:IF NOT EXISTS )?(\w+)`).FindAllStringSubmatch(string(text), -1) {
 			made[m[1]] = true
 		}
@@ -174,13 +156,9 @@ func TestPostgresErrorsHaveNoPassword(t *testing.T) {
 func TestPostgresGoesByTheServersClock(t *testing.T) {
 	address := pgtest.Fresh(t)
 	db := pgtest.Open(t, address)
-	if _, err := db.Exec(`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT pg_catalog.clock_timestamp() + interval ''1 year'''`); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.Exec(`CREATE FUNCTION clock_timestamp() RETURNS timestamptz LANGUAGE sql AS 'SELECT pg_catalog.clock_timestamp() + interval ''1 year'''`))
 	var schema string
-	if err := db.QueryRow(`SELECT current_schema()`).Scan(&schema); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.QueryRow(`SELECT current_schema()`).Scan(&schema))
 	s := openServer(t, pgtest.With(address, "search_path", schema+",pg_catalog"), Options{})
 	next := time.Now().AddDate(0, 11, 0)
 	b := memtest.Batch(memtest.Ana, "c", 0, "hello")
@@ -287,9 +265,7 @@ func TestPostgresReplicasHearOfJobs(t *testing.T) {
 	<-heard // it listens
 	b := memtest.Batch(memtest.Ana, "c", 0, "hello")
 	b.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "job")}
-	if _, err := one.Append(t.Context(), memtest.Ana, b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(one.Append(t.Context(), memtest.Ana, b))
 	<-heard // or the test takes for ever
 	stop()
 	<-listening

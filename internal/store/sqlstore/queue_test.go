@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -25,9 +24,7 @@ func enqueue(t testing.TB, s *Store, owner memory.Owner, kind memory.JobKind, fi
 		j.RunAt = first.Add(time.Duration(i) * time.Millisecond)
 		run.Jobs = append(run.Jobs, j)
 	}
-	if _, err := s.Apply(t.Context(), owner, run); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(t.Context(), owner, run))
 }
 
 // TestClaimPassesOverThoseAtWork has one owner at work with many due jobs, and another whose
@@ -92,9 +89,7 @@ func claimIsTheOldestFree(t *testing.T, r *rig) {
 	for step := range 300 {
 		if len(held) > 0 && chance.IntN(3) == 0 {
 			i := chance.IntN(len(held))
-			if err := r.Finish(t.Context(), held[i], memory.Outcome{Done: true}); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Finish(t.Context(), held[i], memory.Outcome{Done: true}))
 			held[i] = held[len(held)-1]
 			held = held[:len(held)-1]
 			continue
@@ -117,10 +112,7 @@ func oldestFree(t *testing.T, s *Store, owners []memory.Owner) string {
 	t.Helper()
 	var best memory.Job
 	for _, owner := range owners {
-		jobs, err := s.Jobs(t.Context(), owner)
-		if err != nil {
-			t.Fatal(err)
-		}
+		jobs := try(s.Jobs(t.Context(), owner)).orFail(t)
 		running := map[memory.JobKind]bool{}
 		for _, j := range jobs {
 			running[j.Kind] = running[j.Kind] || j.State == memory.JobRunning
@@ -135,32 +127,4 @@ func oldestFree(t *testing.T, s *Store, owners []memory.Owner) string {
 		}
 	}
 	return best.ID
-}
-
-// BenchmarkNextJob looks for the next job among 20,000 that are due: of one owner
-// who is at work, so that there is none, and of very many.
-func BenchmarkNextJob(b *testing.B) {
-	for _, owners := range []int{1, 2000} {
-		s, err := OpenSQLite(b.Context(), filepath.Join(b.TempDir(), "loci.db"), Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer s.Close()
-		past := time.Now().Add(-time.Hour)
-		for i := range owners {
-			enqueue(b, s, memory.User("default", fmt.Sprint(i)), memory.JobLearn, past.Add(time.Duration(i)*time.Microsecond), 20_000/owners)
-		}
-		if _, err := s.Claim(b.Context(), anyKind, time.Hour); err != nil {
-			b.Fatal(err)
-		}
-		b.Run(fmt.Sprintf("%d owners", owners), func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				due, err := queryOne[bool](b.Context(), s.reads, anyDue(), micros(time.Now()), listed{"learn", "summarize"})
-				if err != nil || due != (owners > 1) {
-					b.Fatal(due, err)
-				}
-			}
-		})
-	}
 }

@@ -14,15 +14,10 @@ import (
 )
 
 func TestManyNewQuestionsAtOnceDoNotWaitForEachOther(t *testing.T) {
-	s, err := OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})).orFail(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if _, err := s.Apply(ctx, memtest.Ana, memtest.Run("r"), memtest.Add(memtest.Fact(memtest.Ana, "User lives in Lisbon"))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(ctx, memtest.Ana, memtest.Run("r"), memtest.Add(memtest.Fact(memtest.Ana, "User lives in Lisbon"))))
 	const askers = 10 * readConns
 	errs := make([]error, askers)
 	var wg sync.WaitGroup
@@ -73,31 +68,21 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "loci.db")
 	clock := &memtest.Clock{}
 	open := func() *Store {
-		s, err := OpenSQLite(context.Background(), path, Options{Now: clock.Now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(OpenSQLite(context.Background(), path, Options{Now: clock.Now})).orFail(t)
 		return s
 	}
 	ctx := context.Background()
 	s := open()
 	batch := memtest.Batch(memtest.Ana, "c", 0, "I live in Lisbon")
 	batch.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "j")}
-	if _, err := s.Append(ctx, memtest.Ana, batch); err != nil {
-		t.Fatal(err)
-	}
-	dead, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Append(ctx, memtest.Ana, batch))
+	dead := try(s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 	if err := s.Close(); err != nil { // as after a kill, nobody finished the job
 		t.Fatal(err)
 	}
 	s = open()
 	defer s.Close()
-	if err := s.EndLeases(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.EndLeases(ctx))
 	job, err := s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)
 	if err != nil || job.ID != dead.ID || job.Attempts != 1 {
 		t.Errorf("claimed %q with %d attempts, %v; want %q with 1", job.ID, job.Attempts, err, dead.ID)

@@ -40,10 +40,7 @@ func TestReadsForAWriteAreTriedAsLong(t *testing.T) {
 
 // What a server's errors quote of where it is is logged, and told to nobody else.
 func TestUsersAreNotToldWhereTheServerIs(t *testing.T) {
-	config, err := pgconn.ParseConfig("postgres://role@127.0.0.1:1/inner?sslmode=disable&connect_timeout=1")
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := try(pgconn.ParseConfig("postgres://role@127.0.0.1:1/inner?sslmode=disable&connect_timeout=1")).orFail(t)
 	_, refused := pgconn.ConnectConfig(t.Context(), config)
 	late, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -48,15 +48,10 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		mu.Lock()
 		before := told
 		mu.Unlock()
-		p, err := s.Snapshot(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := try(s.Snapshot(t.Context())).orFail(t)
 		path := filepath.Join(t.TempDir(), "copy.db")
 		counts, countErr := p.Counts(t.Context())
-		if err := errors.Join(countErr, p.CopyTo(t.Context(), path), p.Close()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(errors.Join(countErr, p.CopyTo(t.Context(), path), p.Close()))
 		if err := CheckFile(t.Context(), path); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
@@ -66,14 +61,8 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		}
 		facts, wrote := 0, int64(0)
 		for i := range writers {
-			versions, err := copied.Versions(t.Context(), []memory.Owner{owner(i)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			page, err := copied.List(t.Context(), owner(i), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1_000_000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			versions := try(copied.Versions(t.Context(), []memory.Owner{owner(i)})).orFail(t)
+			page := try(copied.List(t.Context(), owner(i), memory.Query{Kinds: []memory.Kind{memory.KindFact}, Limit: 1_000_000})).orFail(t)
 			facts += len(page.Memories)
 			if versions[0] > 0 {
 				wrote++
@@ -97,10 +86,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 // still stand.
 func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	dir := t.TempDir()
-	s, err := OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	ids := marzipan(t, s)
 	p, err := s.Snapshot(t.Context()) // as long as it is there, nothing is erased
@@ -118,15 +104,11 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	case <-time.After(50 * time.Millisecond):
 	}
 	before := t.TempDir()
-	if err := errors.Join(p.CopyTo(t.Context(), filepath.Join(before, "copy.db")), p.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(p.CopyTo(t.Context(), filepath.Join(before, "copy.db")), p.Close()))
 	if len(holders(t, before, "marzipan")) == 0 {
 		t.Error("what was there at the moment of the snapshot is not in the copy")
 	}
-	if err := <-erased; err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(<-erased)
 	mark, err := sql.Open("sqlite", dsn(filepath.Join(before, "copy.db"), ""))
 	if err != nil {
 		t.Fatal(err)
@@ -134,17 +116,13 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	// As after a crash: rows are gone, the file was not written again.
 	_, err = mark.Exec(`PRAGMA user_version = 1; DELETE FROM facts; DELETE FROM turns; DELETE FROM journal; DELETE FROM vectors; DELETE FROM conversations; DELETE FROM traces;
 		DELETE FROM fact_tags; DELETE FROM fact_turns; DELETE FROM profile; DELETE FROM summaries`)
-	if err := errors.Join(err, mark.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(err, mark.Close()))
 	again := &Store{path: filepath.Join(before, "copy.db"), commits: &writer{copying: make(chan struct{}, 1)}}
 	if p, err = again.Snapshot(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	after := t.TempDir()
-	if err := errors.Join(p.CopyTo(t.Context(), filepath.Join(after, "copy.db")), p.Close()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(errors.Join(p.CopyTo(t.Context(), filepath.Join(after, "copy.db")), p.Close()))
 	if got := holders(t, after, "marzipan"); len(got) > 0 || len(holders(t, before, "marzipan")) == 0 {
 		t.Errorf("the copy still has the words: %q", got)
 	}
@@ -152,30 +130,18 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 
 func TestCheckFileRefusesWhatItCannotOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "loci.db")
-	s, err := OpenSQLite(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), path, Options{})).orFail(t)
+	noError(t)(s.Close())
 	if err := CheckFile(t.Context(), path); err != nil {
 		t.Errorf("of our own: %v", err)
 	}
-	db, err := sql.Open("sqlite", dsn(path, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := try(sql.Open("sqlite", dsn(path, ""))).orFail(t)
 	defer db.Close()
-	if _, err := db.Exec(`PRAGMA journal_mode = delete; INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.Exec(`PRAGMA journal_mode = delete; INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)`))
 	if err := CheckFile(t.Context(), path); !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "newer") {
 		t.Errorf("of a newer schema: %v, want to be told of a newer loci", err)
 	}
-	if _, err := db.Exec(`PRAGMA application_id = 7`); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(db.Exec(`PRAGMA application_id = 7`))
 	if err := CheckFile(t.Context(), path); !errors.Is(err, memory.Invalid) {
 		t.Errorf("of another program: %v, want it refused", err)
 	}

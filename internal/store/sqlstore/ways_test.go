@@ -3,11 +3,9 @@ package sqlstore
 import (
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/loci-memory/loci/internal/store/sqlstore/pgtest"
 	"github.com/loci-memory/loci/memory"
@@ -83,54 +81,11 @@ func TestPostgresWritesTakeFewWays(t *testing.T) {
 	} {
 		for i := range 4 { // what comes first has statements prepared, and takes more
 			before := w.n.Load()
-			if err := c.do(memtest.Ana, i); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(c.do(memtest.Ana, i))
 			if got := w.n.Load() - before; i > 1 && got != c.ways {
 				t.Errorf("%s takes %d ways, want %d", name, got, c.ways)
 			}
 		}
-	}
-}
-
-// TestPostgresJobsTakeFewWays: one claims; what a job is done with is that of any write,
-// whether it is put off or completed by a run.
-func TestPostgresJobsTakeFewWays(t *testing.T) {
-	w := countWays(t, pgtest.Schema(t))
-	s := openServer(t, w.address, Options{})
-	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).notifier.close()
-	kinds := []memory.JobKind{memory.JobLearn}
-	least := map[string]int64{"claim": 99, "extend": 99, "put off": 99, "complete": 99}
-	count := func(what string, do func() error) {
-		t.Helper()
-		before := w.n.Load()
-		if err := do(); err != nil {
-			t.Fatal(what, err)
-		}
-		least[what] = min(least[what], w.n.Load()-before)
-	}
-	for i := range 4 { // what comes first has statements prepared
-		job := memtest.Job(memtest.Ana, memory.JobLearn, fmt.Sprint("job ", i))
-		if _, err := s.Append(t.Context(), memtest.Ana, memory.Batch{Conversation: memtest.Conversation(memtest.Ana, "c"), Jobs: []memory.Job{job}}); err != nil {
-			t.Fatal(err)
-		}
-		for _, ends := range []string{"put off", "complete"} {
-			count("claim", func() (err error) { job, err = s.Claim(t.Context(), kinds, time.Minute); return err })
-			count("extend", func() (err error) { job.Lease, err = s.Extend(t.Context(), job.Lease, time.Hour); return err })
-			count(ends, func() error {
-				if ends == "put off" {
-					return s.Finish(t.Context(), job.Lease, memory.Outcome{Later: true})
-				}
-				run := memtest.Run(fmt.Sprint("run ", i))
-				run.Lease = &job.Lease
-				_, err := s.Apply(t.Context(), memtest.Ana, run, memtest.Add(memtest.Fact(memtest.Ana, fmt.Sprint("fact ", i))))
-				return err
-			})
-		}
-	}
-	if want := map[string]int64{"claim": 1, "extend": 2, "put off": 2, "complete": 4}; !maps.Equal(least, want) {
-		t.Errorf("got %v ways, want %v", least, want)
 	}
 }
 
@@ -147,14 +102,10 @@ func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
 		f := memtest.Fact(memtest.Ana, fmt.Sprint("fact ", i))
 		changes, of = append(changes, memtest.Add(f)), append(of, f.ID)
 		b := talk(memtest.Ana, i)
-		if _, err := s.Append(t.Context(), memtest.Ana, b); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Append(t.Context(), memtest.Ana, b))
 		of = append(of, b.Turns[0].ID)
 	}
-	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("facts"), changes...); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("facts"), changes...))
 	for try := range 3 { // what comes first has statements prepared
 		run := memtest.Run(fmt.Sprint("run ", try))
 		for _, id := range of {
@@ -162,9 +113,7 @@ func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
 		}
 		run.Vectors = append(run.Vectors, memory.Vector{Memory: "nobody's", Model: "other", Values: make([]float32, 8)})
 		before := w.n.Load()
-		if _, err := s.Apply(t.Context(), memtest.Ana, run); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Apply(t.Context(), memtest.Ana, run))
 		if got := w.n.Load() - before; try > 1 && got != 6 {
 			t.Errorf("%d vectors take %d ways, want 6: one begins, four look in a table each, one ends", len(run.Vectors), got)
 		}
@@ -177,68 +126,6 @@ func TestPostgresVectorsOfManyTakeFewWays(t *testing.T) {
 		})
 		if err != nil || seen != len(of) {
 			t.Errorf("%d memories have a vector, %v; want %d", seen, err, len(of))
-		}
-	}
-}
-
-// TestPostgresListsInOneWay: what is of several statuses and in several tables, and answers
-// to several questions with the version that they are of.
-func TestPostgresListsInOneWay(t *testing.T) {
-	w := countWays(t, pgtest.Schema(t))
-	s := openServer(t, w.address, Options{})
-	s.reads.db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).notifier.close()
-	f := memtest.Fact(memtest.Ana, "one")
-	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("run"), memtest.Add(f)); err != nil {
-		t.Fatal(err)
-	}
-	q := memory.Query{Statuses: []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}}
-	byHash := q
-	byHash.Hash = f.Hash
-	for try := range 3 { // what comes first has statements prepared
-		for name, do := range map[string]func() (int, error){
-			"a list": func() (int, error) { p, err := s.List(t.Context(), memtest.Ana, q); return len(p.Memories), err },
-			"a look": func() (int, error) {
-				seen, err := s.Look(t.Context(), memtest.Ana, memory.Look{IDs: []string{f.ID}, Queries: []memory.Query{q, byHash}})
-				if err != nil {
-					return 0, err
-				}
-				return min(int(seen.Version), len(seen.Memories), len(seen.Pages[0].Memories), len(seen.Pages[1].Memories)), nil
-			},
-		} {
-			before := w.n.Load()
-			found, err := do()
-			if err != nil || found != 1 {
-				t.Fatal(name, found, err)
-			}
-			if got := w.n.Load() - before; try > 1 && got != 1 {
-				t.Errorf("%s takes %d ways, want 1", name, got)
-			}
-		}
-	}
-}
-
-// TestPostgresFollowsInOneWay: a thousand turns with their vectors as well as four.
-func TestPostgresFollowsInOneWay(t *testing.T) {
-	w := countWays(t, pgtest.Schema(t))
-	s := openServer(t, w.address, Options{})
-	s.commits.(*server).db.SetMaxOpenConns(1) // so that it has all statements prepared
-	s.commits.(*server).notifier.close()
-	const exchanges = 500
-	for i := range exchanges {
-		if _, err := s.Append(t.Context(), memtest.Ana, talk(memtest.Ana, i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, after := range []int64{exchanges - 2, 0} {
-		for try := range 4 { // what comes first has statements prepared
-			before, seen := w.n.Load(), int64(0)
-			if _, err := s.Since(t.Context(), memtest.Ana, "m", after, func(memory.Item) error { seen++; return nil }); err != nil {
-				t.Fatal(err)
-			}
-			if got := w.n.Load() - before; try > 1 && (got != 1 || seen != 2*(exchanges-after)) {
-				t.Errorf("%d turns followed take %d ways, want %d in one", seen, got, 2*(exchanges-after))
-			}
 		}
 	}
 }

@@ -157,9 +157,7 @@ func TestCallerLeavesTheQueue(t *testing.T) {
 		t.Errorf("cancelled while waiting: got %v, want %v", err, context.Canceled)
 	}
 	release()
-	if err := r.write(t.Context(), "", r.insert(memtest.Ben)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.write(t.Context(), "", r.insert(memtest.Ben)))
 	if got := r.versions(memtest.Ana, memtest.Ben); got[0] != 0 || got[1] != 1 {
 		t.Errorf("what was written: got %d, want only what was not cancelled", got)
 	}

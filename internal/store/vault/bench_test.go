@@ -6,72 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
-
-// BenchmarkWrite compares durable writes, a fact with its vector or two turns each,
-// into a vault with those into the bare store that is within.
-func BenchmarkWrite(b *testing.B) {
-	for _, clients := range []int{1, 8} {
-		for _, kind := range []string{"bare", "vault"} {
-			for _, what := range []string{"apply", "append"} {
-				b.Run(fmt.Sprintf("%s/clients=%d/%s", what, clients, kind), func(b *testing.B) {
-					dir := b.TempDir()
-					within := inSQLite(filepath.Join(dir, "loci.db"))
-					var s memory.Store
-					var err error
-					if kind == "bare" {
-						s, err = within(time.Now)
-					} else {
-						s, err = Open(b.Context(), filepath.Join(dir, "vault"), within, Options{})
-					}
-					if err != nil {
-						b.Fatal(err)
-					}
-					defer s.Close()
-					benchmarkWrites(b, s, clients, what == "apply")
-					b.StopTimer()
-				})
-			}
-		}
-	}
-}
-
-func benchmarkWrites(b *testing.B, s memory.Store, clients int, apply bool) {
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	b.ResetTimer()
-	for range clients {
-		wg.Go(func() {
-			for i := int(next.Add(1)); i <= b.N; i = int(next.Add(1)) {
-				if err := writeOne(s, i, apply); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	}
-	wg.Wait()
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
-}
-
-func writeOne(s memory.Store, i int, apply bool) error {
-	if !apply {
-		_, err := s.Append(context.Background(), memtest.Ana, memtest.Batch(memtest.Ana, fmt.Sprint("c", i/20), 2*i, "what shall I drink today?", "tea, as every day"))
-		return err
-	}
-	f := memtest.Fact(memtest.Ana, fmt.Sprintf("Ana drinks tea number %d", i))
-	run := memtest.Run(fmt.Sprint("run ", i))
-	run.Vectors = []memory.Vector{memtest.Vector(f.ID, f.Content)}
-	_, err := s.Apply(context.Background(), memtest.Ana, run, memtest.Add(f))
-	return err
-}
 
 // TestMany prints how long a vault of $LOCI_VAULT_FILES files, a quarter of them facts,
 // takes to be written, to start, to be scanned, and to be built anew from its journal
