@@ -185,13 +185,13 @@ func (h *handler) deleteEntity(c *call) (any, error) {
 	return acknowledged("Entity deleted successfully!"), h.deleteOf(c, of)
 }
 
-// profile shows the entries of a user's profile.
+// profile shows the entries of a user's profile, without Loci's own.
 func (h *handler) profile(c *call) (any, error) {
 	who, err := h.caller(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	entries, err := h.engine.Store.Profile(c.Context(), who.owner, memory.At{})
+	entries, err := h.engine.Entries(c.Context(), who.owner, memory.At{})
 	if err != nil {
 		return nil, err
 	}

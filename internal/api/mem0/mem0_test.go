@@ -581,6 +581,21 @@ func TestFirstVersionAnswersBareLists(t *testing.T) {
 	}
 }
 
+func TestAProfileHasNoneOfLocisOwnEntries(t *testing.T) {
+	r := newRig(t, true)
+	ana := memory.User(memory.DefaultNamespace, "ana")
+	if err := r.engine.Pause(t.Context(), ana, core.PauseLearning, "", memtest.Person); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.engine.SetProfile(t.Context(), ana, "timezone", "Europe/Oslo", memtest.Person); err != nil {
+		t.Fatal(err)
+	}
+	got := ask[struct{ Profile map[string]string }](r, "GET", "/v2/entities/user/ana/profile", "")
+	if len(got.Profile) != 1 || got.Profile["timezone"] != "Europe/Oslo" {
+		t.Errorf("the profile has %v", got.Profile)
+	}
+}
+
 func TestWhatLociLacksAnswers501(t *testing.T) {
 	r := newRig(t, false)
 	for _, path := range []string{
