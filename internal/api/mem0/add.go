@@ -185,7 +185,7 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 		if said.Content == "" { // such as one that only calls tools
 			continue
 		}
-		said.At, _ = at.(time.Time)
+		said.At = at
 		a.said = append(a.said, said)
 	}
 	if len(a.said) == 0 {
@@ -288,11 +288,29 @@ func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), err
 }
 
+// timeOf reads a date, a time of day with it, or Unix seconds; null is the zero time.
+func timeOf(name string, value any) (time.Time, error) {
+	switch v := value.(type) {
+	case nil:
+		return time.Time{}, nil
+	case float64:
+		if v > -1e11 && v < 1e11 {
+			return time.UnixMicro(int64(v * 1e6)).UTC(), nil
+		}
+	case string:
+		for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", time.DateTime, time.DateOnly} {
+			if t, err := time.Parse(layout, v); err == nil {
+				return t.UTC(), nil
+			}
+		}
+	}
+	return time.Time{}, memory.Errorf(memory.Invalid, "%s: invalid time (example: 2026-05-03 or 2026-05-03T14:00:00Z)", name)
+}
+
 // expiration reads the last day of a memory; nil for none.
 func expiration(value any) (*time.Time, error) {
-	at, err := timeOf("expiration_date", value)
-	t, ok := at.(time.Time)
-	if err != nil || !ok {
+	t, err := timeOf("expiration_date", value)
+	if err != nil || t.IsZero() {
 		return nil, err
 	}
 	if text, _ := value.(string); len(text) == len(time.DateOnly) {

@@ -233,14 +233,9 @@ func (h *handler) deleteOf(c *call, of ids) error {
 		Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: []memory.Status{memory.Active, memory.Pending},
 	}
 	if err := h.walk(c, who.owner, live, func(m memory.Memory) {
-		has := recordOf(who, m).ids
-		theirs := has.all()
-		for n, want := range of.all() {
-			if *want != "" && *want != *theirs[n] && (*want != anything || *theirs[n] == "") {
-				return
-			}
+		if who.has(m, of, false) {
+			gone = append(gone, m.ID())
 		}
-		gone = append(gone, m.ID())
 	}); err != nil {
 		return err
 	}
@@ -296,7 +291,7 @@ func pastOf(who caller, id string, change memory.Change) (past, bool) {
 		return past{}, false
 	}
 	out := past{
-		ID: change.ID, MemoryID: who.outside(id), Input: []any{}, User: recordOf(who, memory.Memory{Fact: next}).User,
+		ID: change.ID, MemoryID: who.outside(id), Input: []any{}, User: who.idsOf(memory.Memory{Fact: next}).User,
 		Metadata: next.Metadata, Created: next.CreatedAt, Updated: change.At,
 	}
 	if was != nil && was.Content != "" {

@@ -156,7 +156,8 @@ func (h *handler) entitiesOf(c *call) ([]entity, error) {
 	}
 	totals := map[entity]int{}
 	err = h.walk(c, who.owner, memory.Query{}, func(m memory.Memory) {
-		for n, name := range recordOf(who, m).all() {
+		has := who.idsOf(m)
+		for n, name := range has.all() {
 			if *name != "" {
 				totals[entity{ID: *name, Name: *name, Type: entityTypes[n], Owner: organization}]++
 			}

@@ -1,7 +1,6 @@
 package mem0
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"net/url"
@@ -41,11 +40,15 @@ type item struct {
 
 // itemOf shows a fact.
 func itemOf(c caller, m memory.Memory) item {
-	r := recordOf(c, m)
+	has := c.idsOf(m)
 	out := item{
-		ID: c.outside(m.ID()), Memory: m.Content(), User: orNull(r.User), Agent: orNull(r.Agent), App: orNull(r.App), Run: orNull(r.Run),
-		Hash: m.Fact.Hash, Metadata: m.Fact.Metadata, Categories: categories(m), Created: m.CreatedAt(), Updated: updatedAt(m),
+		ID: c.outside(m.ID()), Memory: m.Content(), User: orNull(has.User), Agent: orNull(has.Agent), App: orNull(has.App), Run: orNull(has.Run),
+		Hash: m.Fact.Hash, Metadata: m.Fact.Metadata, Categories: []string{}, Created: m.CreatedAt(), Updated: m.Fact.UpdatedAt,
 	}
+	if m.Fact.Category != "" {
+		out.Categories = append(out.Categories, m.Fact.Category)
+	}
+	out.Categories = append(out.Categories, m.Fact.Tags...)
 	if at := m.Fact.ExpiresAt; !at.IsZero() {
 		out.Expires = new(at.Add(-1).Format(time.DateOnly))
 	}
@@ -66,7 +69,7 @@ type findBody struct {
 	ids
 	Query       string         `json:"query"`
 	Filters     map[string]any `json:"filters"`
-	Categories  []any          `json:"categories"`
+	Categories  any            `json:"categories"`
 	Start       any            `json:"start_date"`
 	End         any            `json:"end_date"`
 	TopK        *int           `json:"top_k"`
@@ -76,46 +79,39 @@ type findBody struct {
 	Format      string         `json:"output_format"`
 }
 
-// wanted is what a search or a list lets through.
+// wanted is whose memories a search or a list is about, and which of them.
 type wanted struct {
-	callers []caller
-	narrow  bool // more than the owner is asked for
-	lets    condition
+	caller
+	filter
+	live time.Time // what expired by then is left out; zero: nothing
 }
 
-// wanted reads whose memories a request is about, and which.
-func (h *handler) wanted(c *call, b findBody) (wanted, error) {
-	if err := b.ids.check(); err != nil {
-		return wanted{}, err
-	}
-	f, parts := filter{}, []any{b.Filters}
+func (h *handler) wanted(c *call, b findBody) (w wanted, err error) {
+	sent := map[string]any{"AND": []any{b.Filters}, "categories": b.Categories}
 	for n, v := range b.ids.all() {
-		if *v != "" {
-			parts = append(parts, map[string]any{idNames[n]: *v})
-		}
+		sent[idNames[n]] = *v
 	}
-	if len(b.Categories) > 0 {
-		parts = append(parts, map[string]any{"categories": b.Categories})
+	maps.DeleteFunc(sent, func(_ string, v any) bool { return v == nil || v == "" })
+	switch {
+	case b.Start != nil || b.End != nil:
+		return w, refused("created_at")
+	case !b.ShowExpired:
+		w.live = h.engine.Now()
 	}
-	for op, at := range map[string]any{"gte": b.Start, "lte": b.End} {
-		if at != nil {
-			parts = append(parts, map[string]any{"created_at": map[string]any{op: at}})
-		}
+	if err := w.read(sent); err != nil {
+		return w, err
 	}
-	lets, err := f.logic("AND", parts, true)
-	if err != nil {
-		return wanted{}, err
+	if err := w.check(); err != nil {
+		return w, err
 	}
-	callers, err := h.callers(c, f.users)
-	if err != nil {
-		return wanted{}, err
-	}
-	now := h.engine.Now()
-	live := func(r *record) bool {
-		at := r.memory.Fact.ExpiresAt
-		return b.ShowExpired || at.IsZero() || now.Before(at)
-	}
-	return wanted{callers, f.parts > 0, every([]condition{live, lets})}, nil
+	w.caller, err = h.caller(c, w.place())
+	return w, err
+}
+
+// lets reports whether a fact is among those.
+func (w *wanted) lets(m memory.Memory) bool {
+	at := m.Fact.ExpiresAt
+	return w.has(m, w.ids, true) && (w.live.IsZero() || at.IsZero() || w.live.Before(at))
 }
 
 func (h *handler) search(c *call) (any, error) {
@@ -144,46 +140,25 @@ func (h *handler) search(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	found := []item{}
-	for _, one := range w.callers {
-		some, err := h.searchOf(c, one, w, query, k, b.Threshold)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, some...)
-	}
-	slices.SortStableFunc(found, func(a, b item) int { return cmp.Compare(*b.Score, *a.Score) })
-	found = found[:min(k, len(found))]
-	return c.results(found, b.Format), nil
-}
-
-// searchOf searches one owner's memory. What is not let through is left out of what the
-// engine finds: it is asked for more, and once more for as much as it finds.
-func (h *handler) searchOf(c *call, one caller, w wanted, query string, k int, threshold *float64) ([]item, error) {
-	asked := k
-	if w.narrow {
-		asked = min(4*k, mostHits)
-	}
-	for {
+	for asked := k; ; asked = mostHits { // the filter is applied to what the engine finds
 		found, err := h.engine.Retrieve.Recall(c.Context(), retrieve.Question{
-			Scope: memory.Scope{Owner: one.owner}, Text: query, TopK: &asked, ScoreThreshold: threshold,
-			Kinds: []memory.Kind{memory.KindFact}, Door: "mem0",
+			Scope: memory.Scope{Owner: w.owner}, Text: query, TopK: &asked, ScoreThreshold: b.Threshold,
+			Kinds: []memory.Kind{memory.KindFact}, Category: w.Category, Door: "mem0",
 		})
 		if err != nil {
 			return nil, err
 		}
-		var out []item
+		out := []item{}
 		for _, hit := range found.Hits {
-			if hit.Memory.Fact != nil && w.lets(recordOf(one, hit.Memory)) {
-				shown := itemOf(one, hit.Memory)
+			if hit.Memory.Fact != nil && w.lets(hit.Memory) {
+				shown := itemOf(w.caller, hit.Memory)
 				shown.Score = &hit.Score
 				out = append(out, shown)
 			}
 		}
 		if len(out) >= k || len(found.Hits) < asked || asked == mostHits {
-			return out[:min(k, len(out))], nil
+			return c.results(out[:min(k, len(out))], b.Format), nil
 		}
-		asked = mostHits
 	}
 }
 
@@ -281,18 +256,16 @@ func (h *handler) list(c *call) (any, error) {
 	unpaged := c.Method == "GET" && !c.query.Has("page") && !c.query.Has("page_size")
 	all := unpaged && !c.query.Has("limit") && !c.query.Has("top_k")
 	count, results := 0, []item{}
-	for _, one := range w.callers {
-		if err := h.walk(c, one.owner, memory.Query{}, func(m memory.Memory) {
-			if !w.lets(recordOf(one, m)) {
-				return
-			}
-			if all || count >= page.first() && len(results) < page.size {
-				results = append(results, itemOf(one, m))
-			}
-			count++
-		}); err != nil {
-			return nil, err
+	if err := h.walk(c, w.owner, memory.Query{Category: w.Category}, func(m memory.Memory) {
+		if !w.lets(m) {
+			return
 		}
+		if all || count >= page.first() && len(results) < page.size {
+			results = append(results, itemOf(w.caller, m))
+		}
+		count++
+	}); err != nil {
+		return nil, err
 	}
 	if unpaged {
 		return c.results(results, b.Format), nil

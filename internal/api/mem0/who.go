@@ -16,7 +16,6 @@ const (
 	longName     = 256
 	longQuery    = 100_000
 	longMetadata = 64 << 10
-	mostOwners   = 20 // whom one request is about
 )
 
 // ids are what mem0 scopes a memory by.
@@ -116,13 +115,6 @@ func (i *ids) conversation(wishes string) string {
 	return conversationPrefix + values.Encode()
 }
 
-// idsOf returns the ids of a memory; User is the label alone.
-func idsOf(m memory.Memory) ids {
-	out, scope := labelsOf(m), m.Scope()
-	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
-	return out
-}
-
 // labelsOf returns the ids that the memory's conversation is named after.
 func labelsOf(m memory.Memory) (out ids) {
 	conversation := ""
@@ -170,23 +162,30 @@ func (h *handler) caller(c *call, user string) (caller, error) {
 	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.MayUse(c.Context(), id.Owner, c.writes)
 }
 
-// callers returns whose memory a search or a list is about.
-func (h *handler) callers(c *call, users []string) ([]caller, error) {
-	if c.identity.Owner != "" || len(users) == 0 {
-		users = []string{""}
+// idsOf returns the ids of a memory as the caller sees them: its labels, its scope, and the owner as its
+// user unless a label names one.
+func (c caller) idsOf(m memory.Memory) ids {
+	out, scope := labelsOf(m), m.Scope()
+	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
+	if n, _ := placed(c.owner.Name()); n == 0 || !c.named {
+		out.orElse(ids{User: c.owner.Name()})
 	}
-	if len(users) > mostOwners {
-		return nil, memory.Errorf(memory.TooLarge, "filters: they name %d users, more than %d", len(users), mostOwners)
+	return out
+}
+
+// has reports whether a memory has the ids that are wanted. What has no label may be read as any user's.
+func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
+	if reads && !c.named && labelsOf(m) == (ids{}) {
+		wanted.User = ""
 	}
-	out := make([]caller, 0, len(users))
-	for _, user := range users {
-		one, err := h.caller(c, user)
-		if err != nil {
-			return nil, err
+	has := c.idsOf(m)
+	theirs := has.all()
+	for n, want := range wanted.all() {
+		if *want != "" && *want != *theirs[n] && (*want != anything || *theirs[n] == "") {
+			return false
 		}
-		out = append(out, one)
 	}
-	return out, nil
+	return true
 }
 
 // label returns what of a request's ids is to be kept with a memory: user_id only where it
