@@ -406,28 +406,6 @@ func TestPageErasesForGoodOnceThatIsTyped(t *testing.T) {
 	}
 }
 
-func TestPageErasesWhatHasWordsOfItAsWell(t *testing.T) {
-	t.Parallel()
-	l := serve(t, t.TempDir())
-	id := l.write(t, "User is afraid of thunder")
-	b := browse(t, l, deskWidth, deskHeight)
-	b.open("/playground")
-	b.chat("Is thunder loud?")
-	b.open("/erase?id=" + id)
-	b.see("fieldset", "Is thunder loud?")
-	b.unsee("main > .rows", "Is thunder loud?")
-	b.click("[name=also]")
-	b.click("fieldset button")
-	b.see("[data-problem]", "Nothing was erased yet")
-	b.see("main > .rows", "Is thunder loud?")
-	b.focus("[name=word]")
-	b.press("erase" + kb.Enter)
-	b.see("h1", "Erased")
-	if _, all := l.request(t, http.MethodGet, "/api/export", nil, nil); strings.Contains(string(all), "thunder loud") || strings.Contains(string(all), "afraid") {
-		t.Errorf("an export has\n%s", all)
-	}
-}
-
 func TestPageLooksIntoAFileBeforeItIsBroughtIn(t *testing.T) {
 	t.Parallel()
 	l := serve(t, t.TempDir())

@@ -29,8 +29,7 @@ type eraseView struct {
 	Gone  []client.Memory
 	Rest  []client.Memory // past shownErased
 	Total int
-	Also  []client.Memory // what stays and has words of it, the likeliest first
-	Wrong string          // why it was not done
+	Wrong string // why it was not done
 	Word  string
 	Back  string
 }
@@ -92,9 +91,7 @@ func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView
 	if view.Total > shownErased {
 		view.Gone, view.Rest = view.Gone[:shownErased], view.Gone[shownErased:]
 	}
-	also, err := p.mentioning(ctx, v.owner, gone)
-	view.Also = viewsOf(also)
-	return view, err
+	return view, nil
 }
 
 // sumOf is a hash of which memories these are and of what state, in any order.
@@ -109,10 +106,8 @@ func sumOf(memories []memory.Memory) string {
 }
 
 // erase removes words for good, once that was typed and if it is still what was shown.
-// What was ticked to go as well is shown first.
 func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
-	view, also := eraseView{Back: "/data"}, r.PostForm["also"]
-	ids := append(strings.Fields(r.PostFormValue("ids")), also...)
+	view, ids := eraseView{Back: "/data"}, strings.Fields(r.PostFormValue("ids"))
 	if len(ids) > 0 {
 		var err error
 		if view, err = p.wouldErase(r.Context(), v, ids); err != nil {
@@ -121,8 +116,6 @@ func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
 	}
 	switch {
 	case len(ids) == 0:
-	case len(also) > 0:
-		view.Wrong = "Nothing was erased yet. This is what would be erased with what you chose."
 	case r.PostFormValue("sum") != view.Sum:
 		view.Wrong = "Nothing was erased: something changed meanwhile. This is what would be erased now."
 	case !strings.EqualFold(strings.TrimSpace(r.PostFormValue("word")), eraseWord):

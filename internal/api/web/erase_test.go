@@ -82,25 +82,18 @@ func TestAllThatWouldBeErasedCanBeSeen(t *testing.T) {
 	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), "105 memories, whose words are gone")
 }
 
-func TestWhatQuotesAnErasedTurnCanGoAsWell(t *testing.T) {
+// TestWhatQuotesAnErasedTurnIsErasedByItsWords: it stays until somebody asks for it.
+func TestWhatQuotesAnErasedTurnIsErasedByItsWords(t *testing.T) {
 	r := newRig(t, "")
 	turns := r.converse("safe", "The code of my safe is 4711 zebra.", "Noted.")
 	quotes := r.converse("later", "What should I not forget?", "That zebra number, 4711.")
 	r.converse("other", "How warm is it in Porto?", "Quite warm.")
 	at := "/erase?id=" + turns[0]
-	body := r.shows(at, "keeps its words", "That zebra number, 4711.", `name="also" value="`+quotes[1]+`"`)
-	if strings.Contains(body, "warm") {
-		t.Errorf("what has no word of it is offered:\n%s", body)
-	}
+	body := r.shows(at, "keeps its words")
 	sound(t, at, body)
-	form := eraseForm(t, body, "erase")
-	form.Set("also", quotes[1])
-	w := r.post("/erase", form)
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "with what you chose") || strings.Contains(w.Body.String(), `name="also"`) {
-		t.Fatalf("what was chosen is not shown first: status %d: %s", w.Code, w.Body)
-	}
-	sound(t, "POST /erase", w.Body.String())
-	r.shows(r.sent("/erase", eraseForm(t, w.Body.String(), "erase")), turns[0], quotes[1])
+	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), turns[0])
+	body = r.shows("/erase?q=zebra+4711", "That zebra number, 4711.")
+	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), quotes[1])
 	if all := r.get("/data/export").Body.String(); strings.Contains(all, "4711") || !strings.Contains(all, "warm") {
 		t.Errorf("what is left is\n%s", all)
 	}
