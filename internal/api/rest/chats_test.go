@@ -2,7 +2,6 @@ package rest
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 )
 
@@ -10,20 +9,7 @@ func TestContextsAndChatsOverHTTP(t *testing.T) {
 	r := newRig(t).furnish()
 	do := func(method, path, body string, status int, has []string, lacks ...string) string {
 		t.Helper()
-		w := r.do(method, path, body)
-		if w.Code != status {
-			t.Errorf("%s %s: status %d, want %d: %s", method, path, w.Code, status, w.Body)
-		}
-		for _, want := range has {
-			if !strings.Contains(w.Body.String(), want) {
-				t.Errorf("%s %s lacks %s: %s", method, path, want, w.Body)
-			}
-		}
-		for _, unwanted := range lacks {
-			if strings.Contains(w.Body.String(), unwanted) {
-				t.Errorf("%s %s has %s: %s", method, path, unwanted, w.Body)
-			}
-		}
+		w := r.answers(row{"", method, path, body, status, has, lacks})
 		var made struct {
 			ID  string `json:"id"`
 			Run string `json:"run"`

@@ -13,11 +13,7 @@ import (
 
 func TestExportAndImport(t *testing.T) {
 	const profile = `{"type":"profile","key":"timezone","value":"Europe/Lisbon","status":"active","updated_at":"2026-01-01T00:00:00Z"}` + "\n"
-	for _, c := range []struct {
-		name, method, path, body string
-		status                   int
-		has, lacks               []string
-	}{
+	for _, c := range []row{
 		{"export", "GET", "/api/export", "", 200, []string{`{"type":"header","format":"loci"`, "oolong", "cello", "climbing", "Madeira"}, []string{"ana\"", "default/"}},
 		{"export a page", "GET", "/api/export?format=markdown", "", 200, []string{"# Memory <!-- loci {", "### food\n\n- Ana drinks oolong"}, nil},
 		{"export a zip", "GET", "/api/export?format=zip", "", 200, []string{"PK", "facts.md"}, nil},
@@ -38,35 +34,8 @@ func TestExportAndImport(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t).furnish()
-			w := r.do(c.method, c.path, c.body)
-			got := w.Body.String()
-			if w.Code != c.status {
-				t.Fatalf("%d %s, want %d", w.Code, got, c.status)
-			}
-			if w.Code >= 400 {
-				wantProblem(t, c.name, w)
-			}
-			for _, s := range c.has {
-				if !strings.Contains(got, s) {
-					t.Errorf("%s has no %q", got, s)
-				}
-			}
-			for _, s := range append(c.lacks, bensSecret) {
-				if strings.Contains(got, s) {
-					t.Errorf("%s has %q", got, s)
-				}
-			}
+			newRig(t).furnish().answers(c)
 		})
-	}
-}
-
-func TestNobodyExportsAndImportsNothing(t *testing.T) {
-	r := newRig(t).furnish()
-	for _, w := range []int{r.as("", "GET", "/api/export", "").Code, r.as("", "POST", "/api/import", "x").Code} {
-		if w != http.StatusUnauthorized {
-			t.Errorf("status %d, want 401", w)
-		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,6 +28,9 @@ func TestProbesAreAnsweredAsTheAPIAnswers(t *testing.T) {
 			api.ServeHTTP(want, httptest.NewRequest(http.MethodGet, path, nil))
 			if probed.Code != want.Code || probed.Body.String() != want.Body.String() {
 				t.Errorf("GET %s while %s: %d %s, want %d %s", path, status, probed.Code, probed.Body, want.Code, want.Body)
+			}
+			if unwell := status != "ok" && path == "/health/ready"; unwell != (probed.Code == http.StatusServiceUnavailable && strings.Contains(probed.Body.String(), "away")) {
+				t.Errorf("GET %s while %s: status %d: %s", path, status, probed.Code, probed.Body)
 			}
 			probed.Header().Del("Cache-Control") // refusals elsewhere carry it
 			if diff := cmp.Diff(want.Header(), probed.Header()); diff != "" {

@@ -2,10 +2,7 @@ package rest
 
 import (
 	"context"
-	"fmt"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/loci-memory/loci/client"
@@ -83,8 +80,8 @@ func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
 	r := embeddedBefore(t)
 	elsewhere := &copies{Searcher: r.engine.Vectors.Searcher}
 	r.engine.Vectors.Searcher = elsewhere
-	guarded := httpx.Guard(httpx.Options{Multi: true, Key: "k", JWTSecret: []byte("s"), Now: r.clock.Now}, New(r.engine, Options{MaxBody: 64 << 10}))
-	token := signed(t, fmt.Sprintf(`{"sub":"ana","id":"ana","exp":%d}`, r.clock.Now().Unix()+3600))
+	open := r.handler
+	r.guarded(httpx.Options{Key: "k", JWTSecret: []byte("s")})
 	for _, c := range []struct {
 		method, path, body string
 		status             int
@@ -97,10 +94,7 @@ func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
 		{"POST", "/api/reembed/prune", `{"all":true}`, 403},
 		{"POST", "/api/reembed/prune", `{}`, 200},
 	} {
-		req := httptest.NewRequest(c.method, "http://localhost"+c.path, strings.NewReader(c.body))
-		req.Header.Set(httpx.HeaderOpenWebJWT, token)
-		w := httptest.NewRecorder()
-		guarded.ServeHTTP(w, req)
+		w := r.as("", c.method, c.path, c.body, r.signed("ana")...)
 		if w.Code != c.status {
 			t.Errorf("%s %s %s: status %d, want %d: %s", c.method, c.path, c.body, w.Code, c.status, w.Body)
 		}
@@ -108,6 +102,7 @@ func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
 			wantProblem(t, c.method+" "+c.path, w)
 		}
 	}
+	r.handler = open
 	if elsewhere.dropped > 0 {
 		t.Errorf("all the same, copies were dropped %d times", elsewhere.dropped)
 	}

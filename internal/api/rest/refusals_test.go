@@ -49,22 +49,3 @@ func many(n int) string {
 	}
 	return b.String()
 }
-
-// TestARefusedTimeIsToldPlainly in a query and in bodies: a layout of package time means nothing
-// to a client.
-func TestARefusedTimeIsToldPlainly(t *testing.T) {
-	r := newRig(t).furnish()
-	for _, c := range []struct{ method, path, body string }{
-		{"GET", "/api/memory?as_of=yesterday", ""},
-		{"GET", "/api/usage?since=2026-13-01", ""},
-		{"POST", "/api/memory/search", `{"query":"x","as_of":"yesterday"}`},
-		{"POST", "/api/memory/add", `{"messages":[{"role":"user","content":"x","created_at":"2026-05-03 14:00"}]}`},
-		{"POST", "/api/changes/undo", `{"to_time":"then"}`},
-	} {
-		w := r.do(c.method, c.path, c.body)
-		said := w.Body.String()
-		if w.Code < 400 || w.Code >= 500 || strings.Contains(said, "2006") || strings.Contains(said, "Z07") || !strings.Contains(said, "time") {
-			t.Errorf("%s %s %s: status %d: %s", c.method, c.path, c.body, w.Code, said)
-		}
-	}
-}

@@ -2,8 +2,12 @@ package rest
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -137,6 +141,60 @@ func (r *rig) decode(w *httptest.ResponseRecorder, to any) {
 	if err := json.Unmarshal(w.Body.Bytes(), to); err != nil {
 		r.t.Fatalf("%v: %s", err, w.Body)
 	}
+}
+
+// row is a request of ana's and what its answer must be: of what it must have and lack, names such as
+// {tea} stand for ids.
+type row struct {
+	name, method, path, body string
+	status                   int
+	has, lacks               []string
+}
+
+// answers sends a row's request and checks the answer. Nothing of ben's may ever show.
+func (r *rig) answers(c row) *httptest.ResponseRecorder {
+	r.t.Helper()
+	w := r.do(c.method, c.path, c.body)
+	got := w.Body.String()
+	if w.Code != c.status {
+		r.t.Errorf("%s: %s %s: status %d, want %d: %s", c.name, c.method, c.path, w.Code, c.status, got)
+		return w
+	}
+	if w.Code >= http.StatusBadRequest {
+		wantProblem(r.t, c.name, w)
+	}
+	if cached := w.Header().Get("Cache-Control"); strings.HasPrefix(c.path, "/api/") && cached != "no-store" {
+		r.t.Errorf("%s: Cache-Control is %q, want no-store", c.name, cached)
+	}
+	for _, want := range c.has {
+		if r.names != nil {
+			want = r.names.Replace(want)
+		}
+		if !strings.Contains(got, want) {
+			r.t.Errorf("%s: got %s, want %s in it", c.name, got, want)
+		}
+	}
+	for _, unwanted := range append(c.lacks, bensSecret, "default/user/ben") {
+		if strings.Contains(got, unwanted) {
+			r.t.Errorf("%s: got %s, want no %s in it", c.name, got, unwanted)
+		}
+	}
+	return w
+}
+
+// guarded puts the API behind another guard. Who asks is then in a request's headers alone.
+func (r *rig) guarded(o httpx.Options) {
+	o.Multi, o.MaxBody, o.Now = true, 64<<10, r.clock.Now
+	r.handler = httpx.Guard(o, New(r.engine, Options{Version: "1", MaxBody: 64 << 10}))
+}
+
+// signed returns the header with a token that Open WebUI signed for a user, under "s".
+func (r *rig) signed(user string) []string {
+	enc := base64.RawURLEncoding
+	body := enc.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc.EncodeToString(fmt.Appendf(nil, `{"sub":%q,"id":%q,"exp":%d}`, user, user, r.clock.Now().Unix()+3600))
+	mac := hmac.New(sha256.New, []byte("s"))
+	mac.Write([]byte(body))
+	return []string{httpx.HeaderOpenWebJWT, body + "." + enc.EncodeToString(mac.Sum(nil))}
 }
 
 // wantProblem reports what about an answer is not an error as the API tells them.

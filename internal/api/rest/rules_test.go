@@ -250,6 +250,7 @@ func TestNobodyInParticularHasNoMemory(t *testing.T) {
 	for _, c := range append(everyWrite, []struct{ method, path, body string }{
 		{"GET", "/api/memory", ""}, {"GET", "/api/memory/{tea}", ""}, {"DELETE", "/api/memory/{tea}", ""}, {"GET", "/api/memory/{tea}/history", ""},
 		{"POST", "/api/memory/search", `{"query":"tea"}`}, {"GET", "/api/changes", ""}, {"GET", "/api/review", ""}, {"GET", "/api/traces/x", ""}, {"GET", "/api/stats", ""}, {"GET", "/api/jobs", ""}, {"POST", "/api/jobs/x/retry", ""},
+		{"GET", "/api/export", ""}, {"POST", "/api/import", "x"},
 	}...) {
 		w := r.as("", c.method, c.path, c.body)
 		if w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "oolong") {
@@ -298,18 +299,6 @@ func TestWaitingForLearning(t *testing.T) {
 	if len(added.Memories) != 1 || !strings.Contains(added.Memories[0].Content, "Lisbon") || added.Memories[0].Provenance == nil {
 		t.Errorf("learned %+v, want where the user lives and why", added.Memories)
 	}
-}
-
-func TestHealthThatIsNotWell(t *testing.T) {
-	r := newRig(t)
-	well := health
-	defer func() { health = well }()
-	health.Status = "store: locked"
-	w := r.do("GET", "/health/ready", "")
-	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "locked") {
-		t.Errorf("ready: %d %s", w.Code, w.Body)
-	}
-	wantProblem(t, "ready", w)
 }
 
 func TestParkedJobsCanBeTriedAgain(t *testing.T) {

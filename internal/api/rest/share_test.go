@@ -1,12 +1,7 @@
 package rest
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -86,15 +81,7 @@ func TestSharingAFact(t *testing.T) {
 // TestWhoIsNoAdminActsForThemselves asks with a token of Open WebUI's.
 func TestWhoIsNoAdminActsForThemselves(t *testing.T) {
 	r := newRig(t).furnish()
-	guarded := httpx.Guard(httpx.Options{Multi: true, Key: "k", JWTSecret: []byte("s"), Now: r.clock.Now}, New(r.engine, Options{MaxBody: 64 << 10}))
-	token := signed(t, fmt.Sprintf(`{"sub":"ana","id":"ana","exp":%d}`, r.clock.Now().Unix()+3600))
-	do := func(method, path, body string) *httptest.ResponseRecorder {
-		req := httptest.NewRequest(method, "http://localhost"+r.names.Replace(path), strings.NewReader(body))
-		req.Header.Set(httpx.HeaderOpenWebJWT, token)
-		w := httptest.NewRecorder()
-		guarded.ServeHTTP(w, req)
-		return w
-	}
+	r.guarded(httpx.Options{Key: "k", JWTSecret: []byte("s")})
 	for _, c := range []struct {
 		method, path, body string
 		status             int
@@ -108,7 +95,7 @@ func TestWhoIsNoAdminActsForThemselves(t *testing.T) {
 		{"POST", "/api/memory", `{"content":"Ana likes rain"}`, 410},
 		{"POST", "/api/users/ana/open", "", 204},
 	} {
-		if w := do(c.method, c.path, c.body); w.Code != c.status {
+		if w := r.as("", c.method, c.path, c.body, r.signed("ana")...); w.Code != c.status {
 			t.Errorf("%s %s %s: status %d, want %d: %s", c.method, c.path, c.body, w.Code, c.status, w.Body)
 		}
 	}
@@ -139,16 +126,6 @@ func TestErasingAUser(t *testing.T) {
 	if w := r.do("POST", "/api/memory", `{"content":"Ana likes rain"}`); w.Code != http.StatusCreated {
 		t.Errorf("a note after it was opened: status %d: %s", w.Code, w.Body)
 	}
-}
-
-// signed returns a token of these claims, HS256 under "s".
-func signed(t *testing.T, claims string) string {
-	t.Helper()
-	enc := base64.RawURLEncoding
-	body := enc.EncodeToString([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + enc.EncodeToString([]byte(claims))
-	mac := hmac.New(sha256.New, []byte("s"))
-	mac.Write([]byte(body))
-	return body + "." + enc.EncodeToString(mac.Sum(nil))
 }
 
 // TestErasingWhoNeverWas closes the name, unless only who is known is meant: whom something
