@@ -6,6 +6,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/api/mem0"
 	"github.com/loci-memory/loci/internal/api/proxy"
+	"github.com/loci-memory/loci/internal/api/rest"
 	"github.com/loci-memory/loci/internal/api/web"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/httpx"
@@ -15,16 +16,19 @@ import (
 )
 
 // pageOptions are what the page shows of the server.
-func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.Handler) web.Options {
+func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream proxy.Upstream) web.Options {
 	query := c.Chats.Model
 	if query == "" && c.Learn.URL == "" {
 		query = learner.Wanted()
 	}
 	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
 	o := web.Options{
-		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) }, Chat: chat,
+		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) },
 		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: c.Prompts, InUse: inUse,
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
+	}
+	if upstream != nil {
+		o.Upstream, o.Talker = upstream, rest.Talker(upstream, nil, true)
 	}
 	if c.JWT != "" {
 		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/memory"
 )
@@ -24,10 +25,10 @@ type Upstream interface {
 // maxAnswer bounds what is read of an answer that comes in one piece.
 const maxAnswer = 8 << 20
 
-// talker lets the upstream answer a chat, with the client's own key where Loci has none
-// for it. What the upstream says of its failures is not passed on: it may hold what is
+// Talker lets an upstream answer a chat, with the client's own key where Loci has none
+// for it. What the upstream says of its failures is passed on where tells is true: it may hold what is
 // nobody's business.
-func (d *handler) talker(client http.Header) chats.Talker {
+func Talker(u Upstream, client http.Header, tells bool) chats.Talker {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key
@@ -37,13 +38,18 @@ func (d *handler) talker(client http.Header) chats.Talker {
 		if err != nil {
 			return chatapi.Answer{}, fmt.Errorf("encode the chat: %w", err)
 		}
-		resp, err := d.Upstream.Do(ctx, http.MethodPost, "/chat/completions", header.Clone(), bytes.NewReader(body))
+		resp, err := u.Do(ctx, http.MethodPost, "/chat/completions", header.Clone(), bytes.NewReader(body))
 		if err != nil {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
 		defer func() { _ = resp.Body.Close() }() // read or given up on
 		if resp.StatusCode != http.StatusOK {
-			return chatapi.Answer{}, refused(resp.StatusCode)
+			said := ""
+			if tells {
+				body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // what there is of it is told
+				said = chatapi.ErrorMessage(body)
+			}
+			return chatapi.Answer{}, refused(resp.StatusCode, said)
 		}
 		if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media == "text/event-stream" {
 			return readStream(resp.Body, heard)
@@ -53,7 +59,7 @@ func (d *handler) talker(client http.Header) chats.Talker {
 }
 
 // refused tells an upstream's status by what the engine can do about it.
-func refused(status int) error {
+func refused(status int, said string) error {
 	code := memory.Unavailable
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -61,7 +67,10 @@ func refused(status int) error {
 	case http.StatusRequestEntityTooLarge:
 		code = memory.TooLarge
 	}
-	return memory.Errorf(code, "the upstream answered with status %d", status)
+	if said != "" {
+		said = ": " + httpx.Brief(said, 400)
+	}
+	return memory.Errorf(code, "the upstream answered with status %d%s", status, said)
 }
 
 // readStream hears an answer as it comes. What was said before it failed is returned

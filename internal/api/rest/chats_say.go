@@ -90,7 +90,7 @@ func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.Stream
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
 		out := &reply{w: w}
-		talked, err := d.engine.Chats.Say(r.Context(), t, d.talker(r.Header), chats.Listener{Recalled: out.recalled, Heard: out.heard, Ended: out.end})
+		talked, err := d.engine.Chats.Say(r.Context(), t, Talker(d.Upstream, r.Header, false), chats.Listener{Recalled: out.recalled, Heard: out.heard, Ended: out.end})
 		out.over = false // one event more is for who still reads
 		switch {
 		case err != nil && !out.begun:

@@ -1,45 +1,71 @@
 package web
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine/chats"
+	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/model/llm"
+	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/memory"
 )
 
-// question is a chat completion that the playground asks for.
+// Upstream sends a request on and returns the answer, as the proxy's does.
+type Upstream interface {
+	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
+}
+
+// question is what the playground's form asks.
 type question struct {
-	Model        string                     `json:"model"`
-	Messages     []client.CompletionMessage `json:"messages"`
-	Stream       bool                       `json:"stream"`
-	Conversation string                     `json:"memory_id,omitempty"`
-	Mode         string                     `json:"memory_mode,omitempty"`
-	temporary    bool
+	model, words string
+	chat         string          // "": a new one
+	temporary    bool            // nothing of it is kept, and memory is not read
+	history      []chats.Message // of a temporary chat
+}
+
+// questionOf reads the form of the playground.
+func (p *Page) questionOf(r *http.Request) (q question, err error) {
+	q = question{
+		model: r.PostFormValue("model"), words: strings.TrimSpace(r.PostFormValue("content")),
+		chat: r.PostFormValue("conversation"), temporary: r.PostFormValue("temporary") != "",
+	}
+	switch {
+	case q.words == "":
+		return q, memory.Errorf(memory.Invalid, "nothing was typed")
+	case q.model == "":
+		return q, memory.Errorf(memory.Invalid, "choose a model")
+	case p.Talker == nil:
+		q.model = responder.Name
+	}
+	if q.temporary {
+		q.history, err = decode(r.PostFormValue("history"))
+	}
+	return q, err
 }
 
 // maxHistory is how many messages of a temporary chat its page may send back.
 const maxHistory = 200
 
 // decode reads the messages of a temporary chat.
-func decode(history string) ([]client.CompletionMessage, error) {
+func decode(history string) (out []chats.Message, err error) {
 	if history == "" {
 		return nil, nil
 	}
-	var out []client.CompletionMessage
-	if err := json.Unmarshal([]byte(history), &out); err != nil || len(out) > maxHistory {
-		return nil, memory.Errorf(memory.Invalid, "what was said so far cannot be read")
-	}
+	err = json.Unmarshal([]byte(history), &out)
 	for _, m := range out {
 		if m.Role != memory.RoleUser && m.Role != memory.RoleAssistant {
-			return nil, memory.Errorf(memory.Invalid, "what was said so far cannot be read")
+			err = memory.Invalid
 		}
+	}
+	if err != nil || len(out) > maxHistory {
+		return nil, memory.Errorf(memory.Invalid, "what was said so far cannot be read")
 	}
 	return out, nil
 }
@@ -52,144 +78,112 @@ func encode(v any) string {
 	return string(data)
 }
 
-// A chat of this name leaves nothing at all, not even the mark that something was
-// said in it: it never goes on with memory.
-const (
-	headerChat  = "X-OpenWebUI-Chat-Id"
-	chatUnnoted = "local:page"
-)
+// headerChat tells the script which chat it speaks in.
+const headerChat = "X-Loci-Chat"
 
-// ask sends a question through the chat API, as whom the page is shown to.
-func (p *Page) ask(w http.ResponseWriter, r *http.Request, q question) {
-	body := encode(q)
-	to, err := http.NewRequestWithContext(r.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
-	if err != nil {
-		panic(err) // the path is our own
-	}
-	to.Header.Set("Content-Type", "application/json")
+// answer lets a model answer, and returns what it said. A new chat begins then.
+func (p *Page) answer(r *http.Request, v visit, q *question, to *pieces) (string, error) {
 	if q.temporary {
-		to.Header.Set(headerChat, chatUnnoted)
+		said := append(q.history, chats.Message{Role: memory.RoleUser, Content: q.words})
+		if q.model != responder.Name {
+			a, err := p.Talker(r.Context(), q.model, said, to.heard)
+			return a.Text, err
+		}
+		text := responder.Respond(q.words, nil, responder.Outlook{Unkept: "This chat is temporary"})
+		to.heard(text)
+		return text, nil
 	}
-	p.Chat.ServeHTTP(w, to)
+	if q.chat == "" {
+		made, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{})
+		if err != nil {
+			return "", err
+		}
+		q.chat = made.ID
+	}
+	to.w.Header().Set(headerChat, q.chat)
+	said, err := p.engine.Chats.Say(r.Context(), chats.SayRequest{Owner: v.owner, Chat: q.chat, Content: q.words, Model: q.model}, p.Talker,
+		chats.Listener{Recalled: func(retrieve.Prepared) { to.begin() }, Heard: to.heard, Ended: to.end})
+	if said.Answer == nil {
+		return "", err
+	}
+	return said.Answer.Content, err
 }
 
-// answer asks and waits for the whole answer. wrong says why there is none.
-func (p *Page) answer(r *http.Request, q question) (text, wrong string) {
-	a := fetch(func(w http.ResponseWriter) { p.ask(w, r, q) })
-	if said, err := chatapi.Completions.ReadAnswer(a.body.Bytes()); err == nil && a.status == http.StatusOK {
-		return said.Text, ""
-	}
-	return "", a.problem()
+// pieces writes an answer for a script, each piece as it comes: lines of JSON.
+type pieces struct {
+	w      http.ResponseWriter
+	script bool // or nothing is written
+	begun  bool
 }
 
-// modelsWait is how long a page waits for the list of the upstream's models.
-const modelsWait = 3 * time.Second
+// piece is one line: a part of the answer, or why there is no more of it.
+type piece struct {
+	Said  string `json:"said,omitempty"`
+	Wrong string `json:"wrong,omitempty"`
+}
+
+// patience is how long a piece waits for a browser that reads none: the chat is closed to others meanwhile.
+const patience = 30 * time.Second
+
+func (o *pieces) heard(said string) { o.send(piece{Said: said}) }
+
+func (o *pieces) end() { _ = http.NewResponseController(o.w).SetWriteDeadline(time.Now()) }
+
+// begin sends the headers, which name the chat.
+func (o *pieces) begin() {
+	if !o.script || o.begun {
+		return
+	}
+	o.begun = true
+	o.w.Header().Set("Content-Type", "application/x-ndjson")
+	o.w.Header().Set("X-Accel-Buffering", "no") // or a proxy in between would keep it all until the end
+	_ = http.NewResponseController(o.w).Flush()
+}
+
+func (o *pieces) send(one piece) {
+	if !o.script {
+		return
+	}
+	o.begin()
+	control := http.NewResponseController(o.w)
+	_ = control.SetWriteDeadline(time.Now().Add(patience))
+	_, _ = io.WriteString(o.w, encode(one)+"\n") // a browser that is gone ends the request's context
+	_ = control.Flush()
+}
+
+const (
+	// modelsWait is how long a page waits for the list of the upstream's models, and maxModels how much of it is read.
+	modelsWait = 3 * time.Second
+	maxModels  = 8 << 20
+)
 
 // models lists what can be talked to, Loci's own model last, and says why the upstream's are not
 // among them.
 func (p *Page) models(r *http.Request) (names []string, unlisted string) {
+	own := []string{responder.Name}
+	if p.Upstream == nil {
+		return own, ""
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), modelsWait)
 	defer cancel()
-	to, err := http.NewRequestWithContext(ctx, http.MethodGet, "/v1/models", nil)
+	resp, err := p.Upstream.Do(ctx, http.MethodGet, "/models", http.Header{}, nil)
 	if err != nil {
-		panic(err) // the path is our own
+		return own, "the upstream did not answer: " + llm.Trouble(err)
 	}
-	a := fetch(func(w http.ResponseWriter) { p.Chat.ServeHTTP(w, to) })
+	defer func() { _ = resp.Body.Close() }() // it was read
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`
 		} `json:"data"`
 	}
-	if a.status != http.StatusOK || json.Unmarshal(a.body.Bytes(), &list) != nil {
-		return []string{memory.RecallModel}, a.problem()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxModels))
+	if err != nil || resp.StatusCode != http.StatusOK || json.Unmarshal(body, &list) != nil {
+		return own, cmp.Or(clip(400, chatapi.ErrorMessage(body)), "the upstream answered with status "+resp.Status)
 	}
 	for _, m := range list.Data {
-		if m.ID != "" && m.ID != memory.RecallModel {
+		if m.ID != "" && m.ID != responder.Name {
 			names = append(names, m.ID)
 		}
 	}
-	return append(names, memory.RecallModel), ""
+	return append(names, own...), ""
 }
-
-// fetched is an answer that was waited for.
-type fetched struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// fetch waits for what a handler answers.
-func fetch(serve func(http.ResponseWriter)) (f *fetched) {
-	f = &fetched{header: http.Header{}}
-	defer func() {
-		switch cut := recover(); cut {
-		case nil:
-		case http.ErrAbortHandler: // the answer was cut off
-			f.status = http.StatusBadGateway
-			f.body.Reset()
-		default:
-			panic(cut)
-		}
-	}()
-	serve(f)
-	return f
-}
-
-// maxFetched is how much of an answer is kept.
-const maxFetched = 8 << 20
-
-// Header, WriteHeader and Write are http.ResponseWriter's.
-func (f *fetched) Header() http.Header { return f.header }
-
-// WriteHeader keeps the first status.
-func (f *fetched) WriteHeader(status int) {
-	if f.status == 0 {
-		f.status = status
-	}
-}
-
-func (f *fetched) Write(p []byte) (int, error) {
-	f.WriteHeader(http.StatusOK)
-	if f.body.Len() < maxFetched {
-		f.body.Write(p)
-	}
-	return len(p), nil
-}
-
-// problem says what an answer that is none says of itself.
-func (f *fetched) problem() string {
-	return cmp.Or(clip(400, chatapi.ErrorMessage(f.body.Bytes())), "The model did not answer.")
-}
-
-// streamed passes an answer on as it comes. Of its headers it keeps those that say
-// what it is: others are between Loci and the upstream.
-type streamed struct {
-	to     http.ResponseWriter
-	header http.Header
-	begun  bool
-}
-
-// Header is what the answer says of itself, most of which ends here.
-func (s *streamed) Header() http.Header { return s.header }
-
-// WriteHeader begins the answer.
-func (s *streamed) WriteHeader(status int) {
-	if s.begun {
-		return
-	}
-	s.begun = true
-	for _, name := range []string{"Content-Type", "Content-Encoding"} {
-		if v := s.header.Get(name); v != "" {
-			s.to.Header().Set(name, v)
-		}
-	}
-	s.to.WriteHeader(status)
-}
-
-func (s *streamed) Write(p []byte) (int, error) {
-	s.WriteHeader(http.StatusOK)
-	return s.to.Write(p)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (s *streamed) Unwrap() http.ResponseWriter { return s.to }

@@ -24,8 +24,8 @@
 //	/undo                 what an undo would take along
 //	/signin /signout /events /assets/…
 //
-// The playground talks to the chat API in process (Options.Chat), so that its
-// chats are as any client's. A temporary one is held by its page alone.
+// The playground talks by the call that POST /api/chats/{id}/messages makes. A temporary chat is held by its
+// page alone.
 //
 // Who asks is found out by [httpx.Guard], as for every API. A browser sends no
 // header of ours, so [Page.SignedIn] stands before the guard and turns the page's

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"net/url"
@@ -10,26 +9,20 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/core"
-	"github.com/loci-memory/loci/internal/thread"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
-const (
-	// exchangesAtOnce is how many questions and answers the playground shows of a
-	// conversation; all of it stands under /conversations.
-	exchangesAtOnce = 20
-
-	// Of what was said before, so many messages and bytes go along with a question.
-	sentMessages = 40
-	sentBytes    = 64 << 10
-)
+// exchangesAtOnce is how many questions and answers the playground shows of a
+// conversation; all of it stands under /conversations.
+const exchangesAtOnce = 20
 
 // playgroundView is a chat with what memory gave and took.
 type playgroundView struct {
 	Here         string
-	Conversation string   // its id, also of one that does not exist yet
+	Conversation string   // its id; "" of a new one
 	Begun        bool     // something was said in it
 	Known        bool     // it is there, begun or not
 	Documents    []chosen // attached to it
@@ -77,14 +70,8 @@ func (p *Page) playground(r *http.Request, v visit) (any, error) {
 	if err := p.fillPlayground(r, v, &view); err != nil {
 		return nil, err
 	}
-	if view.Conversation == "" {
-		view.Conversation = newConversation()
-	}
 	return view, nil
 }
-
-// newConversation returns an id for a chat of the page's.
-func newConversation() string { return "page-" + strings.ToLower(rand.Text()[:16]) }
 
 // fillPlayground reads what there is of the view's conversation, and what can be
 // chosen.
@@ -214,103 +201,49 @@ func (p *Page) playgroundAt(conversation, model string) string {
 	return "/playground?" + url.Values{"conversation": {conversation}, "model": {model}}.Encode()
 }
 
-// sent returns what of a conversation goes along with the next question: the end of
-// it, from the last turn on that is gone or not kept as it was said, since what would
-// not be known again could be taken for an edit.
-func (p *Page) sent(r *http.Request, v visit, conversation string) ([]client.CompletionMessage, error) {
-	turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{
-		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Retired}, Last: sentMessages,
-	})
-	if err != nil {
-		return nil, err
-	}
-	from, size := len(turns), 0
-	for i, t := range slices.Backward(turns) {
-		parent := ""
-		if i > 0 {
-			parent = turns[i-1].Chain
-		}
-		talks := t.Role == memory.RoleUser || t.Role == memory.RoleAssistant
-		if size += len(t.Content); !talks || t.Status != memory.Active || size > sentBytes || i == 0 && t.Index > 0 ||
-			thread.Chain(parent, chatapi.Digest(t.Role, t.Content, "", "")) != t.Chain {
-			break
-		}
-		from = i
-	}
-	var out []client.CompletionMessage
-	for _, t := range turns[from:] {
-		if len(out) > 0 || t.Role == memory.RoleUser {
-			out = append(out, client.CompletionMessage{Role: t.Role, Content: t.Content})
-		}
-	}
-	return out, nil
-}
-
-// say sends what was typed to a model, through the same API as any client's, and
-// brings back its answer: as the stream that it is to a script, otherwise as a page.
+// say lets a model answer what was typed, in a chat as any door's: as the answer comes to a script,
+// otherwise as a page.
 func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
-	q, err := p.questionOf(r, v)
+	q, err := p.questionOf(r)
 	if err != nil {
 		return err
 	}
-	if strings.HasPrefix(r.Header.Get("Accept"), "text/event-stream") {
-		q.Stream = true
-		p.ask(&streamed{to: w, header: http.Header{}}, r, q)
+	out := &pieces{w: w, script: strings.HasPrefix(r.Header.Get("Accept"), "application/x-ndjson")}
+	answer, err := p.answer(r, v, &q, out)
+	if out.script {
+		if err != nil && out.begun {
+			out.send(piece{Wrong: httpx.Tell(r.Context(), err).Detail})
+			err = nil
+		}
+		return err
+	}
+	if err == nil && !q.temporary {
+		http.Redirect(w, r, p.playgroundAt(q.chat, q.model), http.StatusSeeOther)
 		return nil
 	}
-	answer, wrong := p.answer(r, q)
-	if wrong == "" && !q.temporary {
-		http.Redirect(w, r, p.playgroundAt(q.Conversation, q.Model), http.StatusSeeOther)
-		return nil
+	view, status := playgroundView{Here: here(r), Conversation: q.chat, Temporary: q.temporary, Model: q.model}, http.StatusOK
+	if err != nil {
+		problem := httpx.Tell(r.Context(), err)
+		status, view.Wrong, view.Draft = problem.Status, problem.Detail, q.words
+	} else {
+		q.history = append(q.history, chats.Message{Role: memory.RoleUser, Content: q.words}, chats.Message{Role: memory.RoleAssistant, Content: answer})
 	}
-	view := playgroundView{Here: here(r), Conversation: q.Conversation, Temporary: q.temporary, Model: q.Model, Wrong: wrong}
 	if err := p.fillPlayground(r, v, &view); err != nil {
 		return err
 	}
-	said, status := q.Messages, http.StatusOK
-	if wrong != "" {
-		status = http.StatusBadGateway
-		view.Draft, said = said[len(said)-1].Content, said[:len(said)-1]
-	} else {
-		said = append(said, client.CompletionMessage{Role: memory.RoleAssistant, Content: answer})
-	}
 	if q.temporary {
-		view.remember(said)
+		view.remember(q.history)
 	}
 	p.render(w, r, status, "playground", p.frame(w, r, v, view))
 	return nil
 }
 
 // remember shows a temporary chat, which only its page holds.
-func (v *playgroundView) remember(said []client.CompletionMessage) {
+func (v *playgroundView) remember(said []chats.Message) {
 	v.History = encode(said)
 	var turns []memory.Turn
 	for _, m := range said {
 		turns = append(turns, memory.Turn{Role: m.Role, Content: m.Content})
 	}
 	v.Exchanges, v.Begun = exchangesOf(turns), len(turns) > 0
-}
-
-// questionOf reads the form of the playground.
-func (p *Page) questionOf(r *http.Request, v visit) (question, error) {
-	q := question{Model: r.PostFormValue("model"), Conversation: r.PostFormValue("conversation"), temporary: r.PostFormValue("temporary") != ""}
-	words := strings.TrimSpace(r.PostFormValue("content"))
-	if words == "" {
-		return q, memory.Errorf(memory.Invalid, "nothing was typed")
-	}
-	if q.Model == "" {
-		return q, memory.Errorf(memory.Invalid, "choose a model")
-	}
-	var err error
-	switch {
-	case q.temporary:
-		q.Mode, q.Conversation = chatapi.ModeOff, ""
-		q.Messages, err = decode(r.PostFormValue("history"))
-	case q.Conversation == "":
-		q.Conversation = newConversation()
-	default:
-		q.Messages, err = p.sent(r, v, q.Conversation)
-	}
-	q.Messages = append(q.Messages, client.CompletionMessage{Role: memory.RoleUser, Content: words})
-	return q, err
 }

@@ -1,8 +1,7 @@
 package web
 
 import (
-	"encoding/json"
-	"fmt"
+	"context"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,80 +10,59 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
-	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/curate"
-	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// upstream is a model behind the chat's door that says what a test wants, on an engine
-// that takes part as it does there.
+// upstream lists a model, which says what a test wants.
 type upstream struct {
-	engine *engine.Engine
-	asked  []string // the bodies that came in
-	says   string
-	fails  string // with this error instead
-	cut    bool   // in the middle of the answer
+	asked []string // the messages that came in, as JSON
+	says  string
+	fails error // after what it says
 }
 
-func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path == "/v1/models" {
-		_, _ = io.WriteString(w, `{"data":[{"id":"parrot"},{"id":"loci/recall"}]}`)
-		return
+func (u *upstream) Do(context.Context, string, string, http.Header, io.Reader) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"data":[{"id":"parrot"},{"id":"loci/recall"}]}`))}, nil
+}
+
+func (u *upstream) talk(_ context.Context, model string, chat []chats.Message, heard func(string)) (chatapi.Answer, error) {
+	u.asked = append(u.asked, encode(chat))
+	if u.says != "" {
+		heard(u.says)
 	}
-	body, _ := io.ReadAll(r.Body)
-	u.asked = append(u.asked, string(body))
-	if u.fails != "" {
-		w.WriteHeader(http.StatusTeapot)
-		_, _ = fmt.Fprintf(w, `{"error":{"message":%q}}`, u.fails)
-		return
-	}
-	chat, err := chatapi.Decode(body)
-	if err != nil {
-		panic(err)
-	}
-	x := u.engine.Exchange.Open(r.Context(), exchange.Incoming{Owner: httpx.IdentityOf(r.Context()).Owner, Chat: chat, Extras: chat.Extras, ChatID: r.Header.Get("X-OpenWebUI-Chat-Id")})
-	prepared := x.Prepare(r.Context())
-	if prepared.Trace != "" {
-		w.Header().Set("X-Loci-Trace", prepared.Trace)
-	}
-	w.Header().Set("Set-Cookie", "theirs=1")
-	x.RecordQuestion(r.Context())
-	a := chatapi.Answer{Role: memory.RoleAssistant, Text: u.says, Finish: "stop", Model: chat.Model, ID: "1"}
+	a := chatapi.Answer{Role: memory.RoleAssistant, Text: u.says, Finish: "stop", Model: model, ID: "1"}
 	a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
-	if chat.Stream {
-		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = w.Write(chatapi.EncodeChunk(a, time.Time{}, u.says, true))
-	}
-	if u.cut {
-		panic(http.ErrAbortHandler)
-	}
-	x.RecordAnswer(r.Context(), a)
-	if !chat.Stream {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(chatapi.EncodeAnswer(a, time.Time{}))
-	}
+	return a, u.fails
 }
 
 // talkingRig is a rig whose playground has somebody to talk to.
 func talkingRig(t *testing.T, key string) (*rig, *upstream) {
 	t.Helper()
-	r := newRig(t, key)
-	u := &upstream{engine: r.engine, says: "I see."}
-	r.page.Chat = u
+	r, u := newRig(t, key), &upstream{says: "I see."}
+	r.page.Upstream, r.page.Talker = u, u.talk
 	return r, u
 }
 
-func TestAChatOfThePlaygroundIsAsAnyClients(t *testing.T) {
+// chat begins a chat in the playground, and returns its id.
+func (r *rig) chat(words string) string {
+	r.t.Helper()
+	to, err := url.Parse(r.sent("/playground", url.Values{"content": {words}, "model": {"parrot"}}))
+	id := to.Query().Get("conversation")
+	if err != nil || to.Path != "/playground" || id == "" || to.Query().Get("model") != "parrot" {
+		r.t.Fatalf("it leads to %s, %v", to, err)
+	}
+	return id
+}
+
+func TestAChatOfThePlaygroundIsKeptAndShowsItsMemory(t *testing.T) {
 	r, u := talkingRig(t, "")
 	r.fact("User lives in Lisbon")
 	r.shows("/playground", "Try your memory", "<option selected>parrot</option>", "<option>loci/recall</option>")
-	to := r.sent("/playground", url.Values{"content": {" Where do I live? "}, "model": {"parrot"}, "conversation": {"page-1"}})
-	if to != "/playground?conversation=page-1&model=parrot" {
-		t.Fatalf("it leads to %s", to)
-	}
+	chat := r.chat(" Where do I live? ")
+	to := "/playground?conversation=" + chat
 	body := r.shows(to, "Where do I live?", "I see.", "Memory gave", "User lives in Lisbon", "Forget this", "Wrong", `class="w-words"`)
 	sound(t, to, body)
 	if strings.Contains(body, "is not known") {
@@ -92,21 +70,20 @@ func TestAChatOfThePlaygroundIsAsAnyClients(t *testing.T) {
 	}
 	r.clock.Advance(time.Minute)
 	u.says = "In Lisbon."
-	r.sent("/playground", url.Values{"content": {"And since when?"}, "model": {"parrot"}, "conversation": {"page-1"}})
-	var asked question
-	if err := json.Unmarshal([]byte(u.asked[1]), &asked); err != nil || asked.Conversation != "page-1" || asked.Mode != "" || len(asked.Messages) != 3 || asked.Messages[1].Content != "I see." {
-		t.Errorf("the second question goes out as %s, %v", u.asked[1], err)
+	r.sent("/playground", url.Values{"content": {"And since when?"}, "model": {"parrot"}, "conversation": {chat}})
+	if !strings.Contains(u.asked[0], "lives in Lisbon") || !strings.Contains(u.asked[1], `{"role":"assistant","content":"I see."},{"role":"user","content":"And since when?"}]`) {
+		t.Errorf("the second question goes out as %s", u.asked[1])
 	}
-	turns, err := r.engine.Store.Turns(t.Context(), memtest.Ana, memory.TurnQuery{Conversation: "page-1"})
+	turns, err := r.engine.Store.Turns(t.Context(), memtest.Ana, memory.TurnQuery{Conversation: chat})
 	if err != nil || len(turns) != 4 {
 		t.Errorf("%d turns are kept, want 4 in a row, %v", len(turns), err)
 	}
-	r.shows("/conversations/page-1", "Go on in the playground", "memory gave 1 memory", "/traces/")
+	r.shows("/conversations/"+chat, "Go on in the playground", "memory gave 1 memory", "/traces/")
 	r.shows("/insights", "usually (median)", "of your last 2 answers")
 	if w := r.get(to, httpx.HeaderUser, "ben"); strings.Contains(w.Body.String(), "Lisbon") {
 		t.Error("ben sees ana's chat")
 	}
-	r.shows("/traces?conversation=page-1", "Where do I live?", "And since when?", "1 memory given", ">chat</span>")
+	r.shows("/traces?conversation="+chat, "Where do I live?", "And since when?", "1 memory given", ">chat</span>")
 	if body := r.shows("/traces?conversation=page-2"); !strings.Contains(body, "Nothing was asked") {
 		t.Errorf("another conversation has traces:\n%s", body)
 	}
@@ -124,7 +101,7 @@ func TestWhatIsInEveryPromptIsToldAsSuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.fact("User lives in Lisbon")
-	to := r.sent("/playground", url.Values{"content": {"Where do I live?"}, "model": {"parrot"}, "conversation": {"page-1"}})
+	to := "/playground?conversation=" + r.chat("Where do I live?")
 	const says = "in every prompt"
 	if body := r.shows(to, "User is allergic to penicillin", "units: metric", "User lives in Lisbon", `href="/profile"`); strings.Count(body, says) != 2 || strings.Contains(body, "<b>0.00</b>") {
 		t.Errorf("the playground tells of them as %s", body)
@@ -142,13 +119,13 @@ func TestWhatIsInEveryPromptIsToldAsSuch(t *testing.T) {
 
 func TestOfAForgottenTurnNothingIsSentAgain(t *testing.T) {
 	r, u := talkingRig(t, "")
+	chat := r.chat("My code is 1234.")
 	ask := func(words string) {
 		r.clock.Advance(time.Minute)
-		r.sent("/playground", url.Values{"content": {words}, "model": {"parrot"}, "conversation": {"page-1"}})
+		r.sent("/playground", url.Values{"content": {words}, "model": {"parrot"}, "conversation": {chat}})
 	}
-	ask("My code is 1234.")
 	ask("I like figs.")
-	turns, err := r.engine.Store.Turns(t.Context(), memtest.Ana, memory.TurnQuery{Conversation: "page-1"})
+	turns, err := r.engine.Store.Turns(t.Context(), memtest.Ana, memory.TurnQuery{Conversation: chat})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +136,7 @@ func TestOfAForgottenTurnNothingIsSentAgain(t *testing.T) {
 	if sent := u.asked[2]; strings.Contains(sent, "1234") || !strings.Contains(sent, "I like figs.") {
 		t.Errorf("the upstream is sent %s", sent)
 	}
-	turns, err = r.engine.Store.Turns(t.Context(), memtest.Ana, memory.TurnQuery{Conversation: "page-1"})
+	turns, err = r.engine.Store.Turns(t.Context(), memtest.Ana, memory.TurnQuery{Conversation: chat})
 	if err != nil || len(turns) != 5 {
 		t.Errorf("%d turns are there, want 5: %v", len(turns), err)
 	}
@@ -179,7 +156,7 @@ func TestATemporaryChatIsInItsPageAlone(t *testing.T) {
 		t.Errorf("the page does not hold what was said: %s", body)
 	}
 	r.post("/playground", url.Values{"content": {"With whom?"}, "model": {"parrot"}, "temporary": {"1"}, "history": {history}})
-	if !strings.Contains(u.asked[1], "I am in love.") || !strings.Contains(u.asked[1], `"memory_mode":"off"`) || strings.Contains(u.asked[1], "page-1") {
+	if u.asked[1] != strings.TrimSuffix(history, "]")+`,{"role":"user","content":"With whom?"}]` {
 		t.Errorf("the second question goes out as %s", u.asked[1])
 	}
 	counts, err := r.engine.Stats(t.Context(), memtest.Ana)
@@ -196,31 +173,28 @@ func TestATemporaryChatIsInItsPageAlone(t *testing.T) {
 func TestAScriptHearsTheAnswerAsItComes(t *testing.T) {
 	r, u := talkingRig(t, "")
 	u.says = "<b>word</b>"
-	w := r.post("/playground", url.Values{"content": {"Hello"}, "model": {"parrot"}, "conversation": {"page-1"}}, "Accept", "text/event-stream")
+	const lines = "application/x-ndjson"
+	w := r.post("/playground", url.Values{"content": {"Hello"}, "model": {"parrot"}}, "Accept", lines)
 	h := w.Header()
-	if w.Code != http.StatusOK || !strings.HasPrefix(w.Body.String(), "data: {") || h.Get("Content-Type") != "text/event-stream" {
-		t.Errorf("status %d, %v: %s", w.Code, h, w.Body)
+	if want := `{"said":"\u003cb\u003eword\u003c/b\u003e"}` + "\n"; w.Code != http.StatusOK || w.Body.String() != want || h.Get("Content-Type") != lines || h.Get(headerChat) == "" || h.Get("Content-Security-Policy") != policy {
+		t.Errorf("status %d, %v: %s, want %s", w.Code, h, w.Body, want)
 	}
-	if h.Get("Set-Cookie") != "" || h.Get("Content-Security-Policy") != policy {
-		t.Errorf("it passes on %v", h)
+	u.fails = memory.Errorf(memory.Unavailable, "the upstream's answer was cut off")
+	if w := r.post("/playground", url.Values{"content": {"Hello"}, "model": {"parrot"}, "conversation": {h.Get(headerChat)}}, "Accept", lines); w.Code != http.StatusOK || !strings.HasSuffix(w.Body.String(), `{"wrong":"the upstream's answer was cut off"}`+"\n") {
+		t.Errorf("cut off: status %d: %s", w.Code, w.Body)
 	}
-	u.fails = "no such model"
-	if w := r.post("/playground", url.Values{"content": {"Hello"}, "model": {"parrot"}}, "Accept", "text/event-stream"); w.Code != http.StatusTeapot || !strings.Contains(w.Body.String(), "no such model") {
-		t.Errorf("status %d: %s", w.Code, w.Body)
+	if w := r.post("/playground", url.Values{"content": {"Hello"}, "model": {"parrot"}, "conversation": {"none"}}, "Accept", lines); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "data-problem") {
+		t.Errorf("in no chat: status %d: %s", w.Code, w.Body)
 	}
 }
 
 func TestWhatCannotBeSentStaysInTheForm(t *testing.T) {
 	r, u := talkingRig(t, "")
-	u.fails = "no such <model>"
-	w := r.post("/playground", url.Values{"content": {"Hello there"}, "model": {"gone"}, "conversation": {"page-1"}})
+	u.says, u.fails = "", memory.Errorf(memory.Unavailable, "no such <model>")
+	w := r.post("/playground", url.Values{"content": {"Hello there"}, "model": {"gone"}})
 	body := w.Body.String()
-	if w.Code != http.StatusBadGateway || !strings.Contains(body, "no such &lt;model&gt;") || !strings.Contains(body, ">Hello there</textarea>") || !strings.Contains(body, "<option selected>gone</option>") {
+	if w.Code != http.StatusServiceUnavailable || !strings.Contains(body, "no such &lt;model&gt;") || !strings.Contains(body, ">Hello there</textarea>") || !strings.Contains(body, "<option selected>gone</option>") {
 		t.Errorf("status %d: %s", w.Code, body)
-	}
-	u.fails, u.cut = "", true
-	if w := r.post("/playground", url.Values{"content": {"Hello there"}, "model": {"parrot"}}); w.Code != http.StatusBadGateway || !strings.Contains(w.Body.String(), "did not answer") {
-		t.Errorf("an answer that is cut off: status %d: %s", w.Code, w.Body)
 	}
 	for _, form := range []url.Values{{"content": {"  "}, "model": {"parrot"}}, {"content": {"x"}}} {
 		if w := r.post("/playground", form); w.Code != http.StatusBadRequest {

@@ -63,7 +63,6 @@ func newRig(t *testing.T, key string) *rig {
 			return []Setting{{"addr", "127.0.0.1:1", "flag", "Address."}, {"recall.top_k", "8", "default", "Most."}}
 		},
 		Models: func() []Model { return nil },
-		Chat:   http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { httpx.WriteJSON(w, http.StatusOK, nil) }),
 	})
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	refuse := func(w http.ResponseWriter, req *http.Request, err error) {

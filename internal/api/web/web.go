@@ -11,6 +11,7 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recent"
@@ -31,7 +32,8 @@ type Options struct {
 	Lacks     []string                            // models that the profile names and that are not at hand, each with what stands in
 	Prompts   string                              // a folder of files that take the place of built-in prompts
 	InUse     *prompt.Set                         // each prompt in the variant for the model that is sent it; nil: the engine's
-	Chat      http.Handler                        // of /v1, that the playground talks to as any client does
+	Upstream  Upstream                            // whose models the playground lists; nil: there is none
+	Talker    chats.Talker                        // lets a model of the upstream answer; nil: Loci's own alone
 	Zone      *time.Location                      // of the days and times shown; nil: the server's
 	Others    []string                            // how paths of other APIs begin; none: all that the page has not is theirs
 }

@@ -201,10 +201,9 @@ async function say(form) {
   const heard = (more) => { answer.textContent = said += more; one.scrollIntoView({ block: "nearest" }); };
   heard("");
   try {
-    reply = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/event-stream" }, signal: speaking.signal });
-    if (!reply.ok) wrong = problemOf(await reply.text());
-    else if (!reply.headers.get("Content-Type")?.startsWith("text/event-stream")) heard((await reply.json()).choices[0].message.content);
-    else wrong = await hear(reply, heard);
+    reply = await fetch(form.action, { method: "POST", body, headers: { Accept: "application/x-ndjson" }, signal: speaking.signal });
+    form.elements.conversation.value = reply.headers.get("X-Loci-Chat") ?? form.elements.conversation.value;
+    wrong = reply.ok ? await hear(reply, heard) : problemOf(await reply.text());
   } catch (e) {
     if (e.name !== "AbortError") wrong = reply ? "The answer was cut off." : "The server cannot be reached.";
   }
@@ -214,7 +213,7 @@ async function say(form) {
   if (wrong) tell(wrong);
   if (wrong && !said) { one.remove(); box.value ||= words; return; }
   if (history) history.value = JSON.stringify([...JSON.parse(history.value || "[]"), { role: "user", content: words }, { role: "assistant", content: said }]);
-  else if (await visit("/playground?" + new URLSearchParams({ conversation: body.get("conversation"), model: body.get("model") }), { parts: ["talk", "talks"], toast: false, history: "replace", focus: false })) $("#talk .exchange:last-child")?.scrollIntoView({ block: "nearest" });
+  else if (await visit("/playground?" + new URLSearchParams({ conversation: form.elements.conversation.value, model: body.get("model") }), { parts: ["talk", "talks"], toast: false, history: "replace", focus: false })) $("#talk .exchange:last-child")?.scrollIntoView({ block: "nearest" });
 }
 
 // hear reads a stream to its end and returns what went wrong, "" for nothing.
@@ -225,17 +224,16 @@ async function hear(reply, heard) {
     const lines = (rest + piece.value).split("\n");
     rest = lines.pop();
     for (const line of lines) {
-      if (!line.startsWith("data: {")) continue;
-      const event = JSON.parse(line.slice(6));
-      if (event.error) wrong = event.error.message || "The answer was cut off.";
-      heard(event.choices?.[0]?.delta?.content ?? "");
+      const piece = JSON.parse(line);
+      wrong = piece.wrong ?? "";
+      heard(piece.said ?? "");
     }
   }
   return wrong;
 }
 
 function problemOf(text) {
-  try { return JSON.parse(text).error.message; } catch { return $("[data-problem]", new DOMParser().parseFromString(text, "text/html"))?.textContent || "The model did not answer."; }
+  return $("[data-problem]", new DOMParser().parseFromString(text, "text/html"))?.textContent || "The model did not answer.";
 }
 
 // --- Import ---
