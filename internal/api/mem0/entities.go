@@ -1,7 +1,6 @@
 package mem0
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -20,9 +19,6 @@ func (h *handler) ping(c *call) (any, error) {
 	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
-// The profile entries that keep what a project sets, the second as JSON.
-var projectEntries = map[string]string{"custom_instructions": core.EntryInstructions, "custom_categories": core.OwnKeys + "mem0.categories"}
-
 // projectOf returns whose profile has the settings of the request's project: the user whose memory it
 // is, or everybody where the request may name any.
 func (h *handler) projectOf(c *call) (caller, error) {
@@ -40,22 +36,22 @@ func (h *handler) project(c *call) (any, error) {
 		return nil, err
 	}
 	entries, err := h.engine.Store.Profile(c.Context(), who.owner, memory.At{})
-	set := map[string]string{}
-	for _, e := range entries {
-		set[e.Key] = e.Value
-	}
-	return map[string]any{
+	out := map[string]any{
 		"id": c.identity.Namespace, "org_id": organization, "name": c.identity.Namespace,
-		"custom_instructions": orNull(set[projectEntries["custom_instructions"]]), "agent_custom_instructions": nil,
-		"custom_categories": json.RawMessage(cmp.Or(set[projectEntries["custom_categories"]], "[]")),
-	}, err
+		"custom_instructions": nil, "agent_custom_instructions": nil, "custom_categories": []string{},
+	}
+	for _, e := range entries {
+		if e.Key == core.EntryInstructions {
+			out["custom_instructions"] = e.Value
+		}
+	}
+	return out, err
 }
 
-// changeProject keeps what a project sets. Only its instructions change how Loci learns.
+// changeProject sets a project's instructions; Loci does not use what else there may be.
 func (h *handler) changeProject(c *call) (any, error) {
 	var b struct {
 		Instructions string `json:"custom_instructions"`
-		Categories   []any  `json:"custom_categories"`
 	}
 	var sent map[string]json.RawMessage
 	if err := errors.Join(c.decode(&b), c.decode(&sent)); err != nil {
@@ -65,28 +61,21 @@ func (h *handler) changeProject(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	values := map[string]string{"custom_instructions": strings.TrimSpace(b.Instructions)}
-	if len(b.Categories) > 0 {
-		values["custom_categories"] = string(sent["custom_categories"])
-	}
 	ignored := []string{}
 	for _, name := range sortedKeys(sent) {
 		if name != "custom_instructions" || h.engine.LLM == nil {
 			ignored = append(ignored, name)
 		}
-		key, value := projectEntries[name], values[name]
-		switch {
-		case key == "":
-		case value != "":
-			_, err = h.engine.SetProfile(c.Context(), who.owner, key, value, who.author)
-		default:
-			_, err = h.engine.DropProfile(c.Context(), who.owner, key, who.author)
-		}
-		if err != nil && !errors.Is(err, memory.NotFound) { // it was not set
-			return nil, err
-		}
 	}
-	return map[string]any{"message": "custom_instructions hold from now on where a model learns; custom_categories are kept and not used", "ignored": ignored}, nil
+	if text := strings.TrimSpace(b.Instructions); text != "" {
+		_, err = h.engine.SetProfile(c.Context(), who.owner, core.EntryInstructions, text, who.author)
+	} else if sent["custom_instructions"] != nil {
+		_, err = h.engine.DropProfile(c.Context(), who.owner, core.EntryInstructions, who.author)
+	}
+	if err != nil && !errors.Is(err, memory.NotFound) { // it was not set
+		return nil, err
+	}
+	return map[string]any{"message": "custom_instructions hold from now on where a model learns", "ignored": ignored}, nil
 }
 
 // entity is what memories belong to: a user, an agent, an app or a run.
@@ -208,19 +197,6 @@ func (h *handler) profile(c *call) (any, error) {
 		"profile": values, "status": strings.ToLower(status), "entity_type": "user", "entity_id": c.PathValue("id"),
 		"updated_at": updated, "generation_count": len(values),
 	}, nil
-}
-
-// stats counts the memory that the request is about.
-func (h *handler) stats(c *call) (any, error) {
-	who, err := h.caller(c, c.query.Get("user_id"))
-	if err != nil {
-		return nil, err
-	}
-	counts, err := h.engine.Stats(c.Context(), who.owner)
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"total_memories": counts.Facts, "total_messages": counts.Turns, "total_runs": counts.Conversations}, nil
 }
 
 // event tells what became of an add.

@@ -96,7 +96,6 @@ func (h *handler) platform() map[string]http.Handler {
 		"GET /v1/entities":                   answer("v1", h.entities),
 		"POST /v1/feedback":                  change("v1", h.feedback),
 		"GET /v1/event/{id}":                 answer("v1", h.event),
-		"GET /v1/stats":                      answer("v1", h.stats),
 		"GET /v2/entities/user/{id}/profile": answer("v2", h.profile),
 		"GET /api/v1/orgs/organizations/{org}/projects/{project}":   answer("v1", h.project),
 		"PATCH /api/v1/orgs/organizations/{org}/projects/{project}": change("v1", h.changeProject),
@@ -131,12 +130,13 @@ func (h *handler) openSource() map[string]http.Handler {
 // absent says what Loci has in place of parts of mem0's API that it lacks, by path.
 var absent = []struct{ path, sentence string }{
 	{"/v1/exports", "Loci makes no exports by a schema; GET /api/export returns all memory"},
+	{"/v1/stats", "GET /api/stats counts what there is"},
 	{"/v1/summary", "Loci summarizes conversations, not a set of memories"},
 	{"/v1/events", "Loci keeps no list of requests; GET /v1/event/{id} tells of one, GET /api/changes of all changes"},
 	{"/v2/profiles", "Loci builds profiles by itself, by its settings"},
 	{"/v1/entities", "Loci has no such part of an entity"},
 	{"/v2/entities", "Loci has no such part of an entity"},
-	{"/api/v1/orgs", "Loci has one project without members; of that custom_instructions and custom_categories can be set"},
+	{"/api/v1/orgs", "Loci has one project without members; of that custom_instructions can be set"},
 	{"/api/v1/webhooks", "Loci calls no webhooks"},
 	{"/configure", "Loci is configured by its settings file"},
 	{"/reset", "Loci resets nothing at once; delete the memories of each user"},
