@@ -69,7 +69,7 @@ type findBody struct {
 	ids
 	Query       string         `json:"query"`
 	Filters     map[string]any `json:"filters"`
-	Categories  any            `json:"categories"`
+	Categories  []any          `json:"categories"`
 	Start       any            `json:"start_date"`
 	End         any            `json:"end_date"`
 	TopK        *int           `json:"top_k"`
@@ -87,11 +87,15 @@ type wanted struct {
 }
 
 func (h *handler) wanted(c *call, b findBody) (w wanted, err error) {
-	sent := map[string]any{"AND": []any{b.Filters}, "categories": b.Categories}
-	for n, v := range b.ids.all() {
-		sent[idNames[n]] = *v
+	sent := map[string]any{"AND": []any{b.Filters}}
+	if len(b.Categories) > 0 {
+		sent["categories"] = b.Categories
 	}
-	maps.DeleteFunc(sent, func(_ string, v any) bool { return v == nil || v == "" })
+	for n, v := range b.ids.all() {
+		if *v != "" {
+			sent[idNames[n]] = *v
+		}
+	}
 	switch {
 	case b.Start != nil || b.End != nil:
 		return w, refused("created_at")

@@ -319,6 +319,7 @@ func TestOtherFiltersAreRefused(t *testing.T) {
 		}
 	}
 	r.refused(serverKey, "POST", "/v3/memories/", `{"start_date":"2026-01-01"}`, http.StatusBadRequest)
+	ask[list](r, "POST", "/v3/memories/", `{"filters":null,"categories":[],"start_date":null}`)
 }
 
 func TestPagesAreCounted(t *testing.T) {
