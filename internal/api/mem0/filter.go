@@ -91,7 +91,7 @@ func refused(name string) error {
 		instead = "Loci joins conditions with AND; send one request for each of these"
 	case "NOT":
 		instead = "Loci joins conditions with AND; leave out of the results what is not wanted"
-	case "created_at", "updated_at":
+	case "created_at", "updated_at", "start_date":
 		instead = "Loci does not filter by time; each result has its created_at and updated_at"
 	}
 	return memory.Errorf(memory.Invalid, "filters: %s: %s", httpx.Brief(name, longName), instead)

@@ -98,7 +98,7 @@ func (h *handler) wanted(c *call, b findBody) (w wanted, err error) {
 	}
 	switch {
 	case b.Start != nil || b.End != nil:
-		return w, refused("created_at")
+		return w, refused("start_date")
 	case !b.ShowExpired:
 		w.live = h.engine.Now()
 	}
