@@ -98,7 +98,6 @@ type contextView struct {
 	Editing  bool
 	Gone     string // the change that took it away; "" for one that is there
 	Attached []talk
-	Others   []talk // chats that it can be attached to
 	Changes  []step
 }
 
@@ -131,11 +130,8 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	for _, chat := range chats.Conversations {
-		switch one := p.talkOf(chat); {
-		case slices.Contains(chat.Contexts, v.id):
-			view.Attached = append(view.Attached, one)
-		case len(view.Others) < conversationsAtOnce:
-			view.Others = append(view.Others, one)
+		if slices.Contains(chat.Contexts, v.id) {
+			view.Attached = append(view.Attached, p.talkOf(chat))
 		}
 	}
 	view.Chats = len(view.Attached)
@@ -196,31 +192,12 @@ func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 		}
 		_, err := p.engine.Curate.DropContext(r.Context(), v.owner, v.id, true, v.author)
 		return done{Say: "Its words are erased for good.", to: "/contexts"}, err
-	case "attach", "detach":
-		return p.attach(r, v, r.PostFormValue("chat"), v.id, do == "attach")
 	case "chat":
 		chat, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{Contexts: &[]string{v.id}})
 		return done{to: p.playgroundAt(chat.ID, r.PostFormValue("model"))}, err
 	default:
 		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
 	}
-}
-
-// attach puts a context behind those of a chat, or takes it off.
-func (p *Page) attach(r *http.Request, v visit, chat, id string, on bool) (done, error) {
-	was, err := p.engine.Chats.Chat(r.Context(), v.owner, chat)
-	if err != nil {
-		return done{}, err
-	}
-	next := slices.DeleteFunc(slices.Clone(was.Contexts), func(c string) bool { return c == id })
-	say := "Detached from " + p.talkOf(was).Title
-	if on {
-		next, say = append(next, id), "Attached to "+p.talkOf(was).Title
-	}
-	if _, err := p.engine.Chats.EditChat(r.Context(), v.owner, chat, chats.ChatEdit{Contexts: &next}, v.author); err != nil {
-		return done{}, err
-	}
-	return p.didTo(r, v, say, "conversation:"+chat)
 }
 
 // didTo says what was done to a thing by the run that the journal has last of it.

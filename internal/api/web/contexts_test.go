@@ -115,24 +115,10 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 	if _, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
 		t.Fatal(err)
 	}
-	r.shows(short, `<option value="talk">`)
-	attached := func(want ...string) {
-		t.Helper()
-		chat, err := r.engine.Chats.Chat(t.Context(), memtest.Ana, "talk")
-		if err != nil || strings.Join(chat.Contexts, " ") != strings.Join(want, " ") {
-			t.Errorf("attached are %v, want %v (%v)", chat.Contexts, want, err)
-		}
-	}
-	r.sent(short, url.Values{"do": {"attach"}, "chat": {"talk"}, "back": {short}})
-	attached(id)
-	r.undoLast(short)
-	attached()
-	r.sent(short, url.Values{"do": {"attach"}, "chat": {"talk"}})
-	r.shows(short, "Attached to", "Detach")
+	r.sent("/conversations/talk", url.Values{"do": {"edit"}, "shown": {id}, "context": {id}})
+	r.shows(short, "Attached to", `href="/conversations/talk"`)
 	r.shows("/contexts", "in 1 chat")
 	r.shows("/conversations/talk", "Note", "Attached", "of the room")
-	r.sent(short, url.Values{"do": {"detach"}, "chat": {"talk"}})
-	attached()
 	to := r.sent(short, url.Values{"do": {"chat"}})
 	chat, _, _ := strings.Cut(strings.TrimPrefix(to, "/playground?conversation="), "&")
 	made, err := r.engine.Chats.Chat(t.Context(), memtest.Ana, chat)
@@ -140,9 +126,6 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 		t.Errorf("the chat at %s is %+v, %v", to, made, err)
 	}
 	sound(t, to, r.shows(to, "Attached", short))
-	if w := r.post(short, url.Values{"do": {"attach"}, "chat": {"none"}}); w.Code != http.StatusNotFound {
-		t.Errorf("attached to no chat: status %d", w.Code)
-	}
 	if w := r.get(short, "X-Loci-User", "ben"); w.Code != http.StatusNotFound {
 		t.Errorf("ben sees ana's document: status %d", w.Code)
 	}
