@@ -209,10 +209,7 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 	l.remember(t, "User plays chess")
 	file := filepath.Join(t.TempDir(), "b.zip")
 	l.backUp(t, file)
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := try(zip.OpenReader(file)).orFail(t)
 	defer z.Close()
 	var names []string
 	for _, f := range z.File {

@@ -97,10 +97,7 @@ func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
 	run := func(do func(l *Loci, vector func() float64)) {
 		t.Helper()
 		config := try(config.Load(config.Sources{Flags: settings})).orFail(t)
-		l, err := Open(t.Context(), config, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := try(Open(t.Context(), config, Options{})).orFail(t)
 		running, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- l.Run(running) }()

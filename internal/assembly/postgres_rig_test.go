@@ -26,10 +26,7 @@ func startServer(t *testing.T, address, data string, set ...string) *oneServer {
 		flags[set[i]] = set[i+1]
 	}
 	config := try(config.Load(config.Sources{Flags: flags})).orFail(t)
-	l, err := Open(t.Context(), config, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := try(Open(t.Context(), config, Options{})).orFail(t)
 	server := httptest.NewServer(l.Handler())
 	s := &oneServer{Loci: l, t: t, url: server.URL, stop: sync.OnceFunc(func() {
 		server.Close()

@@ -479,9 +479,7 @@ func (s *vaultScene) expect(what, value string) {
 // settledFile waits until the files are written and returns the one of a memory that says words.
 func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
 	t.Helper()
-	if err := l.vault.Store.Settle(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(l.vault.Store.Settle(context.Background()))
 	err := filepath.WalkDir(l.vault.Store.Dir(), func(at string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(at) != ".md" || strings.Contains(at, ".conflict-") {
 			return err
@@ -500,17 +498,12 @@ func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
 
 func (l *Loci) look(t *testing.T, o vaultstore.ScanOptions) {
 	t.Helper()
-	if _, err := l.vault.Look(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(l.vault.Look(context.Background(), o))
 }
 
 func (l *Loci) findings(t *testing.T, confirm ...bool) []string {
 	t.Helper()
-	c, err := l.Doctor(context.Background(), len(confirm) > 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := try(l.Doctor(context.Background(), len(confirm) > 0)).orFail(t)
 	out := []string{}
 	for _, f := range c.Findings {
 		out = append(out, f.Path+": "+f.What+" "+f.Do)
@@ -521,25 +514,19 @@ func (l *Loci) findings(t *testing.T, confirm ...bool) []string {
 // facts returns how many active facts the default user has.
 func (l *Loci) facts(t *testing.T) int {
 	t.Helper()
-	page, err := l.engine.Store.List(t.Context(), userOf("default"), memory.Query{Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(l.engine.Store.List(t.Context(), userOf("default"), memory.Query{Limit: 500})).orFail(t)
 	return len(page.Memories)
 }
 
 // anywhere reports whether a file of the vault has a text.
 func (l *Loci) anywhere(t *testing.T, words string) (found bool) {
 	t.Helper()
-	err := filepath.WalkDir(l.vault.Store.Dir(), func(path string, _ fs.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(l.vault.Store.Dir(), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".md" {
 			found = found || strings.Contains(string(readFile(t, path)), words)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -548,9 +535,7 @@ func (l *Loci) say(t *testing.T, messages ...string) {
 	t.Helper()
 	ctx := context.Background()
 	for _, words := range messages {
-		if _, err := l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: words}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: words}))
 	}
 	l.during(t, func() {
 		if err := l.runner.Drain(ctx); err != nil {
@@ -572,10 +557,7 @@ func (l *Loci) everything(t *testing.T) map[string]string {
 	for _, m := range page.Memories {
 		if f := m.Fact; f != nil {
 			f.UpdatedAt, f.Version = time.Time{}, 0
-			text, err := json.Marshal(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := try(json.Marshal(f)).orFail(t)
 			out[f.ID] = string(text)
 		} else {
 			out[m.Turn.ID] = fmt.Sprintf("%s: %s", m.Turn.Content, m.Turn.Status)
@@ -587,10 +569,7 @@ func (l *Loci) everything(t *testing.T) map[string]string {
 // runs is how many runs the journal has.
 func (l *Loci) runs(t *testing.T) int {
 	t.Helper()
-	page, err := l.engine.Changes(t.Context(), userOf("default"), memory.ChangeQuery{Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(l.engine.Changes(t.Context(), userOf("default"), memory.ChangeQuery{Limit: 500})).orFail(t)
 	runs := map[string]bool{}
 	for _, c := range page.Changes {
 		runs[c.Run] = true
@@ -601,10 +580,7 @@ func (l *Loci) runs(t *testing.T) int {
 // sees reports whether a user is shown another's fact.
 func (l *Loci) sees(t *testing.T, user, id string) bool {
 	t.Helper()
-	found, err := l.engine.Store.Get(context.Background(), userOf(user), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(l.engine.Store.Get(context.Background(), userOf(user), id)).orFail(t)
 	return len(found) == 1 && found[0].Link != nil && found[0].Status() == memory.Active
 }
 

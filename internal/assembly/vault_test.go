@@ -138,9 +138,7 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 	noError(t)(os.RemoveAll(filepath.Join(dir, "data")))
 	l = vaultAt(t, dir)
 	defer closed(t, l)
-	if _, err := l.engine.Lessons.Relearn(t.Context(), userOf("default"), lessons.RelearnOptions{}); err != nil { // again, on purpose
-		t.Fatal(err)
-	}
+	noError(t)(l.engine.Lessons.Relearn(t.Context(), userOf("default"), lessons.RelearnOptions{}))
 	l.say(t, "How are you?")
 	after := l.everything(t)
 	for _, all := range []map[string]string{before, after} { // a turn whose fact was rejected may be retired by learning again

@@ -23,7 +23,7 @@ const erasedWord = "marzipan"
 func holdingIt(t *testing.T, dirs ...string) (names []string) {
 	t.Helper()
 	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		noError(t)(filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
 				return nil // the server is running: files go
 			}
@@ -38,10 +38,7 @@ func holdingIt(t *testing.T, dirs ...string) (names []string) {
 				names = append(names, name)
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return names
 }
@@ -143,10 +140,7 @@ func isThere(path string) bool {
 // knows reports whether a memory with a word is found.
 func (s *served) knows(t *testing.T, word string) bool {
 	t.Helper()
-	found, err := s.Search(t.Context(), client.SearchRequest{Query: "which note is about " + word + " 70?"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(s.Search(t.Context(), client.SearchRequest{Query: "which note is about " + word + " 70?"})).orFail(t)
 	return slices.ContainsFunc(found.Hits, func(h client.Hit) bool { return strings.Contains(h.Content, word) })
 }
 

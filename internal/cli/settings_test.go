@@ -12,10 +12,7 @@ func TestSettingsAreListed(t *testing.T) {
 	data := t.TempDir()
 	run := func(args ...string) string {
 		t.Helper()
-		out, err := tryAt(t, data, "sqlite", args...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		out := try(tryAt(t, data, "sqlite", args...)).orFail(t)
 		return out
 	}
 	all := run("settings", "--set", "recall.top_k=5")

@@ -90,10 +90,7 @@ func TestNamespacesHavePoolsOfTheirOwn(t *testing.T) {
 func TestABootstrapFileIsReadByLines(t *testing.T) {
 	const file = "\uFEFF# The house\r\n\r\n- The printer is on floor 3\r\n* [x] Lunch is at noon\n  12. The door code changes monthly\n<!-- not this -->\n" +
 		"{\"content\": \"The wifi is slow\", \"tags\": [\"it\"], \"category\": \"office\"}\nPlain words\n-5 is a number\n"
-	notes, err := transfer.ReadBootstrap([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	notes := try(transfer.ReadBootstrap([]byte(file))).orFail(t)
 	var got []string
 	for _, n := range notes {
 		got = append(got, n.Content)

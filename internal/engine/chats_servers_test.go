@@ -41,9 +41,7 @@ func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
 				t.Fatalf("deleted with %v; the other was let in: %v", err, *let)
 			}
 			r.onePath(t, "c")
-			if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: receipt.Run}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: receipt.Run}, her))
 			path := r.path(t, "c")
 			if want := []string{"user: I live in Lisbon.", "assistant: A lovely town."}; len(path) < 4 || !slices.Equal(path[2:4], want) {
 				t.Errorf("after the undo the path is %q, want it to have %q", path, want)
@@ -68,15 +66,11 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 		},
 		"in a chat that Loci keeps": func(t *testing.T, r *rig, chat string) {
 			m := replies(answer)
-			if _, err := r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf))
 		},
 		"in a talk": func(t *testing.T, r *rig, chat string) {
 			talk := exchange.Talk{Conversation: chat, Messages: []exchange.Said{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
-			if _, err := r.Exchange.Ingest(t.Context(), ana, talk); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Exchange.Ingest(t.Context(), ana, talk))
 		},
 	} {
 		for _, edited := range []bool{false, true} {
@@ -148,10 +142,7 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := t.Context()
 		other := r.second(t)
-		made, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Old"), Content: ptr("Tea at five.")}, her)
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Old"), Content: ptr("Tea at five.")}, her)).orFail(t)
 		r.between("Apply manual", 1, func() error {
 			_, err := other.Curate.EditContext(ctx, ana, made.ID, curate.ContextEdit{Content: ptr("Tea at six.")}, her)
 			return err
@@ -173,9 +164,7 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 				return err
 			}
 			if known {
-				if err := set(r.Engine, "A."); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(set(r.Engine, "A."))
 			}
 			let := r.between("Apply manual", 1, func() error { return set(other.Engine, "Anna") })
 			if err := set(r.Engine, "Ana"); err != nil || !*let {

@@ -104,11 +104,9 @@ func keptWith(t *testing.T, r *rig, word string) (found []string) {
 		}
 	}
 	for _, owner := range []memory.Owner{ana, ben} {
-		if err := r.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}, func(m memory.Memory) {
+		noError(t)(r.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}, func(m memory.Memory) {
 			look("memory", m, nil)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		changes, err := r.AllChanges(ctx, owner, memory.ChangeQuery{})
 		look("journal", changes, err)
 		profile, err := r.Store.Profile(ctx, owner, memory.At{})
@@ -210,13 +208,11 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	t.Helper()
 	ctx := context.Background()
 	var facts []memory.Fact
-	if err := r.Everything(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
+	noError(t)(r.Everything(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
 		if m.Link == nil {
 			facts = append(facts, *m.Fact)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	one := func() (memory.Fact, bool) {
 		if len(facts) == 0 {
 			return memory.Fact{}, false

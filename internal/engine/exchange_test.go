@@ -122,11 +122,9 @@ func TestAChatOfItsOwnHasItsRulesOnce(t *testing.T) {
 		play(t, s, "remember ana: User is allergic to peanuts")
 		m := replies("Rice.")
 		var told retrieve.Prepared
-		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
+		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
 			Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if system := m.last(t)[0].Content; strings.Count(system, briefly) != 1 || !strings.Contains(system, "allergic to peanuts") {
 			t.Errorf("the rules stand %d times in\n%s", strings.Count(system, briefly), system)
 		}

@@ -15,9 +15,7 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 		ctx := context.Background()
 		fact := f.wrote("User plays chess")
 		batch := memtest.Batch(ana, "c", 0, "I play chess")
-		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Store.Append(ctx, ana, batch))
 		_, err := f.edit(memory.FileContent{Fact: &fact}, memory.FileContent{})
 		f.must(err)
 		for i, came := range []int{2, 0} {

@@ -53,10 +53,7 @@ func (f *filing) edit(was, says memory.FileContent) (string, error) {
 // is returns a fact as it is.
 func (f *filing) is(id string) memory.Fact {
 	f.t.Helper()
-	fact, err := f.Fact(context.Background(), ana, id)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	fact := try(f.Fact(context.Background(), ana, id)).orFail(f.t)
 	return fact
 }
 
@@ -146,9 +143,7 @@ func TestBothSidesOfAnEditAreKept(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		fact := f.wrote("User plays chess")
 		pinned := memory.CoreAlways
-		if _, err := f.Curate.EditFact(context.Background(), ana, fact.ID, curate.Edit{Core: &pinned}, files.ByFile); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Curate.EditFact(context.Background(), ana, fact.ID, curate.Edit{Core: &pinned}, files.ByFile))
 		f.must(f.rewords(fact, func(n *memory.Fact) { n.Content = "User plays go" }))
 		if got := f.is(fact.ID); got.Content != "User plays go" || !got.Pinned() {
 			f.t.Errorf("the fact is %+v", got)
@@ -165,9 +160,7 @@ func TestDeletedFileIsForgottenAndComesBack(t *testing.T) {
 		ctx := context.Background()
 		fact := f.wrote("User plays chess")
 		batch := memtest.Batch(ana, "c", 0, "I play chess")
-		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Store.Append(ctx, ana, batch))
 		gone := files.FileEdit{Owner: ana, Key: "gone", Was: memory.FileContent{Fact: &fact}}
 		for range 2 { // as after a crash before it was accepted
 			target, err := f.Files.TakeFile(ctx, gone)
@@ -226,9 +219,7 @@ func TestWhatWasSaidIsNotEdited(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		ctx := context.Background()
 		batch := memtest.Batch(ana, "c", 0, "I play chess")
-		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Store.Append(ctx, ana, batch))
 		read := func() *memory.Turn {
 			f.t.Helper()
 			m, err := f.Get(ctx, ana, batch.Turns[0].ID)
@@ -266,9 +257,7 @@ func TestSummariesAndProfileAreEdited(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		ctx := context.Background()
 		summary := memtest.Summary(ana, "c", "They spoke of chess")
-		if _, err := f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: files.ByFile}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &summary}, Reason: "test"}); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: files.ByFile}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &summary}, Reason: "test"}))
 		other := summary
 		other.Text = "They spoke of go"
 		_, err := f.edit(memory.FileContent{Summary: &summary}, memory.FileContent{Summary: &other})

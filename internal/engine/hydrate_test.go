@@ -36,15 +36,12 @@ func lines(t *testing.T, store memory.Store) {
 		c.After.Fact.ValidTo = c.After.Fact.ObservedAt.Add(in)
 		return c
 	}
-	_, err := store.Apply(context.Background(), ana, memtest.Run("lines"), ends("gym", "t6", time.Minute), ends("job", "t7", 9999*time.Hour),
+	noError(t)(store.Apply(context.Background(), ana, memtest.Run("lines"), ends("gym", "t6", time.Minute), ends("job", "t7", 9999*time.Hour),
 		add("lisbon", "t1", "porto", memory.Superseded), add("porto", "t2", "faro", memory.Superseded), add("faro", "t3", "", memory.Active),
 		add("tea", "t1", "mate", memory.Superseded), add("mate", "", "", memory.Active),
 		add("bike", "t2", "car", memory.Superseded), add("car", "", "", memory.Retired),
 		add("cat", "t4", "nothing", memory.Superseded),
-		add("egg", "t5", "hen", memory.Superseded), add("hen", "t5", "egg", memory.Superseded))
-	if err != nil {
-		t.Fatal(err)
-	}
+		add("egg", "t5", "hen", memory.Superseded), add("hen", "t5", "egg", memory.Superseded)))
 }
 
 func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {

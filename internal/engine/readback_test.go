@@ -17,10 +17,7 @@ func BenchmarkPlace(b *testing.B) {
 			messages += fmt.Sprintf(`{"role":%q,"content":%q},`, role, say(20))
 		}
 		chat := func(more string) *chatapi.Chat {
-			c, err := chatapi.Decode([]byte(`{"messages":[` + messages + more + `]}`))
-			if err != nil {
-				b.Fatal(err)
-			}
+			c := try(chatapi.Decode([]byte(`{"messages":[` + messages + more + `]}`))).orFail(b)
 			return c
 		}
 		for range turns/2 - 1 {

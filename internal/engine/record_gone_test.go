@@ -300,9 +300,7 @@ func TestALateAnswerThatGivesWayStillLetsFactsFollow(t *testing.T) {
 		late := r.hangsUp(t, in)
 		again.exchange(t, in, "Lovely.")
 		late.says("What a")
-		if err := r.work(t.Context()); err != nil { // before the job that waits in case it never ends
-			t.Fatal(err)
-		}
+		noError(t)(r.work(t.Context()))
 		for range 2 {
 			if got := r.facts(t, ana); !slices.Equal(got, []string{"User plays the cello"}) {
 				t.Errorf("known is %q, want the cello alone", got)

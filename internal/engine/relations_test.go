@@ -50,10 +50,7 @@ func TestRelationsAreMadeEndedAndWalked(t *testing.T) {
 			if facts, _, more := walk(2, 2); len(facts) != 2 || !more {
 				t.Errorf("of too many there are %d, more %v", len(facts), more)
 			}
-			ended, err := r.Curate.Unrelate(ctx, ana, id[1], id[0], memory.Refines, author)
-			if err != nil {
-				t.Fatal(err)
-			}
+			ended := try(r.Curate.Unrelate(ctx, ana, id[1], id[0], memory.Refines, author)).orFail(t)
 			if _, err := r.Curate.Unrelate(ctx, ana, id[1], id[0], memory.Refines, author); !errors.Is(err, memory.NotFound) {
 				t.Errorf("ended twice: %v", err)
 			}
@@ -118,10 +115,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			}
 			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: moved.Run}, author))
 			is("timezone=Europe/Berlin;")
-			dropped, err := r.DropProfile(ctx, ana, "timezone", author)
-			if err != nil {
-				t.Fatal(err)
-			}
+			dropped := try(r.DropProfile(ctx, ana, "timezone", author)).orFail(t)
 			is("")
 			if _, err := r.DropProfile(ctx, ana, "timezone", author); !errors.Is(err, memory.NotFound) {
 				t.Errorf("dropped twice: %v", err)

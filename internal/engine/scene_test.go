@@ -122,10 +122,7 @@ func TestScenes(t *testing.T) {
 		for name, open := range stores {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				script, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				script := try(os.ReadFile(file)).orFail(t)
 				s := newScene(t, open)
 				for i, line := range strings.Split(string(script), "\n") {
 					if line = strings.TrimSpace(line); line == "" || line[0] == '#' {

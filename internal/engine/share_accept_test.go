@@ -371,13 +371,11 @@ func TestSharedFactHidesNoOwnStatement(t *testing.T) {
 				r.clock.Advance(time.Hour)
 				r.jobs(t)
 				var own []string
-				if err := r.Everything(ctx, ben, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
+				noError(t)(r.Everything(ctx, ben, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
 					if m.Link == nil {
 						own = append(own, m.Content())
 					}
-				}); err != nil {
-					t.Fatal(err)
-				}
+				}))
 				if !slices.Contains(own, words) {
 					t.Errorf("Ben's own facts are %q, want what he said among them", own)
 				}

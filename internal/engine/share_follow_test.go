@@ -17,10 +17,7 @@ import (
 // edit gives a fact of Ana's other words.
 func (r *rig) edit(t *testing.T, id, words string) {
 	t.Helper()
-	_, err := r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, her)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, her))
 	r.settle(t)
 }
 

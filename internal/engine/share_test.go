@@ -32,10 +32,7 @@ func (r *rig) share(t *testing.T, id, to string, end bool) {
 func (r *rig) acceptAll(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()
-	owners, err := r.Store.Owners(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	owners := try(r.Store.Owners(ctx)).orFail(t)
 	for _, owner := range owners {
 		page := try(r.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: 500})).orFail(t)
 		var all []curate.Judgement
@@ -244,13 +241,11 @@ func TestErasingAtHomeErasesElsewhere(t *testing.T) {
 func (r *rig) lacksWord(t *testing.T, owner memory.Owner, word string) {
 	t.Helper()
 	ctx := context.Background()
-	if err := r.Everything(ctx, owner, every, func(m memory.Memory) {
+	noError(t)(r.Everything(ctx, owner, every, func(m memory.Memory) {
 		if strings.Contains(fmt.Sprintf("%+v", m), word) || strings.Contains(m.Content(), word) {
 			t.Errorf("%s has %q", owner, m.Content())
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	changes := try(r.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	for _, c := range changes {
 		for _, i := range []memory.Image{c.Before, c.After} {

@@ -117,9 +117,7 @@ func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
 		if would, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(would) > 0 {
 			t.Errorf("before learning: %d leave and %v, want none", len(would), err)
 		}
-		if err := r.work(ctx); err != nil { // learns, then tidies
-			t.Fatal(err)
-		}
+		noError(t)(r.work(ctx))
 		if got := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindTurn}}); len(got) != 1 {
 			t.Errorf("after learning: %q, want one turn", got)
 		}

@@ -51,17 +51,13 @@ func TestWhatAnotherServerClosesIsClosedHere(t *testing.T) {
 	s := servers(t, 2)
 	a, b := s[0], s[1]
 	b.note(t, ana, "Ana's tea is oolong") // it has looked: not closed
-	if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(a.Erase.EraseOwner(ctx, ana, her))
 	a.clock.Advance(erase.EraseAgain[0] - time.Second)
 	if err := b.says(ctx, "Ana's secret is marzipan"); !errors.Is(err, memory.Gone) {
 		t.Errorf("before the job looks for what is left the other server says %v, want %v", err, memory.Gone)
 	}
 	a.clock.Advance(time.Hour)
-	if err := a.work(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(a.work(ctx))
 	if c, err := a.Store.Counts(ctx, ana); err != nil || c.Facts > 0 {
 		t.Errorf("an erased user has %d facts again, which stay: %v", c.Facts, err)
 	}
@@ -72,16 +68,12 @@ func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
 	s := servers(t, 2)
 	a, b := s[0], s[1]
 	b.note(t, ana, "Ana's tea is oolong")
-	if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(a.Erase.EraseOwner(ctx, ana, her))
 	b.Closed = core.ClosedOwners{}
 	if err := b.says(ctx, "Ana likes jam"); !errors.Is(err, memory.Gone) {
 		t.Fatal(err)
 	}
-	if err := a.Erase.OpenOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(a.Erase.OpenOwner(ctx, ana, her))
 	if err := b.says(ctx, "Ana likes jam"); err != nil {
 		t.Errorf("what one server opened the other refuses: %v", err)
 	}
@@ -107,15 +99,11 @@ func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
 			ctx := context.Background()
 			r := newRig(t, open)
 			r.note(t, ana, "Ana's tea is oolong")
-			if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 			r.clock.Advance(time.Second)
 			closed := r.Time()
 			r.clock.Advance(time.Second)
-			if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Erase.OpenOwner(ctx, ana, her))
 			r.clock.Advance(time.Second)
 			r.note(t, ana, "Ana knows Wanda")
 			marks, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
@@ -127,9 +115,7 @@ func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
 					t.Errorf("undo %+v: %v, want a conflict", u, err)
 				}
 			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her))
 			r.wantSeen(t, ana)
 			if p := r.Paused(ctx, ana); p != core.PauseNone {
 				t.Errorf("after the undo the pause is %q, want none", p)
@@ -152,26 +138,15 @@ func TestAnErasureSeesToItsOwnEndAlone(t *testing.T) {
 	ctx := context.Background()
 	r := newRig(t, stores["inmem"])
 	r.note(t, ana, "Ana's tea is oolong")
-	if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 	r.clock.Advance(erase.EraseAgain[0])
-	old, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobErase}, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	old := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobErase}, time.Minute)).orFail(t)
+	noError(t)(r.Erase.OpenOwner(ctx, ana, her))
 	r.note(t, ana, "Ana knows Wanda")
 	// The mark comes back by no way of ours: a file of a vault that was put back, say.
 	mark := memory.ProfileEntry{Owner: ana, Key: core.ClosedKey, Value: r.Time().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.Time()}
-	if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Erase.ResumeErasure(ctx, old); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}))
+	noError(t)(r.Erase.ResumeErasure(ctx, old))
 	r.wantSeen(t, ana, "Ana knows Wanda")
 }
 
@@ -197,9 +172,7 @@ func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
 				}
 			}
 			r.share(t, f.ID, "user/ben", false)
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her))
 			r.wantSeen(t, ana, "Ana's tea is oolong")
 			with, err := r.Share.SharedWith(ctx, ana, f.ID)
 			if err != nil || !slices.Equal(with, []memory.Owner{ben}) {

@@ -164,10 +164,7 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
 		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "e", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I baked marzipan."}}}))
-		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
 		noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 		x.RecordAnswer(ctx, answered("Marzipan is good."))
 		_, _ = r.Lessons.Learn(ctx, job) // whatever it says, it writes nothing
@@ -272,7 +269,7 @@ func (s *stopping) EraseTracesOf(ctx context.Context, namespace string, facts ..
 func filesWith(t *testing.T, dir, word string) []string {
 	t.Helper()
 	var out []string
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // renamed meanwhile
 			return nil
 		}
@@ -287,9 +284,6 @@ func filesWith(t *testing.T, dir, word string) []string {
 			out = append(out, name)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }

@@ -21,10 +21,7 @@ func snapshotOf(src *source, owner memory.Owner) *Snapshot {
 func all(t *testing.T, x memory.Searcher, s memory.Search) []memory.Candidate {
 	t.Helper()
 	s.Limit = 1 << 20
-	got, err := x.Search(context.Background(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := try(x.Search(context.Background(), s)).orFail(t)
 	return got
 }
 
@@ -54,10 +51,7 @@ func TestPruningChangesNothing(t *testing.T) {
 			pruned++
 		}
 		p.reset()
-		got, err := x.Search(context.Background(), s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := try(x.Search(context.Background(), s)).orFail(t)
 		want := map[string]memory.Candidate{}
 		whole := all(t, x, s)
 		for _, c := range whole {
@@ -172,10 +166,7 @@ func TestTheBestAreExcluded(t *testing.T) {
 				}
 			}
 			s.Limit = limit
-			got, err := x.Search(t.Context(), s)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got := try(x.Search(t.Context(), s)).orFail(t)
 			if len(got) < len(want) {
 				t.Fatalf("got %d, want %d at least", len(got), len(want))
 			}

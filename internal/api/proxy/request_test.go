@@ -24,10 +24,7 @@ func oddRequests(t *testing.T) map[string][2]string {
 	}
 	out := map[string][2]string{}
 	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := try(txtar.ParseFile(file)).orFail(t)
 		var one [2]string
 		for _, f := range a.Files {
 			switch f.Name {
@@ -54,10 +51,7 @@ func TestUpstreamGetsTheClientsBytesAndOneInsertion(t *testing.T) {
 			}
 			got, bare := r.upstream.one(t).body, odd[1]
 			added, ok := insertion(bare, got)
-			chat, err := chatapi.Decode([]byte(odd[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			chat := try(chatapi.Decode([]byte(odd[0]))).orFail(t)
 			switch {
 			case !ok:
 				t.Errorf("%s, %s: the upstream got more than one insertion\n got %s\nbare %s", placement, name, got, bare)

@@ -65,10 +65,7 @@ func TestStreamsComeBackAsTheyAre(t *testing.T) {
 
 func (r *rig) wantTurnsOf(conversation string, want ...string) {
 	r.t.Helper()
-	turns, err := r.store.Store.Turns(context.Background(), nobody, memory.TurnQuery{Conversation: conversation})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	turns := try(r.store.Store.Turns(context.Background(), nobody, memory.TurnQuery{Conversation: conversation})).orFail(r.t)
 	var got []string
 	for _, turn := range turns {
 		got = append(got, string(turn.Role)+": "+turn.Content)
@@ -85,18 +82,12 @@ func flushedZip(t testing.TB, pieces []string) []string {
 	z := gzip.NewWriter(&b)
 	var out []string
 	for _, p := range pieces {
-		if _, err := z.Write([]byte(p)); err != nil {
-			t.Fatal(err)
-		}
-		if err := z.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(z.Write([]byte(p)))
+		noError(t)(z.Flush())
 		out = append(out, b.String())
 		b.Reset()
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(z.Close())
 	return append(out, b.String())
 }
 

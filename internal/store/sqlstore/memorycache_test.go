@@ -59,10 +59,8 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 	for i := range int64(writes) {
 		run := memtest.Run(fmt.Sprint("write ", i+1))
 		pair[0].ObservedSeq, pair[1].ObservedSeq = i+1, i+1
-		if _, err := r.Apply(t.Context(), memtest.Ana, run,
-			memtest.Change(memory.ActionUpdate, pair[0]), memtest.Change(memory.ActionUpdate, pair[1])); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Apply(t.Context(), memtest.Ana, run,
+			memtest.Change(memory.ActionUpdate, pair[0]), memtest.Change(memory.ActionUpdate, pair[1])))
 		acknowledged.Store(i + 1)
 	}
 	close(done)
@@ -140,10 +138,7 @@ func TestCacheIsNotTheCallers(t *testing.T) {
 
 // BenchmarkGet reads what a recall shows, from the database and from what is kept.
 func BenchmarkGet(b *testing.B) {
-	s, err := OpenSQLite(b.Context(), b.TempDir()+"/loci.db", Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := try(OpenSQLite(b.Context(), b.TempDir()+"/loci.db", Options{})).orFail(b)
 	defer s.Close()
 	var ids []string
 	batch := memory.Batch{Conversation: memtest.Conversation(memtest.Ana, "talk")}
@@ -155,9 +150,7 @@ func BenchmarkGet(b *testing.B) {
 			ids = append(ids, turn.ID)
 		}
 	}
-	if _, err := s.Append(b.Context(), memtest.Ana, batch); err != nil {
-		b.Fatal(err)
-	}
+	noError(b)(s.Append(b.Context(), memtest.Ana, batch))
 	b.Run("database", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

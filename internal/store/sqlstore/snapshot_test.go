@@ -19,10 +19,7 @@ import (
 // committed before, nothing that began after, and of no owner something without what came
 // before it.
 func TestSnapshotIsOfOneMoment(t *testing.T) {
-	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	const writers = 4
 	owner := func(i int) memory.Owner { return memory.User(memory.DefaultNamespace, fmt.Sprint("writer ", i)) }
@@ -55,10 +52,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		if err := CheckFile(t.Context(), path); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
-		copied, err := OpenSQLite(t.Context(), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		copied := try(OpenSQLite(t.Context(), path, Options{})).orFail(t)
 		facts, wrote := 0, int64(0)
 		for i := range writers {
 			versions := try(copied.Versions(t.Context(), []memory.Owner{owner(i)})).orFail(t)
@@ -89,10 +83,7 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	s := try(OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	ids := marzipan(t, s)
-	p, err := s.Snapshot(t.Context()) // as long as it is there, nothing is erased
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := try(s.Snapshot(t.Context())).orFail(t)
 	erased := make(chan error, 1)
 	go func() {
 		_, err := s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), ids...)

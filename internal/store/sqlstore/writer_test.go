@@ -30,10 +30,7 @@ func newRigWith(t *testing.T, o Options) *rig {
 			r.commits.Add(1)
 		}
 	}
-	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)).orFail(t)
 	r.Store = s
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
@@ -94,10 +91,7 @@ func (r *rig) insert(owner memory.Owner) func(*tx) error {
 
 func (r *rig) versions(owners ...memory.Owner) []int64 {
 	r.t.Helper()
-	versions, err := r.Versions(context.Background(), owners)
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	versions := try(r.Versions(context.Background(), owners)).orFail(r.t)
 	return versions
 }
 
