@@ -32,14 +32,12 @@ func settingsAt(t *testing.T, dir string, settings ...string) config.Config {
 	for i := 0; i < len(settings); i += 2 {
 		flags[settings[i]] = settings[i+1]
 	}
-	c := try(config.Load(config.Sources{Flags: flags})).orFail(t)
-	return c
+	return try(config.Load(config.Sources{Flags: flags})).orFail(t)
 }
 
 func openAt(t *testing.T, c config.Config) *Loci {
 	t.Helper()
-	l := try(Open(context.Background(), c, Options{Log: t.Output()})).orFail(t)
-	return l
+	return try(Open(context.Background(), c, Options{Log: t.Output()})).orFail(t)
 }
 
 // backUp keeps a backup in a file.

@@ -120,8 +120,7 @@ func (f *fixture) stored(name string) []byte {
 	f.t.Helper()
 	packed := try(os.Open(filepath.Join("testdata", "fixtures", name))).orFail(f.t)
 	defer packed.Close() //nolint:errcheck // it is only read
-	all := try(io.ReadAll(bzip2.NewReader(packed))).orFail(f.t)
-	return all
+	return try(io.ReadAll(bzip2.NewReader(packed))).orFail(f.t)
 }
 
 func (f *fixture) untar(name string) {
@@ -166,8 +165,7 @@ func (f *fixture) load(address string) {
 func (f *fixture) open() *Loci {
 	f.t.Helper()
 	c := try(config.Load(config.Sources{Flags: f.flags})).orFail(f.t)
-	l := try(Open(context.Background(), c, Options{Log: f.t.Output(), Embedder: fixtureEmbedder{}, Now: func() time.Time { return f.head.At }})).orFail(f.t)
-	return l
+	return try(Open(context.Background(), c, Options{Log: f.t.Output(), Embedder: fixtureEmbedder{}, Now: func() time.Time { return f.head.At }})).orFail(f.t)
 }
 
 // ask sends a request to an open memory and returns what it answers, of an export the records.

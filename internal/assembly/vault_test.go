@@ -21,8 +21,7 @@ import (
 // vaultAt opens a memory in a vault, with settings as key and value in turn.
 func vaultAt(t *testing.T, dir string, settings ...string) *Loci {
 	t.Helper()
-	l := try(tryVault(t, dir, settings...)).orFail(t)
-	return l
+	return try(tryVault(t, dir, settings...)).orFail(t)
 }
 
 func tryVault(t *testing.T, dir string, settings ...string) (*Loci, error) {
@@ -50,8 +49,7 @@ func (l *Loci) during(t *testing.T, do func()) {
 
 func (l *Loci) remember(t *testing.T, content string) memory.Fact {
 	t.Helper()
-	f := try(l.Remember(context.Background(), "default", content)).orFail(t)
-	return f
+	return try(l.Remember(context.Background(), "default", content)).orFail(t)
 }
 
 func closed(t *testing.T, l *Loci) {
@@ -63,8 +61,7 @@ func closed(t *testing.T, l *Loci) {
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
-	text := try(os.ReadFile(path)).orFail(t)
-	return text
+	return try(os.ReadFile(path)).orFail(t)
 }
 
 func TestVaultThatIsHeldStopsTheStartAndSaysByWhom(t *testing.T) {

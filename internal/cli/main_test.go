@@ -30,6 +30,7 @@ func noError(t testing.TB) func(results ...any) {
 		}
 	}
 }
+
 // result is what a call returned.
 type result[T any] struct {
 	value T

@@ -17,8 +17,7 @@ var everybody = memory.Global(memory.DefaultNamespace)
 
 func (r *rig) fill(t *testing.T, file string) memory.Receipt {
 	t.Helper()
-	receipt := try(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))).orFail(t)
-	return receipt
+	return try(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))).orFail(t)
 }
 
 func (r *rig) facts(t *testing.T, owner memory.Owner) []string {

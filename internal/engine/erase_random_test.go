@@ -57,8 +57,7 @@ func inspectedStores(t *testing.T) map[string]inspected {
 		"inmem": {func(_ testing.TB, now func() time.Time) memory.Store { return inmem.Open(inmem.Options{Now: now}) }, keptWith},
 		"postgres": {func(t testing.TB, now func() time.Time) memory.Store {
 			address = pgtest.Schema(t)
-			s := try(sqlstore.OpenPostgres(context.Background(), address, sqlstore.Options{Now: now})).orFail(t)
-			return s
+			return try(sqlstore.OpenPostgres(context.Background(), address, sqlstore.Options{Now: now})).orFail(t)
 		}, func(t *testing.T, _ *rig, word string) []string { return tablesWith(t, address, word) }},
 	}
 }
@@ -173,7 +172,7 @@ func wantUnsaid(t *testing.T, r *rig, log *bytes.Buffer, word string) {
 // TestErasedUserIsNowhere gives a user a random history in which every text has a word, the
 // keys of the profile and the model's reasons too, and erases the user.
 func TestErasedUserIsNowhere(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(seeds) {
 		for name, store := range inspectedStores(t) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				ctx, random := context.Background(), rand.New(rand.NewPCG(seed, 8))

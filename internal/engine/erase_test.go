@@ -17,8 +17,7 @@ import (
 func TestErasedWordsAreGone(t *testing.T) {
 	dir := t.TempDir()
 	s := newScene(t, func(t testing.TB, now func() time.Time) memory.Store {
-		store := try(sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})).orFail(t)
-		return store
+		return try(sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})).orFail(t)
 	})
 	dropped := 0
 	s.Searcher = dropping{s.Searcher, &dropped}

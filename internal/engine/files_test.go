@@ -53,8 +53,7 @@ func (f *filing) edit(was, says memory.FileContent) (string, error) {
 // is returns a fact as it is.
 func (f *filing) is(id string) memory.Fact {
 	f.t.Helper()
-	fact := try(f.Fact(context.Background(), ana, id)).orFail(f.t)
-	return fact
+	return try(f.Fact(context.Background(), ana, id)).orFail(f.t)
 }
 
 // rewords edits a fact's file.

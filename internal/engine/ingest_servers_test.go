@@ -21,8 +21,7 @@ func talkOf(conversation string, words ...string) exchange.Talk {
 // keeps has a talk kept.
 func (r *rig) keeps(t *testing.T, talk exchange.Talk) exchange.Kept {
 	t.Helper()
-	kept := try(r.Exchange.Ingest(t.Context(), ana, talk)).orFail(t)
-	return kept
+	return try(r.Exchange.Ingest(t.Context(), ana, talk)).orFail(t)
 }
 
 // interruptBatch has do done once, right before the engine writes its n-th batch.

@@ -59,8 +59,7 @@ func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 // bring imports a text.
 func (r *rig) bring(t testing.TB, owner memory.Owner, b transfer.ImportOptions, text string) transfer.ImportReport {
 	t.Helper()
-	out := try(r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))).orFail(t)
-	return out
+	return try(r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))).orFail(t)
 }
 
 // lived returns a scene after some steps of what people do at random, with what they

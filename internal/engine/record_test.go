@@ -18,8 +18,7 @@ import (
 
 func decode(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat := try(chatapi.Decode([]byte(`{"messages":` + messages + `}`))).orFail(t)
-	return chat
+	return try(chatapi.Decode([]byte(`{"messages":` + messages + `}`))).orFail(t)
 }
 
 func answered(text string) chatapi.Answer {

@@ -103,8 +103,7 @@ func TestProfileEntriesAreWrittenChangedAndDropped(t *testing.T) {
 			}
 			set := func(value string) memory.Receipt {
 				t.Helper()
-				receipt := try(r.SetProfile(ctx, ana, " timezone ", value, author)).orFail(t)
-				return receipt
+				return try(r.SetProfile(ctx, ana, " timezone ", value, author)).orFail(t)
 			}
 			set("Europe/Berlin")
 			is("timezone=Europe/Berlin;")

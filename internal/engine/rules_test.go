@@ -49,8 +49,7 @@ func (r *rig) find(t *testing.T, q retrieve.Question) retrieve.Found {
 	if q.Scope.Owner == "" {
 		q.Scope.Owner = ana
 	}
-	found := try(r.Retrieve.Recall(context.Background(), q)).orFail(t)
-	return found
+	return try(r.Retrieve.Recall(context.Background(), q)).orFail(t)
 }
 
 // chat recalls as a chat does.
@@ -601,8 +600,7 @@ func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
 
 func chatOf(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat := try(chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))).orFail(t)
-	return chat
+	return try(chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))).orFail(t)
 }
 
 func TestTheLastMessagesAreTheQuestionBySetting(t *testing.T) {

@@ -67,8 +67,7 @@ func newSQLite(t testing.TB, file string, now func() time.Time) *sqlstore.Store 
 	t.Helper()
 	empty := try(emptySQLite()).orFail(t)
 	noError(t)(os.WriteFile(file, empty, 0o600))
-	s := try(sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{Now: now})).orFail(t)
-	return s
+	return try(sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{Now: now})).orFail(t)
 }
 
 // TestScenes plays testdata/scenes/*.txt: whole behaviours, a step a line.

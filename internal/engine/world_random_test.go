@@ -53,7 +53,7 @@ type image struct {
 // TestRandomWorlds does what people do, in any order, and checks after every step
 // what must always hold. LOCI_WORLD_STEPS makes it longer, LOCI_WORLD_SEED another.
 func TestRandomWorlds(t *testing.T) {
-	steps, worlds := 80, []uint64{1, 2, 3, 4}[:seeds]
+	steps, worlds := steps, []uint64{1, 2, 3, 4}[:seeds]
 	if n, err := strconv.Atoi(os.Getenv("LOCI_WORLD_STEPS")); err == nil {
 		steps = n
 	}

@@ -24,8 +24,7 @@ func openAt(src memory.Source, dir string, budget int64) *Index {
 
 func files(t *testing.T, dir, suffix string) []string {
 	t.Helper()
-	list := try(filepath.Glob(filepath.Join(dir, "*"+suffix))).orFail(t)
-	return list
+	return try(filepath.Glob(filepath.Join(dir, "*"+suffix))).orFail(t)
 }
 
 func everything(owner memory.Owner) memory.Search {

@@ -7,6 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // noError returns what fails the test where the last result of a call is an error.
 func noError(t testing.TB) func(results ...any) {
 	return func(results ...any) {

@@ -21,8 +21,7 @@ func snapshotOf(src *source, owner memory.Owner) *Snapshot {
 func all(t *testing.T, x memory.Searcher, s memory.Search) []memory.Candidate {
 	t.Helper()
 	s.Limit = 1 << 20
-	got := try(x.Search(context.Background(), s)).orFail(t)
-	return got
+	return try(x.Search(context.Background(), s)).orFail(t)
 }
 
 // Common words are scored for few documents only, and nothing may be seen of that.

@@ -22,8 +22,7 @@ func TestClaimsOverlookNothing(t *testing.T) {
 		clock.Step(-1)
 		path := filepath.Join(t.TempDir(), "loci.db")
 		open := func() *Store {
-			s := try(OpenSQLite(t.Context(), path, Options{Now: clock.Now})).orFail(t)
-			return s
+			return try(OpenSQLite(t.Context(), path, Options{Now: clock.Now})).orFail(t)
 		}
 		s := open()
 		defer func() { _ = s.Close() }()
@@ -111,8 +110,7 @@ func playClaims(t *testing.T, chance *rand.Rand, clock *memtest.Clock, steps int
 
 func jobsOf(t *testing.T, s *Store, owner memory.Owner, states ...memory.JobState) []memory.Job {
 	t.Helper()
-	jobs := try(s.Jobs(t.Context(), owner, states...)).orFail(t)
-	return jobs
+	return try(s.Jobs(t.Context(), owner, states...)).orFail(t)
 }
 
 // claimable returns the id of the job that a claim is to find, "" for none.

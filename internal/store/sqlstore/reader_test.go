@@ -65,8 +65,7 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "loci.db")
 	clock := &memtest.Clock{}
 	open := func() *Store {
-		s := try(OpenSQLite(context.Background(), path, Options{Now: clock.Now})).orFail(t)
-		return s
+		return try(OpenSQLite(context.Background(), path, Options{Now: clock.Now})).orFail(t)
 	}
 	ctx := context.Background()
 	s := open()

@@ -91,8 +91,7 @@ func (r *rig) insert(owner memory.Owner) func(*tx) error {
 
 func (r *rig) versions(owners ...memory.Owner) []int64 {
 	r.t.Helper()
-	versions := try(r.Versions(context.Background(), owners)).orFail(r.t)
-	return versions
+	return try(r.Versions(context.Background(), owners)).orFail(r.t)
 }
 
 func TestWaitingCallsShareACommit(t *testing.T) {

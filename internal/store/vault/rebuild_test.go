@@ -338,8 +338,7 @@ func forgetVersions(k *known) {
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
-	text := try(os.ReadFile(path)).orFail(t)
-	return text
+	return try(os.ReadFile(path)).orFail(t)
 }
 
 func writeFile(t *testing.T, path string, text []byte) {

@@ -16,8 +16,7 @@ import (
 
 func (v *vault) scan(o ...ScanOptions) Report {
 	v.Helper()
-	r := try(v.Scan(v.T.Context(), append(o, ScanOptions{})[0])).orFail(v)
-	return r
+	return try(v.Scan(v.T.Context(), append(o, ScanOptions{})[0])).orFail(v)
 }
 
 // edit is the one edit that there is.
