@@ -46,12 +46,12 @@ func holdingIt(t *testing.T, dirs ...string) (names []string) {
 // A server is killed at three moments of an erasure. From its next start on no
 // file of its data folder and vault has the words, or it had not begun: then a second request erases.
 func TestErasureGoesOnAfterAKill(t *testing.T) {
-	const memories, kills = 400, 3
+	const memories, kills = 120, 3
 	from := t.TempDir()
 	var file strings.Builder
 	file.WriteString(`{"type":"header","format":"loci","version":1,"exported_at":"2026-05-01T08:00:00Z"}` + "\n")
 	for i := range memories + 40 {
-		words := fmt.Sprintf("Note %d is about %s %d, and %s", i, erasedWord, i*7, strings.Repeat("more of it ", 4500))
+		words := fmt.Sprintf("Note %d is about %s %d, and %s", i, erasedWord, i*7, strings.Repeat("more of it ", 1500))
 		if i >= memories {
 			words = fmt.Sprintf("Note %d is about teapot %d", i, (i-memories)*7)
 		}

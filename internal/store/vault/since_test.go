@@ -239,6 +239,9 @@ func (d *desk) movedAway() bool {
 	return d.files.index.targets[key{memtest.Ana, "fact:tea"}].Path != d.path
 }
 
+// rounds is how many random histories of stale copies are played.
+var rounds = 30
+
 func TestOnlyWhatAPersonChangedCounts(t *testing.T) {
 	t.Parallel()
 	for _, c := range commands {
@@ -265,7 +268,7 @@ func TestOnlyWhatAPersonChangedCounts(t *testing.T) {
 // then follow each other in any order.
 func TestStaleCopiesInRandomHistories(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(30) {
+	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		d := newDesk(t)
 		var done []string
