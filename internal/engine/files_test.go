@@ -192,8 +192,7 @@ func TestFileOfAPersonsOwnIsAFact(t *testing.T) {
 		old := f.wrote("User lives in Lisbon")
 		says := memory.Fact{Scope: memory.Scope{Owner: ana}, Content: "User lives in Porto", Confidence: 1, Status: memory.Active, Tags: []string{"home"}}
 		added := files.FileEdit{Owner: ana, Key: "added", Says: memory.FileContent{Fact: &says}}
-		first, err := f.Files.TakeFile(ctx, added)
-		f.must(err)
+		first := try(f.Files.TakeFile(ctx, added)).orFail(f.t)
 		again, err := f.Files.TakeFile(ctx, added)
 		if err != nil || again != first {
 			f.t.Errorf("taken over twice: %q and %q, %v", first, again, err)
@@ -221,8 +220,7 @@ func TestWhatWasSaidIsNotEdited(t *testing.T) {
 		noError(f.t)(f.Store.Append(ctx, ana, batch))
 		read := func() *memory.Turn {
 			f.t.Helper()
-			m, err := f.Get(ctx, ana, batch.Turns[0].ID)
-			f.must(err)
+			m := try(f.Get(ctx, ana, batch.Turns[0].ID)).orFail(f.t)
 			return m.Turn
 		}
 		was, other := read(), *read()
@@ -244,8 +242,7 @@ func TestWhatWasSaidIsNotEdited(t *testing.T) {
 			f.t.Errorf("a deleted turn is %s", gone.Status)
 		}
 		back.Status = memory.Active
-		_, err = f.edit(memory.FileContent{Turn: gone}, memory.FileContent{Turn: &back})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{Turn: gone}, memory.FileContent{Turn: &back}))
 		if got := read(); got.Status != memory.Active || got.Content != "I play chess" {
 			f.t.Errorf("a turn that was put back is %s and says %q", got.Status, got.Content)
 		}
@@ -259,25 +256,21 @@ func TestSummariesAndProfileAreEdited(t *testing.T) {
 		noError(f.t)(f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: files.ByFile}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &summary}, Reason: "test"}))
 		other := summary
 		other.Text = "They spoke of go"
-		_, err := f.edit(memory.FileContent{Summary: &summary}, memory.FileContent{Summary: &other})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{Summary: &summary}, memory.FileContent{Summary: &other}))
 		m, err := f.Get(ctx, ana, summary.ID)
 		if err != nil || m.Content() != other.Text {
 			f.t.Errorf("the summary says %q, %v", m.Content(), err)
 		}
 		zone := memory.ProfileEntry{Owner: ana, Key: "zone", Value: "Lisbon", Status: memory.Active}
-		_, err = f.edit(memory.FileContent{}, memory.FileContent{Profile: &zone})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{}, memory.FileContent{Profile: &zone}))
 		moved := zone
 		moved.Value = "Porto"
-		_, err = f.edit(memory.FileContent{Profile: &zone}, memory.FileContent{Profile: &moved})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{Profile: &zone}, memory.FileContent{Profile: &moved}))
 		entries, err := f.Store.Profile(ctx, ana, memory.At{})
 		if err != nil || len(entries) != 1 || entries[0].Value != "Porto" {
 			f.t.Errorf("the profile is %+v, %v", entries, err)
 		}
-		_, err = f.edit(memory.FileContent{Profile: &moved}, memory.FileContent{})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{Profile: &moved}, memory.FileContent{}))
 		if entries, err := f.Store.Profile(ctx, ana, memory.At{}); err != nil || len(entries) > 0 {
 			f.t.Errorf("the profile is %+v, %v", entries, err)
 		}

@@ -153,21 +153,6 @@ func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 	}
 }
 
-// TestReplacedFactStaysInItsBlock: the next block tells what took its place.
-func TestReplacedFactStaysInItsBlock(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		r.note(t, ana, "User lives in Faro")
-		c := &chatting{t: t, owner: ana}
-		first := c.asks(r, "Where do I live?")
-		c.in.Extras.ID = "" // found by its history
-		r.note(t, ana, "User lives in Porto")
-		got := c.asks(r, "Where do I live these days?")
-		if len(got) != 2 || got[0] != first[0] || !strings.Contains(got[1], "Porto") {
-			t.Errorf("given %q after %q", got, first)
-		}
-	})
-}
-
 // TestRetryGetsTheBlockOfItsFirstTry, whatever was learned meanwhile; of another server, too.
 func TestRetryGetsTheBlockOfItsFirstTry(t *testing.T) {
 	s := servers(t, 2)
@@ -205,29 +190,6 @@ func TestMessageAloneGetsNewMemory(t *testing.T) {
 		}
 		if again := c.asks(r, "Is that all?"); len(again) == 0 || again[0] != got[1][0] {
 			t.Errorf("then %q is put back, want %q", again, got[1])
-		}
-	})
-}
-
-// TestEditedAndCompactedHistories: a message that changed has a block of its own, and what went
-// with messages that are gone is told again.
-func TestEditedAndCompactedHistories(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		r.note(t, ana, "The cellar holds marzipan")
-		c := &chatting{t: t, owner: ana}
-		first := c.asks(r, "What does the cellar hold?")
-		c.asks(r, "Is it cold there?")
-		c.messages = []string{c.messages[0], c.messages[1], user("What else does the cellar hold?")}
-		if got := c.sends(r); len(got) != 1 || got[0] != first[0] {
-			t.Errorf("an edited second message is given %q, want %q", got, first)
-		}
-		c.messages = []string{user("What may the cellar hold?")}
-		if got := c.sends(r); len(got) != 1 || got[0] != first[0] {
-			t.Errorf("an edited first message is given %q, want its own block %q", got, first)
-		}
-		c.messages = []string{user("We spoke of the house."), `{"role":"assistant","content":"Ok."}`, user("What does the cellar hold?")}
-		if got := c.sends(r); len(got) != 1 || !strings.Contains(got[0], sweet) || !strings.Contains(got[0], recall.Preamble) {
-			t.Errorf("a compacted history is given %q, want the fact again", got)
 		}
 	})
 }

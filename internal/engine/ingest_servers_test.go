@@ -45,26 +45,6 @@ func (r *rig) onePath(t *testing.T, chat string, want ...string) {
 	}
 }
 
-// Another server writes to a conversation right before a talk is kept there: the talk
-// follows that.
-func TestTwoServersThatKeepTalksAtOnceLeaveOnePath(t *testing.T) {
-	for name, known := range map[string][]string{"a new one": nil, "one that is known": {"zero"}} {
-		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, r *rig) {
-				var want []string
-				if known != nil {
-					r.keeps(t, talkOf("c", known...))
-					want = []string{"user: zero", "assistant: zero?"}
-				}
-				other := r.second(t)
-				r.interruptBatch(1, func() { other.keeps(t, talkOf("c", "one")) })
-				r.keeps(t, talkOf("c", "two"))
-				r.onePath(t, "c", append(want, "user: one", "assistant: one?", "user: two", "assistant: two?")...)
-			})
-		})
-	}
-}
-
 // A talk that is kept in a chat that was deleted brings that back, as a client does that
 // goes on with it, whenever it was deleted.
 func TestTwoServersOfWhichOneDeletesAChatLeaveWhatIsSaidSince(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,7 +18,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -448,24 +446,6 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 		}
 		r.Parts = whole
 	})
-}
-
-func TestWhatBreaksInRecallIsCounted(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	r.Metrics = obs.NewMetrics(r.Store.Totals)
-	r.note(t, ana, "User has a dog named Rex")
-	r.Searcher, r.Opts.Recall = broken{panic: true}, core.Rules{Fallback: retrieve.FallbackError}
-	r.Embedder = mute{err: errBroken}
-	for range 3 {
-		r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
-	}
-	rec := httptest.NewRecorder()
-	r.Metrics.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
-	for _, part := range []string{"search", "embedder"} {
-		if want := `recall_degraded_total{part="` + part + `"} 3`; !strings.Contains(rec.Body.String(), want) {
-			t.Errorf("the metrics do not say %s", want)
-		}
-	}
 }
 
 // With a clock of its own: nobody waits, and nothing depends on the machine.

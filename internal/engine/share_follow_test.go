@@ -44,18 +44,6 @@ func TestWhatIsEditedToSteerIsShownNoLonger(t *testing.T) {
 	})
 }
 
-// TestHidingHoldsWhileItSteers hides a fact that is then edited there and back.
-func TestHidingHoldsWhileItSteers(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		f := r.note(t, ana, "The shop opens at nine")
-		r.share(t, f.ID, "user/ben", false)
-		noError(t)(r.Curate.Forget(context.Background(), ben, []string{f.ID}, "hidden", him))
-		r.edit(t, f.ID, steering)
-		r.edit(t, f.ID, "The shop opens at ten")
-		r.wantSeen(t, ben)
-	})
-}
-
 func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()

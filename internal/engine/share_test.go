@@ -73,39 +73,6 @@ func (r *rig) settle(t *testing.T) {
 	r.acceptAll(t)
 }
 
-func TestWhatIsSharedIsSeenAndFollowsItsHome(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		f := r.note(t, ana, "The backend runs on Bun")
-		r.note(t, ana, "Ana keeps bees")
-		r.share(t, f.ID, "user/ben", false)
-		r.wantSeen(t, ben, "The backend runs on Bun")
-		if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{"The backend runs on Bun"}) {
-			t.Errorf("Ben's search finds %q", got)
-		}
-		m, err := r.Get(ctx, ben, f.ID)
-		if err != nil || m.Link == nil || m.Fact.Scope.Owner != ana {
-			t.Errorf("Ben's copy: %+v, %v; want a link to Ana's", m, err)
-		}
-		words := "The backend runs on Node"
-		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
-		r.settle(t)
-		r.wantSeen(t, ben, words)
-		if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{words}) {
-			t.Errorf("Ben's search finds %q after the edit", got)
-		}
-		receipt := try(r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her)).orFail(t)
-		r.settle(t)
-		r.wantSeen(t, ben)
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
-		r.settle(t)
-		r.wantSeen(t, ben, words)
-		r.share(t, f.ID, "user/ben", true)
-		r.wantSeen(t, ben)
-		r.wantSeen(t, ana, words, "Ana keeps bees")
-	})
-}
-
 func TestUndoDoesNotBringBackWhatIsNoLongerShared(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()

@@ -19,7 +19,7 @@ func (r *rig) tidied(t *testing.T, owner memory.Owner) {
 	ctx := context.Background()
 	job := memory.Job{ID: core.NewID(), Owner: owner, Kind: memory.JobUpkeep}
 	noError(t)(r.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{job}}))
-	noError(t)(r.work(ctx))
+	noError(t)(r.work(ctx)) // learns, then tidies
 }
 
 func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []string {

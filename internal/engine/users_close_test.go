@@ -63,22 +63,6 @@ func TestWhatAnotherServerClosesIsClosedHere(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
-	ctx := context.Background()
-	s := servers(t, 2)
-	a, b := s[0], s[1]
-	b.note(t, ana, "Ana's tea is oolong")
-	noError(t)(a.Erase.EraseOwner(ctx, ana, her))
-	b.Closed = core.ClosedOwners{}
-	if err := b.says(ctx, "Ana likes jam"); !errors.Is(err, memory.Gone) {
-		t.Fatal(err)
-	}
-	noError(t)(a.Erase.OpenOwner(ctx, ana, her))
-	if err := b.says(ctx, "Ana likes jam"); err != nil {
-		t.Errorf("what one server opened the other refuses: %v", err)
-	}
-}
-
 // TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem lets somebody read before the mark
 // is there and tell after.
 func TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem(t *testing.T) {

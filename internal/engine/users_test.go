@@ -69,11 +69,9 @@ func (r *rig) furnish(t *testing.T) {
 			r.share(t, f.ID, "user/ben", true)
 		case 2:
 			words := "Shelf 2 holds more marzipan"
-			_, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words, Category: &words}, her)
-			must(err)
+			noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words, Category: &words}, her))
 		case 3:
-			_, err := r.Curate.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her)
-			must(err)
+			noError(t)(r.Curate.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her))
 		}
 	}
 	noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her))
@@ -82,20 +80,14 @@ func (r *rig) furnish(t *testing.T) {
 	}})
 	must(err)
 	r.settle(t)
-	_, err = r.SetProfile(ctx, ana, "sweets", "marzipan", her)
-	must(err)
-	_, err = r.SetProfile(ctx, ana, "baker", "marzipan and sons", her)
-	must(err)
-	_, err = r.DropProfile(ctx, ana, "baker", her)
-	must(err)
+	noError(t)(r.SetProfile(ctx, ana, "sweets", "marzipan", her))
+	noError(t)(r.SetProfile(ctx, ana, "baker", "marzipan and sons", her))
+	noError(t)(r.DropProfile(ctx, ana, "baker", her))
 	for range 2 {
-		c, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("About marzipan"), Content: ptr("Marzipan is made of almonds.")}, her)
-		must(err)
-		_, err = r.Curate.DropContext(ctx, ana, c.ID, false, her)
-		must(err)
+		c := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("About marzipan"), Content: ptr("Marzipan is made of almonds.")}, her)).orFail(t)
+		noError(t)(r.Curate.DropContext(ctx, ana, c.ID, false, her))
 	}
-	_, err = r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("More marzipan"), Content: ptr("Marzipan again.")}, her)
-	must(err)
+	noError(t)(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("More marzipan"), Content: ptr("Marzipan again.")}, her))
 	r.ask(t, ana, "Which shelf holds marzipan?", memory.At{})
 	r.ask(t, ben, "Which shelf holds marzipan?", memory.At{})
 	noError(t)(r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him))
