@@ -257,9 +257,7 @@ func TestBackupIsForOneAtATimeAndWhoeverRunsTheServer(t *testing.T) {
 	if n, err := io.Copy(io.Discard, stream); err != nil || n != size {
 		t.Errorf("got %d of %d bytes, %v", n, size, err)
 	}
-	if err := stream.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(stream.Close())
 }
 
 func TestWhatHasOtherMeansIsToldThem(t *testing.T) {

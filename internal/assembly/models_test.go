@@ -28,11 +28,7 @@ func openModelled(t testing.TB, settings map[string]string) (*Loci, error) {
 	}
 	l, err := Open(context.Background(), config, Options{})
 	if err == nil {
-		t.Cleanup(func() {
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { noError(t)(l.Close()) })
 	}
 	return l, err
 }

@@ -30,9 +30,7 @@ func startServer(t *testing.T, address, data string, set ...string) *oneServer {
 	server := httptest.NewServer(l.Handler())
 	s := &oneServer{Loci: l, t: t, url: server.URL, stop: sync.OnceFunc(func() {
 		server.Close()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(l.Close())
 	})}
 	t.Cleanup(s.stop)
 	return s

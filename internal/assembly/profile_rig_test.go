@@ -74,9 +74,7 @@ func newStageBefore(t *testing.T, model *scripted, profile string, flags ...map[
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if err := s.loci.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(s.loci.Close())
 	})
 	return s
 }

@@ -32,10 +32,6 @@ func openWith(t *testing.T, flags map[string]string) *Loci {
 	maps.Copy(set, flags)
 	config := try(load(set)).orFail(t)
 	l := try(Open(context.Background(), config, Options{})).orFail(t)
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { noError(t)(l.Close()) })
 	return l
 }

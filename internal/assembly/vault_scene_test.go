@@ -154,8 +154,7 @@ func (s *vaultScene) thing(words string) *memory.Memory {
 	if s.ids[words] == "" {
 		return nil
 	}
-	m, err := s.l.engine.Get(s.t.Context(), userOf("default"), s.ids[words])
-	s.must(err)
+	m := try(s.l.engine.Get(s.t.Context(), userOf("default"), s.ids[words])).orFail(s.t)
 	return &m
 }
 
@@ -220,8 +219,7 @@ func (s *vaultScene) lastChange(target string) memory.Change {
 
 func (s *vaultScene) git(args ...string) {
 	s.t.Helper()
-	_, err := vaultsync.GitIn(s.t.Context(), s.inVault(""), append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...)
-	s.must(err)
+	noError(s.t)(vaultsync.GitIn(s.t.Context(), s.inVault(""), append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...))
 }
 
 func (s *vaultScene) step(line string) {
@@ -254,37 +252,28 @@ func (s *vaultScene) step(line string) {
 		}
 		each(func(words string) { s.ids[words] = s.l.remember(s.t, words).ID })
 	case "record":
-		_, err := s.l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: name})
-		s.must(err)
+		noError(s.t)(s.l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: name}))
 	case "say":
 		s.l.say(s.t, name)
 	case "profile":
-		_, err := s.l.engine.SetProfile(ctx, owner, name, value, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.SetProfile(ctx, owner, name, value, byProgram))
 	case "context":
-		_, err := s.l.engine.Curate.AddContext(ctx, owner, curate.ContextEdit{Title: &name, Content: &value}, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Curate.AddContext(ctx, owner, curate.ContextEdit{Title: &name, Content: &value}, byProgram))
 	case "forget":
 		each(func(words string) {
-			_, err := s.l.Forget(ctx, "default", s.thing(words).ID())
-			s.must(err)
+			noError(s.t)(s.l.Forget(ctx, "default", s.thing(words).ID()))
 		})
 	case "correct":
-		_, err := s.l.engine.Curate.EditFact(ctx, owner, s.thing(name).ID(), curate.Edit{Content: &value}, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Curate.EditFact(ctx, owner, s.thing(name).ID(), curate.Edit{Content: &value}, byProgram))
 	case "relate":
 		kind, other, _ := strings.Cut(value, " ")
-		_, err := s.l.engine.Curate.Relate(ctx, owner, s.thing(name).ID(), s.thing(other).ID(), memory.RelationKind(kind), byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Curate.Relate(ctx, owner, s.thing(name).ID(), s.thing(other).ID(), memory.RelationKind(kind), byProgram))
 	case "share":
-		_, err := s.l.engine.Share.Share(ctx, owner, s.thing(name).ID(), share.Sharing{To: value, Admin: true}, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Share.Share(ctx, owner, s.thing(name).ID(), share.Sharing{To: value, Admin: true}, byProgram))
 	case "erase":
-		_, err := s.l.engine.Erase.EraseOwner(ctx, owner, memory.Author{Kind: memory.ByPerson, Name: "admin"})
-		s.must(err)
+		noError(s.t)(s.l.engine.Erase.EraseOwner(ctx, owner, memory.Author{Kind: memory.ByPerson, Name: "admin"}))
 	case "undo":
-		_, err := s.l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{Run: s.lastChange("").Run}, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{Run: s.lastChange("").Run}, byProgram))
 	case "note":
 		each(func(words string) { delete(s.noted, words); s.note(words) })
 	case "save":
@@ -294,8 +283,7 @@ func (s *vaultScene) step(line string) {
 		s.look(false)
 	case "delete":
 		if name == "chat" {
-			_, err := s.l.engine.Chats.DeleteChat(ctx, owner, "chat", false, byProgram)
-			s.must(err)
+			noError(s.t)(s.l.engine.Chats.DeleteChat(ctx, owner, "chat", false, byProgram))
 			return
 		}
 		each(func(words string) { path, _ := s.note(words); s.must(os.Remove(path)) })
@@ -457,8 +445,7 @@ func (s *vaultScene) expect(what, value string) {
 			s.fail("recalled %+v, %v", hits, err)
 		}
 	case "shared":
-		with, err := s.l.engine.Share.SharedWith(s.t.Context(), userOf("default"), s.thing(name).ID())
-		s.must(err)
+		with := try(s.l.engine.Share.SharedWith(s.t.Context(), userOf("default"), s.thing(name).ID())).orFail(s.t)
 		var names []string
 		for _, o := range with {
 			names = append(names, o.Called())

@@ -54,9 +54,7 @@ func (l *Loci) remember(t *testing.T, content string) memory.Fact {
 
 func closed(t *testing.T, l *Loci) {
 	t.Helper()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(l.Close())
 }
 
 func readFile(t *testing.T, path string) []byte {
@@ -135,7 +133,7 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 	noError(t)(os.RemoveAll(filepath.Join(dir, "data")))
 	l = vaultAt(t, dir)
 	defer closed(t, l)
-	noError(t)(l.engine.Lessons.Relearn(t.Context(), userOf("default"), lessons.RelearnOptions{}))
+	noError(t)(l.engine.Lessons.Relearn(t.Context(), userOf("default"), lessons.RelearnOptions{})) // again, on purpose
 	l.say(t, "How are you?")
 	after := l.everything(t)
 	for _, all := range []map[string]string{before, after} { // a turn whose fact was rejected may be retired by learning again

@@ -269,15 +269,6 @@ func FuzzValid(f *testing.F) {
 	})
 }
 
-func TestQuestionIsTheLastUserMessages(t *testing.T) {
-	c := try(Decode([]byte(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"x"},{"role":"user","content":"two"},{"role":"user","content":"three"}]}`))).orFail(t)
-	for n, want := range []string{"two\nthree", "two\nthree", "two\nthree", "one\ntwo\nthree", "one\ntwo\nthree"} {
-		if got := c.Question(n); got != want {
-			t.Errorf("Question(%d): got %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestFrontEndTask(t *testing.T) {
 	const transcript = "USER: I moved to Lisbon\nASSISTANT: How nice!\n"
 	for _, test := range []struct {

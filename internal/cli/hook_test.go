@@ -31,9 +31,7 @@ func newHookRig(t *testing.T) *hookRig {
 	server := httptest.NewServer(l.Handler())
 	t.Cleanup(func() {
 		server.Close()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(l.Close())
 	})
 	return &hookRig{t, server.URL, client.New(server.URL, client.Options{})}
 }
@@ -195,7 +193,7 @@ func TestHookTakesAUser(t *testing.T) {
 // TestHookNeverFails: whatever is wrong, the agent reads nothing and goes on.
 func TestHookNeverFails(t *testing.T) {
 	r := newHookRig(t)
-	hangs := try(net.Listen("tcp", "127.0.0.1:0")).orFail(t)
+	hangs := try(net.Listen("tcp", "127.0.0.1:0")).orFail(t) // takes connections and says nothing
 	defer hangs.Close()
 	silent := "http://" + hangs.Addr().String()
 	const prompt = `{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"What is our API called?"}`

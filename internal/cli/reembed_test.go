@@ -218,7 +218,7 @@ func tried(t *testing.T, data string, env ...string) *served {
 	binary := try(os.Executable()).orFail(t)
 	s := &served{client.New("http://"+addr, client.Options{}), exec.Command(binary, "serve", "--addr", addr, "--data", data), addr, make(chan error, 1)}
 	s.process.Env = append(os.Environ(), env...)
-	noError(t)(s.process.StdinPipe())
+	noError(t)(s.process.StdinPipe()) // TestMain ends the server where this process ends
 	noError(t)(s.process.Start())
 	waited := make(chan struct{})
 	go func() { s.ended <- s.process.Wait(); close(waited) }()

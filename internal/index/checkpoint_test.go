@@ -245,9 +245,7 @@ func TestAFolderThatCannotBeWrittenFailsNoSearch(t *testing.T) {
 	ix := openAt(src, filepath.Join(file, "below"), 0)
 	ix.opts.Report = func(err error) { said <- err }
 	agree(t, src.reference(), ix, everything(owner))
-	if err := ix.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(ix.Close())
 	if len(said) == 0 {
 		t.Error("nobody was told")
 	}

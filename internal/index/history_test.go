@@ -62,9 +62,7 @@ func TestConcurrentSearchesSeeWhatWasCommitted(t *testing.T) {
 	for _, budget := range []int64{1 << 14, 1 << 20} {
 		ix := openAt(newSource(), t.TempDir(), budget) // checkpoints are written all the time
 		searchAndWrite(t, ix)
-		if err := ix.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(ix.Close())
 	}
 }
 
@@ -114,9 +112,7 @@ func TestClosingWhileOwnersAreLoaded(t *testing.T) {
 				}
 			})
 		}
-		if err := ix.Close(); err != nil { // what the race detector has to say counts here
-			t.Error(err)
-		}
+		noError(t)(ix.Close()) // what the race detector has to say counts here
 		searches.Wait()
 	}
 }

@@ -375,7 +375,5 @@ func TestNobodyWaitsForAServerThatHangs(t *testing.T) {
 	if _, err := x.Nearest(ctx, memtest.Ana, model, question, nil, 3); err == nil {
 		t.Error("got no error")
 	}
-	if err := x.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(x.Close())
 }

@@ -176,8 +176,6 @@ func checkWorks(t *testing.T, path string) {
 		if found, err := s.Get(t.Context(), memtest.Ana, f.ID); err != nil || len(found) != 1 {
 			t.Errorf("what was added: got %v, %v", found, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(s.Close())
 	}
 }

@@ -88,7 +88,7 @@ func TestPostgresReadsAPageAtATimeOfWhoHasMuch(t *testing.T) {
 			if err != nil || pages < 15 {
 				t.Fatalf("got %d pages, %v", pages, err)
 			}
-			noError(t)(s.Close())
+			noError(t)(s.Close()) // then it says what it read
 			got := 0
 			for range 200 {
 				if got = fetched(t, address, c.table) - before; got >= much {

@@ -169,7 +169,7 @@ func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
 			r.Vectors = append(r.Vectors, memory.Vector{Memory: id, Model: nearModel, Values: []float32{1, 0, 0}})
 		}
 		noError(t)(s.Apply(t.Context(), owner, r, changes...))
-		noError(t)(db.Exec(`UPDATE vectors SET id = owner || '#' || memory`))
+		noError(t)(db.Exec(`UPDATE vectors SET id = owner || '#' || memory`)) // which pgvector's statement writes
 	}
 	node, bun, flat, house := memtest.Fact(memtest.Ana, "Ana uses Node"), memtest.Fact(memtest.Ana, "Ana uses Bun"), memtest.Fact(memtest.Ana, "Ana has a flat"), memtest.Fact(memtest.Ana, "Ana has a house")
 	shared, own := memtest.Fact(memtest.Team, "The office is in Porto"), memtest.Fact(memtest.Ana, "The office is in Faro")

@@ -209,10 +209,6 @@ func (w *wire) carry(near net.Conn, server string) {
 func openServer(t testing.TB, address string, o Options) *Store {
 	t.Helper()
 	s := try(OpenPostgres(context.Background(), pgtest.With(address, "pool_max_conns", "12"), o)).orFail(t)
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { noError(t)(s.Close()) })
 	return s
 }

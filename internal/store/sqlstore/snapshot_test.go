@@ -45,7 +45,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		mu.Lock()
 		before := told
 		mu.Unlock()
-		p := try(s.Snapshot(t.Context())).orFail(t)
+		p := try(s.Snapshot(t.Context())).orFail(t) // as long as it is there, nothing is erased
 		path := filepath.Join(t.TempDir(), "copy.db")
 		counts, countErr := p.Counts(t.Context())
 		noError(t)(errors.Join(countErr, p.CopyTo(t.Context(), path), p.Close()))
@@ -68,9 +68,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		if counts["users"] != wrote {
 			t.Errorf("round %d: counted %d users, want %d", round, counts["users"], wrote)
 		}
-		if err := copied.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(copied.Close())
 	}
 	stop()
 	writing.Wait()

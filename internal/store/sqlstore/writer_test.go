@@ -32,11 +32,7 @@ func newRigWith(t *testing.T, o Options) *rig {
 	}
 	s := try(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)).orFail(t)
 	r.Store = s
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { noError(t)(s.Close()) })
 	return r
 }
 

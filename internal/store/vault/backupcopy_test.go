@@ -90,9 +90,7 @@ func TestCopiedVaultIsOfOneMoment(t *testing.T) {
 				t.Errorf("round %d, writer %d: version %d, want at least %d", round, i, k.Version, before[i])
 			}
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Close())
 	}
 }
 

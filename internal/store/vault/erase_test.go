@@ -127,9 +127,7 @@ func TestEraseIsFinishedAfterACrash(t *testing.T) {
 			t.Error(err)
 		}
 		got := exports(t, c, memtest.Ana)
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Close())
 		if left := whoSays(t, dir); len(left) > 0 {
 			t.Errorf("%s: these still have it: %q", filepath.Base(dir), left)
 		}

@@ -323,19 +323,6 @@ Ana drinks tea
 	}
 }
 
-func TestForgottenFactMovesAndComesBack(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	v.apply(memtest.Retire(v.fact("tea")))
-	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{"deleted/" + teaFile}) {
-		t.Errorf("after forgetting: %q", got)
-	}
-	v.apply(memtest.Change(memory.ActionRestore, tea()))
-	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
-		t.Errorf("after it came back: %q", got)
-	}
-}
-
 func TestCurrentSummaryHasItsName(t *testing.T) {
 	v := newVault(t)
 	first, second := memtest.Summary(memtest.Ana, "c", "first"), memtest.Summary(memtest.Ana, "c", "second")

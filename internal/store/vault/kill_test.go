@@ -82,9 +82,7 @@ func TestCrashWhileAFileMoves(t *testing.T) {
 		if got := keysOf(tree(t, dir)); !slices.Equal(got, []string{want}) || !strings.Contains(c.read(want), "mine: 1\n") {
 			t.Errorf("%s: files %q, want %s with its lines", filepath.Base(dir), got, want)
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 	}
 }
 
@@ -119,9 +117,7 @@ func TestEditAfterACrashComesIn(t *testing.T) {
 		if got := keysOf(tree(t, dir)); !slices.Equal(got, []string{teaFile}) {
 			t.Errorf("%s: files %q", name, got)
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 	}
 }
 
@@ -150,7 +146,5 @@ func TestLearnedMarkReachesItsFileAfterACrash(t *testing.T) {
 	if !strings.Contains(c.read(file), "learned_at") {
 		t.Errorf("%s says:\n%s", file, c.read(file))
 	}
-	if err := c.Store.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(c.Store.Close())
 }

@@ -47,42 +47,34 @@ func export(t *testing.T, s memory.Store, owner memory.Owner, at memory.At) know
 	}
 	var k known
 	for q := (memory.Query{Kinds: allKinds, Statuses: allStatuses, At: at, Limit: 500}); ; {
-		page, err := s.List(ctx, owner, q)
-		must(err)
+		page := try(s.List(ctx, owner, q)).orFail(t)
 		k.Memories = append(k.Memories, page.Memories...)
 		if q.Cursor = page.Next; q.Cursor == "" {
 			break
 		}
 	}
 	var err error
-	k.Profile, err = s.Profile(ctx, owner, at)
-	must(err)
-	k.Contexts, err = s.Contexts(ctx, owner, at)
-	must(err)
+	k.Profile = try(s.Profile(ctx, owner, at)).orFail(t)
+	k.Contexts = try(s.Contexts(ctx, owner, at)).orFail(t)
 	for _, m := range k.Memories {
-		relations, err := s.Relations(ctx, owner, m.ID(), at)
-		must(err)
+		relations := try(s.Relations(ctx, owner, m.ID(), at)).orFail(t)
 		k.Relations = append(k.Relations, relations...)
 	}
-	k.Turns, err = s.Turns(ctx, owner, memory.TurnQuery{Statuses: allStatuses, AsOf: at.AsOf})
-	must(err)
+	k.Turns = try(s.Turns(ctx, owner, memory.TurnQuery{Statuses: allStatuses, AsOf: at.AsOf})).orFail(t)
 	if !at.AsOf.IsZero() {
 		forgetVersions(&k) // they say nothing of the past
 		return k
 	}
 	for q := (memory.ChangeQuery{Limit: 500}); ; {
-		page, err := s.Changes(ctx, owner, q)
-		must(err)
+		page := try(s.Changes(ctx, owner, q)).orFail(t)
 		k.Journal = append(k.Journal, page.Changes...)
 		if q.Cursor = page.Next; q.Cursor == "" {
 			break
 		}
 	}
-	conversations, err := s.Conversations(ctx, owner, memory.ConversationQuery{Statuses: allStatuses, Limit: 500})
-	must(err)
+	conversations := try(s.Conversations(ctx, owner, memory.ConversationQuery{Statuses: allStatuses, Limit: 500})).orFail(t)
 	k.Conversations = conversations.Conversations
-	versions, err := s.Versions(ctx, []memory.Owner{owner})
-	must(err)
+	versions := try(s.Versions(ctx, []memory.Owner{owner})).orFail(t)
 	k.Version = versions[0]
 	k.Jobs, err = s.Jobs(ctx, owner)
 	must(err)
@@ -138,9 +130,7 @@ func (e *ending) Close() error {
 	for _, o := range e.Known() {
 		was[o] = exports(e.t, e.Store, o)
 	}
-	if err := e.Store.Close(); err != nil {
-		e.t.Error(err)
-	}
+	noError(e.t)(e.Store.Close())
 	e.check(e, was)
 	return nil
 }
@@ -163,9 +153,7 @@ func (e *ending) reopen(what string, within Within, was map[memory.Owner][]known
 			e.t.Fatalf("%s: what %s has (-got +want):\n%s", what, o, diff)
 		}
 	}
-	if err := s.Close(); err != nil {
-		e.t.Error(err)
-	}
+	noError(e.t)(s.Close())
 }
 
 // histories plays them, in which facts are shared, on vaults around a store in the
@@ -254,9 +242,7 @@ func TestRebuildGoesOnAfterACrash(t *testing.T) {
 		if k := export(t, c.Store, memtest.Ana, memory.At{}); len(k.Memories) != 3 || len(k.Turns) != 2 || c.RebuiltAt().IsZero() {
 			t.Errorf("%d memories, %d turns, rebuilt at %v", len(k.Memories), len(k.Turns), c.RebuiltAt())
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 	}
 	if len(copies) != 2 {
 		t.Errorf("%d commits, want those of turns and of facts", len(copies))

@@ -123,22 +123,6 @@ func TestEditedWords(t *testing.T) {
 	v.quiet()
 }
 
-func TestCrashBeforeAcceptTakesTheEditOnce(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	v.write(teaFile, strings.Replace(v.read(teaFile), "Ana drinks tea", "Ana drinks green tea", 1))
-	e := v.edit()
-	f := *e.Says.Fact
-	f.UpdatedAt = v.now.Now()
-	v.apply(memtest.Change(memory.ActionUpdate, f))
-	v.reopen() // the edit was not answered
-	v.settled()
-	v.quiet()
-	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
-		t.Errorf("files: %q", got)
-	}
-}
-
 func TestAddedFile(t *testing.T) {
 	v := newVault(t)
 	v.apply(memtest.Add(tea()))
@@ -215,20 +199,6 @@ func TestRenamedFileKeepsItsName(t *testing.T) {
 	}
 }
 
-func TestDeletedFile(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	v.remove(teaFile)
-	e := v.edit()
-	if e.Kind != Deleted || e.Was.Fact.Content != "Ana drinks tea" {
-		t.Errorf("edit: %+v", e)
-	}
-	v.take(e)
-	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{"deleted/" + teaFile}) {
-		t.Errorf("files: %q", got)
-	}
-}
-
 func TestRefusedEditIsKeptBeside(t *testing.T) {
 	v := newVault(t)
 	v.apply(memtest.Add(tea()))
@@ -294,15 +264,6 @@ func TestRestsOfACrashGo(t *testing.T) {
 	v.quiet()
 	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{"entries/global/facts/.mine.tmp", teaFile}) {
 		t.Errorf("files: %q", got)
-	}
-}
-
-func TestVanishedFolderIsHeld(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	noError(t)(os.RemoveAll(v.path("entries")))
-	if r := v.scan(); len(r.Edits) > 0 || len(r.Held) != 1 {
-		t.Errorf("report: %+v", r)
 	}
 }
 

@@ -239,9 +239,7 @@ func TestCrashWhileAFactIsShared(t *testing.T) {
 		if file, known := c.shares(); file != "shared_with: [user/ben]\n" || len(known) != 1 {
 			t.Errorf("%s: the file says %q, known is %q", filepath.Base(dir), file, known)
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 		for _, folder := range []string{OwnFolder, "db"} {
 			noError(t)(os.RemoveAll(filepath.Join(dir, folder)))
 		}
@@ -250,9 +248,7 @@ func TestCrashWhileAFactIsShared(t *testing.T) {
 		if _, again := c.shares(); len(again) != 1 {
 			t.Errorf("%s: from the folder alone it is shared with %q", filepath.Base(dir), again)
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 	}
 }
 
