@@ -141,6 +141,29 @@ func TestForgottenInOtherWordsStaysForgotten(t *testing.T) {
 	}
 }
 
+func TestAClockThatRunsAheadDoesNotWinForEver(t *testing.T) {
+	o := options()
+	c := later(60*24*365, "User lives in Lisbon")
+	changes, _ := Plan([]extract.Candidate{c}, nil, nil, o)
+	if f := changes[0].After.Fact; f.ObservedAt.After(o.Now) {
+		t.Errorf("observed at %v, after now", f.ObservedAt)
+	}
+}
+
+func TestTimesAreSane(t *testing.T) {
+	o := options()
+	berlin := fact("User lives in Berlin")
+	berlin.ValidFrom = memtest.Epoch.Add(-24 * time.Hour)
+	c := later(5, "User lives in Lisbon", berlin)
+	c.ValidFrom = memtest.Epoch.Add(-48 * time.Hour) // "I have lived there since Monday"
+	changes, _ := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, o)
+	for _, ch := range changes {
+		if f := ch.After.Fact; f.ObservedAt.IsZero() || !f.ValidTo.IsZero() && f.ValidTo.Before(f.ValidFrom) {
+			t.Errorf("%s: observed %v, valid from %v to %v", f.Content, f.ObservedAt, f.ValidFrom, f.ValidTo)
+		}
+	}
+}
+
 // TestRandomDecisionsGiveValidPlans runs replies of no sense through the parser, the
 // plan and a store: 4,000 of them, or as many as LOCI_PLANS says.
 func TestRandomDecisionsGiveValidPlans(t *testing.T) {
