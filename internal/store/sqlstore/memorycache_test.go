@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,69 +69,6 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 	}
 	if found := r.get(pair[0].ID, pair[1].ID); len(found) != 2 || found[0].Fact.ObservedSeq != writes {
 		t.Errorf("at the end: got %+v, want both at %d", found, writes)
-	}
-}
-
-func TestCacheIsWhatTheDatabaseSays(t *testing.T) {
-	r := newRig(t)
-	noError(t)(r.Append(t.Context(), memtest.Ana, turnOf(memtest.Ana, "said")))
-	fact := memtest.Fact(memtest.Ana, "one")
-	fact.Tags, fact.Provenance.Turns = []string{"a", "b"}, []string{"said"}
-	steps := []struct {
-		name string
-		do   func() error
-	}{
-		{"nothing", func() error { return nil }},
-		{"added", func() error {
-			_, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact))
-			return err
-		}},
-		{"learned", func() error {
-			run := memtest.Run("learned")
-			run.Learned = []string{"said"}
-			_, err := r.Apply(t.Context(), memtest.Ana, run)
-			return err
-		}},
-		{"a vector", func() error {
-			run := memtest.Run("vector")
-			run.Vectors = []memory.Vector{{Memory: fact.ID, Model: "m", Values: []float32{1}}}
-			_, err := r.Apply(t.Context(), memtest.Ana, run)
-			return err
-		}},
-		{"retired", func() error {
-			_, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("retired"), memtest.TurnMark(memory.ActionUpdate, "said", memory.Retired))
-			return err
-		}},
-	}
-	ids := []string{fact.ID, "said", "nobody"}
-	for _, step := range steps {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
-		for range 2 { // the second time from what is kept
-			read := try(r.read(t.Context(), memtest.Ana, ids)).orFail(t)
-			var want []memory.Memory
-			for _, id := range ids {
-				want = append(want, read[id]...)
-			}
-			if got := r.get(ids...); !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: got %+v, want %+v", step.name, got, want)
-			}
-		}
-	}
-}
-
-func TestCacheIsNotTheCallers(t *testing.T) {
-	r := newRig(t)
-	fact := memtest.Fact(memtest.Ana, "one")
-	fact.Tags = []string{"a", "b"}
-	noError(t)(r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact)))
-	for range 3 {
-		got := r.get(fact.ID)[0].Fact
-		if got.Content != "one" || got.Tags[0] != "a" {
-			t.Errorf("got %q %q, which an earlier caller wrote", got.Content, got.Tags)
-		}
-		got.Content, got.Tags[0] = "mine", "mine"
 	}
 }
 
