@@ -70,10 +70,11 @@ func checkFiles(t *testing.T, s *Store, owner memory.Owner, k known, files map[s
 		t.Helper()
 		folder, name := s.place(owner, want)
 		file := path.Join(folder, name+".md")
-		if r := s.files.index.targets[key{owner, want.target()}]; r != nil && path.Dir(r.Path) == folder {
-			file = r.Path // named after the time that the memory was of first
-		}
 		text, ok := files[file]
+		if r := s.files.index.targets[key{owner, want.target()}]; !ok && r != nil && path.Dir(r.Path) == folder {
+			file = r.Path // named after the time that the memory was of first
+			text, ok = files[file]
+		}
 		if !ok {
 			t.Fatalf("no file %s; there are %q", file, keysOf(files))
 		}
