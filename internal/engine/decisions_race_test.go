@@ -48,49 +48,43 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 			t.Errorf("%s lives in %q, want one home", owner, active)
 		}
 	}
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, open)
-			for round := range 5 {
-				written := memory.User(memory.DefaultNamespace, fmt.Sprintf("writes%d", round))
-				atOnce(t, r, func(e *Engine, i int) error {
-					_, _, err := e.Curate.Remember(ctx, written, curate.Note{Content: homes[i]}, person)
-					return err
-				})
-				live(t, r, written)
+	onEach(t, func(t *testing.T, r *rig) {
+		for round := range 5 {
+			written := memory.User(memory.DefaultNamespace, fmt.Sprintf("writes%d", round))
+			atOnce(t, r, func(e *Engine, i int) error {
+				return errOf(e.Curate.Remember(ctx, written, curate.Note{Content: homes[i]}, person))
+			})
+			live(t, r, written)
 
-				corrected := memory.User(memory.DefaultNamespace, fmt.Sprintf("corrects%d", round))
-				ids := make([]string, len(homes))
-				for i := range homes {
-					f, _, err := r.Curate.Remember(ctx, corrected, curate.Note{Content: fmt.Sprintf("User has %d cats and %d dogs", i, i)}, person)
-					if err != nil {
-						t.Fatal(err)
-					}
-					ids[i] = f.ID
+			corrected := memory.User(memory.DefaultNamespace, fmt.Sprintf("corrects%d", round))
+			ids := make([]string, len(homes))
+			for i := range homes {
+				f, _, err := r.Curate.Remember(ctx, corrected, curate.Note{Content: fmt.Sprintf("User has %d cats and %d dogs", i, i)}, person)
+				if err != nil {
+					t.Fatal(err)
 				}
-				atOnce(t, r, func(e *Engine, i int) error {
-					_, err := e.Curate.EditFact(ctx, corrected, ids[i], curate.Edit{Content: &homes[i]}, person)
-					return err
-				})
-				live(t, r, corrected)
-
-				approved := memory.User(memory.DefaultNamespace, fmt.Sprintf("approves%d", round))
-				run := memory.Run{ID: core.NewID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
-				var changes []memory.Change
-				for i, words := range homes {
-					f := try(r.Curate.Noted(approved, curate.Note{Content: words})).orFail(t)
-					f.Status, ids[i] = memory.Pending, f.ID
-					changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
-				}
-				noError(t)(r.Store.Apply(ctx, approved, run, changes...))
-				atOnce(t, r, func(e *Engine, i int) error {
-					_, _, err := e.Curate.Judge(ctx, approved, []curate.Judgement{{ID: ids[i], Action: memory.ActionApprove}}, "", person)
-					return err
-				})
-				live(t, r, approved)
+				ids[i] = f.ID
 			}
-		})
-	}
+			atOnce(t, r, func(e *Engine, i int) error {
+				return errOf(e.Curate.EditFact(ctx, corrected, ids[i], curate.Edit{Content: &homes[i]}, person))
+			})
+			live(t, r, corrected)
+
+			approved := memory.User(memory.DefaultNamespace, fmt.Sprintf("approves%d", round))
+			run := memory.Run{ID: core.NewID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
+			var changes []memory.Change
+			for i, words := range homes {
+				f := try(r.Curate.Noted(approved, curate.Note{Content: words})).orFail(t)
+				f.Status, ids[i] = memory.Pending, f.ID
+				changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
+			}
+			noError(t)(r.Store.Apply(ctx, approved, run, changes...))
+			atOnce(t, r, func(e *Engine, i int) error {
+				return errOf(e.Curate.Judge(ctx, approved, []curate.Judgement{{ID: ids[i], Action: memory.ActionApprove}}, "", person))
+			})
+			live(t, r, approved)
+		}
+	})
 }
 
 // TestEditsAtOnceAreAllMade lets two processes edit one fact, more often at once than an
@@ -99,35 +93,32 @@ func TestEditsAtOnceAreAllMade(t *testing.T) {
 	ctx := context.Background()
 	person := memory.Author{Kind: memory.ByPerson, Name: "ana"}
 	const edits = 2*core.MaxConflicts + 1
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, open)
-			engines := []*Engine{r.Engine, r.second(t).Engine}
-			f, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "The harbour has two cranes"}, person)
+	onEach(t, func(t *testing.T, r *rig) {
+		engines := []*Engine{r.Engine, r.second(t).Engine}
+		f, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "The harbour has two cranes"}, person)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var done sync.WaitGroup
+		begin := make(chan struct{})
+		errs := make([]error, edits)
+		for i := range edits {
+			done.Go(func() {
+				<-begin
+				category := fmt.Sprint("place ", i)
+				_, errs[i] = engines[i%len(engines)].Curate.EditFact(ctx, ana, f.ID, curate.Edit{Category: &category}, person)
+			})
+		}
+		close(begin)
+		done.Wait()
+		for i, err := range errs {
 			if err != nil {
-				t.Fatal(err)
+				t.Errorf("edit %d: %v", i, err)
 			}
-			var done sync.WaitGroup
-			begin := make(chan struct{})
-			errs := make([]error, edits)
-			for i := range edits {
-				done.Go(func() {
-					<-begin
-					category := fmt.Sprint("place ", i)
-					_, errs[i] = engines[i%len(engines)].Curate.EditFact(ctx, ana, f.ID, curate.Edit{Category: &category}, person)
-				})
-			}
-			close(begin)
-			done.Wait()
-			for i, err := range errs {
-				if err != nil {
-					t.Errorf("edit %d: %v", i, err)
-				}
-			}
-			page, err := r.Store.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + f.ID})
-			if err != nil || len(page.Changes) != 1+edits {
-				t.Errorf("got %d changes, %v; want %d", len(page.Changes), err, 1+edits)
-			}
-		})
-	}
+		}
+		page, err := r.Store.Changes(ctx, ana, memory.ChangeQuery{Target: "fact:" + f.ID})
+		if err != nil || len(page.Changes) != 1+edits {
+			t.Errorf("got %d changes, %v; want %d", len(page.Changes), err, 1+edits)
+		}
+	})
 }

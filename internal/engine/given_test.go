@@ -116,16 +116,13 @@ func TestOldBlocksAreStoredWithoutWords(t *testing.T) {
 func TestWhatIsGoneLeavesOldBlocks(t *testing.T) {
 	for how, do := range map[string]func(r *rig, f memory.Fact) error{
 		"forgotten": func(r *rig, f memory.Fact) error {
-			_, err := r.Curate.Forget(context.Background(), ana, []string{f.ID}, "", her)
-			return err
+			return errOf(r.Curate.Forget(context.Background(), ana, []string{f.ID}, "", her))
 		},
 		"erased": func(r *rig, f memory.Fact) error {
-			_, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her)
-			return err
+			return errOf(r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{f.ID}, Erase: true}, her))
 		},
 		"edited": func(r *rig, f memory.Fact) error {
-			_, err := r.Curate.EditFact(context.Background(), ana, f.ID, curate.Edit{Content: ptr("The cellar holds nougat")}, her)
-			return err
+			return errOf(r.Curate.EditFact(context.Background(), ana, f.ID, curate.Edit{Content: ptr("The cellar holds nougat")}, her))
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -267,12 +264,10 @@ func TestTwoAgentsInOneSession(t *testing.T) {
 func TestBlocksGoWithTheirConversation(t *testing.T) {
 	for how, do := range map[string]func(r *rig, chat, question string) error{
 		"deleted": func(r *rig, chat, _ string) error {
-			_, err := r.Chats.DeleteChat(context.Background(), ana, chat, false, her)
-			return err
+			return errOf(r.Chats.DeleteChat(context.Background(), ana, chat, false, her))
 		},
 		"forgotten": func(r *rig, _, question string) error {
-			_, err := r.Curate.Forget(context.Background(), ana, []string{question}, "", her)
-			return err
+			return errOf(r.Curate.Forget(context.Background(), ana, []string{question}, "", her))
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
@@ -322,7 +317,7 @@ func TestHistoryThatHoldsABlockGetsNoSecond(t *testing.T) {
 		r.note(t, ana, "The cellar holds marzipan")
 		c := &chatting{t: t, owner: ana}
 		first := c.asks(r, "What does the cellar hold?")
-		c.messages = append([]string{string(must[[]byte](t)(json.Marshal(map[string]string{"role": "system", "content": first[0]})))}, c.messages...)
+		c.messages = append([]string{string(try(json.Marshal(map[string]string{"role": "system", "content": first[0]})).orFail(t))}, c.messages...)
 		if got := c.asks(r, "And what else does the cellar hold?"); len(got) > 0 {
 			t.Errorf("given %q beside what it has", got)
 		}

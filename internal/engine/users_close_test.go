@@ -78,42 +78,39 @@ func TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem(t *testing.T) {
 }
 
 func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
-			r := newRig(t, open)
-			r.note(t, ana, "Ana's tea is oolong")
-			noError(t)(r.Erase.EraseOwner(ctx, ana, her))
-			r.clock.Advance(time.Second)
-			closed := r.Time()
-			r.clock.Advance(time.Second)
-			noError(t)(r.Erase.OpenOwner(ctx, ana, her))
-			r.clock.Advance(time.Second)
-			r.note(t, ana, "Ana knows Wanda")
-			marks, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
-			if err != nil || len(marks) != 2 {
-				t.Fatalf("%d changes of the mark, %v; want two", len(marks), err)
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.note(t, ana, "Ana's tea is oolong")
+		noError(t)(r.Erase.EraseOwner(ctx, ana, her))
+		r.clock.Advance(time.Second)
+		closed := r.Time()
+		r.clock.Advance(time.Second)
+		noError(t)(r.Erase.OpenOwner(ctx, ana, her))
+		r.clock.Advance(time.Second)
+		r.note(t, ana, "Ana knows Wanda")
+		marks, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
+		if err != nil || len(marks) != 2 {
+			t.Fatalf("%d changes of the mark, %v; want two", len(marks), err)
+		}
+		for _, u := range []curate.UndoRequest{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
+			if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
+				t.Errorf("undo %+v: %v, want a conflict", u, err)
 			}
-			for _, u := range []curate.UndoRequest{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
-				if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
-					t.Errorf("undo %+v: %v, want a conflict", u, err)
-				}
-			}
-			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her))
-			r.wantSeen(t, ana)
-			if p := r.Paused(ctx, ana); p != core.PauseNone {
-				t.Errorf("after the undo the pause is %q, want none", p)
-			}
-			r.note(t, ana, "Ana flies a kite")
-			r.clock.Advance(time.Hour)
-			r.settle(t)
-			r.wantSeen(t, ana, "Ana flies a kite")
-			r.Closed = core.ClosedOwners{} // another program
-			if err := r.says(ctx, "Ana likes jam"); err != nil {
-				t.Errorf("she was opened: %v", err)
-			}
-		})
-	}
+		}
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her))
+		r.wantSeen(t, ana)
+		if p := r.Paused(ctx, ana); p != core.PauseNone {
+			t.Errorf("after the undo the pause is %q, want none", p)
+		}
+		r.note(t, ana, "Ana flies a kite")
+		r.clock.Advance(time.Hour)
+		r.settle(t)
+		r.wantSeen(t, ana, "Ana flies a kite")
+		r.Closed = core.ClosedOwners{} // another program
+		if err := r.says(ctx, "Ana likes jam"); err != nil {
+			t.Errorf("she was opened: %v", err)
+		}
+	})
 }
 
 // TestAnErasureSeesToItsOwnEndAlone opens who was erased, and lets a mark of another
@@ -135,33 +132,30 @@ func TestAnErasureSeesToItsOwnEndAlone(t *testing.T) {
 }
 
 func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
-			r := newRig(t, open)
-			f := r.note(t, ana, "Ana's tea is oolong")
-			r.clock.Advance(time.Second)
-			start := r.Time()
-			r.clock.Advance(time.Second)
-			r.share(t, f.ID, "user/ben", false)
-			r.share(t, f.ID, "user/ben", true)
-			r.note(t, ana, "Ana knows Wanda")
-			shares, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + share.SharedKeys + f.ID})
-			if err != nil || len(shares) != 2 {
-				t.Fatalf("%d changes, %v; want two", len(shares), err)
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		f := r.note(t, ana, "Ana's tea is oolong")
+		r.clock.Advance(time.Second)
+		start := r.Time()
+		r.clock.Advance(time.Second)
+		r.share(t, f.ID, "user/ben", false)
+		r.share(t, f.ID, "user/ben", true)
+		r.note(t, ana, "Ana knows Wanda")
+		shares, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + share.SharedKeys + f.ID})
+		if err != nil || len(shares) != 2 {
+			t.Fatalf("%d changes, %v; want two", len(shares), err)
+		}
+		for _, u := range []curate.UndoRequest{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
+			if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
+				t.Errorf("undo %+v: %v, want a conflict", u, err)
 			}
-			for _, u := range []curate.UndoRequest{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
-				if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
-					t.Errorf("undo %+v: %v, want a conflict", u, err)
-				}
-			}
-			r.share(t, f.ID, "user/ben", false)
-			noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her))
-			r.wantSeen(t, ana, "Ana's tea is oolong")
-			with, err := r.Share.SharedWith(ctx, ana, f.ID)
-			if err != nil || !slices.Equal(with, []memory.Owner{ben}) {
-				t.Errorf("it is shared with %v, %v; want %v still", with, err, ben)
-			}
-		})
-	}
+		}
+		r.share(t, f.ID, "user/ben", false)
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her))
+		r.wantSeen(t, ana, "Ana's tea is oolong")
+		with, err := r.Share.SharedWith(ctx, ana, f.ID)
+		if err != nil || !slices.Equal(with, []memory.Owner{ben}) {
+			t.Errorf("it is shared with %v, %v; want %v still", with, err, ben)
+		}
+	})
 }

@@ -168,13 +168,9 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		late.RecordAnswer(ctx, answered("Marzipan it is."))
 		r.Background.Wait()
 		for what, write := range map[string]func() error{
-			"a note": func() error {
-				_, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her)
-				return err
-			},
+			"a note": func() error { return errOf(r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her)) },
 			"talk": func() error {
-				_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Marzipan"}}})
-				return err
+				return errOf(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Marzipan"}}}))
 			},
 			"the profile": func() error { _, err := r.SetProfile(ctx, ana, "a", "marzipan", her); return err },
 		} {
