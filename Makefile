@@ -122,7 +122,7 @@ ifeq ($(RACE),)
 else
 	@$(FILES) $(TESTED) test -json -race $(UNWATCHED:%=-gcflags=%=-race=false) -cover $(TEST_FLAGS) $$($(GO) list $(PACKAGES) | grep -v $(patsubst %,-e '/%$$',$(SERIAL)))
 	@$(FILES) $(TESTED) test -json -cover $(TEST_FLAGS) $(addprefix ./,$(SERIAL) $(PARTLY))
-	@$(FILES) $(TESTED) test -json -run '^(TestWhateverFails|TestRandomWorlds|TestRecallNeverSees)' $(TEST_FLAGS) ./internal/engine
+	@$(FILES) $(TESTED) test -json -run '^(TestWhateverFails|TestRandomWorlds|TestRecallNeverSees|TestErasedUser|TestKnownFacts)' $(TEST_FLAGS) ./internal/engine
 endif
 
 # A module of its own: what Loci is compared with is not part of Loci.

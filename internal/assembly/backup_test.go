@@ -32,14 +32,12 @@ func settingsAt(t *testing.T, dir string, settings ...string) config.Config {
 	for i := 0; i < len(settings); i += 2 {
 		flags[settings[i]] = settings[i+1]
 	}
-	c := try(config.Load(config.Sources{Flags: flags})).orFail(t)
-	return c
+	return try(config.Load(config.Sources{Flags: flags})).orFail(t)
 }
 
 func openAt(t *testing.T, c config.Config) *Loci {
 	t.Helper()
-	l := try(Open(context.Background(), c, Options{Log: t.Output()})).orFail(t)
-	return l
+	return try(Open(context.Background(), c, Options{Log: t.Output()})).orFail(t)
 }
 
 // backUp keeps a backup in a file.
@@ -209,10 +207,7 @@ func TestBackupHasNoSecretsAndNothingDerived(t *testing.T) {
 	l.remember(t, "User plays chess")
 	file := filepath.Join(t.TempDir(), "b.zip")
 	l.backUp(t, file)
-	z, err := zip.OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := try(zip.OpenReader(file)).orFail(t)
 	defer z.Close()
 	var names []string
 	for _, f := range z.File {
@@ -262,9 +257,7 @@ func TestBackupIsForOneAtATimeAndWhoeverRunsTheServer(t *testing.T) {
 	if n, err := io.Copy(io.Discard, stream); err != nil || n != size {
 		t.Errorf("got %d of %d bytes, %v", n, size, err)
 	}
-	if err := stream.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(stream.Close())
 }
 
 func TestWhatHasOtherMeansIsToldThem(t *testing.T) {

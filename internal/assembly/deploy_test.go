@@ -203,8 +203,7 @@ func TestManifestsFitEachOther(t *testing.T) {
 		t.Errorf("the guide names the image %s", image)
 	}
 	seconds := func(path string) int {
-		n := try(strconv.Atoi(fmt.Sprint(valueAt(t, kubernetes+"deployment.yaml", pod+path)))).orFail(t)
-		return n
+		return try(strconv.Atoi(fmt.Sprint(valueAt(t, kubernetes+"deployment.yaml", pod+path)))).orFail(t)
 	}
 	if left := seconds("terminationGracePeriodSeconds") - seconds("containers[0].lifecycle.preStop.sleep.seconds"); time.Duration(left)*time.Second <= stopTime(t) {
 		t.Errorf("the server has %d s to stop, want more than %v", left, stopTime(t))

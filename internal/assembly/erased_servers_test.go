@@ -65,17 +65,14 @@ func sayMuch(t *testing.T, address string, words []string) {
 // holds reports whether a file in a folder holds a word.
 func filesHold(t *testing.T, folder, word string) (found bool) {
 	t.Helper()
-	err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return nil //nolint:nilerr // it is gone by now
 		}
 		data, err := os.ReadFile(path)
 		found = found || err == nil && strings.Contains(string(data), word)
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -109,16 +106,10 @@ func (s *oneServer) erase(word string) {
 
 func (s *oneServer) ask(path, body string) string {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	req := try(http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(body))).orFail(s.t)
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("X-Loci-User", "ana")
-	answer, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	answer := try(http.DefaultClient.Do(req)).orFail(s.t)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode/100 != 2 {

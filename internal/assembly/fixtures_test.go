@@ -118,16 +118,9 @@ func unpackedFixture(t *testing.T, store string) *fixture {
 
 func (f *fixture) stored(name string) []byte {
 	f.t.Helper()
-	packed, err := os.Open(filepath.Join("testdata", "fixtures", name))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	packed := try(os.Open(filepath.Join("testdata", "fixtures", name))).orFail(f.t)
 	defer packed.Close() //nolint:errcheck // it is only read
-	all, err := io.ReadAll(bzip2.NewReader(packed))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return all
+	return try(io.ReadAll(bzip2.NewReader(packed))).orFail(f.t)
 }
 
 func (f *fixture) untar(name string) {
@@ -160,34 +153,19 @@ func (f *fixture) untar(name string) {
 // load runs the dump in the schema that an address names.
 func (f *fixture) load(address string) {
 	f.t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	u := try(url.Parse(address)).orFail(f.t)
 	dump := strings.Replace(string(f.stored("postgres.sql.bz2")), "CREATE SCHEMA lociworld;", "", 1)
 	dump = strings.ReplaceAll(dump, "lociworld.", u.Query().Get("search_path")+".")
-	conn, err := sql.Open("pgx", pgtest.With(address, "default_query_exec_mode", "simple_protocol"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	conn := try(sql.Open("pgx", pgtest.With(address, "default_query_exec_mode", "simple_protocol"))).orFail(f.t)
 	defer conn.Close() //nolint:errcheck // the dump changed its session's settings
 	conn.SetMaxOpenConns(1)
-	if _, err := conn.ExecContext(f.t.Context(), dump); err != nil {
-		f.t.Fatal(err)
-	}
+	noError(f.t)(conn.ExecContext(f.t.Context(), dump))
 }
 
 func (f *fixture) open() *Loci {
 	f.t.Helper()
-	c, err := config.Load(config.Sources{Flags: f.flags})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	l, err := Open(context.Background(), c, Options{Log: f.t.Output(), Embedder: fixtureEmbedder{}, Now: func() time.Time { return f.head.At }})
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return l
+	c := try(config.Load(config.Sources{Flags: f.flags})).orFail(f.t)
+	return try(Open(context.Background(), c, Options{Log: f.t.Output(), Embedder: fixtureEmbedder{}, Now: func() time.Time { return f.head.At }})).orFail(f.t)
 }
 
 // ask sends a request to an open memory and returns what it answers, of an export the records.
@@ -195,10 +173,7 @@ func (f *fixture) ask(l *Loci, r fixtureRead, headers ...string) (int, any) {
 	f.t.Helper()
 	var body io.Reader
 	if r.Body != nil {
-		text, err := json.Marshal(r.Body)
-		if err != nil {
-			f.t.Fatal(err)
-		}
+		text := try(json.Marshal(r.Body)).orFail(f.t)
 		body = bytes.NewReader(text)
 	}
 	req := httptest.NewRequest(r.Method, "http://localhost"+r.Path, body)
@@ -349,9 +324,7 @@ func (f *fixture) files() map[string]string {
 // leavesFiles: the files agree with the database, and none was written again.
 func (f *fixture) leavesFiles(l *Loci, before map[string]string) {
 	f.t.Helper()
-	if err := l.vault.Store.Settle(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	noError(f.t)(l.vault.Store.Settle(f.t.Context()))
 	for _, found := range l.findings(f.t) {
 		if !strings.Contains(found, "1 job of user/cleo failed too often") {
 			f.t.Errorf("the vault was in order, but: %s", found)

@@ -55,18 +55,13 @@ func (f *frontEnd) ask(method, path, body string, headers ...string) *httptest.R
 // says has a user say something in a chat, and waits until it is learned from.
 func (f *frontEnd) says(chat, words string, headers ...string) {
 	f.t.Helper()
-	body, err := json.Marshal(map[string]any{"model": "loci/recall", "messages": []map[string]string{{"role": "user", "content": words}}})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	body := try(json.Marshal(map[string]any{"model": "loci/recall", "messages": []map[string]string{{"role": "user", "content": words}}})).orFail(f.t)
 	headers = append([]string{"X-Loci-Key", frontKey, "X-OpenWebUI-Chat-Id", chat}, headers...)
 	if w := f.ask(http.MethodPost, "/v1/chat/completions", string(body), headers...); w.Code != http.StatusOK {
 		f.t.Fatalf("chat: %d %s", w.Code, w.Body)
 	}
 	f.loci.engine.Close() // what the chat left to be done beside it
-	if err := f.loci.runner.Drain(f.t.Context()); err != nil {
-		f.t.Fatal(err)
-	}
+	noError(f.t)(f.loci.runner.Drain(f.t.Context()))
 }
 
 // known returns what a user's memory holds, turns and facts, as the API lists it.

@@ -28,11 +28,7 @@ func openModelled(t testing.TB, settings map[string]string) (*Loci, error) {
 	}
 	l, err := Open(context.Background(), config, Options{})
 	if err == nil {
-		t.Cleanup(func() {
-			if err := l.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { noError(t)(l.Close()) })
 	}
 	return l, err
 }
@@ -97,10 +93,7 @@ func TestVectorsOfAnotherLengthReplaceTheOldOnes(t *testing.T) {
 	run := func(do func(l *Loci, vector func() float64)) {
 		t.Helper()
 		config := try(config.Load(config.Sources{Flags: settings})).orFail(t)
-		l, err := Open(t.Context(), config, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := try(Open(t.Context(), config, Options{})).orFail(t)
 		running, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- l.Run(running) }()

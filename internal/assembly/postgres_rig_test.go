@@ -26,16 +26,11 @@ func startServer(t *testing.T, address, data string, set ...string) *oneServer {
 		flags[set[i]] = set[i+1]
 	}
 	config := try(config.Load(config.Sources{Flags: flags})).orFail(t)
-	l, err := Open(t.Context(), config, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := try(Open(t.Context(), config, Options{})).orFail(t)
 	server := httptest.NewServer(l.Handler())
 	s := &oneServer{Loci: l, t: t, url: server.URL, stop: sync.OnceFunc(func() {
 		server.Close()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(l.Close())
 	})}
 	t.Cleanup(s.stop)
 	return s

@@ -57,10 +57,7 @@ func TestProfileAssistantChats(t *testing.T) {
 	messages := "/api/chats/" + chat.ID + "/messages"
 	sayIn := func(path, words string) spoken {
 		s.t.Helper()
-		body, err := json.Marshal(map[string]string{"content": words})
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		body := try(json.Marshal(map[string]string{"content": words})).orFail(s.t)
 		return s.hear(path, string(body))
 	}
 	say := func(words string) spoken { s.t.Helper(); return sayIn(messages, words) }

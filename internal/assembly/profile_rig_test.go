@@ -74,9 +74,7 @@ func newStageBefore(t *testing.T, model *scripted, profile string, flags ...map[
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if err := s.loci.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(s.loci.Close())
 	})
 	return s
 }
@@ -84,22 +82,13 @@ func newStageBefore(t *testing.T, model *scripted, profile string, flags ...map[
 // do sends a request and returns the status and the body. Headers come in pairs.
 func (s *stage) do(method, path, body string, headers ...string) (int, string) {
 	s.t.Helper()
-	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	r := try(http.NewRequest(method, s.url+path, strings.NewReader(body))).orFail(s.t)
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	resp := try(http.DefaultClient.Do(r)).orFail(s.t)
 	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(resp.Body)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	answer := try(io.ReadAll(resp.Body)).orFail(s.t)
 	return resp.StatusCode, string(answer)
 }
 
@@ -136,10 +125,7 @@ func (c *talk) send() (asked chatAsked, answer string) {
 	for k, v := range c.extras {
 		body[k] = v
 	}
-	data, err := json.Marshal(body)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	data := try(json.Marshal(body)).orFail(c.t)
 	answer = c.ok(nil, "POST", "/v1/chat/completions", string(data), c.headers...)
 	c.settle()
 	return c.model.lastChat(c.t), answer
@@ -162,15 +148,10 @@ func (s *stage) settle() {
 	defer cancel()
 	s.loci.engine.Background.Wait() // what a chat left to be done beside its answer
 	for again := true; again; {
-		if err := s.loci.Settle(ctx); err != nil {
-			s.t.Fatal(err)
-		}
+		noError(s.t)(s.loci.Settle(ctx))
 		again = false
 		for _, user := range []string{"default", "ana", "ben"} {
-			all, err := s.loci.engine.Store.Jobs(ctx, userOf(user))
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			all := try(s.loci.engine.Store.Jobs(ctx, userOf(user))).orFail(s.t)
 			for _, j := range all {
 				if j.State == memory.JobQueued && j.Error == "a chat is under way" {
 					s.clock.pass(j.RunAt.Sub(s.clock.now()))
@@ -453,16 +434,13 @@ func writeFile(t *testing.T, path, text string) {
 func readTree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		b.WriteString(path + "\n" + string(text) + "\n")
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return b.String()
 }

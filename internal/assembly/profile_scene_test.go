@@ -128,10 +128,7 @@ type asked struct {
 // query asks POST /query, and has the model write reply.
 func (s *stage) query(reply string, fields map[string]any) asked {
 	s.t.Helper()
-	body, err := json.Marshal(fields)
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	body := try(json.Marshal(fields)).orFail(s.t)
 	s.model.on("write", reply)
 	var out asked
 	s.ok(&out, "POST", "/query", string(body))

@@ -40,10 +40,7 @@ func newRecordedVectors(t *testing.T) *recordedVectors {
 		return r
 	}
 	config := try(config.Load(config.Sources{Flags: map[string]string{"embedder": config.LocalModel + modeltest.MiniLM, "models_dir": modeltest.Dir(t, modeltest.MiniLM)}})).orFail(t)
-	model, err := models.OpenEmbedder(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	model := try(models.OpenEmbedder(t.Context(), config)).orFail(t)
 	r.model = model.Embedder
 	t.Cleanup(func() {
 		data, err := json.MarshalIndent(r.vectors, "", " ")

@@ -24,7 +24,7 @@ import (
 func filesIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || strings.HasSuffix(path, "lock") || strings.HasSuffix(path, "-shm") {
 			return err
 		}
@@ -33,10 +33,7 @@ func filesIn(t *testing.T, dir string) map[string]string {
 		name, _ := filepath.Rel(dir, path)
 		out[name] = hex.EncodeToString(sum[:4])
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }
 
@@ -74,10 +71,7 @@ func TestKilledWhileRestoringIsOldOrNew(t *testing.T) {
 		return
 	}
 	restored := backedUp(t, at(t.TempDir()), file)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := try(os.ReadFile(file)).orFail(t)
 	olds, news := 0, 0
 	for point := 1; ; point++ {
 		dir := t.TempDir()
@@ -184,10 +178,7 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 // rewritten is a backup with another manifest and, where change is given, another database.
 func rewritten(t *testing.T, file string, manifest func(*backup.Manifest), change string) string {
 	t.Helper()
-	a, err := archive.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := try(archive.Open(file)).orFail(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	noError(t)(errors.Join(a.Unpack(t.Context(), archive.DataFolder, dir, nil), a.Close()))
 	if change != "" {

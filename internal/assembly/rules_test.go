@@ -31,14 +31,7 @@ func openWith(t *testing.T, flags map[string]string) *Loci {
 	set := map[string]string{"store": "memory", "data": t.TempDir()}
 	maps.Copy(set, flags)
 	config := try(load(set)).orFail(t)
-	l, err := Open(context.Background(), config, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	l := try(Open(context.Background(), config, Options{})).orFail(t)
+	t.Cleanup(func() { noError(t)(l.Close()) })
 	return l
 }

@@ -154,8 +154,7 @@ func (s *vaultScene) thing(words string) *memory.Memory {
 	if s.ids[words] == "" {
 		return nil
 	}
-	m, err := s.l.engine.Get(s.t.Context(), userOf("default"), s.ids[words])
-	s.must(err)
+	m := try(s.l.engine.Get(s.t.Context(), userOf("default"), s.ids[words])).orFail(s.t)
 	return &m
 }
 
@@ -220,8 +219,7 @@ func (s *vaultScene) lastChange(target string) memory.Change {
 
 func (s *vaultScene) git(args ...string) {
 	s.t.Helper()
-	_, err := vaultsync.GitIn(s.t.Context(), s.inVault(""), append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...)
-	s.must(err)
+	noError(s.t)(vaultsync.GitIn(s.t.Context(), s.inVault(""), append([]string{"-c", "user.name=x", "-c", "user.email=x@localhost"}, args...)...))
 }
 
 func (s *vaultScene) step(line string) {
@@ -254,37 +252,28 @@ func (s *vaultScene) step(line string) {
 		}
 		each(func(words string) { s.ids[words] = s.l.remember(s.t, words).ID })
 	case "record":
-		_, err := s.l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: name})
-		s.must(err)
+		noError(s.t)(s.l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: name}))
 	case "say":
 		s.l.say(s.t, name)
 	case "profile":
-		_, err := s.l.engine.SetProfile(ctx, owner, name, value, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.SetProfile(ctx, owner, name, value, byProgram))
 	case "context":
-		_, err := s.l.engine.Curate.AddContext(ctx, owner, curate.ContextEdit{Title: &name, Content: &value}, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Curate.AddContext(ctx, owner, curate.ContextEdit{Title: &name, Content: &value}, byProgram))
 	case "forget":
 		each(func(words string) {
-			_, err := s.l.Forget(ctx, "default", s.thing(words).ID())
-			s.must(err)
+			noError(s.t)(s.l.Forget(ctx, "default", s.thing(words).ID()))
 		})
 	case "correct":
-		_, err := s.l.engine.Curate.EditFact(ctx, owner, s.thing(name).ID(), curate.Edit{Content: &value}, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Curate.EditFact(ctx, owner, s.thing(name).ID(), curate.Edit{Content: &value}, byProgram))
 	case "relate":
 		kind, other, _ := strings.Cut(value, " ")
-		_, err := s.l.engine.Curate.Relate(ctx, owner, s.thing(name).ID(), s.thing(other).ID(), memory.RelationKind(kind), byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Curate.Relate(ctx, owner, s.thing(name).ID(), s.thing(other).ID(), memory.RelationKind(kind), byProgram))
 	case "share":
-		_, err := s.l.engine.Share.Share(ctx, owner, s.thing(name).ID(), share.Sharing{To: value, Admin: true}, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Share.Share(ctx, owner, s.thing(name).ID(), share.Sharing{To: value, Admin: true}, byProgram))
 	case "erase":
-		_, err := s.l.engine.Erase.EraseOwner(ctx, owner, memory.Author{Kind: memory.ByPerson, Name: "admin"})
-		s.must(err)
+		noError(s.t)(s.l.engine.Erase.EraseOwner(ctx, owner, memory.Author{Kind: memory.ByPerson, Name: "admin"}))
 	case "undo":
-		_, err := s.l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{Run: s.lastChange("").Run}, byProgram)
-		s.must(err)
+		noError(s.t)(s.l.engine.Curate.Undo(ctx, owner, curate.UndoRequest{Run: s.lastChange("").Run}, byProgram))
 	case "note":
 		each(func(words string) { delete(s.noted, words); s.note(words) })
 	case "save":
@@ -294,8 +283,7 @@ func (s *vaultScene) step(line string) {
 		s.look(false)
 	case "delete":
 		if name == "chat" {
-			_, err := s.l.engine.Chats.DeleteChat(ctx, owner, "chat", false, byProgram)
-			s.must(err)
+			noError(s.t)(s.l.engine.Chats.DeleteChat(ctx, owner, "chat", false, byProgram))
 			return
 		}
 		each(func(words string) { path, _ := s.note(words); s.must(os.Remove(path)) })
@@ -457,8 +445,7 @@ func (s *vaultScene) expect(what, value string) {
 			s.fail("recalled %+v, %v", hits, err)
 		}
 	case "shared":
-		with, err := s.l.engine.Share.SharedWith(s.t.Context(), userOf("default"), s.thing(name).ID())
-		s.must(err)
+		with := try(s.l.engine.Share.SharedWith(s.t.Context(), userOf("default"), s.thing(name).ID())).orFail(s.t)
 		var names []string
 		for _, o := range with {
 			names = append(names, o.Called())
@@ -479,9 +466,7 @@ func (s *vaultScene) expect(what, value string) {
 // settledFile waits until the files are written and returns the one of a memory that says words.
 func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
 	t.Helper()
-	if err := l.vault.Store.Settle(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(l.vault.Store.Settle(context.Background()))
 	err := filepath.WalkDir(l.vault.Store.Dir(), func(at string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(at) != ".md" || strings.Contains(at, ".conflict-") {
 			return err
@@ -500,17 +485,12 @@ func (l *Loci) settledFile(t *testing.T, words string) (path, text string) {
 
 func (l *Loci) look(t *testing.T, o vaultstore.ScanOptions) {
 	t.Helper()
-	if _, err := l.vault.Look(context.Background(), o); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(l.vault.Look(context.Background(), o))
 }
 
 func (l *Loci) findings(t *testing.T, confirm ...bool) []string {
 	t.Helper()
-	c, err := l.Doctor(context.Background(), len(confirm) > 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := try(l.Doctor(context.Background(), len(confirm) > 0)).orFail(t)
 	out := []string{}
 	for _, f := range c.Findings {
 		out = append(out, f.Path+": "+f.What+" "+f.Do)
@@ -521,25 +501,19 @@ func (l *Loci) findings(t *testing.T, confirm ...bool) []string {
 // facts returns how many active facts the default user has.
 func (l *Loci) facts(t *testing.T) int {
 	t.Helper()
-	page, err := l.engine.Store.List(t.Context(), userOf("default"), memory.Query{Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(l.engine.Store.List(t.Context(), userOf("default"), memory.Query{Limit: 500})).orFail(t)
 	return len(page.Memories)
 }
 
 // anywhere reports whether a file of the vault has a text.
 func (l *Loci) anywhere(t *testing.T, words string) (found bool) {
 	t.Helper()
-	err := filepath.WalkDir(l.vault.Store.Dir(), func(path string, _ fs.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(l.vault.Store.Dir(), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".md" {
 			found = found || strings.Contains(string(readFile(t, path)), words)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -548,9 +522,7 @@ func (l *Loci) say(t *testing.T, messages ...string) {
 	t.Helper()
 	ctx := context.Background()
 	for _, words := range messages {
-		if _, err := l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: words}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(l.Record(ctx, "default", "chat", Message{Role: memory.RoleUser, Content: words}))
 	}
 	l.during(t, func() {
 		if err := l.runner.Drain(ctx); err != nil {
@@ -572,10 +544,7 @@ func (l *Loci) everything(t *testing.T) map[string]string {
 	for _, m := range page.Memories {
 		if f := m.Fact; f != nil {
 			f.UpdatedAt, f.Version = time.Time{}, 0
-			text, err := json.Marshal(f)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := try(json.Marshal(f)).orFail(t)
 			out[f.ID] = string(text)
 		} else {
 			out[m.Turn.ID] = fmt.Sprintf("%s: %s", m.Turn.Content, m.Turn.Status)
@@ -587,10 +556,7 @@ func (l *Loci) everything(t *testing.T) map[string]string {
 // runs is how many runs the journal has.
 func (l *Loci) runs(t *testing.T) int {
 	t.Helper()
-	page, err := l.engine.Changes(t.Context(), userOf("default"), memory.ChangeQuery{Limit: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(l.engine.Changes(t.Context(), userOf("default"), memory.ChangeQuery{Limit: 500})).orFail(t)
 	runs := map[string]bool{}
 	for _, c := range page.Changes {
 		runs[c.Run] = true
@@ -601,10 +567,7 @@ func (l *Loci) runs(t *testing.T) int {
 // sees reports whether a user is shown another's fact.
 func (l *Loci) sees(t *testing.T, user, id string) bool {
 	t.Helper()
-	found, err := l.engine.Store.Get(context.Background(), userOf(user), id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(l.engine.Store.Get(context.Background(), userOf(user), id)).orFail(t)
 	return len(found) == 1 && found[0].Link != nil && found[0].Status() == memory.Active
 }
 

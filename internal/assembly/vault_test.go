@@ -21,8 +21,7 @@ import (
 // vaultAt opens a memory in a vault, with settings as key and value in turn.
 func vaultAt(t *testing.T, dir string, settings ...string) *Loci {
 	t.Helper()
-	l := try(tryVault(t, dir, settings...)).orFail(t)
-	return l
+	return try(tryVault(t, dir, settings...)).orFail(t)
 }
 
 func tryVault(t *testing.T, dir string, settings ...string) (*Loci, error) {
@@ -50,21 +49,17 @@ func (l *Loci) during(t *testing.T, do func()) {
 
 func (l *Loci) remember(t *testing.T, content string) memory.Fact {
 	t.Helper()
-	f := try(l.Remember(context.Background(), "default", content)).orFail(t)
-	return f
+	return try(l.Remember(context.Background(), "default", content)).orFail(t)
 }
 
 func closed(t *testing.T, l *Loci) {
 	t.Helper()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(l.Close())
 }
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
-	text := try(os.ReadFile(path)).orFail(t)
-	return text
+	return try(os.ReadFile(path)).orFail(t)
 }
 
 func TestVaultThatIsHeldStopsTheStartAndSaysByWhom(t *testing.T) {
@@ -138,9 +133,7 @@ func TestRebuiltTurnsCountAsLearned(t *testing.T) {
 	noError(t)(os.RemoveAll(filepath.Join(dir, "data")))
 	l = vaultAt(t, dir)
 	defer closed(t, l)
-	if _, err := l.engine.Lessons.Relearn(t.Context(), userOf("default"), lessons.RelearnOptions{}); err != nil { // again, on purpose
-		t.Fatal(err)
-	}
+	noError(t)(l.engine.Lessons.Relearn(t.Context(), userOf("default"), lessons.RelearnOptions{})) // again, on purpose
 	l.say(t, "How are you?")
 	after := l.everything(t)
 	for _, all := range []map[string]string{before, after} { // a turn whose fact was rejected may be retired by learning again

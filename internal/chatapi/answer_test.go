@@ -59,14 +59,8 @@ func TestAnswerComesBackAsMessage(t *testing.T) {
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
 		`{"role":"assistant","content":"","function_call":{"name":"f","arguments":""}}`,
 	} {
-		a, err := Completions.ReadAnswer([]byte(`{"choices":[{"message":` + message + `}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := Decode([]byte(`{"messages":[` + message + `]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := try(Completions.ReadAnswer([]byte(`{"choices":[{"message":` + message + `}]}`))).orFail(t)
+		c := try(Decode([]byte(`{"messages":[` + message + `]}`))).orFail(t)
 		if a.Digest != c.Messages[0].Digest {
 			t.Errorf("%s: the digests of answer and message differ", message)
 		}
@@ -100,10 +94,7 @@ func TestEncodedAnswersAreRead(t *testing.T) {
 	want := Answer{Role: memory.RoleAssistant, Text: "You live in \"Lisbon\" <3\n", Finish: "stop", ID: "c1", Model: "loci/recall", InputTokens: 3, OutputTokens: 4}
 	want.Digest = Digest(want.Role, want.Text, "", "")
 
-	got, err := Completions.ReadAnswer(EncodeAnswer(want, at))
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := try(Completions.ReadAnswer(EncodeAnswer(want, at))).orFail(t)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("completion (-want +got):\n%s", diff)
 	}

@@ -61,10 +61,7 @@ func TestMemoryLeavesWhatIsCachedAlone(t *testing.T) {
 		cached := ""
 		for i, body := range codingChat() {
 			given := fmt.Sprintf("Stored memory %d: \"Ana\"", i)
-			c, err := Messages.Decode([]byte(body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := try(Messages.Decode([]byte(body))).orFail(t)
 			with := string(c.With(given, p))
 			if front := upToBreakpoint(t, body); !strings.HasPrefix(with, front) {
 				t.Errorf("%s, request %d: got\n%s\nwant it to begin with\n%s", p, i, with, front)
@@ -177,10 +174,7 @@ func TestBlockGoesBehindTheLastBreakpoint(t *testing.T) {
 			`{"role":"user","content":[` + put + `,{"type":"text","text":"a"}]},{"role":"assistant","content":[{"type":"text","text":"I"` + mark + `}]}`,
 		},
 	} {
-		got, err := Messages.Decode([]byte(`{"messages":[` + c.messages + `]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		got := try(Messages.Decode([]byte(`{"messages":[` + c.messages + `]}`))).orFail(t)
 		if with, want := string(got.With("BLOCK", Tail)), `{"messages":[`+c.want+`]}`; with != want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, with, want)
 		}

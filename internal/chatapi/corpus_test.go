@@ -31,10 +31,7 @@ func TestOddRequests(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
-			want, err := txtar.ParseFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := try(txtar.ParseFile(file)).orFail(t)
 			body := want.Files[0].Data
 			c, err := Decode(body)
 			if err != nil {
@@ -60,9 +57,7 @@ func TestOddRequests(t *testing.T) {
 func hold(t *testing.T, file string, want, got *txtar.Archive) {
 	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, txtar.Format(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(file, txtar.Format(got), 0o644))
 		return
 	}
 	if diff := cmp.Diff(string(txtar.Format(want)), string(txtar.Format(got))); diff != "" {
@@ -73,15 +68,9 @@ func hold(t *testing.T, file string, want, got *txtar.Archive) {
 // seed gives a fuzz target the requests of a folder.
 func seed(f *testing.F, folder string) {
 	f.Helper()
-	files, err := filepath.Glob("testdata/" + folder + "/*.txtar")
-	if err != nil {
-		f.Fatal(err)
-	}
+	files := try(filepath.Glob("testdata/" + folder + "/*.txtar")).orFail(f)
 	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
+		a := try(txtar.ParseFile(file)).orFail(f)
 		f.Add(a.Files[0].Data, "block")
 	}
 }

@@ -33,10 +33,7 @@ func TestDialectRequests(t *testing.T) {
 }
 
 func checkRequest(t *testing.T, dialect *Dialect, file string) {
-	want, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := try(txtar.ParseFile(file)).orFail(t)
 	c, err := dialect.Decode(want.Files[0].Data)
 	if err != nil {
 		t.Fatalf("Decode(%s): %v", want.Files[0].Data, err)

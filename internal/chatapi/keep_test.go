@@ -43,10 +43,7 @@ func TestKeptBlocksStayInPlace(t *testing.T) {
 			var kept []Block
 			before := ""
 			for i, body := range c.requests {
-				chat, err := c.dialect.Decode([]byte(body))
-				if err != nil {
-					t.Fatal(err)
-				}
+				chat := try(c.dialect.Decode([]byte(body))).orFail(t)
 				last, fresh := chat.LastUser(), fmt.Sprintf("Stored memory %d", i)
 				if chat.ToolLoop() {
 					fresh = ""
@@ -95,10 +92,7 @@ var oneText = regexp.MustCompile(`\[\{"type":"text","text":("[^"]*")\}\]`)
 // TestBlockBehindATextThatWasAPart: a client marks its last message as a part, and later sends
 // it as a text.
 func TestBlockBehindATextThatWasAPart(t *testing.T) {
-	chat, err := Messages.Decode([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"` + mark + `}]}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := try(Messages.Decode([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"` + mark + `}]}]}`))).orFail(t)
 	if part := chat.Place(Tail); part != 1 {
 		t.Errorf("the new block is before part %d", part)
 	}
@@ -111,10 +105,7 @@ func TestBlockBehindATextThatWasAPart(t *testing.T) {
 // TestBlockOutsideItsMessageHasNoPlace: in a tool loop it goes behind the last breakpoint.
 func TestBlockOutsideItsMessageHasNoPlace(t *testing.T) {
 	requests := codingChat()
-	chat, err := Messages.Decode([]byte(requests[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	chat := try(Messages.Decode([]byte(requests[1]))).orFail(t)
 	if got := chat.Place(Tail); got != Unplaced {
 		t.Errorf("got part %d", got)
 	}

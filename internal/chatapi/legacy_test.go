@@ -24,10 +24,7 @@ func TestPromptsAreReadAsChats(t *testing.T) {
 		{"Human: Hi\nAI: Yes?\nHuman: Bye", []string{"user: Hi", "assistant: Yes?", "user: Bye"}, "Human: Hi\nAI: Yes?\nB\n\nHuman: Bye"},
 		{"<|im_start|>user\nHi<|im_end|>", nil, "<|im_start|>user\nHi<|im_end|>"},
 	} {
-		c, err := Legacy.Decode([]byte(`{"prompt":` + quote(tt.prompt) + `}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := try(Legacy.Decode([]byte(`{"prompt":` + quote(tt.prompt) + `}`))).orFail(t)
 		var got []string
 		for _, m := range c.Messages {
 			got = append(got, fmt.Sprintf("%s: %s", m.Role, m.Text))

@@ -121,10 +121,7 @@ func TestMessagesAreKnownAgain(t *testing.T) {
 		return out
 	}
 	const content = `[{"type":"thinking","thinking":"Hm."},{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"f","input":{"a": 1}}]`
-	a, err := Messages.ReadAnswer([]byte(`{"content":` + content + `}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := try(Messages.ReadAnswer([]byte(`{"content":` + content + `}`))).orFail(t)
 	again := digests(Messages, `{"role":"assistant","content":`+content+`}`)
 	if len(again) != 1 || again[0] != a.Digest {
 		t.Errorf("an answer of %q comes back as %q", a.Digest, again)

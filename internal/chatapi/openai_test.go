@@ -62,18 +62,12 @@ func TestDepthIgnoresBracketsInStrings(t *testing.T) {
 }
 
 func TestHeadersFillWhatTheBodyLeavesOpen(t *testing.T) {
-	c, err := Decode([]byte(`{"messages":[],"memory_id":"body","memory_top_k":0}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := try(Decode([]byte(`{"messages":[],"memory_id":"body","memory_top_k":0}`))).orFail(t)
 	headers := map[string]string{
 		"X-Loci-Id": "header", "X-Loci-Top-K": "9", "X-Loci-Mode": "off", "X-Loci-Project": " p ",
 		"X-Loci-Recency-Weight": "0.5", "X-Loci-Score-Threshold": "1",
 	}
-	got, err := c.Extras.Merge(func(name string) string { return headers[name] })
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := try(c.Extras.Merge(func(name string) string { return headers[name] })).orFail(t)
 	text := fmt.Sprint(got.ID, *got.TopK, got.Mode, got.Project, *got.RecencyWeight, *got.ScoreThreshold)
 	if want := "body0offp0.51"; strings.ReplaceAll(text, " ", "") != want {
 		t.Errorf("Merge: got %s, want %s", text, want)
@@ -124,10 +118,7 @@ func TestBlockNeverParts(t *testing.T) {
 		{"a finished function call", []string{user, legacy, function, user}, 3},
 	} {
 		body := `{"messages":[` + strings.Join(test.messages, ",") + `]}`
-		c, err := Decode([]byte(body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := try(Decode([]byte(body))).orFail(t)
 		if got := c.outsideCalls(c.LastUser()); got != test.want {
 			t.Errorf("%s: %s\ngot place %d, want %d", test.name, body, got, test.want)
 		}
@@ -278,18 +269,6 @@ func FuzzValid(f *testing.F) {
 	})
 }
 
-func TestQuestionIsTheLastUserMessages(t *testing.T) {
-	c, err := Decode([]byte(`{"messages":[{"role":"user","content":"one"},{"role":"assistant","content":"x"},{"role":"user","content":"two"},{"role":"user","content":"three"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, want := range []string{"two\nthree", "two\nthree", "two\nthree", "one\ntwo\nthree", "one\ntwo\nthree"} {
-		if got := c.Question(n); got != want {
-			t.Errorf("Question(%d): got %q, want %q", n, got, want)
-		}
-	}
-}
-
 func TestFrontEndTask(t *testing.T) {
 	const transcript = "USER: I moved to Lisbon\nASSISTANT: How nice!\n"
 	for _, test := range []struct {
@@ -324,10 +303,7 @@ func TestFrontEndTask(t *testing.T) {
 
 func BenchmarkWith(b *testing.B) {
 	image := `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("iVBORw0K", 1<<17) + `"}}]},`
-	text, err := json.Marshal(strings.Repeat("I live in Berlin and like tea. ", 20))
-	if err != nil {
-		b.Fatal(err)
-	}
+	text := try(json.Marshal(strings.Repeat("I live in Berlin and like tea. ", 20))).orFail(b)
 	message := `{"role":"user","content":` + string(text) + `},{"role":"assistant","content":` + string(text) + `},`
 	last := `{"role":"user","content":"hi"}`
 	for _, bench := range []struct{ name, messages string }{
@@ -338,10 +314,7 @@ func BenchmarkWith(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				c, err := Decode(body)
-				if err != nil {
-					b.Fatal(err)
-				}
+				c := try(Decode(body)).orFail(b)
 				c.With(block, Tail)
 			}
 		})

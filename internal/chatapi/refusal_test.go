@@ -8,10 +8,7 @@ import (
 
 // TestRefusalsAreToldApart reads what model servers answer, as they word it.
 func TestRefusalsAreToldApart(t *testing.T) {
-	file, err := os.ReadFile("testdata/refusals.tsv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := try(os.ReadFile("testdata/refusals.tsv")).orFail(t)
 	seen := map[RefusalKind]int{}
 	for line := range strings.Lines(string(file)) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")

@@ -78,10 +78,7 @@ var responsesStreams = []dialectStream{
 func TestResponsesAreKnownAgain(t *testing.T) {
 	const output = `{"type":"reasoning","id":"rs_1","summary":[]},{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"I look.","annotations":[]}]},
 		{"type":"function_call","id":"fc_1","call_id":"t1","name":"f","arguments":"{\"a\": 1}"}`
-	a, err := Responses.ReadAnswer([]byte(`{"id":"resp_1","status":"completed","output":[` + output + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := try(Responses.ReadAnswer([]byte(`{"id":"resp_1","status":"completed","output":[` + output + `]}`))).orFail(t)
 	digests := func(c *Chat, err error) (out []string) {
 		if err != nil {
 			t.Fatal(err)

@@ -51,10 +51,7 @@ func TestAChatInTheTerminal(t *testing.T) {
 		"nothing was said yet", "remembered: User plays the oboe", "From memory:", "play the oboe", "remembered: User plays the oboe", "From memory:",
 		"a new chat", "Noted.",
 		"nothing of it is kept", "Memory is off", "Memory is off", "/again")
-	all, err := tryAt(t, data, "sqlite", "export", "--kinds", "turns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := try(tryAt(t, data, "sqlite", "export", "--kinds", "turns")).orFail(t)
 	wants(t, all, "What do I play?", "My cat is called Pip.")
 	for _, unwanted := range []string{"Rex", "never said", "/again", "nothing of it"} {
 		if strings.Contains(all, unwanted) {
@@ -92,9 +89,6 @@ func TestWhoLeavesAChatMidwayLeavesCleanly(t *testing.T) {
 	ctx, interrupt = context.WithCancel(t.Context())
 	go func() { <-asked; interrupt() }()
 	chatAt(t, ctx, data, strings.NewReader("Tell me a story.\n"), "--set", "upstream.url="+upstream.URL+"/v1", "--model", "teller")
-	all, err := tryAt(t, data, "sqlite", "export", "--kinds", "turns")
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := try(tryAt(t, data, "sqlite", "export", "--kinds", "turns")).orFail(t)
 	wants(t, all, "Tell me a story.")
 }

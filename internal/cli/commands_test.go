@@ -90,10 +90,7 @@ func TestReviewGoesOnWhereSomebodyElseWasQuicker(t *testing.T) {
 	})
 	var out bytes.Buffer
 	c := client.New(s.URL, client.Options{})
-	page, err := waiting(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(waiting(context.Background(), c)).orFail(t)
 	noError(t)(ask(context.Background(), c, strings.NewReader("a\nR\n"), printer{Writer: &out}, page))
 	for _, want := range []string{"not done: f1 is active", "0 decided, 2 wait"} {
 		if !strings.Contains(out.String(), want) {
@@ -159,10 +156,7 @@ func TestSharedFactIsAcceptedAsItIs(t *testing.T) {
 	})
 	var out bytes.Buffer
 	c := client.New(s.URL, client.Options{})
-	page, err := waiting(context.Background(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(waiting(context.Background(), c)).orFail(t)
 	noError(t)(ask(context.Background(), c, strings.NewReader("e\na\n"), printer{Writer: &out}, page))
 	for _, want := range []string{"shared by user/ana", "against", "The gate is not red", "a accept, r reject, s skip, q quit", "1 decided"} {
 		if !strings.Contains(out.String(), want) {

@@ -73,10 +73,7 @@ var quotedOrWord = regexp.MustCompile(`(?:[^\s"]|"[^"]*")+`)
 // TestCommandsPageHoldsEveryCommand reads docs/commands.md: every command is there,
 // and every example is one that the command line takes.
 func TestCommandsPageHoldsEveryCommand(t *testing.T) {
-	page, err := os.ReadFile("../../docs/commands.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := try(os.ReadFile("../../docs/commands.md")).orFail(t)
 	met := map[string]bool{}
 	fenced := false
 	for line := range strings.Lines(string(page)) {

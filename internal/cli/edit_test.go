@@ -71,10 +71,7 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 		run("", "add", "--said", "Good morning.")
 		var all client.Memories
 		noError(t)(json.Unmarshal([]byte(run("", "list", "--kind", "turn", "--json")), &all))
-		b, err := json.Marshal(all.Memories[0])
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := try(json.Marshal(all.Memories[0])).orFail(t)
 		return string(b)
 	}()).ID
 	wrong := func(want string, args ...string) {
@@ -101,10 +98,7 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	// Somebody else edits the fact while the editor is open, for which memory is free.
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	command, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	command := try(os.Executable()).orFail(t)
 	editWith(t, `echo "User lives in Rome" > "$2"; EDIT_MEANWHILE="`+data+" "+id+`" "`+command+`" -test.run '^TestEditsMeanwhile$' > "`+tmp+`/said" 2>&1 || cat "`+tmp+`/said" >&2`)
 	wrong("what you wrote is in "+tmp, "edit", id)
 	left, err := filepath.Glob(filepath.Join(tmp, "loci-*.txt"))

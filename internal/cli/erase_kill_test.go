@@ -23,7 +23,7 @@ const erasedWord = "marzipan"
 func holdingIt(t *testing.T, dirs ...string) (names []string) {
 	t.Helper()
 	for _, dir := range dirs {
-		err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		noError(t)(filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 			if errors.Is(err, fs.ErrNotExist) || err == nil && !d.Type().IsRegular() {
 				return nil // the server is running: files go
 			}
@@ -38,10 +38,7 @@ func holdingIt(t *testing.T, dirs ...string) (names []string) {
 				names = append(names, name)
 			}
 			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 	}
 	return names
 }
@@ -49,12 +46,12 @@ func holdingIt(t *testing.T, dirs ...string) (names []string) {
 // A server is killed at three moments of an erasure. From its next start on no
 // file of its data folder and vault has the words, or it had not begun: then a second request erases.
 func TestErasureGoesOnAfterAKill(t *testing.T) {
-	const memories, kills = 400, 3
+	const memories, kills = 120, 3
 	from := t.TempDir()
 	var file strings.Builder
 	file.WriteString(`{"type":"header","format":"loci","version":1,"exported_at":"2026-05-01T08:00:00Z"}` + "\n")
 	for i := range memories + 40 {
-		words := fmt.Sprintf("Note %d is about %s %d, and %s", i, erasedWord, i*7, strings.Repeat("more of it ", 4500))
+		words := fmt.Sprintf("Note %d is about %s %d, and %s", i, erasedWord, i*7, strings.Repeat("more of it ", 1500))
 		if i >= memories {
 			words = fmt.Sprintf("Note %d is about teapot %d", i, (i-memories)*7)
 		}
@@ -143,10 +140,7 @@ func isThere(path string) bool {
 // knows reports whether a memory with a word is found.
 func (s *served) knows(t *testing.T, word string) bool {
 	t.Helper()
-	found, err := s.Search(t.Context(), client.SearchRequest{Query: "which note is about " + word + " 70?"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(s.Search(t.Context(), client.SearchRequest{Query: "which note is about " + word + " 70?"})).orFail(t)
 	return slices.ContainsFunc(found.Hits, func(h client.Hit) bool { return strings.Contains(h.Content, word) })
 }
 

@@ -26,20 +26,12 @@ type hookRig struct {
 
 func newHookRig(t *testing.T) *hookRig {
 	t.Helper()
-	config, err := config.Load(config.Sources{Flags: map[string]string{"data": t.TempDir()}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := loci.Open(t.Context(), config, loci.Options{Log: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := try(config.Load(config.Sources{Flags: map[string]string{"data": t.TempDir()}})).orFail(t)
+	l := try(loci.Open(t.Context(), config, loci.Options{Log: io.Discard})).orFail(t)
 	server := httptest.NewServer(l.Handler())
 	t.Cleanup(func() {
 		server.Close()
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(l.Close())
 	})
 	return &hookRig{t, server.URL, client.New(server.URL, client.Options{})}
 }
@@ -71,10 +63,7 @@ func (r *hookRig) quiet(input string) {
 // turns returns a conversation as "role ref project: words", the oldest first.
 func (r *hookRig) turns(conversation string) []string {
 	r.t.Helper()
-	page, err := r.client.List(r.t.Context(), client.ListQuery{Kind: "turn", Status: "all", Conversation: conversation})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	page := try(r.client.List(r.t.Context(), client.ListQuery{Kind: "turn", Status: "all", Conversation: conversation})).orFail(r.t)
 	var out []string
 	for _, m := range page.Memories {
 		out = append([]string{string(m.Role) + " " + m.Ref + " " + m.Project + ": " + m.Content}, out...)
@@ -204,10 +193,7 @@ func TestHookTakesAUser(t *testing.T) {
 // TestHookNeverFails: whatever is wrong, the agent reads nothing and goes on.
 func TestHookNeverFails(t *testing.T) {
 	r := newHookRig(t)
-	hangs, err := net.Listen("tcp", "127.0.0.1:0") // takes connections and says nothing
-	if err != nil {
-		t.Fatal(err)
-	}
+	hangs := try(net.Listen("tcp", "127.0.0.1:0")).orFail(t) // takes connections and says nothing
 	defer hangs.Close()
 	silent := "http://" + hangs.Addr().String()
 	const prompt = `{"session_id":"s","hook_event_name":"UserPromptSubmit","prompt":"What is our API called?"}`

@@ -15,15 +15,9 @@ import (
 // TestArchiveThatUnpacksToTooMuchIsRefused: 300 MiB out of some 300 KiB.
 func TestArchiveThatUnpacksToTooMuchIsRefused(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bomb.zip")
-	out, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := try(os.Create(file)).orFail(t)
 	z := zip.NewWriter(out)
-	w, err := z.Create("facts.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := try(z.Create("facts.md")).orFail(t)
 	for range 300 {
 		noError(t)(w.Write(bytes.Repeat([]byte("a"), 1<<20)))
 	}

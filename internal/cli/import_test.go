@@ -56,10 +56,7 @@ func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
 		for name, text := range files {
-			w, err := z.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := try(z.Create(name)).orFail(t)
 			noError(t)(io.WriteString(w, text))
 		}
 		path := filepath.Join(t.TempDir(), "data.zip")

@@ -30,3 +30,20 @@ func noError(t testing.TB) func(results ...any) {
 		}
 	}
 }
+
+// result is what a call returned.
+type result[T any] struct {
+	value T
+	err   error
+}
+
+func try[T any](value T, err error) result[T] { return result[T]{value, err} }
+
+// orFail returns the value, or fails the test by the error.
+func (r result[T]) orFail(t testing.TB) T {
+	t.Helper()
+	if r.err != nil {
+		t.Fatal(r.err)
+	}
+	return r.value
+}

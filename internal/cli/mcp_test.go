@@ -43,9 +43,7 @@ func runMCP(t *testing.T, args ...string) *stdio {
 // ask sends a line and returns the next one that comes back.
 func (s *stdio) ask(line string) string {
 	s.t.Helper()
-	if _, err := io.WriteString(s.in, line+"\n"); err != nil {
-		s.t.Fatal(err)
-	}
+	noError(s.t)(io.WriteString(s.in, line+"\n"))
 	if !s.lines.Scan() {
 		s.t.Fatalf("no answer to %s: %v", line, s.lines.Err())
 	}

@@ -28,14 +28,9 @@ func onModels(t *testing.T, dir string, args ...string) (string, error) {
 
 func TestModelsAreListedAsWhatTheyAre(t *testing.T) {
 	const dir = "../model/transformer/testdata"
-	got, err := onModels(t, dir, "models", "list", "--json", "--set", "reranker=local:cross")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := try(onModels(t, dir, "models", "list", "--json", "--set", "reranker=local:cross")).orFail(t)
 	var list struct{ Models []localModel }
-	if err := json.Unmarshal([]byte(got), &list); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(got), &list))
 	is := map[string]localModel{}
 	for _, m := range list.Models {
 		is[m.Name] = m
@@ -57,9 +52,7 @@ func TestModelsAreListedAsWhatTheyAre(t *testing.T) {
 
 func TestAModelInUseIsNotRemoved(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "cross"), os.DirFS("../model/transformer/testdata/cross")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.CopyFS(filepath.Join(dir, "cross"), os.DirFS("../model/transformer/testdata/cross")))
 	if got, err := onModels(t, dir, "models", "remove", "cross", "--set", "reranker=local:cross"); !errors.Is(err, memory.Conflict) {
 		t.Errorf("in use: %q, %v; want a conflict", got, err)
 	}
@@ -97,17 +90,13 @@ func TestModelIsAddedFromALocalCopy(t *testing.T) {
 	if got, err := onModels(t, dir, "models", "verify", "second"); err != nil || !strings.Contains(got, "whole, as it was added from cross") {
 		t.Errorf("verify: %q, %v", got, err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "second", "config.json"), []byte("{}"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(filepath.Join(dir, "second", "config.json"), []byte("{}"), 0o600))
 	if got, err := onModels(t, dir, "models", "verify", "second"); err == nil {
 		t.Errorf("verify of a changed model: %q", got)
 	}
 	broken := t.TempDir()
 	for _, name := range []string{"config.json", "model.safetensors"} {
-		if err := os.WriteFile(filepath.Join(broken, name), []byte("{}"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.WriteFile(filepath.Join(broken, name), []byte("{}"), 0o600))
 	}
 	if got, err := onModels(t, dir, "models", "add", broken, "--name", "broken"); !errors.Is(err, memory.Invalid) {
 		t.Errorf("add of a model that cannot be run: %q, %v", got, err)

@@ -162,10 +162,7 @@ func TestReembeddingGoesOnWhereAKilledServerWas(t *testing.T) {
 	close(far.let)
 
 	second := started(t, data, far.URL)
-	got, err := second.reembed(t)
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := try(second.reembed(t)).orFail(t)
 	is, err = second.Vectors(t.Context())
 	if err != nil || is.Lacking != 0 || is.Memories != memories {
 		t.Errorf("resumed: %+v, %v, %q; want none of %d lacking", is, err, got, memories)
@@ -215,21 +212,13 @@ func startedWith(t *testing.T, data string, env ...string) *served {
 // tried returns nil if the process ended by itself.
 func tried(t *testing.T, data string, env ...string) *served {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := try(net.Listen("tcp", "127.0.0.1:0")).orFail(t)
 	addr := l.Addr().String()
 	noError(t)(l.Close())
-	binary, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	binary := try(os.Executable()).orFail(t)
 	s := &served{client.New("http://"+addr, client.Options{}), exec.Command(binary, "serve", "--addr", addr, "--data", data), addr, make(chan error, 1)}
 	s.process.Env = append(os.Environ(), env...)
-	if _, err := s.process.StdinPipe(); err != nil { // TestMain ends the server where this process ends
-		t.Fatal(err)
-	}
+	noError(t)(s.process.StdinPipe()) // TestMain ends the server where this process ends
 	noError(t)(s.process.Start())
 	waited := make(chan struct{})
 	go func() { s.ended <- s.process.Wait(); close(waited) }()
@@ -257,10 +246,7 @@ func (s *served) kill(t *testing.T) {
 
 func (s *served) byVector(t *testing.T) int {
 	t.Helper()
-	found, err := s.Search(t.Context(), client.SearchRequest{Query: "which note is about teapot 70?", Explain: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(s.Search(t.Context(), client.SearchRequest{Query: "which note is about teapot 70?", Explain: true})).orFail(t)
 	if len(found.Hits) == 0 {
 		t.Fatal("nothing is found")
 	}

@@ -12,11 +12,7 @@ func TestSettingsAreListed(t *testing.T) {
 	data := t.TempDir()
 	run := func(args ...string) string {
 		t.Helper()
-		out, err := tryAt(t, data, "sqlite", args...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+		return try(tryAt(t, data, "sqlite", args...)).orFail(t)
 	}
 	all := run("settings", "--set", "recall.top_k=5")
 	for _, want := range []string{"recall.top_k", "5", "flag", "loci settings WORD"} {

@@ -127,11 +127,8 @@ func TestALoopGoesOnWithoutWhatAnotherServerErased(t *testing.T) {
 func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 	ctx := context.Background()
 	for what, end := range map[string]func(a, b *rig) error{
-		"opened": func(a, _ *rig) error { return a.Erase.OpenOwner(ctx, ana, her) },
-		"seen closed by another server": func(_, b *rig) error {
-			_, err := b.IsClosed(ctx, ana)
-			return err
-		},
+		"opened":                        func(a, _ *rig) error { return a.Erase.OpenOwner(ctx, ana, her) },
+		"seen closed by another server": func(_, b *rig) error { return errOf(b.IsClosed(ctx, ana)) },
 	} {
 		s := servers(t, 2)
 		a, b := s[0], s[1]

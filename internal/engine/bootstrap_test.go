@@ -17,8 +17,7 @@ var everybody = memory.Global(memory.DefaultNamespace)
 
 func (r *rig) fill(t *testing.T, file string) memory.Receipt {
 	t.Helper()
-	receipt := try(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))).orFail(t)
-	return receipt
+	return try(r.Transfer.Bootstrap(context.Background(), memory.DefaultNamespace, []byte(file))).orFail(t)
 }
 
 func (r *rig) facts(t *testing.T, owner memory.Owner) []string {
@@ -90,10 +89,7 @@ func TestNamespacesHavePoolsOfTheirOwn(t *testing.T) {
 func TestABootstrapFileIsReadByLines(t *testing.T) {
 	const file = "\uFEFF# The house\r\n\r\n- The printer is on floor 3\r\n* [x] Lunch is at noon\n  12. The door code changes monthly\n<!-- not this -->\n" +
 		"{\"content\": \"The wifi is slow\", \"tags\": [\"it\"], \"category\": \"office\"}\nPlain words\n-5 is a number\n"
-	notes, err := transfer.ReadBootstrap([]byte(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	notes := try(transfer.ReadBootstrap([]byte(file))).orFail(t)
 	var got []string
 	for _, n := range notes {
 		got = append(got, n.Content)

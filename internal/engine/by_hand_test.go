@@ -12,13 +12,13 @@ import (
 
 // TestByHandReplacesOnlyWhatContradicts writes the pairs of testdata/by_hand_pairs.txt.
 func TestByHandReplacesOnlyWhatContradicts(t *testing.T) {
-	pairs := string(must[[]byte](t)(os.ReadFile("testdata/by_hand_pairs.txt")))
+	pairs := string(try(os.ReadFile("testdata/by_hand_pairs.txt")).orFail(t))
 	for _, line := range strings.Split(strings.TrimSpace(pairs), "\n")[1:] {
 		r, pair := newRig(t, stores["inmem"]), strings.Split(line, " | ")
 		first := r.note(t, ana, pair[1])
 		r.clock.Advance(time.Minute)
 		noError(t)(r.Curate.Remember(t.Context(), ana, curate.Note{Content: pair[2]}, her))
-		if was := must[memory.Fact](t)(r.Fact(t.Context(), ana, first.ID)); (was.Status == memory.Active) != (pair[0] == "both") {
+		if was := try(r.Fact(t.Context(), ana, first.ID)).orFail(t); (was.Status == memory.Active) != (pair[0] == "both") {
 			t.Errorf("%q is %s after %q; want that %s holds", pair[1], was.Status, pair[2], pair[0])
 		}
 	}

@@ -12,16 +12,11 @@ import (
 func TestInAChatTheBuiltInModelKnowsWhatWasSaidInIt(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		said := ""
-		chat, err := r.Chats.NewChat(t.Context(), ana, "", chats.ChatEdit{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		chat := try(r.Chats.NewChat(t.Context(), ana, "", chats.ChatEdit{})).orFail(t)
 		for _, content := range []string{"I live in Turin.", "Where do I live?"} {
-			if _, err := r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, chats.Listener{
+			noError(t)(r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat.ID, Content: content, Model: responder.Name}, nil, chats.Listener{
 				Recalled: func(retrieve.Prepared) { said = "" }, Heard: func(piece string) { said += piece },
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 		if !strings.Contains(said, "Turin") {
 			t.Errorf("it answers %q, want Turin", said)

@@ -74,7 +74,7 @@ var deaf = chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(stri
 // transcript is what is kept of a chat, a line a turn.
 func transcript(t *testing.T, e *Engine, owner memory.Owner, chat string) string {
 	t.Helper()
-	turns := must[[]memory.Turn](t)(e.Chats.Said(context.Background(), owner, chat))
+	turns := try(e.Chats.Said(context.Background(), owner, chat)).orFail(t)
 	var b strings.Builder
 	for _, turn := range turns {
 		fmt.Fprintf(&b, "%s: %s\n", turn.Role, turn.Content)
@@ -98,14 +98,14 @@ func wantLearned(t *testing.T, s *scene, facts ...string) {
 
 func newChat(t *testing.T, e *Engine, edit chats.ChatEdit) string {
 	t.Helper()
-	return must[memory.Conversation](t)(e.Chats.NewChat(context.Background(), memtest.Ana, "", edit)).ID
+	return try(e.Chats.NewChat(context.Background(), memtest.Ana, "", edit)).orFail(t).ID
 }
 
 func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
 		play(t, s, "user ana: I am allergic to peanuts.")
-		menu := must[memory.Context](t)(s.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay with peanuts.\nRice.")}, her))
+		menu := try(s.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay with peanuts.\nRice.")}, her)).orFail(t)
 		chat := newChat(t, s.Engine, chats.ChatEdit{Contexts: &[]string{menu.ID}, Rules: ptr("Answer in one sentence.")})
 		m := replies("Take the rice.", "You are welcome.")
 		var heard strings.Builder
@@ -128,7 +128,7 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		if last := m.last(t)[1]; last.Role != memory.RoleUser || last.Content != "/menu What may I eat, with what I am allergic to?" {
 			t.Errorf("the message is %+v", last)
 		}
-		trace := must[memory.Trace](t)(s.Traces.Trace(ctx, ana, told.Trace))
+		trace := try(s.Traces.Trace(ctx, ana, told.Trace)).orFail(t)
 		if trace.Question != "What may I eat, with what I am allergic to?" || trace.Conversation != chat || !strings.Contains(trace.Block, "Satay") || !strings.Contains(trace.Block, "allergic") {
 			t.Errorf("memory was asked %q in %q and gave %q", trace.Question, trace.Conversation, trace.Block)
 		}
@@ -139,7 +139,7 @@ func TestAReplyIsGivenWhatIsAttachedAndRemembered(t *testing.T) {
 		wantTranscript(t, s.Engine, ana, chat, "user: /menu What may I eat, with what I am allergic to?", "assistant: Take the rice.",
 			"user: Thanks, my sister is called Eva.", "assistant: You are welcome.")
 		wantLearned(t, s, "User is allergic to peanuts", "User's sister is named Eva")
-		if c := must[memory.Conversation](t)(s.Chats.Chat(ctx, ana, chat)); c.MessageCount != 4 || c.Title == "" {
+		if c := try(s.Chats.Chat(ctx, ana, chat)).orFail(t); c.MessageCount != 4 || c.Title == "" {
 			t.Errorf("the chat is %+v", c)
 		}
 	})
@@ -151,8 +151,7 @@ func TestARegeneratedReplyTakesThePlaceOfTheLast(t *testing.T) {
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := replies("Hello.", "Hi there.", "Good day.", "Welcome to Lisbon.", "Ah, Lisbon!")
 		again := func() error {
-			_, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf)
-			return err
+			return errOf(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf))
 		}
 		if err := again(); !errors.Is(err, memory.Conflict) {
 			t.Errorf("regenerate of nothing: %v", err)
@@ -279,11 +278,11 @@ func TestADeletedChatIsNotAnsweredAnyMore(t *testing.T) {
 			ended <- err
 		}()
 		<-begun
-		must[memory.Receipt](t)(s.Chats.DeleteChat(ctx, ana, chat, true, her))
+		noError(t)(s.Chats.DeleteChat(ctx, ana, chat, true, her))
 		if err := <-ended; !errors.Is(err, memory.Gone) {
 			t.Errorf("the reply ends with %v, want gone", err)
 		}
-		if n := must[memory.Counts](t)(s.Stats(ctx, ana)).Turns; n != 0 {
+		if n := try(s.Stats(ctx, ana)).orFail(t).Turns; n != 0 {
 			t.Errorf("%d turns are in recall", n)
 		}
 		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "Hello?", Model: "m"}, talk, deaf); !errors.Is(err, memory.NotFound) {
@@ -298,9 +297,9 @@ func TestAnAnswerToWhatWasErasedIsNotKept(t *testing.T) {
 		ctx, ana := context.Background(), memtest.Ana
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := &model{answer: func(int) (string, error) {
-			turns := must[[]memory.Turn](t)(s.Chats.Said(ctx, ana, chat))
+			turns := try(s.Chats.Said(ctx, ana, chat)).orFail(t)
 			for len(turns) == 0 { // it is stored beside the question to the model
-				turns = must[[]memory.Turn](t)(s.Chats.Said(ctx, ana, chat))
+				turns = try(s.Chats.Said(ctx, ana, chat)).orFail(t)
 			}
 			if _, _, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{turns[0].ID}, Erase: true}, her); err != nil {
 				t.Error(err)
@@ -312,7 +311,7 @@ func TestAnAnswerToWhatWasErasedIsNotKept(t *testing.T) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 		noError(t)(s.work(ctx))
-		page := must[memory.Page](t)(s.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}))
+		page := try(s.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus})).orFail(t)
 		for _, m := range page.Memories {
 			if strings.Contains(strings.ToLower(m.Content()), "marzipan") {
 				t.Errorf("%q is kept", m.Content())
@@ -369,7 +368,7 @@ func TestTheBuiltInModelAnswersAChat(t *testing.T) {
 
 func wantNoTurnOf(t *testing.T, e *Engine, owner memory.Owner, words string) {
 	t.Helper()
-	turns := must[[]memory.Turn](t)(e.Store.Turns(context.Background(), owner, memory.TurnQuery{Statuses: core.EveryStatus}))
+	turns := try(e.Store.Turns(context.Background(), owner, memory.TurnQuery{Statuses: core.EveryStatus})).orFail(t)
 	for _, turn := range turns {
 		if strings.Contains(turn.Content, words) {
 			t.Errorf("%q is kept", turn.Content)
@@ -389,11 +388,11 @@ func TestALongChatGoesAlongByItsEnd(t *testing.T) {
 	if len(asked) > chats.SentTurns+2 || asked[1].Role != memory.RoleUser || asked[len(asked)-2].Content != fmt.Sprintf("Answer %d.", chats.SentTurns/2+3) {
 		t.Errorf("%d messages go along, from %+v", len(asked), asked[1])
 	}
-	if c := must[memory.Conversation](t)(s.Chats.Chat(ctx, ana, chat)); c.MessageCount != chats.SentTurns+10 {
+	if c := try(s.Chats.Chat(ctx, ana, chat)).orFail(t); c.MessageCount != chats.SentTurns+10 {
 		t.Errorf("%d messages are kept, want %d", c.MessageCount, chats.SentTurns+10)
 	}
 	noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf))
-	if c := must[memory.Conversation](t)(s.Chats.Chat(ctx, ana, chat)); c.MessageCount != chats.SentTurns+10 {
+	if c := try(s.Chats.Chat(ctx, ana, chat)).orFail(t); c.MessageCount != chats.SentTurns+10 {
 		t.Errorf("%d messages are kept after a regenerate, want %d", c.MessageCount, chats.SentTurns+10)
 	}
 	if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: strings.Repeat("x", s.Opts.MaxText+1), Model: "m"}, m.talk, deaf); !errors.Is(err, memory.TooLarge) {
@@ -414,10 +413,10 @@ func TestEventsTellWhatHappenedInAChat(t *testing.T) {
 		wantLearned(t, s, "User lives in Lisbon")
 		s.clock.Advance(time.Hour)
 		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf))
-		must[memory.Conversation](t)(s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Title: ptr("Lisbon")}, her))
+		noError(t)(s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Title: ptr("Lisbon")}, her))
 		var all []string
 		for cursor := ""; ; {
-			page := must[chats.EventPage](t)(s.Chats.Events(ctx, ana, chat, 2, cursor))
+			page := try(s.Chats.Events(ctx, ana, chat, 2, cursor)).orFail(t)
 			for _, x := range page.Events {
 				switch {
 				case x.Turn != nil:
@@ -458,7 +457,7 @@ func TestASessionOfQueriesHasEvents(t *testing.T) {
 		noError(t)(s.Query.Query(ctx, query.Request{Owner: ana, Session: "hive", Text: words, UseMemory: true}, nil))
 	}
 	types := map[chats.EventType]int{}
-	for _, x := range must[chats.EventPage](t)(s.Chats.Events(ctx, ana, "hive", 0, "")).Events {
+	for _, x := range try(s.Chats.Events(ctx, ana, "hive", 0, "")).orFail(t).Events {
 		types[x.Type]++
 	}
 	if types[chats.EventPrompt] != 2 || types[chats.EventResponse] != 2 || types[chats.EventRecall] != 2 {

@@ -41,9 +41,7 @@ func TestTwoServersLeaveNothingInADeletedChat(t *testing.T) {
 				t.Fatalf("deleted with %v; the other was let in: %v", err, *let)
 			}
 			r.onePath(t, "c")
-			if _, err := r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: receipt.Run}, her); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Curate.Undo(t.Context(), ana, curate.UndoRequest{Run: receipt.Run}, her))
 			path := r.path(t, "c")
 			if want := []string{"user: I live in Lisbon.", "assistant: A lovely town."}; len(path) < 4 || !slices.Equal(path[2:4], want) {
 				t.Errorf("after the undo the path is %q, want it to have %q", path, want)
@@ -68,15 +66,11 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 		},
 		"in a chat that Loci keeps": func(t *testing.T, r *rig, chat string) {
 			m := replies(answer)
-			if _, err := r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf))
 		},
 		"in a talk": func(t *testing.T, r *rig, chat string) {
 			talk := exchange.Talk{Conversation: chat, Messages: []exchange.Said{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
-			if _, err := r.Exchange.Ingest(t.Context(), ana, talk); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.Exchange.Ingest(t.Context(), ana, talk))
 		},
 	} {
 		for _, edited := range []bool{false, true} {
@@ -85,18 +79,18 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 					other := r.second(t)
 					chat := newChat(t, r.Engine, chats.ChatEdit{Title: ptr("Towns"), Rules: ptr("Be brief.")})
 					if edited {
-						must[memory.Conversation](t)(other.Chats.EditChat(t.Context(), ana, chat, chats.ChatEdit{Rules: ptr("Be very brief.")}, her))
+						noError(t)(other.Chats.EditChat(t.Context(), ana, chat, chats.ChatEdit{Rules: ptr("Be very brief.")}, her))
 					}
 					deleted := false
 					r.interrupt(memory.RoleUser, func() {
-						must[memory.Receipt](t)(other.Chats.DeleteChat(t.Context(), ana, chat, false, her))
+						noError(t)(other.Chats.DeleteChat(t.Context(), ana, chat, false, her))
 						deleted = true
 					})
 					say(t, r, chat)
 					if !deleted {
 						t.Fatal("nothing was said")
 					}
-					got := must[memory.Conversation](t)(other.Chats.Chat(t.Context(), ana, chat))
+					got := try(other.Chats.Chat(t.Context(), ana, chat)).orFail(t)
 					if got.Title != "Towns" || !strings.HasSuffix(got.Rules, "brief.") || got.MessageCount != 2 {
 						t.Errorf("the chat is %+v, want it back as it was with two messages", got)
 					}
@@ -116,7 +110,7 @@ func TestAnAnswerDoesNotBringADeletedChatBack(t *testing.T) {
 		x := r.hangsUp(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c"})
 		x.ctx = t.Context()
 		r.interrupt(memory.RoleAssistant, func() {
-			must[memory.Receipt](t)(other.Chats.DeleteChat(t.Context(), ana, "c", false, her))
+			noError(t)(other.Chats.DeleteChat(t.Context(), ana, "c", false, her))
 		})
 		x.says("A lovely town.")
 		if got, err := r.Chats.Chat(t.Context(), ana, "c"); !errors.Is(err, memory.NotFound) {
@@ -137,8 +131,7 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 		other := r.second(t)
 		chat := newChat(t, r.Engine, chats.ChatEdit{Title: ptr("Old")})
 		r.between("Apply manual", 1, func() error {
-			_, err := other.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Be brief.")}, her)
-			return err
+			return errOf(other.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Be brief.")}, her))
 		})
 		got, err := r.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Title: ptr("New")}, her)
 		if err != nil || got.Title != "New" || got.Rules != "Be brief." {
@@ -148,13 +141,9 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := t.Context()
 		other := r.second(t)
-		made, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Old"), Content: ptr("Tea at five.")}, her)
-		if err != nil {
-			t.Fatal(err)
-		}
+		made := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Old"), Content: ptr("Tea at five.")}, her)).orFail(t)
 		r.between("Apply manual", 1, func() error {
-			_, err := other.Curate.EditContext(ctx, ana, made.ID, curate.ContextEdit{Content: ptr("Tea at six.")}, her)
-			return err
+			return errOf(other.Curate.EditContext(ctx, ana, made.ID, curate.ContextEdit{Content: ptr("Tea at six.")}, her))
 		})
 		got, err := r.Curate.EditContext(ctx, ana, made.ID, curate.ContextEdit{Title: ptr("New")}, her)
 		if err != nil || got.Title != "New" || got.Content != "Tea at six." {
@@ -168,14 +157,9 @@ func TestTwoServersEditOneThingAtOnce(t *testing.T) {
 		onEach(t, func(t *testing.T, r *rig) {
 			ctx := t.Context()
 			other := r.second(t)
-			set := func(e *Engine, value string) error {
-				_, err := e.SetProfile(ctx, ana, "name", value, her)
-				return err
-			}
+			set := func(e *Engine, value string) error { return errOf(e.SetProfile(ctx, ana, "name", value, her)) }
 			if known {
-				if err := set(r.Engine, "A."); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(set(r.Engine, "A."))
 			}
 			let := r.between("Apply manual", 1, func() error { return set(other.Engine, "Anna") })
 			if err := set(r.Engine, "Ana"); err != nil || !*let {
@@ -195,8 +179,7 @@ func TestTwoServersOfWhichOneReadsAFileKeepOneHome(t *testing.T) {
 		ctx := t.Context()
 		other := r.second(t)
 		let := r.between("Apply manual", 1, func() error {
-			_, _, err := other.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Lisbon"}, her)
-			return err
+			return errOf(other.Curate.Remember(ctx, ana, curate.Note{Content: "User lives in Lisbon"}, her))
 		})
 		edit := files.FileEdit{Owner: ana, Key: "k", Says: memory.FileContent{Fact: &memory.Fact{
 			Content: "User lives in Berlin", Scope: memory.Scope{Owner: ana}, Status: memory.Active, Confidence: 1,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
@@ -208,33 +207,6 @@ func TestWrittenAgainTakesOver(t *testing.T) {
 	})
 }
 
-func TestLearningAgainFindsNothingLeft(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}})).orFail(t)
-		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
-		if err != nil || job.ID != kept.Job {
-			t.Fatalf("claimed %s, %v; want %s", job.ID, err, kept.Job)
-		}
-		// A worker that lost its lease cannot commit, and the next one does it all.
-		r.clock.Advance(2 * time.Minute)
-		second := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
-		if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.LeaseLost) {
-			t.Errorf("the late worker got %v, want lease lost", err)
-		}
-		if end, err := r.Lessons.Learn(ctx, second); err != nil || end != "applied" {
-			t.Fatalf("the second worker: %s, %v", end, err)
-		}
-		if end, err := r.Lessons.Learn(ctx, second); err != nil || end != "nothing" {
-			t.Errorf("once more: %s, %v; want nothing to do", end, err)
-		}
-		page, err := r.List(ctx, ana, memory.Query{})
-		if err != nil || len(page.Memories) != 1 {
-			t.Errorf("%d facts, %v; want 1", len(page.Memories), err)
-		}
-	})
-}
-
 func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
@@ -252,24 +224,5 @@ func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	page, err := r.List(ctx, ana, memory.Query{})
 	if err != nil || len(page.Memories) != 1 || page.Memories[0].Fact.Model == "" {
 		t.Errorf("facts %+v, %v; want one that names its rule", page.Memories, err)
-	}
-}
-
-func TestModesReadAndWriteWhatTheySay(t *testing.T) {
-	for mode, want := range map[string]struct{ reads, writes bool }{
-		"": {true, true}, chatapi.ModeReadWrite: {true, true}, chatapi.ModeRead: {true, false}, chatapi.ModeWrite: {false, true},
-	} {
-		r := newRig(t, stores["inmem"])
-		ctx := context.Background()
-		r.note(t, ana, "User lives in Lisbon")
-		chat := try(chatapi.Decode([]byte(`{"messages":[{"role":"user","content":"Where do I live? I live somewhere."}]}`))).orFail(t)
-		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: chat, Extras: chatapi.Extras{Mode: mode, ID: "c"}})
-		p := x.Prepare(ctx)
-		x.RecordQuestion(ctx)
-		x.RecordAnswer(ctx, chatapi.Answer{Role: memory.RoleAssistant, Text: "Hm.", Digest: "d"})
-		turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: "c"})).orFail(t)
-		if p.Read != want.reads || (len(turns) > 0) != want.writes {
-			t.Errorf("mode %q: read %v, wrote %d turns; want %+v", mode, p.Read, len(turns), want)
-		}
 	}
 }

@@ -57,8 +57,7 @@ func inspectedStores(t *testing.T) map[string]inspected {
 		"inmem": {func(_ testing.TB, now func() time.Time) memory.Store { return inmem.Open(inmem.Options{Now: now}) }, keptWith},
 		"postgres": {func(t testing.TB, now func() time.Time) memory.Store {
 			address = pgtest.Schema(t)
-			s := try(sqlstore.OpenPostgres(context.Background(), address, sqlstore.Options{Now: now})).orFail(t)
-			return s
+			return try(sqlstore.OpenPostgres(context.Background(), address, sqlstore.Options{Now: now})).orFail(t)
 		}, func(t *testing.T, _ *rig, word string) []string { return tablesWith(t, address, word) }},
 	}
 }
@@ -104,11 +103,9 @@ func keptWith(t *testing.T, r *rig, word string) (found []string) {
 		}
 	}
 	for _, owner := range []memory.Owner{ana, ben} {
-		if err := r.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}, func(m memory.Memory) {
+		noError(t)(r.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}, func(m memory.Memory) {
 			look("memory", m, nil)
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		changes, err := r.AllChanges(ctx, owner, memory.ChangeQuery{})
 		look("journal", changes, err)
 		profile, err := r.Store.Profile(ctx, owner, memory.At{})
@@ -175,7 +172,7 @@ func wantUnsaid(t *testing.T, r *rig, log *bytes.Buffer, word string) {
 // TestErasedUserIsNowhere gives a user a random history in which every text has a word, the
 // keys of the profile and the model's reasons too, and erases the user.
 func TestErasedUserIsNowhere(t *testing.T) {
-	for seed := range uint64(4) {
+	for seed := range uint64(seeds) {
 		for name, store := range inspectedStores(t) {
 			t.Run(fmt.Sprintf("%s/%d", name, seed), func(t *testing.T) {
 				ctx, random := context.Background(), rand.New(rand.NewPCG(seed, 8))
@@ -210,13 +207,11 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	t.Helper()
 	ctx := context.Background()
 	var facts []memory.Fact
-	if err := r.Everything(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
+	noError(t)(r.Everything(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
 		if m.Link == nil {
 			facts = append(facts, *m.Fact)
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	one := func() (memory.Fact, bool) {
 		if len(facts) == 0 {
 			return memory.Fact{}, false

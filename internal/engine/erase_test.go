@@ -17,8 +17,7 @@ import (
 func TestErasedWordsAreGone(t *testing.T) {
 	dir := t.TempDir()
 	s := newScene(t, func(t testing.TB, now func() time.Time) memory.Store {
-		store := try(sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})).orFail(t)
-		return store
+		return try(sqlstore.OpenSQLite(context.Background(), filepath.Join(dir, "loci.db"), sqlstore.Options{Now: now})).orFail(t)
 	})
 	dropped := 0
 	s.Searcher = dropping{s.Searcher, &dropped}
@@ -93,27 +92,18 @@ func TestWhatIsErasedDoesNotComeBack(t *testing.T) {
 			}
 			other := "User lives in Lima"
 			for what, try := range map[string]func() error{
-				"undo the erasure": func() error {
-					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: erased.Run}, author)
-					return err
-				},
+				"undo the erasure": func() error { return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: erased.Run}, author)) },
 				"undo what wrote it": func() error {
-					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run}, author)
-					return err
+					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run}, author))
 				},
 				"undo what wrote it, cascade": func() error {
-					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, Cascade: true}, author)
-					return err
+					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, Cascade: true}, author))
 				},
 				"see what that would be": func() error {
-					_, err := s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, DryRun: true}, author)
-					return err
+					return errOf(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: written.Changes[0].Run, DryRun: true}, author))
 				},
 				"restore it": func() error { _, err := s.Curate.Restore(ctx, ana, oslo, "", author); return err },
-				"edit it": func() error {
-					_, err := s.Curate.EditFact(ctx, ana, oslo, curate.Edit{Content: &other}, author)
-					return err
-				},
+				"edit it":    func() error { return errOf(s.Curate.EditFact(ctx, ana, oslo, curate.Edit{Content: &other}, author)) },
 			} {
 				if err := try(); !errors.Is(err, memory.Conflict) {
 					t.Errorf("%s: %v, want a conflict", what, err)

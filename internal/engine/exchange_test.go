@@ -10,7 +10,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
 	"github.com/loci-memory/loci/internal/recall"
-	"github.com/loci-memory/loci/memory"
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
@@ -21,7 +20,7 @@ const briefly = "Answer in one sentence.\nNever use <b>."
 func TestTheRulesOfAChatStandBeforeItsBlock(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
-		menu := must[memory.Context](t)(s.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her))
+		menu := try(s.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("Menu"), Content: ptr("Satay and rice.")}, her)).orFail(t)
 		bare := newChat(t, s.Engine, chats.ChatEdit{Rules: ptr(briefly)})
 		play(t, s, "named chat ana: "+bare+"\nuser ana: Which cheese goes with quince?")
 		if want := exchange.WithRules("", briefly); s.block != want || !strings.HasSuffix(want, "\n\n"+briefly) {
@@ -52,7 +51,7 @@ func TestTheRulesOfAChatStandBeforeItsBlock(t *testing.T) {
 		play(t, s, "new chat ana\nuser ana: What else is there?\nexpect no block: one sentence")
 		noError(t)(s.Chats.EditChat(ctx, ana, chat, chats.ChatEdit{Rules: ptr("Answer in verse.")}, her))
 		play(t, s, "named chat ana: "+chat+"\nuser ana: And now?\nexpect block: Answer in verse.\nexpect no block: one sentence")
-		must[memory.Receipt](t)(s.Chats.DeleteChat(ctx, ana, chat, false, her))
+		noError(t)(s.Chats.DeleteChat(ctx, ana, chat, false, her))
 		play(t, s, "user ana: And then?\nexpect no block: verse")
 	})
 }
@@ -122,15 +121,13 @@ func TestAChatOfItsOwnHasItsRulesOnce(t *testing.T) {
 		play(t, s, "remember ana: User is allergic to peanuts")
 		m := replies("Rice.")
 		var told retrieve.Prepared
-		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
+		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "What may I eat, with what I am allergic to?", Model: "m"}, m.talk, chats.Listener{
 			Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {},
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 		if system := m.last(t)[0].Content; strings.Count(system, briefly) != 1 || !strings.Contains(system, "allergic to peanuts") {
 			t.Errorf("the rules stand %d times in\n%s", strings.Count(system, briefly), system)
 		}
-		if trace := must[memory.Trace](t)(s.Traces.Trace(ctx, ana, told.Trace)); strings.Count(trace.Block, briefly) != 1 || !strings.Contains(trace.Block, "allergic to peanuts") {
+		if trace := try(s.Traces.Trace(ctx, ana, told.Trace)).orFail(t); strings.Count(trace.Block, briefly) != 1 || !strings.Contains(trace.Block, "allergic to peanuts") {
 			t.Errorf("the trace says that the prompt was given %q", trace.Block)
 		}
 		play(t, s, "named chat ana: "+chat+"\nuser ana: And my sister?\nexpect block: "+"Answer in one sentence.")

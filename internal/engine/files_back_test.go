@@ -15,14 +15,11 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 		ctx := context.Background()
 		fact := f.wrote("User plays chess")
 		batch := memtest.Batch(ana, "c", 0, "I play chess")
-		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Store.Append(ctx, ana, batch))
 		_, err := f.edit(memory.FileContent{Fact: &fact}, memory.FileContent{})
 		f.must(err)
 		for i, came := range []int{2, 0} {
-			back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: memory.FileContent{Fact: &fact}, Says: memory.FileContent{Fact: &fact}}}, "back")
-			f.must(err)
+			back := try(f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: memory.FileContent{Fact: &fact}, Says: memory.FileContent{Fact: &fact}}}, "back")).orFail(f.t)
 			if n := len(back); n != came/2 || n > 0 && (back[0].Came != came || back[0].Left > 0) {
 				f.t.Errorf("the %d. time %+v came back", i+1, back)
 			}
@@ -31,8 +28,7 @@ func TestWhatADeletedFileForgotIsBroughtBackOnce(t *testing.T) {
 				f.t.Errorf("the fact is %s, what was said %s, %v", f.is(fact.ID).Status, turn.Status(), err)
 			}
 		}
-		_, err = f.Curate.Forget(ctx, ana, []string{fact.ID}, "asked", memory.Author{Kind: memory.ByPerson, Name: "ana"})
-		f.must(err)
+		noError(f.t)(f.Curate.Forget(ctx, ana, []string{fact.ID}, "asked", memory.Author{Kind: memory.ByPerson, Name: "ana"}))
 		if back, err := f.Files.BringBack(ctx, ana, []files.FileEdit{{Was: memory.FileContent{Fact: &fact}, Says: memory.FileContent{Fact: &fact}}}, "again"); err != nil || len(back) > 0 || f.is(fact.ID).Status.Live() {
 			f.t.Errorf("what was forgotten by hand came back: %+v, %v", back, err)
 		}

@@ -14,35 +14,26 @@ func TestContextsAndChatsAreEditedInFiles(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		says := &memory.Context{Owner: ana, Title: "style", Content: "Short sentences.", Status: memory.Active}
-		target, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "1", Says: memory.FileContent{Context: says}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		target := try(r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "1", Says: memory.FileContent{Context: says}})).orFail(t)
 		id := target[len("context:"):]
-		was := must[memory.Context](t)(r.Context(ctx, ana, id, memory.At{}))
+		was := try(r.Context(ctx, ana, id, memory.At{})).orFail(t)
 		next := was
 		next.Content = "Short words."
-		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "2", Was: memory.FileContent{Context: &was}, Says: memory.FileContent{Context: &next}}); err != nil {
-			t.Fatal(err)
-		}
-		now := must[memory.Context](t)(r.Context(ctx, ana, id, memory.At{}))
+		noError(t)(r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "2", Was: memory.FileContent{Context: &was}, Says: memory.FileContent{Context: &next}}))
+		now := try(r.Context(ctx, ana, id, memory.At{})).orFail(t)
 		if now.Content != "Short words." || now.Title != "style" {
 			t.Errorf("got %+v", now)
 		}
 
-		chat := must[memory.Conversation](t)(r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{}))
+		chat := try(r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{})).orFail(t)
 		edited := chat
 		edited.Title, edited.Contexts = "Trip", []string{id}
-		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "3", Was: memory.FileContent{Conversation: &chat}, Says: memory.FileContent{Conversation: &edited}}); err != nil {
-			t.Fatal(err)
-		}
-		if c := must[memory.Conversation](t)(r.Chats.Chat(ctx, ana, chat.ID)); c.Title != "Trip" || len(c.Contexts) != 1 {
+		noError(t)(r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "3", Was: memory.FileContent{Conversation: &chat}, Says: memory.FileContent{Conversation: &edited}}))
+		if c := try(r.Chats.Chat(ctx, ana, chat.ID)).orFail(t); c.Title != "Trip" || len(c.Contexts) != 1 {
 			t.Errorf("got %+v", c)
 		}
 
-		if _, err := r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "4", Was: memory.FileContent{Context: &now}}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Files.TakeFile(ctx, files.FileEdit{Owner: ana, Key: "4", Was: memory.FileContent{Context: &now}}))
 		if _, err := r.Context(ctx, ana, id, memory.At{}); !errors.Is(err, memory.NotFound) {
 			t.Errorf("its file was deleted: %v", err)
 		}

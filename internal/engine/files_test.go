@@ -53,11 +53,7 @@ func (f *filing) edit(was, says memory.FileContent) (string, error) {
 // is returns a fact as it is.
 func (f *filing) is(id string) memory.Fact {
 	f.t.Helper()
-	fact, err := f.Fact(context.Background(), ana, id)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return fact
+	return try(f.Fact(context.Background(), ana, id)).orFail(f.t)
 }
 
 // rewords edits a fact's file.
@@ -146,9 +142,7 @@ func TestBothSidesOfAnEditAreKept(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		fact := f.wrote("User plays chess")
 		pinned := memory.CoreAlways
-		if _, err := f.Curate.EditFact(context.Background(), ana, fact.ID, curate.Edit{Core: &pinned}, files.ByFile); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Curate.EditFact(context.Background(), ana, fact.ID, curate.Edit{Core: &pinned}, files.ByFile))
 		f.must(f.rewords(fact, func(n *memory.Fact) { n.Content = "User plays go" }))
 		if got := f.is(fact.ID); got.Content != "User plays go" || !got.Pinned() {
 			f.t.Errorf("the fact is %+v", got)
@@ -165,9 +159,7 @@ func TestDeletedFileIsForgottenAndComesBack(t *testing.T) {
 		ctx := context.Background()
 		fact := f.wrote("User plays chess")
 		batch := memtest.Batch(ana, "c", 0, "I play chess")
-		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Store.Append(ctx, ana, batch))
 		gone := files.FileEdit{Owner: ana, Key: "gone", Was: memory.FileContent{Fact: &fact}}
 		for range 2 { // as after a crash before it was accepted
 			target, err := f.Files.TakeFile(ctx, gone)
@@ -200,8 +192,7 @@ func TestFileOfAPersonsOwnIsAFact(t *testing.T) {
 		old := f.wrote("User lives in Lisbon")
 		says := memory.Fact{Scope: memory.Scope{Owner: ana}, Content: "User lives in Porto", Confidence: 1, Status: memory.Active, Tags: []string{"home"}}
 		added := files.FileEdit{Owner: ana, Key: "added", Says: memory.FileContent{Fact: &says}}
-		first, err := f.Files.TakeFile(ctx, added)
-		f.must(err)
+		first := try(f.Files.TakeFile(ctx, added)).orFail(f.t)
 		again, err := f.Files.TakeFile(ctx, added)
 		if err != nil || again != first {
 			f.t.Errorf("taken over twice: %q and %q, %v", first, again, err)
@@ -226,13 +217,10 @@ func TestWhatWasSaidIsNotEdited(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		ctx := context.Background()
 		batch := memtest.Batch(ana, "c", 0, "I play chess")
-		if _, err := f.Store.Append(ctx, ana, batch); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Store.Append(ctx, ana, batch))
 		read := func() *memory.Turn {
 			f.t.Helper()
-			m, err := f.Get(ctx, ana, batch.Turns[0].ID)
-			f.must(err)
+			m := try(f.Get(ctx, ana, batch.Turns[0].ID)).orFail(f.t)
 			return m.Turn
 		}
 		was, other := read(), *read()
@@ -254,8 +242,7 @@ func TestWhatWasSaidIsNotEdited(t *testing.T) {
 			f.t.Errorf("a deleted turn is %s", gone.Status)
 		}
 		back.Status = memory.Active
-		_, err = f.edit(memory.FileContent{Turn: gone}, memory.FileContent{Turn: &back})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{Turn: gone}, memory.FileContent{Turn: &back}))
 		if got := read(); got.Status != memory.Active || got.Content != "I play chess" {
 			f.t.Errorf("a turn that was put back is %s and says %q", got.Status, got.Content)
 		}
@@ -266,30 +253,24 @@ func TestSummariesAndProfileAreEdited(t *testing.T) {
 	onFiles(t, func(f *filing) {
 		ctx := context.Background()
 		summary := memtest.Summary(ana, "c", "They spoke of chess")
-		if _, err := f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: files.ByFile}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &summary}, Reason: "test"}); err != nil {
-			f.t.Fatal(err)
-		}
+		noError(f.t)(f.Store.Apply(ctx, ana, memory.Run{ID: "sum", Author: files.ByFile}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &summary}, Reason: "test"}))
 		other := summary
 		other.Text = "They spoke of go"
-		_, err := f.edit(memory.FileContent{Summary: &summary}, memory.FileContent{Summary: &other})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{Summary: &summary}, memory.FileContent{Summary: &other}))
 		m, err := f.Get(ctx, ana, summary.ID)
 		if err != nil || m.Content() != other.Text {
 			f.t.Errorf("the summary says %q, %v", m.Content(), err)
 		}
 		zone := memory.ProfileEntry{Owner: ana, Key: "zone", Value: "Lisbon", Status: memory.Active}
-		_, err = f.edit(memory.FileContent{}, memory.FileContent{Profile: &zone})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{}, memory.FileContent{Profile: &zone}))
 		moved := zone
 		moved.Value = "Porto"
-		_, err = f.edit(memory.FileContent{Profile: &zone}, memory.FileContent{Profile: &moved})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{Profile: &zone}, memory.FileContent{Profile: &moved}))
 		entries, err := f.Store.Profile(ctx, ana, memory.At{})
 		if err != nil || len(entries) != 1 || entries[0].Value != "Porto" {
 			f.t.Errorf("the profile is %+v, %v", entries, err)
 		}
-		_, err = f.edit(memory.FileContent{Profile: &moved}, memory.FileContent{})
-		f.must(err)
+		noError(f.t)(f.edit(memory.FileContent{Profile: &moved}, memory.FileContent{}))
 		if entries, err := f.Store.Profile(ctx, ana, memory.At{}); err != nil || len(entries) > 0 {
 			f.t.Errorf("the profile is %+v, %v", entries, err)
 		}

@@ -14,11 +14,9 @@ func TestWhatAChatAsksToForgetIsDecidedByARule(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		r.note(t, ana, "The user is allergic to peanuts")
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		r.settle(t)
 		past := try(r.AllChanges(ctx, ana, memory.ChangeQuery{})).orFail(t)
 		forgot := 0

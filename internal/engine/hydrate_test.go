@@ -36,46 +36,40 @@ func lines(t *testing.T, store memory.Store) {
 		c.After.Fact.ValidTo = c.After.Fact.ObservedAt.Add(in)
 		return c
 	}
-	_, err := store.Apply(context.Background(), ana, memtest.Run("lines"), ends("gym", "t6", time.Minute), ends("job", "t7", 9999*time.Hour),
+	noError(t)(store.Apply(context.Background(), ana, memtest.Run("lines"), ends("gym", "t6", time.Minute), ends("job", "t7", 9999*time.Hour),
 		add("lisbon", "t1", "porto", memory.Superseded), add("porto", "t2", "faro", memory.Superseded), add("faro", "t3", "", memory.Active),
 		add("tea", "t1", "mate", memory.Superseded), add("mate", "", "", memory.Active),
 		add("bike", "t2", "car", memory.Superseded), add("car", "", "", memory.Retired),
 		add("cat", "t4", "nothing", memory.Superseded),
-		add("egg", "t5", "hen", memory.Superseded), add("hen", "t5", "egg", memory.Superseded))
-	if err != nil {
-		t.Fatal(err)
-	}
+		add("egg", "t5", "hen", memory.Superseded), add("hen", "t5", "egg", memory.Superseded)))
 }
 
 func TestSuccessorsAreFollowedToWhatHolds(t *testing.T) {
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, open)
-			lines(t, r.Store)
-			rec := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
-			turns := []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "none"}
-			found := try(rec.Successors(context.Background(), turns)).orFail(t)
-			if gym := found["t6"]; len(gym) != 1 || gym[0].ObservedAt.IsZero() {
-				t.Errorf("it says %+v of what ended, want its day", gym)
+	onEach(t, func(t *testing.T, r *rig) {
+		lines(t, r.Store)
+		rec := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana}}, Now: memory.Time(r.Now().Add(time.Hour))}
+		turns := []string{"t1", "t2", "t3", "t4", "t5", "t6", "t7", "none"}
+		found := try(rec.Successors(context.Background(), turns)).orFail(t)
+		if gym := found["t6"]; len(gym) != 1 || gym[0].ObservedAt.IsZero() {
+			t.Errorf("it says %+v of what ended, want its day", gym)
+		}
+		got := map[string][]string{}
+		for turn, facts := range found {
+			for _, f := range facts {
+				got[turn] = append(got[turn], f.ID)
 			}
-			got := map[string][]string{}
-			for turn, facts := range found {
-				for _, f := range facts {
-					got[turn] = append(got[turn], f.ID)
-				}
-				slices.Sort(got[turn])
-			}
-			if want := (map[string][]string{"t1": {"faro", "mate"}, "t2": {"", "faro"}, "t4": {""}, "t5": {""}, "t6": {""}}); !reflect.DeepEqual(got, want) {
-				t.Errorf("got %v, want %v", got, want)
-			}
+			slices.Sort(got[turn])
+		}
+		if want := (map[string][]string{"t1": {"faro", "mate"}, "t2": {"", "faro"}, "t4": {""}, "t5": {""}, "t6": {""}}); !reflect.DeepEqual(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
 
-			quick := try(memory.SupersededBy(context.Background(), r.Store, ana, turns)).orFail(t)
-			plain := try(memory.SupersededBy(context.Background(), plainStore{r.Store}, ana, turns)).orFail(t)
-			if fmt.Sprint(quick) != fmt.Sprint(plain) {
-				t.Errorf("at once: got %v, one by one %v", quick, plain)
-			}
-		})
-	}
+		quick := try(memory.SupersededBy(context.Background(), r.Store, ana, turns)).orFail(t)
+		plain := try(memory.SupersededBy(context.Background(), plainStore{r.Store}, ana, turns)).orFail(t)
+		if fmt.Sprint(quick) != fmt.Sprint(plain) {
+			t.Errorf("at once: got %v, one by one %v", quick, plain)
+		}
+	})
 }
 
 // TestAFactIsToldWithWhatItTookThePlaceOf: not with what it only says more about, nor with

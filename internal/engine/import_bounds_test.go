@@ -20,7 +20,8 @@ func TestImportHasBounds(t *testing.T) {
 	if err != nil || out.Broken != 1 || !strings.Contains(out.Problems[0].Reason, "nests deeper") {
 		t.Errorf("deep nesting: got %+v, %v", out, err)
 	}
-	item := io.MultiReader(strings.NewReader(`["`), reading(func(p []byte) (int, error) { return copy(p, "User likes tea "), nil }))
+	words := strings.Repeat("User likes tea ", 1<<16)
+	item := io.MultiReader(strings.NewReader(`["`), reading(func(p []byte) (int, error) { return copy(p, words), nil }))
 	out, err = r.Transfer.Import(ctx, ana, transfer.ImportOptions{Format: portable.Mem0}, memory.Author{}, item)
 	if err != nil || out.Broken != 1 || !strings.Contains(out.Problems[0].Reason, "longer than") {
 		t.Errorf("an item without an end: got %+v, %v", out, err)

@@ -21,8 +21,7 @@ func talkOf(conversation string, words ...string) exchange.Talk {
 // keeps has a talk kept.
 func (r *rig) keeps(t *testing.T, talk exchange.Talk) exchange.Kept {
 	t.Helper()
-	kept := try(r.Exchange.Ingest(t.Context(), ana, talk)).orFail(t)
-	return kept
+	return try(r.Exchange.Ingest(t.Context(), ana, talk)).orFail(t)
 }
 
 // interruptBatch has do done once, right before the engine writes its n-th batch.
@@ -43,26 +42,6 @@ func (r *rig) onePath(t *testing.T, chat string, want ...string) {
 	}
 	for _, wrong := range r.unwound(t, chat) {
 		t.Error(wrong)
-	}
-}
-
-// Another server writes to a conversation right before a talk is kept there: the talk
-// follows that.
-func TestTwoServersThatKeepTalksAtOnceLeaveOnePath(t *testing.T) {
-	for name, known := range map[string][]string{"a new one": nil, "one that is known": {"zero"}} {
-		t.Run(name, func(t *testing.T) {
-			onEach(t, func(t *testing.T, r *rig) {
-				var want []string
-				if known != nil {
-					r.keeps(t, talkOf("c", known...))
-					want = []string{"user: zero", "assistant: zero?"}
-				}
-				other := r.second(t)
-				r.interruptBatch(1, func() { other.keeps(t, talkOf("c", "one")) })
-				r.keeps(t, talkOf("c", "two"))
-				r.onePath(t, "c", append(want, "user: one", "assistant: one?", "user: two", "assistant: two?")...)
-			})
-		})
 	}
 }
 

@@ -81,6 +81,9 @@ func TestKnownFactsAreReplaced(t *testing.T) {
 		others, least int
 		batches       []batch
 	}{{0, 23, batches}, {60, 23, batches}, {400, 21, batches}, {0, 23, long}, {60, 22, long}, {400, 19, long}} {
+		if partly && c.others != 60 {
+			continue
+		}
 		if n := replacedBeside(t, c.others, c.batches); n < c.least {
 			t.Errorf("%d of 24 facts are replaced beside %d others, want %d", n, c.others, c.least)
 		}

@@ -75,8 +75,7 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 // turns returns an owner's turns in recall.
 func (r *rig) turns(t *testing.T, owner memory.Owner) []memory.Turn {
 	t.Helper()
-	turns := try(r.Store.Turns(context.Background(), owner, memory.TurnQuery{})).orFail(t)
-	return turns
+	return try(r.Store.Turns(context.Background(), owner, memory.TurnQuery{})).orFail(t)
 }
 
 // A pause that begins between a question and its answer: what was said before it is

@@ -63,12 +63,10 @@ func portrait(t *testing.T, store memory.Store, owner memory.Owner) string {
 		Kinds:    []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary},
 		Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected},
 	}
-	if err := e.Everything(ctx, owner, q, func(m memory.Memory) {
+	noError(t)(e.Everything(ctx, owner, q, func(m memory.Memory) {
 		all = append(all, m)
 		words[m.ID()] = m.Content()
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	var lines []string
 	for _, m := range all {
 		if m.Summary != nil && m.Summary.Status != memory.Active {

@@ -24,9 +24,7 @@ func (r *rig) second(t *testing.T) *rig {
 	e := New(parts, r.Opts)
 	t.Cleanup(func() {
 		e.Close()
-		if err := ix.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(ix.Close())
 	})
 	return &rig{Engine: e, clock: r.clock}
 }

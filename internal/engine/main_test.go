@@ -19,6 +19,12 @@ func noError(t testing.TB) func(results ...any) {
 	}
 }
 
+// errOf returns the error of a call, which is its last result.
+func errOf(results ...any) error {
+	err, _ := results[len(results)-1].(error)
+	return err
+}
+
 // result is what a call returned.
 type result[T any] struct {
 	value T

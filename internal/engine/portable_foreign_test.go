@@ -87,15 +87,13 @@ func TestListsAndOthersMemoriesBecomeImportedFacts(t *testing.T) {
 				r.bring(t, ana, transfer.ImportOptions{Format: c.format, Project: "p"}, c.file)
 			}
 			var got []string
-			if err := r.Everything(context.Background(), ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) {
+			noError(t)(r.Everything(context.Background(), ana, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) {
 				f := m.Fact
 				if f.Source != memory.Imported || f.Scope.Project != "p" {
 					t.Errorf("%q is of source %s and project %q", f.Content, f.Source, f.Scope.Project)
 				}
 				got = append(got, fmt.Sprintf("%s|%s|%v|%s", f.Category, f.Content, f.Tags, f.Status))
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			if slices.Sort(got); !slices.Equal(got, c.want) {
 				t.Errorf("%q, want %q", got, c.want)
 			}
@@ -138,10 +136,7 @@ func TestWordsThatAPersonAddsToAPageAreNewFacts(t *testing.T) {
 func TestAZipHasAFileForEachPart(t *testing.T) {
 	s := lived(t, 9, 30)
 	file := s.whole(t, ana, transfer.ExportOptions{Format: portable.Zip})
-	z, err := zip.NewReader(strings.NewReader(file), int64(len(file)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	z := try(zip.NewReader(strings.NewReader(file), int64(len(file)))).orFail(t)
 	to := newRig(t, stores["inmem"])
 	met := map[string]bool{}
 	for _, f := range z.File {

@@ -59,8 +59,7 @@ func (r *rig) attached(t testing.TB, owner memory.Owner) string {
 // bring imports a text.
 func (r *rig) bring(t testing.TB, owner memory.Owner, b transfer.ImportOptions, text string) transfer.ImportReport {
 	t.Helper()
-	out := try(r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))).orFail(t)
-	return out
+	return try(r.Transfer.Import(context.Background(), owner, b, her, strings.NewReader(text))).orFail(t)
 }
 
 // lived returns a scene after some steps of what people do at random, with what they
@@ -128,31 +127,25 @@ func (w *world) attach(t *testing.T, seed uint64) {
 			Status: memory.Active, CreatedAt: w.Time(), UpdatedAt: w.Time(),
 		}))
 	}
-	_, err := w.Store.Apply(ctx, ana, memtest.Run("documents"), changes...)
-	must(err)
+	noError(t)(w.Store.Apply(ctx, ana, memtest.Run("documents"), changes...))
 	all, err := w.Contexts(ctx, ana, memory.At{})
 	must(err)
 	w.random.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
 	longer := all[0].Content + " and more"
 	w.clock.Advance(time.Minute)
-	_, err = w.Curate.EditContext(ctx, ana, all[0].ID, curate.ContextEdit{Content: &longer}, her)
-	must(err)
+	noError(t)(w.Curate.EditContext(ctx, ana, all[0].ID, curate.ContextEdit{Content: &longer}, her))
 	for i := range 4 {
 		ids := []string{all[i].ID, all[0].ID, all[w.random.IntN(len(all))].ID}
 		rules := hardWords[(i+int(seed))%len(hardWords)]
-		c, err := w.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Contexts: &ids, Rules: &rules})
-		must(err)
+		c := try(w.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Contexts: &ids, Rules: &rules})).orFail(t)
 		if i%2 == 0 {
-			_, err := w.Store.Append(ctx, ana, memtest.Batch(ana, c.ID, 0, "hello", "good day"))
-			must(err)
+			noError(t)(w.Store.Append(ctx, ana, memtest.Batch(ana, c.ID, 0, "hello", "good day")))
 		}
 		if i < 2 {
-			_, err := w.Chats.DeleteChat(ctx, ana, c.ID, false, her)
-			must(err)
+			noError(t)(w.Chats.DeleteChat(ctx, ana, c.ID, false, her))
 		}
 	}
-	_, err = w.Curate.DropContext(ctx, ana, all[1].ID, false, her) // chats go on naming it
-	must(err)
+	noError(t)(w.Curate.DropContext(ctx, ana, all[1].ID, false, her)) // chats go on naming it
 }
 
 func isExpected(err error) bool {
@@ -326,30 +319,23 @@ func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
 		}
 		var docs []string
 		for _, words := range []string{"The house rules.", "The menu.", "The map."} {
-			c, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: &words, Content: &words}, her)
-			must(err)
+			c := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: &words, Content: &words}, her)).orFail(t)
 			docs = append(docs, c.ID)
 		}
 		var chatIDs []string
 		for range 3 {
-			c, err := r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Contexts: &docs})
-			must(err)
+			c := try(r.Chats.NewChat(ctx, ana, "", chats.ChatEdit{Contexts: &docs})).orFail(t)
 			chatIDs = append(chatIDs, c.ID)
 		}
 		_, err := r.Store.Append(ctx, ana, memtest.Batch(ana, chatIDs[0], 0, "hello"))
 		must(err)
 		file := r.whole(t, ana, transfer.ExportOptions{})
 		longer, fewer, rules := "The menu of today.", docs[:1], "Answer in French."
-		_, err = r.Curate.EditContext(ctx, ana, docs[1], curate.ContextEdit{Content: &longer}, her)
-		must(err)
-		_, err = r.Curate.DropContext(ctx, ana, docs[2], false, her)
-		must(err)
-		_, err = r.Chats.DeleteChat(ctx, ana, chatIDs[0], false, her)
-		must(err)
-		_, err = r.Chats.EditChat(ctx, ana, chatIDs[1], chats.ChatEdit{Contexts: &fewer}, her)
-		must(err)
-		_, err = r.Chats.EditChat(ctx, ana, chatIDs[2], chats.ChatEdit{Rules: &rules}, her)
-		must(err)
+		noError(t)(r.Curate.EditContext(ctx, ana, docs[1], curate.ContextEdit{Content: &longer}, her))
+		noError(t)(r.Curate.DropContext(ctx, ana, docs[2], false, her))
+		noError(t)(r.Chats.DeleteChat(ctx, ana, chatIDs[0], false, her))
+		noError(t)(r.Chats.EditChat(ctx, ana, chatIDs[1], chats.ChatEdit{Contexts: &fewer}, her))
+		noError(t)(r.Chats.EditChat(ctx, ana, chatIDs[2], chats.ChatEdit{Rules: &rules}, her))
 		before := portrait(t, r.Store, ana) + r.attached(t, ana)
 		file += `{"type":"turn","id":"more","conversation":"` + chatIDs[0] + `","index":1,"role":"user","content":"Are you there?","status":"active","created_at":"2026-01-01T00:00:00Z"}` + "\n"
 		for _, dry := range []bool{true, false} {

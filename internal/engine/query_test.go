@@ -216,11 +216,9 @@ func TestRulesThatAQueryIsToldAreNeverLearned(t *testing.T) {
 		eachStore(t, func(t *testing.T, s *scene) {
 			play(t, s, "set learn.assistant: true\nllm extract: []")
 			q := query.Request{Owner: ana, Session: newChat(t, s.Engine, chats.ChatEdit{Rules: &rules}), Text: "What do you know of my sister?", UseMemory: true}
-			if _, err := s.Query.Query(context.Background(), q, func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
+			noError(t)(s.Query.Query(context.Background(), q, func(context.Context, memory.Prompt, ...string) (memory.Reply, error) {
 				return memory.Reply{Text: "You are allergic to kiwis.", Model: "m"}, nil
-			}); err != nil {
-				t.Fatal(err)
-			}
+			}))
 			wantLearned(t, s)
 			prompts := s.llm.Prompts()
 			if len(prompts) != 1 || strings.Contains(prompts[0].System+prompts[0].User, "kiwis") != shown || !strings.Contains(prompts[0].User, "sister") {

@@ -5,4 +5,6 @@ package engine
 const (
 	stride = 1
 	seeds  = 4
+	steps  = 80
+	partly = false
 )

@@ -17,11 +17,7 @@ func BenchmarkPlace(b *testing.B) {
 			messages += fmt.Sprintf(`{"role":%q,"content":%q},`, role, say(20))
 		}
 		chat := func(more string) *chatapi.Chat {
-			c, err := chatapi.Decode([]byte(`{"messages":[` + messages + more + `]}`))
-			if err != nil {
-				b.Fatal(err)
-			}
-			return c
+			return try(chatapi.Decode([]byte(`{"messages":[` + messages + more + `]}`))).orFail(b)
 		}
 		for range turns/2 - 1 {
 			add("user")

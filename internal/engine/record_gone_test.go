@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -66,7 +64,7 @@ func (r *rig) exchangeOf(client context.Context, in exchange.Incoming, answer st
 func (r *rig) learned(t *testing.T) {
 	t.Helper()
 	for range 2 {
-		noError(t)(r.work(t.Context()))
+		noError(t)(r.work(t.Context())) // before the job that waits in case it never ends
 		r.clock.Advance(2 * exchange.LearnGrace)
 	}
 }
@@ -153,22 +151,6 @@ func TestALateAnswerToAClientThatIsGoneTakesNoOthersPlace(t *testing.T) {
 	}
 }
 
-// So too where the first server was too slow to read the chat before it had the answer.
-func TestAClientThatIsGoneHasNotSeenWhatWasSaidSince(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		in := func() exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
-		}
-		again.exchange(t, in(), "Noted.")
-		client, hangUp := context.WithCancel(t.Context())
-		hangUp()
-		r.exchangeOf(client, in(), "A lovely")
-		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: Noted."}) {
-			t.Errorf("the path is %q, want the answer that was waited for", path)
-		}
-	})
-}
-
 // Nor does a request that is placed only once its client is gone change where the chat has come
 // to since, or begin another chat with the same words.
 func TestARequestPlacedAfterItsClientIsGoneTakesNothingBack(t *testing.T) {
@@ -224,92 +206,12 @@ func TestARequestPlacedAfterItsClientIsGoneTakesNothingBack(t *testing.T) {
 	}
 }
 
-// And whatever comes first: what a client was told stays on the path.
-func TestWhatAClientWasToldStaysWheneverAnotherAnswerComes(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		random := rand.New(rand.NewPCG(1, 2))
-		for i := range 40 {
-			chat := fmt.Sprint("c", i)
-			in := func() exchange.Incoming {
-				return exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: chat, Once: "k"}
-			}
-			client, hangUp := context.WithCancel(t.Context())
-			first, early := in(), random.IntN(2) == 0
-			var late sync.WaitGroup
-			late.Go(func() {
-				x := r.Exchange.Open(client, first)
-				x.Prepare(client)
-				x.RecordQuestion(client)
-				if early {
-					hangUp()
-				}
-				<-client.Done()
-				x.RecordAnswer(client, answered("A lovely"))
-			})
-			if early {
-				<-client.Done()
-			} else {
-				hangUp()
-			}
-			again.exchange(t, in(), "Noted.")
-			late.Wait()
-			if path := r.path(t, chat); !slices.Contains(path, "assistant: Noted.") {
-				t.Fatalf("the path is %q, want what the client was told", path)
-			}
-		}
-	})
-}
-
 // greeted is an exchange that an edit of what comes after it can be told by.
 const greeted = `{"role":"user","content":"Hello there, I am back again today."},{"role":"assistant","content":"Welcome."},`
 
 func (r *rig) greet(t *testing.T) {
 	t.Helper()
 	r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"Hello there, I am back again today."}]`), ChatID: "c"}, "Welcome.")
-}
-
-// In a chat of which a client sends the newest message alone it may have gone on meanwhile.
-func TestALateAnswerToAClientThatIsGoneDoesNotEndAChatThatWentOn(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		in := func(said string) exchange.Incoming {
-			return exchange.Incoming{Owner: ana, Chat: decode(t, "["+said+"]"), Extras: chatapi.Extras{ID: "c"}, Once: "k"}
-		}
-		late := r.hangsUp(t, in(inLisbon))
-		again.exchange(t, in(inLisbon), "Noted.")
-		again.exchange(t, in(`{"role":"user","content":"I play the cello."}`), "Lovely.")
-		late.says("Lisbon, I")
-		want := []string{"user: I live in Lisbon.", "assistant: Noted.", "user: I play the cello.", "assistant: Lovely."}
-		if path := r.path(t, "c"); !slices.Equal(path, want) {
-			t.Errorf("the path is %q, want %q", path, want)
-		}
-		r.learned(t)
-		if got := r.facts(t, ana); !slices.Equal(got, []string{"User lives in Lisbon", "User plays the cello"}) {
-			t.Errorf("known is %q, want Lisbon and the cello", got)
-		}
-	})
-}
-
-// An answer that gives way is still the end of its exchange: the facts of a message that
-// this one had edited leave with it.
-func TestALateAnswerThatGivesWayStillLetsFactsFollow(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		r.greet(t)
-		r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+inBerlin+"]"), ChatID: "c"}, "Noted.")
-		r.learned(t)
-		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+greeted+`{"role":"user","content":"I play the cello."}]`), ChatID: "c"}
-		late := r.hangsUp(t, in)
-		again.exchange(t, in, "Lovely.")
-		late.says("What a")
-		if err := r.work(t.Context()); err != nil { // before the job that waits in case it never ends
-			t.Fatal(err)
-		}
-		for range 2 {
-			if got := r.facts(t, ana); !slices.Equal(got, []string{"User plays the cello"}) {
-				t.Errorf("known is %q, want the cello alone", got)
-			}
-			r.learned(t)
-		}
-	})
 }
 
 // So too in a chat that Loci keeps, where one server does not know what another one is
@@ -369,21 +271,5 @@ func TestAClientThatHangsUpLeavesWhatWasSaidSoFar(t *testing.T) {
 		}
 		r.exchange(t, in(`,{"role":"assistant","content":"Portugal has"},{"role":"user","content":"Go on."}`), "Sun.")
 		path("Portugal has", "user: Go on.", "assistant: Sun.")
-	})
-}
-
-// Of two that still wait for their answers, the later one is on the path: they stand in
-// the order in which they were stored.
-func TestALateAnswerToAClientThatWaitsTakesTheOthersPlace(t *testing.T) {
-	onServers(t, func(t *testing.T, r, again *rig) {
-		in := exchange.Incoming{Owner: ana, Chat: decode(t, "["+inLisbon+"]"), ChatID: "c", Once: "k"}
-		x := r.Exchange.Open(t.Context(), sent(in))
-		x.Prepare(t.Context())
-		x.RecordQuestion(t.Context())
-		again.exchange(t, in, "Noted.")
-		x.RecordAnswer(t.Context(), answered("A lovely town."))
-		if path := r.path(t, "c"); !slices.Equal(path, []string{"user: I live in Lisbon.", "assistant: A lovely town."}) {
-			t.Errorf("the path is %q, want the answer that was stored last", path)
-		}
 	})
 }

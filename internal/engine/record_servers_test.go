@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/memory"
@@ -159,34 +157,6 @@ func takePart(t *testing.T, resent bool, known, one, two string, at []int) {
 	if t.Failed() {
 		t.Logf("%s: path %q, off it %q", order, r.path(t, "c"), r.offPath(t, "c"))
 	}
-}
-
-// The same words said once more, in a chat of which clients send the end alone, take nothing
-// back that was said in between.
-func TestTheSameWordsOnceMoreInAWindowTakeNothingBack(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		exchange := func(answer string, said ...string) {
-			t.Helper()
-			messages := make([]string, len(said))
-			for i, words := range said {
-				role := memory.RoleUser
-				if (len(said)-i)%2 == 0 {
-					role = memory.RoleAssistant
-				}
-				messages[i] = fmt.Sprintf(`{"role":%q,"content":%q}`, role, words)
-			}
-			r.exchange(t, exchange.Incoming{Owner: ana, Chat: decode(t, "["+strings.Join(messages, ",")+"]"), Extras: chatapi.Extras{ID: "c"}}, answer)
-		}
-		const hello, rain, peanuts = "Hello! How can I help?", "Will it rain in Porto today?", "I am allergic to peanuts."
-		exchange(hello, "Hi")
-		exchange("No.", "Hi", hello, rain)
-		exchange("Noted.", rain, "No.", peanuts)
-		exchange(hello, peanuts, "Noted.", "Hi")
-		exchange("Yes, in the evening.", "Hi", hello, rain)
-		if got := r.path(t, "c"); !slices.Contains(got, "user: "+peanuts) {
-			t.Errorf("the path is %q, without the peanuts", got)
-		}
-	})
 }
 
 // A turn that is forgotten at another server while an edit replaces it stays forgotten, and

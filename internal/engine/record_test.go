@@ -18,8 +18,7 @@ import (
 
 func decode(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat := try(chatapi.Decode([]byte(`{"messages":` + messages + `}`))).orFail(t)
-	return chat
+	return try(chatapi.Decode([]byte(`{"messages":` + messages + `}`))).orFail(t)
 }
 
 func answered(text string) chatapi.Answer {
@@ -180,13 +179,11 @@ func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 func TestForgettingReachesWhatWasSaidInTheSameTalk(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		if _, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{
 			{Role: memory.RoleUser, Content: "I am allergic to peanuts."},
 			{Role: memory.RoleAssistant, Content: "Noted."},
 			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},
-		}}); err != nil {
-			t.Fatal(err)
-		}
+		}}))
 		noError(t)(r.work(ctx))
 		if page, err := r.List(ctx, ana, memory.Query{}); err != nil || len(page.Memories) != 0 {
 			t.Errorf("%d facts are active, %v; want none", len(page.Memories), err)
@@ -214,14 +211,12 @@ func TestUndoneWordsHaveTheirVectorAgain(t *testing.T) {
 		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
 		page := try(r.Changes(ctx, ana, memory.ChangeQuery{Limit: 1})).orFail(t)
 		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: page.Changes[0].Run}, her))
-		if _, err := r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {
+		noError(t)(r.Store.Since(ctx, ana, r.Embedder.Fingerprint(), 0, func(item memory.Item) error {
 			if item.Memory.Content() != f.Content || len(item.Vector) == 0 {
 				t.Errorf("%q has %d numbers, want %q with its vector", item.Memory.Content(), len(item.Vector), f.Content)
 			}
 			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
+		}))
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/exchange"
-	"github.com/loci-memory/loci/internal/engine/vectors"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -45,7 +44,7 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 			t.Errorf("%d hits while vectors are missing, %d of them by vector; want some, by words", hits, byVector)
 		}
 		var queued int
-		for _, j := range must[[]memory.Job](t)(r.Store.Jobs(ctx, ana)) {
+		for _, j := range try(r.Store.Jobs(ctx, ana)).orFail(t) {
 			if j.Kind == memory.JobEmbed {
 				queued++
 			}
@@ -56,7 +55,7 @@ func TestTheEndOfAChatWaitsForNoVector(t *testing.T) {
 
 		close(slow.release)
 		noError(t)(r.give(ctx))
-		v := must[vectors.Vectors](t)(r.Vectors.Vectors(ctx, ana))
+		v := try(r.Vectors.Vectors(ctx, ana)).orFail(t)
 		if v.Lacking != 0 || v.Memories != 2 || slow.documents.Load() != 2 {
 			t.Errorf("after the jobs %+v, %d texts embedded; want two vectors, each made once", v, slow.documents.Load())
 		}

@@ -145,7 +145,7 @@ func (a *angled) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) 
 // is or nothing, but for one in a hundred.
 func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 	steps := 20
-	if testing.Short() {
+	if partly || testing.Short() {
 		steps = 8
 	}
 	for seed := range uint64(seeds - 1) {
@@ -228,7 +228,7 @@ func TestRecallNeverSeesVectorsOfTwoModels(t *testing.T) {
 				}
 				check(step)
 			}
-			if seen < 100 || byVector == 0 || byVector == checks {
+			if !partly && (seen < 100 || byVector == 0 || byVector == checks) {
 				t.Errorf("%d hits at most, by vector %d of %d times: this shows nothing", seen, byVector, checks)
 			}
 		})

@@ -73,9 +73,7 @@ func again(t *testing.T, store memory.Store, clock *memtest.Clock, by memory.Emb
 	}, core.Options{TopK: 8, Budget: 1500, Threshold: 0, RecencyWeight: 0.2, Deadline: 10 * time.Second, LearnAfter: core.AfterExchange, Rules: true, MaxText: 1 << 20})
 	t.Cleanup(func() {
 		e.Close()
-		if err := ix.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(ix.Close())
 	})
 	return &restarted{&rig{Engine: e, clock: clock}, woken}
 }
@@ -185,9 +183,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		if err != nil || len(found.Hits) != 3 || !slices.ContainsFunc(found.Degraded, func(s string) bool { return s == "embedder: nobody is there" }) {
 			t.Errorf("while it is away: %d hits, degraded %q, %v; want 3 by words, and that said", len(found.Hits), found.Degraded, err)
 		}
-		if err := far.give(ctx); err != nil {
-			t.Fatalf("while it is away: %v, want the jobs put off", err)
-		}
+		noError(t)(far.give(ctx))
 		queued, err := far.Store.Jobs(ctx, ana)
 		if err != nil || len(queued) < 2 || queued[0].Attempts != 0 || !queued[0].RunAt.After(far.Time()) {
 			t.Fatalf("jobs put off: %+v, %v; want them later, without a failure", queued, err)

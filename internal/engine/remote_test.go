@@ -92,9 +92,7 @@ func TestNothingIsLostWhileAnEmbedderIsAmiss(t *testing.T) {
 				if err != nil || len(found.Hits) != 4 || len(found.Degraded) != 1 || !strings.HasPrefix(found.Degraded[0], "embedder: ") {
 					t.Errorf("%d hits, degraded %q, %v; want 4 by words, and that said", len(found.Hits), found.Degraded, err)
 				}
-				if err := r.give(ctx); err != nil {
-					t.Fatalf("%v, want the job put off", err)
-				}
+				noError(t)(r.give(ctx))
 				if is, err := r.Vectors.Vectors(ctx, ana); err != nil || is.Lacking != 1 || !is.UnderWay || is.Error == "" {
 					t.Errorf("%+v, %v; want a job that waits and says why", is, err)
 				}

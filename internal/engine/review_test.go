@@ -22,7 +22,7 @@ func TestAnApprovedFactIsSure(t *testing.T) {
 		eachStore(t, func(t *testing.T, s *scene) {
 			ctx, ana := context.Background(), memtest.Ana
 			play(t, s, "set review.confidence: 1.0\nuser ana: I play the cello.\nexpect pending ana: User plays the cello")
-			doubted := must[curate.PendingPage](t)(s.Curate.Waiting(ctx, ana, 0, "")).Waiting[0].Memory.Fact
+			doubted := try(s.Curate.Waiting(ctx, ana, 0, "")).orFail(t).Waiting[0].Memory.Fact
 			if doubted.Confidence >= 1 {
 				t.Fatalf("it is %v sure before anybody approved it", doubted.Confidence)
 			}
@@ -30,11 +30,11 @@ func TestAnApprovedFactIsSure(t *testing.T) {
 			if err != nil || len(facts) != 1 || facts[0].Fact.Confidence != 1 {
 				t.Fatalf("approved as %q: %+v, %v; want it sure", better, facts, err)
 			}
-			if f := must[memory.Fact](t)(s.Fact(ctx, ana, doubted.ID)); f.Confidence != 1 || f.Status != memory.Active {
+			if f := try(s.Fact(ctx, ana, doubted.ID)).orFail(t); f.Confidence != 1 || f.Status != memory.Active {
 				t.Errorf("approved as %q it is %s and %v sure, want active and 1", better, f.Status, f.Confidence)
 			}
-			must[curate.Undone](t)(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
-			if f := must[memory.Fact](t)(s.Fact(ctx, ana, doubted.ID)); f.Confidence != doubted.Confidence || f.Status != memory.Pending || f.Content != doubted.Content {
+			noError(t)(s.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
+			if f := try(s.Fact(ctx, ana, doubted.ID)).orFail(t); f.Confidence != doubted.Confidence || f.Status != memory.Pending || f.Content != doubted.Content {
 				t.Errorf("undone it is %s, %v sure and says %q, want it as it was: %+v", f.Status, f.Confidence, f.Content, doubted)
 			}
 		})

@@ -17,10 +17,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 		ctx := context.Background()
 		r.note(t, ana, "User has a boat named Saudade")
 		r.note(t, ana, "User keeps the boat in Cascais harbour")
-		kept, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})).orFail(t)
 		noError(t)(r.work(ctx))
 		dog := map[string]bool{kept.Turns[0]: true}
 		for name, c := range map[string]struct {
@@ -49,10 +46,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 			if got := contents(p.Hits); c.want != "" && !slices.Contains(got, c.want) || slices.Contains(got, c.cut) {
 				t.Errorf("%s: %q, want %q and not %q", name, got, c.want, c.cut)
 			}
-			trace, err := r.Traces.Trace(ctx, ana, p.Trace)
-			if err != nil {
-				t.Fatal(err)
-			}
+			trace := try(r.Traces.Trace(ctx, ana, p.Trace)).orFail(t)
 			if at := slices.IndexFunc(trace.Cut, func(h memory.TraceHit) bool { return h.Cut == "carried" }); (at >= 0) != (c.cut != "") {
 				t.Errorf("%s: the trace cut %v, want %q carried", name, trace.Cut, c.cut)
 			} else if at >= 0 {

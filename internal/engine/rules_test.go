@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -19,7 +18,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine/curate"
 	"github.com/loci-memory/loci/internal/engine/exchange"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
-	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
@@ -49,8 +47,7 @@ func (r *rig) find(t *testing.T, q retrieve.Question) retrieve.Found {
 	if q.Scope.Owner == "" {
 		q.Scope.Owner = ana
 	}
-	found := try(r.Retrieve.Recall(context.Background(), q)).orFail(t)
-	return found
+	return try(r.Retrieve.Recall(context.Background(), q)).orFail(t)
 }
 
 // chat recalls as a chat does.
@@ -451,24 +448,6 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 	})
 }
 
-func TestWhatBreaksInRecallIsCounted(t *testing.T) {
-	r := newRig(t, stores["inmem"])
-	r.Metrics = obs.NewMetrics(r.Store.Totals)
-	r.note(t, ana, "User has a dog named Rex")
-	r.Searcher, r.Opts.Recall = broken{panic: true}, core.Rules{Fallback: retrieve.FallbackError}
-	r.Embedder = mute{err: errBroken}
-	for range 3 {
-		r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What is my dog called?"})
-	}
-	rec := httptest.NewRecorder()
-	r.Metrics.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
-	for _, part := range []string{"search", "embedder"} {
-		if want := `recall_degraded_total{part="` + part + `"} 3`; !strings.Contains(rec.Body.String(), want) {
-			t.Errorf("the metrics do not say %s", want)
-		}
-	}
-}
-
 // With a clock of its own: nobody waits, and nothing depends on the machine.
 func TestWhatHangsInRecallLeavesTimeForTheRest(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -601,8 +580,7 @@ func TestShortQuestionsAboutOneselfAreExpandedBySetting(t *testing.T) {
 
 func chatOf(t *testing.T, messages string) *chatapi.Chat {
 	t.Helper()
-	chat := try(chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))).orFail(t)
-	return chat
+	return try(chatapi.Decode([]byte(`{"model":"m","messages":[` + messages + `]}`))).orFail(t)
 }
 
 func TestTheLastMessagesAreTheQuestionBySetting(t *testing.T) {

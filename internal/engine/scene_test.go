@@ -67,8 +67,7 @@ func newSQLite(t testing.TB, file string, now func() time.Time) *sqlstore.Store 
 	t.Helper()
 	empty := try(emptySQLite()).orFail(t)
 	noError(t)(os.WriteFile(file, empty, 0o600))
-	s := try(sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{Now: now})).orFail(t)
-	return s
+	return try(sqlstore.OpenSQLite(context.Background(), file, sqlstore.Options{Now: now})).orFail(t)
 }
 
 // TestScenes plays testdata/scenes/*.txt: whole behaviours, a step a line.
@@ -122,10 +121,7 @@ func TestScenes(t *testing.T) {
 		for name, open := range stores {
 			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				script, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
+				script := try(os.ReadFile(file)).orFail(t)
 				s := newScene(t, open)
 				for i, line := range strings.Split(string(script), "\n") {
 					if line = strings.TrimSpace(line); line == "" || line[0] == '#' {

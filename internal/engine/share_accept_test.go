@@ -81,7 +81,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		if got := r.block(t, ben, "What does the backend run on?"); strings.Contains(got, "Bun") {
 			t.Errorf("before consent Ben's prompt has %q", got)
 		}
-		w := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, "")).Waiting[0]
+		w := try(r.Curate.Waiting(ctx, ben, 0, "")).orFail(t).Waiting[0]
 		if w.Memory.Link == nil || w.Memory.Fact.Scope.Owner != ana || w.Reason != "shared by user/ana" {
 			t.Errorf("the review shows %+v because %q, want a link to Ana's fact, shared by user/ana", w.Memory, w.Reason)
 		}
@@ -92,7 +92,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 		if got := r.block(t, ben, "What does the backend run on?"); !strings.Contains(got, "shared by ana: The backend runs on Bun") {
 			t.Errorf("Ben's prompt has %q, want the fact and who shared it", got)
 		}
-		must[curate.Undone](t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: approved.Run}, him))
+		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: approved.Run}, him))
 		r.wantSeen(t, ben)
 		r.wantWaiting(t, ben, f.Content)
 
@@ -104,7 +104,7 @@ func TestSharedFactWaitsForItsReceiver(t *testing.T) {
 			t.Errorf("sharing again what Ben rejected: %v, want a conflict", err)
 		}
 		r.wantWaiting(t, ben)
-		must[curate.Undone](t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: rejected.Run}, him))
+		noError(t)(r.Curate.Undo(ctx, ben, curate.UndoRequest{Run: rejected.Run}, him))
 		r.wantWaiting(t, ben, f.Content)
 	})
 }
@@ -161,10 +161,10 @@ func TestEditedSharedFactWaitsAgain(t *testing.T) {
 		r.wantSeen(t, ben, node)
 
 		// Words that were accepted are shown again when the same words come back.
-		receipt := must[memory.Receipt](t)(r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her))
+		receipt := try(r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her)).orFail(t)
 		r.jobs(t)
 		r.wantSeen(t, ben)
-		must[curate.Undone](t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
 		r.jobs(t)
 		r.wantSeen(t, ben, node)
 		r.wantWaiting(t, ben)
@@ -181,7 +181,7 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 			r.jobs(t)
 		}
 		says("I live in Lisbon.")
-		page := must[memory.Page](t)(r.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}}))
+		page := try(r.List(ctx, ana, memory.Query{Kinds: []memory.Kind{memory.KindFact}})).orFail(t)
 		r.offer(t, page.Memories[0].ID())
 		r.decide(t, memory.ActionApprove, page.Memories[0].ID())
 		says("I live in Porto now.")
@@ -193,12 +193,10 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 	for name, withdraw := range map[string]func(t *testing.T, r *rig, id string) error{
 		"ended": func(t *testing.T, r *rig, id string) error {
-			_, err := r.Share.Share(context.Background(), ana, id, share.Sharing{To: "user/ben", End: true}, her)
-			return err
+			return errOf(r.Share.Share(context.Background(), ana, id, share.Sharing{To: "user/ben", End: true}, her))
 		},
 		"forgotten": func(t *testing.T, r *rig, id string) error {
-			_, err := r.Curate.Forget(context.Background(), ana, []string{id}, "x", her)
-			return err
+			return errOf(r.Curate.Forget(context.Background(), ana, []string{id}, "x", her))
 		},
 		"steering": func(t *testing.T, r *rig, id string) error {
 			words := steering
@@ -206,16 +204,13 @@ func TestWithdrawnShareWaitsNoMore(t *testing.T) {
 			return err
 		},
 		"erased": func(t *testing.T, r *rig, id string) error {
-			_, _, err := r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{id}, Erase: true}, her)
-			return err
+			return errOf(r.Curate.ForgetMatching(context.Background(), ana, curate.Matching{IDs: []string{id}, Erase: true}, her))
 		},
 		"sender erased": func(t *testing.T, r *rig, id string) error {
-			_, err := r.Erase.EraseOwner(context.Background(), ana, her)
-			return err
+			return errOf(r.Erase.EraseOwner(context.Background(), ana, her))
 		},
 		"receiver erased": func(t *testing.T, r *rig, id string) error {
-			_, err := r.Erase.EraseOwner(context.Background(), ben, him)
-			return err
+			return errOf(r.Erase.EraseOwner(context.Background(), ben, him))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,7 +257,7 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 		} else if _, err := r.Share.Share(ctx, eve, f.ID, share.Sharing{To: "user/ben"}, her); err != nil {
 			t.Errorf("shared by another: %v", err)
 		}
-		page := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, ""))
+		page := try(r.Curate.Waiting(ctx, ben, 0, "")).orFail(t)
 		if len(page.Waiting) != share.MostWaiting+1 {
 			t.Fatalf("%d wait for Ben, want %d", len(page.Waiting), share.MostWaiting+1)
 		}
@@ -328,10 +323,10 @@ func TestOwnFactOverrulesASharedOne(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		const question = "What does the backend of the shop run on?"
-		own := must[memory.Fact](t)(r.noteBy(ben, "The backend of the shop does not run on Bun"))
+		own := try(r.noteBy(ben, "The backend of the shop does not run on Bun")).orFail(t)
 		f := r.note(t, ana, "The backend of the shop runs on Bun")
 		r.offer(t, f.ID)
-		w := must[curate.PendingPage](t)(r.Curate.Waiting(ctx, ben, 0, "")).Waiting[0]
+		w := try(r.Curate.Waiting(ctx, ben, 0, "")).orFail(t).Waiting[0]
 		if len(w.Conflicts) != 1 || w.Conflicts[0].ID != own.ID {
 			t.Errorf("the review shows it against %+v, want Ben's own fact", w.Conflicts)
 		}
@@ -371,13 +366,11 @@ func TestSharedFactHidesNoOwnStatement(t *testing.T) {
 				r.clock.Advance(time.Hour)
 				r.jobs(t)
 				var own []string
-				if err := r.Everything(ctx, ben, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
+				noError(t)(r.Everything(ctx, ben, memory.Query{Kinds: []memory.Kind{memory.KindFact}}, func(m memory.Memory) {
 					if m.Link == nil {
 						own = append(own, m.Content())
 					}
-				}); err != nil {
-					t.Fatal(err)
-				}
+				}))
 				if !slices.Contains(own, words) {
 					t.Errorf("Ben's own facts are %q, want what he said among them", own)
 				}

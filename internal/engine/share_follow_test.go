@@ -17,10 +17,7 @@ import (
 // edit gives a fact of Ana's other words.
 func (r *rig) edit(t *testing.T, id, words string) {
 	t.Helper()
-	_, err := r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, her)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Curate.EditFact(context.Background(), ana, id, curate.Edit{Content: &words}, her))
 	r.settle(t)
 }
 
@@ -44,18 +41,6 @@ func TestWhatIsEditedToSteerIsShownNoLonger(t *testing.T) {
 		r.wantSeen(t, ana, steering)
 		r.edit(t, f.ID, "The shop opens at ten")
 		r.wantSeen(t, ben, "The shop opens at ten")
-	})
-}
-
-// TestHidingHoldsWhileItSteers hides a fact that is then edited there and back.
-func TestHidingHoldsWhileItSteers(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		f := r.note(t, ana, "The shop opens at nine")
-		r.share(t, f.ID, "user/ben", false)
-		noError(t)(r.Curate.Forget(context.Background(), ben, []string{f.ID}, "hidden", him))
-		r.edit(t, f.ID, steering)
-		r.edit(t, f.ID, "The shop opens at ten")
-		r.wantSeen(t, ben)
 	})
 }
 

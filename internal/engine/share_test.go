@@ -32,10 +32,7 @@ func (r *rig) share(t *testing.T, id, to string, end bool) {
 func (r *rig) acceptAll(t *testing.T) {
 	t.Helper()
 	ctx := context.Background()
-	owners, err := r.Store.Owners(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	owners := try(r.Store.Owners(ctx)).orFail(t)
 	for _, owner := range owners {
 		page := try(r.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: 500})).orFail(t)
 		var all []curate.Judgement
@@ -74,39 +71,6 @@ func (r *rig) settle(t *testing.T) {
 	t.Helper()
 	noError(t)(r.work(context.Background()))
 	r.acceptAll(t)
-}
-
-func TestWhatIsSharedIsSeenAndFollowsItsHome(t *testing.T) {
-	onEach(t, func(t *testing.T, r *rig) {
-		ctx := context.Background()
-		f := r.note(t, ana, "The backend runs on Bun")
-		r.note(t, ana, "Ana keeps bees")
-		r.share(t, f.ID, "user/ben", false)
-		r.wantSeen(t, ben, "The backend runs on Bun")
-		if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{"The backend runs on Bun"}) {
-			t.Errorf("Ben's search finds %q", got)
-		}
-		m, err := r.Get(ctx, ben, f.ID)
-		if err != nil || m.Link == nil || m.Fact.Scope.Owner != ana {
-			t.Errorf("Ben's copy: %+v, %v; want a link to Ana's", m, err)
-		}
-		words := "The backend runs on Node"
-		noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words}, her))
-		r.settle(t)
-		r.wantSeen(t, ben, words)
-		if got := r.ask(t, ben, "What does the backend run on?", memory.At{}); !slices.Equal(got, []string{words}) {
-			t.Errorf("Ben's search finds %q after the edit", got)
-		}
-		receipt := try(r.Curate.Forget(ctx, ana, []string{f.ID}, "no longer", her)).orFail(t)
-		r.settle(t)
-		r.wantSeen(t, ben)
-		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{Run: receipt.Run}, her))
-		r.settle(t)
-		r.wantSeen(t, ben, words)
-		r.share(t, f.ID, "user/ben", true)
-		r.wantSeen(t, ben)
-		r.wantSeen(t, ana, words, "Ana keeps bees")
-	})
 }
 
 func TestUndoDoesNotBringBackWhatIsNoLongerShared(t *testing.T) {
@@ -244,13 +208,11 @@ func TestErasingAtHomeErasesElsewhere(t *testing.T) {
 func (r *rig) lacksWord(t *testing.T, owner memory.Owner, word string) {
 	t.Helper()
 	ctx := context.Background()
-	if err := r.Everything(ctx, owner, every, func(m memory.Memory) {
+	noError(t)(r.Everything(ctx, owner, every, func(m memory.Memory) {
 		if strings.Contains(fmt.Sprintf("%+v", m), word) || strings.Contains(m.Content(), word) {
 			t.Errorf("%s has %q", owner, m.Content())
 		}
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))
 	changes := try(r.AllChanges(ctx, owner, memory.ChangeQuery{})).orFail(t)
 	for _, c := range changes {
 		for _, i := range []memory.Image{c.Before, c.After} {

@@ -65,7 +65,7 @@ func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
 			if !strings.Contains(p.Block, "oolong") {
 				t.Errorf("the chat is given %q", p.Block)
 			}
-			trace := must[memory.Trace](t)(r.Traces.Trace(context.Background(), ana, p.Trace))
+			trace := try(r.Traces.Trace(context.Background(), ana, p.Trace)).orFail(t)
 			if got := saysAll(trace); (got != "") != c.told || len(trace.Hits) != 1 {
 				t.Errorf("the trace says %q of %d hits, and is to say something: %v", got, len(trace.Hits), c.told)
 			}
@@ -76,8 +76,8 @@ func TestATraceHasNoWordsOfWhatIsNotKept(t *testing.T) {
 func TestASearchInConfidenceLeavesNoWords(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	r.note(t, ana, "User drinks oolong tea")
-	found := must[retrieve.Found](t)(r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Off the record: which tea goes with Prozac?"}))
-	trace := must[memory.Trace](t)(r.Traces.Trace(context.Background(), ana, found.Trace))
+	found := try(r.Retrieve.Recall(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "Off the record: which tea goes with Prozac?"})).orFail(t)
+	trace := try(r.Traces.Trace(context.Background(), ana, found.Trace)).orFail(t)
 	if got := saysAll(trace); got != "" || len(trace.Hits) != len(found.Hits) {
 		t.Errorf("the trace says %q", got)
 	}
@@ -108,11 +108,11 @@ func TestATemporaryChatLeavesNothing(t *testing.T) {
 func (r *rig) keptNothing(t *testing.T, p retrieve.Prepared, id string) {
 	t.Helper()
 	ctx := context.Background()
-	if traces := must[[]memory.Trace](t)(r.Traces.Traces(ctx, ana, memory.TraceQuery{})); p.Trace != "" || len(traces) != 0 {
+	if traces := try(r.Traces.Traces(ctx, ana, memory.TraceQuery{})).orFail(t); p.Trace != "" || len(traces) != 0 {
 		t.Errorf("the chat got the trace %q, and %d are kept", p.Trace, len(traces))
 	}
-	turns := must[[]memory.Turn](t)(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Retired}}))
-	chats := must[memory.ConversationPage](t)(r.Store.Conversations(ctx, ana, memory.ConversationQuery{}))
+	turns := try(r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Retired}})).orFail(t)
+	chats := try(r.Store.Conversations(ctx, ana, memory.ConversationQuery{})).orFail(t)
 	if len(turns)+len(chats.Conversations) != 0 {
 		t.Errorf("%d turns and %d chats are kept", len(turns), len(chats.Conversations))
 	}
@@ -149,7 +149,7 @@ func TestWhatIsSaidInConfidenceInAChatLeavesNoWords(t *testing.T) {
 		var told retrieve.Prepared
 		_, err := s.Chats.Say(context.Background(), chats.SayRequest{Owner: ana, Chat: chat, Content: "/tea Do not remember this: I take Prozac. May I drink oolong tea?", Model: "m"},
 			replies("Yes.").talk, chats.Listener{Recalled: func(p retrieve.Prepared) { told = p }, Heard: func(string) {}})
-		trace := must[memory.Trace](t)(s.Traces.Trace(context.Background(), ana, told.Trace))
+		trace := try(s.Traces.Trace(context.Background(), ana, told.Trace)).orFail(t)
 		if got := saysAll(trace); err != nil || got != "" || !strings.Contains(told.Block, "oolong") {
 			t.Errorf("the trace says %q, %v; the chat was given %q", got, err, told.Block)
 		}

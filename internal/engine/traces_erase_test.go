@@ -144,10 +144,7 @@ func TestWhatIsAddedToATraceDoesNotBringItBack(t *testing.T) {
 	for _, erased := range []bool{false, true} {
 		r := newRig(t, stores["inmem"])
 		r.note(t, ana, "The cellar holds marzipan")
-		found, err := r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What does the cellar hold?"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := try(r.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What does the cellar hold?"})).orFail(t)
 		r.Traces.Amend(t.Context(), ana, found.Trace, func(trace *memory.Trace) {
 			trace.Degraded = []string{"late"}
 			if erased {

@@ -19,7 +19,7 @@ func (r *rig) tidied(t *testing.T, owner memory.Owner) {
 	ctx := context.Background()
 	job := memory.Job{ID: core.NewID(), Owner: owner, Kind: memory.JobUpkeep}
 	noError(t)(r.Store.Apply(ctx, owner, memory.Run{ID: core.NewID(), Kind: "test", Jobs: []memory.Job{job}}))
-	noError(t)(r.work(ctx))
+	noError(t)(r.work(ctx)) // learns, then tidies
 }
 
 func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []string {
@@ -117,9 +117,7 @@ func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
 		if would, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(would) > 0 {
 			t.Errorf("before learning: %d leave and %v, want none", len(would), err)
 		}
-		if err := r.work(ctx); err != nil { // learns, then tidies
-			t.Fatal(err)
-		}
+		noError(t)(r.work(ctx))
 		if got := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindTurn}}); len(got) != 1 {
 			t.Errorf("after learning: %q, want one turn", got)
 		}

@@ -51,39 +51,15 @@ func TestWhatAnotherServerClosesIsClosedHere(t *testing.T) {
 	s := servers(t, 2)
 	a, b := s[0], s[1]
 	b.note(t, ana, "Ana's tea is oolong") // it has looked: not closed
-	if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(a.Erase.EraseOwner(ctx, ana, her))
 	a.clock.Advance(erase.EraseAgain[0] - time.Second)
 	if err := b.says(ctx, "Ana's secret is marzipan"); !errors.Is(err, memory.Gone) {
 		t.Errorf("before the job looks for what is left the other server says %v, want %v", err, memory.Gone)
 	}
 	a.clock.Advance(time.Hour)
-	if err := a.work(ctx); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(a.work(ctx))
 	if c, err := a.Store.Counts(ctx, ana); err != nil || c.Facts > 0 {
 		t.Errorf("an erased user has %d facts again, which stay: %v", c.Facts, err)
-	}
-}
-
-func TestWhatAnotherServerOpensIsOpenHere(t *testing.T) {
-	ctx := context.Background()
-	s := servers(t, 2)
-	a, b := s[0], s[1]
-	b.note(t, ana, "Ana's tea is oolong")
-	if _, err := a.Erase.EraseOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
-	b.Closed = core.ClosedOwners{}
-	if err := b.says(ctx, "Ana likes jam"); !errors.Is(err, memory.Gone) {
-		t.Fatal(err)
-	}
-	if err := a.Erase.OpenOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.says(ctx, "Ana likes jam"); err != nil {
-		t.Errorf("what one server opened the other refuses: %v", err)
 	}
 }
 
@@ -102,48 +78,39 @@ func TestWhatIsReadWhileAnOwnerIsClosedDoesNotOpenThem(t *testing.T) {
 }
 
 func TestUndoDoesNotCloseAnOpenedUser(t *testing.T) {
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
-			r := newRig(t, open)
-			r.note(t, ana, "Ana's tea is oolong")
-			if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-				t.Fatal(err)
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		r.note(t, ana, "Ana's tea is oolong")
+		noError(t)(r.Erase.EraseOwner(ctx, ana, her))
+		r.clock.Advance(time.Second)
+		closed := r.Time()
+		r.clock.Advance(time.Second)
+		noError(t)(r.Erase.OpenOwner(ctx, ana, her))
+		r.clock.Advance(time.Second)
+		r.note(t, ana, "Ana knows Wanda")
+		marks, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
+		if err != nil || len(marks) != 2 {
+			t.Fatalf("%d changes of the mark, %v; want two", len(marks), err)
+		}
+		for _, u := range []curate.UndoRequest{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
+			if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
+				t.Errorf("undo %+v: %v, want a conflict", u, err)
 			}
-			r.clock.Advance(time.Second)
-			closed := r.Time()
-			r.clock.Advance(time.Second)
-			if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
-				t.Fatal(err)
-			}
-			r.clock.Advance(time.Second)
-			r.note(t, ana, "Ana knows Wanda")
-			marks, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
-			if err != nil || len(marks) != 2 {
-				t.Fatalf("%d changes of the mark, %v; want two", len(marks), err)
-			}
-			for _, u := range []curate.UndoRequest{{Run: marks[0].Run}, {Change: marks[0].ID}, {Run: marks[0].Run, Cascade: true}, {Run: marks[1].Run, Cascade: true}} {
-				if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
-					t.Errorf("undo %+v: %v, want a conflict", u, err)
-				}
-			}
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her); err != nil {
-				t.Fatal(err)
-			}
-			r.wantSeen(t, ana)
-			if p := r.Paused(ctx, ana); p != core.PauseNone {
-				t.Errorf("after the undo the pause is %q, want none", p)
-			}
-			r.note(t, ana, "Ana flies a kite")
-			r.clock.Advance(time.Hour)
-			r.settle(t)
-			r.wantSeen(t, ana, "Ana flies a kite")
-			r.Closed = core.ClosedOwners{} // another program
-			if err := r.says(ctx, "Ana likes jam"); err != nil {
-				t.Errorf("she was opened: %v", err)
-			}
-		})
-	}
+		}
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: closed}, her))
+		r.wantSeen(t, ana)
+		if p := r.Paused(ctx, ana); p != core.PauseNone {
+			t.Errorf("after the undo the pause is %q, want none", p)
+		}
+		r.note(t, ana, "Ana flies a kite")
+		r.clock.Advance(time.Hour)
+		r.settle(t)
+		r.wantSeen(t, ana, "Ana flies a kite")
+		r.Closed = core.ClosedOwners{} // another program
+		if err := r.says(ctx, "Ana likes jam"); err != nil {
+			t.Errorf("she was opened: %v", err)
+		}
+	})
 }
 
 // TestAnErasureSeesToItsOwnEndAlone opens who was erased, and lets a mark of another
@@ -152,59 +119,43 @@ func TestAnErasureSeesToItsOwnEndAlone(t *testing.T) {
 	ctx := context.Background()
 	r := newRig(t, stores["inmem"])
 	r.note(t, ana, "Ana's tea is oolong")
-	if _, err := r.Erase.EraseOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 	r.clock.Advance(erase.EraseAgain[0])
-	old, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobErase}, time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.Erase.OpenOwner(ctx, ana, her); err != nil {
-		t.Fatal(err)
-	}
+	old := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobErase}, time.Minute)).orFail(t)
+	noError(t)(r.Erase.OpenOwner(ctx, ana, her))
 	r.note(t, ana, "Ana knows Wanda")
 	// The mark comes back by no way of ours: a file of a vault that was put back, say.
 	mark := memory.ProfileEntry{Owner: ana, Key: core.ClosedKey, Value: r.Time().Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: r.Time()}
-	if _, err := r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := r.Erase.ResumeErasure(ctx, old); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.Store.Apply(ctx, ana, memory.Run{ID: core.NewID(), Kind: "manual", Author: her}, memory.Change{Action: memory.ActionRestore, After: memory.Image{Profile: &mark}, Author: her}))
+	noError(t)(r.Erase.ResumeErasure(ctx, old))
 	r.wantSeen(t, ana, "Ana knows Wanda")
 }
 
 func TestWhomAFactIsSharedWithIsNotUndone(t *testing.T) {
-	for name, open := range stores {
-		t.Run(name, func(t *testing.T) {
-			ctx := context.Background()
-			r := newRig(t, open)
-			f := r.note(t, ana, "Ana's tea is oolong")
-			r.clock.Advance(time.Second)
-			start := r.Time()
-			r.clock.Advance(time.Second)
-			r.share(t, f.ID, "user/ben", false)
-			r.share(t, f.ID, "user/ben", true)
-			r.note(t, ana, "Ana knows Wanda")
-			shares, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + share.SharedKeys + f.ID})
-			if err != nil || len(shares) != 2 {
-				t.Fatalf("%d changes, %v; want two", len(shares), err)
+	onEach(t, func(t *testing.T, r *rig) {
+		ctx := context.Background()
+		f := r.note(t, ana, "Ana's tea is oolong")
+		r.clock.Advance(time.Second)
+		start := r.Time()
+		r.clock.Advance(time.Second)
+		r.share(t, f.ID, "user/ben", false)
+		r.share(t, f.ID, "user/ben", true)
+		r.note(t, ana, "Ana knows Wanda")
+		shares, err := r.AllChanges(ctx, ana, memory.ChangeQuery{Target: "profile:" + share.SharedKeys + f.ID})
+		if err != nil || len(shares) != 2 {
+			t.Fatalf("%d changes, %v; want two", len(shares), err)
+		}
+		for _, u := range []curate.UndoRequest{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
+			if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
+				t.Errorf("undo %+v: %v, want a conflict", u, err)
 			}
-			for _, u := range []curate.UndoRequest{{Run: shares[0].Run}, {Change: shares[0].ID}, {Run: shares[1].Run, Cascade: true}, {Run: shares[0].Run, DryRun: true}} {
-				if _, err := r.Curate.Undo(ctx, ana, u, her); !errors.Is(err, memory.Conflict) {
-					t.Errorf("undo %+v: %v, want a conflict", u, err)
-				}
-			}
-			r.share(t, f.ID, "user/ben", false)
-			if _, err := r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her); err != nil {
-				t.Fatal(err)
-			}
-			r.wantSeen(t, ana, "Ana's tea is oolong")
-			with, err := r.Share.SharedWith(ctx, ana, f.ID)
-			if err != nil || !slices.Equal(with, []memory.Owner{ben}) {
-				t.Errorf("it is shared with %v, %v; want %v still", with, err, ben)
-			}
-		})
-	}
+		}
+		r.share(t, f.ID, "user/ben", false)
+		noError(t)(r.Curate.Undo(ctx, ana, curate.UndoRequest{ToTime: start}, her))
+		r.wantSeen(t, ana, "Ana's tea is oolong")
+		with, err := r.Share.SharedWith(ctx, ana, f.ID)
+		if err != nil || !slices.Equal(with, []memory.Owner{ben}) {
+			t.Errorf("it is shared with %v, %v; want %v still", with, err, ben)
+		}
+	})
 }

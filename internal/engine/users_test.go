@@ -69,11 +69,9 @@ func (r *rig) furnish(t *testing.T) {
 			r.share(t, f.ID, "user/ben", true)
 		case 2:
 			words := "Shelf 2 holds more marzipan"
-			_, err := r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words, Category: &words}, her)
-			must(err)
+			noError(t)(r.Curate.EditFact(ctx, ana, f.ID, curate.Edit{Content: &words, Category: &words}, her))
 		case 3:
-			_, err := r.Curate.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her)
-			must(err)
+			noError(t)(r.Curate.Forget(ctx, ana, []string{f.ID}, "no more marzipan", her))
 		}
 	}
 	noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her))
@@ -82,20 +80,14 @@ func (r *rig) furnish(t *testing.T) {
 	}})
 	must(err)
 	r.settle(t)
-	_, err = r.SetProfile(ctx, ana, "sweets", "marzipan", her)
-	must(err)
-	_, err = r.SetProfile(ctx, ana, "baker", "marzipan and sons", her)
-	must(err)
-	_, err = r.DropProfile(ctx, ana, "baker", her)
-	must(err)
+	noError(t)(r.SetProfile(ctx, ana, "sweets", "marzipan", her))
+	noError(t)(r.SetProfile(ctx, ana, "baker", "marzipan and sons", her))
+	noError(t)(r.DropProfile(ctx, ana, "baker", her))
 	for range 2 {
-		c, err := r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("About marzipan"), Content: ptr("Marzipan is made of almonds.")}, her)
-		must(err)
-		_, err = r.Curate.DropContext(ctx, ana, c.ID, false, her)
-		must(err)
+		c := try(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("About marzipan"), Content: ptr("Marzipan is made of almonds.")}, her)).orFail(t)
+		noError(t)(r.Curate.DropContext(ctx, ana, c.ID, false, her))
 	}
-	_, err = r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("More marzipan"), Content: ptr("Marzipan again.")}, her)
-	must(err)
+	noError(t)(r.Curate.AddContext(ctx, ana, curate.ContextEdit{Title: ptr("More marzipan"), Content: ptr("Marzipan again.")}, her))
 	r.ask(t, ana, "Which shelf holds marzipan?", memory.At{})
 	r.ask(t, ben, "Which shelf holds marzipan?", memory.At{})
 	noError(t)(r.Curate.Remember(ctx, ben, curate.Note{Content: "Ben carves granite"}, him))
@@ -164,10 +156,7 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
 		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "e", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I baked marzipan."}}}))
-		job, err := r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
 		noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 		x.RecordAnswer(ctx, answered("Marzipan is good."))
 		_, _ = r.Lessons.Learn(ctx, job) // whatever it says, it writes nothing
@@ -179,13 +168,9 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		late.RecordAnswer(ctx, answered("Marzipan it is."))
 		r.Background.Wait()
 		for what, write := range map[string]func() error{
-			"a note": func() error {
-				_, _, err := r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her)
-				return err
-			},
+			"a note": func() error { return errOf(r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her)) },
 			"talk": func() error {
-				_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Marzipan"}}})
-				return err
+				return errOf(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Marzipan"}}}))
 			},
 			"the profile": func() error { _, err := r.SetProfile(ctx, ana, "a", "marzipan", her); return err },
 		} {
@@ -272,7 +257,7 @@ func (s *stopping) EraseTracesOf(ctx context.Context, namespace string, facts ..
 func filesWith(t *testing.T, dir, word string) []string {
 	t.Helper()
 	var out []string
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) { // renamed meanwhile
 			return nil
 		}
@@ -287,9 +272,6 @@ func filesWith(t *testing.T, dir, word string) []string {
 			out = append(out, name)
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }

@@ -53,7 +53,7 @@ type image struct {
 // TestRandomWorlds does what people do, in any order, and checks after every step
 // what must always hold. LOCI_WORLD_STEPS makes it longer, LOCI_WORLD_SEED another.
 func TestRandomWorlds(t *testing.T) {
-	steps, worlds := 80, []uint64{1, 2, 3, 4}[:seeds]
+	steps, worlds := steps, []uint64{1, 2, 3, 4}[:seeds]
 	if n, err := strconv.Atoi(os.Getenv("LOCI_WORLD_STEPS")); err == nil {
 		steps = n
 	}
@@ -120,10 +120,7 @@ func (w *world) pick(list []string) string { return list[w.random.IntN(len(list)
 // fact returns one of a person's facts with a status, nil if there is none.
 func (w *world) fact(person string, statuses ...memory.Status) *memory.Fact {
 	var all []memory.Fact
-	err := w.Everything(context.Background(), memory.User(memory.DefaultNamespace, person), memory.Query{Statuses: statuses}, func(m memory.Memory) { all = append(all, *m.Fact) })
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	noError(w.t)(w.Everything(context.Background(), memory.User(memory.DefaultNamespace, person), memory.Query{Statuses: statuses}, func(m memory.Memory) { all = append(all, *m.Fact) }))
 	if len(all) == 0 {
 		return nil
 	}
@@ -277,13 +274,11 @@ func (w *world) granted(owner memory.Owner, wish string, since time.Time) bool {
 	var newest *memory.Turn
 	q := every
 	q.Kinds, q.Text = []memory.Kind{memory.KindTurn}, wish
-	if err := w.Everything(context.Background(), owner, q, func(m memory.Memory) {
+	noError(w.t)(w.Everything(context.Background(), owner, q, func(m memory.Memory) {
 		if m.Turn.CreatedAt.After(since) {
 			newest = m.Turn
 		}
-	}); err != nil {
-		w.t.Fatal(err)
-	}
+	}))
 	return newest != nil && newest.Status == memory.Retired
 }
 
@@ -352,15 +347,13 @@ func (w *world) misremembered(person string, owner memory.Owner) (wrong []string
 		var lines []string
 		q := every
 		q.At = at
-		if err := w.Everything(ctx, owner, q, func(m memory.Memory) {
+		noError(w.t)(w.Everything(ctx, owner, q, func(m memory.Memory) {
 			line := fmt.Sprintf("%s %s %s %q", m.ID(), m.Kind(), m.Status(), m.Content())
 			if f := m.Fact; f != nil {
 				line += fmt.Sprint(f.Confidence, f.SupersededBy, f.Provenance.Turns, f.ObservedAt, f.UpdatedAt)
 			}
 			lines = append(lines, line)
-		}); err != nil {
-			w.t.Fatal(err)
-		}
+		}))
 		slices.Sort(lines)
 		return strings.Join(lines, "\n")
 	}

@@ -24,11 +24,7 @@ func openAt(src memory.Source, dir string, budget int64) *Index {
 
 func files(t *testing.T, dir, suffix string) []string {
 	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return try(filepath.Glob(filepath.Join(dir, "*"+suffix))).orFail(t)
 }
 
 func everything(owner memory.Owner) memory.Search {
@@ -47,17 +43,13 @@ func TestRestartsAgreeWithTheReferenceOnRandomHistories(t *testing.T) {
 				}
 			}
 			if p.IntN(20) == 0 {
-				if err := ix.Drop(pick(p, p.owners...)); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(ix.Drop(pick(p, p.owners...)))
 			}
 			agree(t, src.reference(), ix, p.search())
 			if p.IntN(6) > 0 {
 				continue
 			}
-			if err := ix.Close(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(ix.Close())
 			if p.IntN(3) == 0 {
 				for _, file := range files(t, dir, checkpointSuffix) {
 					damage(t, p, file)
@@ -68,9 +60,7 @@ func TestRestartsAgreeWithTheReferenceOnRandomHistories(t *testing.T) {
 			}
 			ix = openAt(src, dir, 1<<20)
 		}
-		if err := ix.Close(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(ix.Close())
 		if left := files(t, dir, temporarySuffix); left != nil {
 			t.Errorf("%v are left", left)
 		}
@@ -80,19 +70,14 @@ func TestRestartsAgreeWithTheReferenceOnRandomHistories(t *testing.T) {
 // damage flips a bit of a file or cuts it off.
 func damage(t *testing.T, p *player, file string) {
 	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := try(os.ReadFile(file)).orFail(t)
 	at := p.IntN(len(data))
 	if p.IntN(2) == 0 {
 		data = data[:at]
 	} else {
 		data[at] ^= 1 << p.IntN(8)
 	}
-	if err := os.WriteFile(file, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(file, data, 0o600))
 }
 
 // checkpointed returns a source with one owner of some memories, and a folder with
@@ -105,12 +90,8 @@ func checkpointed(t *testing.T, steps int) (*source, memory.Owner, string) {
 		p.step(src)
 	}
 	ix := openAt(src, dir, 0)
-	if _, err := ix.Search(context.Background(), everything(p.owners[0])); err != nil {
-		t.Fatal(err)
-	}
-	if err := ix.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ix.Search(context.Background(), everything(p.owners[0])))
+	noError(t)(ix.Close())
 	list := files(t, dir, "")
 	if len(list) != 1 || !strings.HasSuffix(list[0], checkpointSuffix) {
 		t.Fatalf("the folder has %v, want one checkpoint", list)
@@ -143,13 +124,9 @@ func TestDropForgetsMemoryAndDisk(t *testing.T) {
 	src, owner, dir := checkpointed(t, 60)
 	ix := openAt(src, dir, 0)
 	defer ix.Close()
-	if _, err := ix.Search(context.Background(), everything(owner)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ix.Search(context.Background(), everything(owner)))
 	for range 2 { // the second time there is nothing to forget
-		if err := ix.Drop(owner); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(ix.Drop(owner))
 	}
 	if left := files(t, dir, ""); left != nil || ix.used != 0 || len(ix.entries) != 0 {
 		t.Errorf("%v, %d bytes and %d owners are left", left, ix.used, len(ix.entries))
@@ -251,9 +228,7 @@ func TestACheckpointOfALostHistoryIsNotUsed(t *testing.T) {
 func TestWhatACrashLeftIsRemoved(t *testing.T) {
 	src, owner, dir := checkpointed(t, 60)
 	left := filepath.Join(dir, "0123.idx.17"+temporarySuffix)
-	if err := os.WriteFile(left, []byte("half a checkpo"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(left, []byte("half a checkpo"), 0o600))
 	ix := openAt(src, dir, 0)
 	defer ix.Close()
 	agree(t, src.reference(), ix, everything(owner))
@@ -265,16 +240,12 @@ func TestWhatACrashLeftIsRemoved(t *testing.T) {
 func TestAFolderThatCannotBeWrittenFailsNoSearch(t *testing.T) {
 	src, owner, dir := checkpointed(t, 60)
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(file, nil, 0o600))
 	said := make(chan error, 100)
 	ix := openAt(src, filepath.Join(file, "below"), 0)
 	ix.opts.Report = func(err error) { said <- err }
 	agree(t, src.reference(), ix, everything(owner))
-	if err := ix.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(ix.Close())
 	if len(said) == 0 {
 		t.Error("nobody was told")
 	}
@@ -294,13 +265,9 @@ func FuzzDecode(f *testing.F) {
 	}
 	want := header{Owner: owner, Model: "m", Language: language()}
 	var b bytes.Buffer
-	if err := encode(context.Background(), &b, want, sh.freeze()); err != nil {
-		f.Fatal(err)
-	}
+	noError(f)(encode(context.Background(), &b, want, sh.freeze()))
 	f.Add(b.Bytes())
-	if _, err := decode(context.Background(), bytes.NewReader(b.Bytes()), int64(b.Len()), want); err != nil {
-		f.Fatal(err)
-	}
+	noError(f)(decode(context.Background(), bytes.NewReader(b.Bytes()), int64(b.Len()), want))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		data = summed(bytes.Clone(data))
 		c, err := decode(context.Background(), bytes.NewReader(data), int64(len(data)), want)

@@ -26,13 +26,9 @@ func TestErasedWordsLeaveTheFiles(t *testing.T) {
 			}
 			ix := openAt(src, dir, 0)
 			for owner := range src.owners {
-				if _, err := ix.Search(t.Context(), everything(owner)); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(ix.Search(t.Context(), everything(owner)))
 			}
-			if err := ix.Close(); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(ix.Close())
 			all := len(files(t, dir, checkpointSuffix))
 			if all != len(src.owners) || all < 2 {
 				t.Fatalf("got %d files of %d owners", all, len(src.owners))
@@ -40,9 +36,7 @@ func TestErasedWordsLeaveTheFiles(t *testing.T) {
 			ix = openAt(src, dir, 0)
 			defer ix.Close() //nolint:errcheck // it never fails
 			if c.resident {
-				if _, err := ix.Search(t.Context(), everything("default/user/ana")); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(ix.Search(t.Context(), everything("default/user/ana")))
 			}
 			if ix.erased(""); len(files(t, dir, checkpointSuffix)) != all {
 				t.Errorf("before: got %d files, want all %d", len(files(t, dir, checkpointSuffix)), all)

@@ -48,9 +48,7 @@ func TestEvictionFollowsSizesThatChange(t *testing.T) {
 		if i%3 == 0 {
 			src.put(owner, p.item(owner), p.item(owner))
 		}
-		if _, err := ix.Search(context.Background(), everything(owner)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(ix.Search(context.Background(), everything(owner)))
 		var sum int64
 		for _, e := range ix.entries {
 			if size := e.shard.size(); size != e.bytes {

@@ -119,9 +119,7 @@ func BenchmarkFirst(b *testing.B) {
 			defer ix.Close()
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := ix.follow(owner, nil); err != nil {
-					b.Fatal(err)
-				}
+				noError(b)(ix.follow(owner, nil))
 			}
 		})
 	}

@@ -30,9 +30,7 @@ func TestIndexAgreesWithTheReferenceOnRandomHistories(t *testing.T) {
 			items = append(items, h...)
 		}
 		agree(t, src.reference(), Build(items), p.search())
-		if err := ix.Close(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(ix.Close())
 	}
 }
 
@@ -64,9 +62,7 @@ func TestConcurrentSearchesSeeWhatWasCommitted(t *testing.T) {
 	for _, budget := range []int64{1 << 14, 1 << 20} {
 		ix := openAt(newSource(), t.TempDir(), budget) // checkpoints are written all the time
 		searchAndWrite(t, ix)
-		if err := ix.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(ix.Close())
 	}
 }
 
@@ -116,9 +112,7 @@ func TestClosingWhileOwnersAreLoaded(t *testing.T) {
 				}
 			})
 		}
-		if err := ix.Close(); err != nil { // what the race detector has to say counts here
-			t.Error(err)
-		}
+		noError(t)(ix.Close()) // what the race detector has to say counts here
 		searches.Wait()
 	}
 }
@@ -136,9 +130,7 @@ func TestWarmBringsWhoIsResidentUpToDate(t *testing.T) {
 		t.Errorf("%d pulls for an owner whom nobody searched, want none", src.pulls)
 	}
 	s := memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "Lisbon"}
-	if _, err := ix.Search(context.Background(), s); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ix.Search(context.Background(), s))
 	for range 3 {
 		src.put(owner, p.item(owner))
 		ix.Warm(owner)
@@ -173,9 +165,7 @@ func TestSearchFailsWithTheStoreAndRecovers(t *testing.T) {
 	if _, err := ix.Search(ctx, s); err == nil {
 		t.Error("a search with a cancelled context succeeds")
 	}
-	if err := ix.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ix.Close())
 	src.put(p.owners[0], p.item(p.owners[0]))
 	if _, err := ix.Search(context.Background(), s); err == nil {
 		t.Error("a closed index pulls")

@@ -44,10 +44,7 @@ func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
 	ix := open()
 	want := func(when string, vectors bool, lacking ...int) {
 		t.Helper()
-		found, err := ix.Search(ctx, memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "tea", Vector: []float32{1, 0}, Limit: 1000})
-		if err != nil {
-			t.Fatal(err)
-		}
+		found := try(ix.Search(ctx, memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "tea", Vector: []float32{1, 0}, Limit: 1000})).orFail(t)
 		ix.work.Wait() // for what is told beside the search
 		compared, redundant := 0, 0
 		for _, c := range found {
@@ -73,9 +70,7 @@ func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
 		src.put(owner, nth(owner, many+i, false))
 	}
 	want("more were written", true, 7)
-	if err := ix.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ix.Close())
 	ix = open()
 	want("from a checkpoint", false, 7)
 	for i := range 5 {
@@ -90,7 +85,5 @@ func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
 		t.Errorf("%d are counted that lack one, want none", bare)
 	}
 	ix.mu.Unlock()
-	if err := ix.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ix.Close())
 }

@@ -22,9 +22,7 @@ func TestLoadedTellsWhatSearchesWillFind(t *testing.T) {
 	}})
 	search := func(owner memory.Owner) {
 		t.Helper()
-		if _, err := ix.Search(t.Context(), memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "tea"}); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(ix.Search(t.Context(), memory.Search{Scopes: []memory.Scope{{Owner: owner}}, Text: "tea"}))
 		ix.work.Wait()
 	}
 	src.put(ana, nth(ana, 1, false))
@@ -34,13 +32,9 @@ func TestLoadedTellsWhatSearchesWillFind(t *testing.T) {
 	src.put(ana, nth(ana, 3, false))
 	search(ana)
 	search(ben)
-	if err := ix.Drop(ana); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ix.Drop(ana))
 	search(ana)
-	if err := ix.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(ix.Close())
 	want := [][]string{{"fact-2"}, {"fact-3", "fact-2"}}
 	if len(told) != 1 || !slices.EqualFunc(told[ana], want, slices.Equal[[]string]) {
 		t.Errorf("told %v, want %v of %s alone", told, want, ana)

@@ -17,10 +17,7 @@ func asks(t *testing.T, x memory.Searcher, question string, owners ...memory.Own
 	for _, owner := range append(owners, "user:default/ana") {
 		s.Scopes = append(s.Scopes, memory.Scope{Owner: owner})
 	}
-	found, err := x.Search(t.Context(), s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	found := try(x.Search(t.Context(), s)).orFail(t)
 	out := map[string]memory.Measures{}
 	for _, c := range found {
 		out[c.ID] = c.Found

@@ -15,7 +15,7 @@ func heap() int64 {
 }
 
 func TestSizeIsNearTheTruth(t *testing.T) {
-	const n = 20_000
+	const n = 4000
 	for _, dims := range []int{0, 32} {
 		for _, at := range []string{"built", "grown", "odd ids"} {
 			src, owner := big(n, dims)

@@ -98,21 +98,6 @@ func TestRepliesAreBounded(t *testing.T) {
 	}
 }
 
-func TestDecisionsInTheWild(t *testing.T) {
-	cands := nearTwo()
-	want := []Decision{{0, Update, cands[0].Near[0].Fact.ID, "", ""}, {1, Add, "", "", ""}}
-	for name, reply := range map[string]string{
-		"JSON lines": "{\"new\": 1, \"event\": \"UPDATE\", \"id\": \"0\"}\n{\"new\": 2, \"event\": \"ADD\"}",
-		"thinking":   "<think>[{\"new\":2,\"event\":\"NONE\",\"id\":\"1\"}]</think>[{\"new\":1,\"event\":\"UPDATE\",\"id\":\"0\"},{\"new\":2,\"event\":\"ADD\"}]",
-		"cut off":    `{"decisions": [{"new": 1, "event": "UPDATE", "id": "0"}, {"new": 2, "event": "ADD"}, {"new": 1, "ev`,
-	} {
-		got, err := ParseDecisions(reply, cands)
-		if err != nil || !equalDecisions(got, want) {
-			t.Errorf("%s: ParseDecisions = %+v, %v; want %+v", name, got, err, want)
-		}
-	}
-}
-
 func FuzzReplies(f *testing.F) {
 	for _, s := range factReplies {
 		f.Add(s)

@@ -120,16 +120,6 @@ func TestOfTwoHomesInOneRunTheLaterHolds(t *testing.T) {
 	}
 }
 
-func TestSafeguardAddsWhatNothingRepeats(t *testing.T) {
-	cat := fact("User has a cat")
-	cands := []extract.Candidate{later(5, "User has a dog", cat), later(6, "User has one cat", cat)}
-	none := []Decision{{0, None, "", "", "not needed"}, {1, None, cat.ID, "", "known"}}
-	changes, _ := Plan(cands, none, nil, options())
-	if got, want := told(changes), "add active User has a dog"; got != want {
-		t.Errorf("after NONE for all got\n%s\nwant\n%s", got, want)
-	}
-}
-
 func TestWhatWaitsReplacesNothing(t *testing.T) {
 	berlin := fact("User lives in Berlin")
 	unsupported := later(5, "User lives in Lisbon", berlin)

@@ -27,14 +27,9 @@ type agentRun struct {
 
 func readAgentRun(t *testing.T, agent, run string) agentRun {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", "agents", agent, run+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := try(os.ReadFile(filepath.Join("testdata", "agents", agent, run+".json"))).orFail(t)
 	var recorded agentRun
-	if err := json.Unmarshal(data, &recorded); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal(data, &recorded))
 	if len(recorded.Requests) == 0 {
 		t.Fatalf("%s/%s has no requests", agent, run)
 	}
@@ -69,10 +64,7 @@ func (r *rig) replay(t *testing.T, agent, run string) {
 // to be stored. A user turn off its conversation's path is an error.
 func (r *rig) userTurns() [][]string {
 	r.t.Helper()
-	turns, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	turns := try(r.store.Turns(context.Background(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})).orFail(r.t)
 	of := map[string][]string{}
 	for _, turn := range turns {
 		if turn.Role != memory.RoleUser || turn.History || turn.Status == memory.Retired && turn.Content == "" {

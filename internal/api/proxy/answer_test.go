@@ -21,12 +21,8 @@ func zipped(t testing.TB, text string) string {
 	t.Helper()
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
-	if _, err := z.Write([]byte(text)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(z.Write([]byte(text)))
+	noError(t)(z.Close())
 	return b.String()
 }
 
@@ -128,9 +124,7 @@ func TestAnswerNamesMemoriesWhereThatIsAsked(t *testing.T) {
 				Hits     []map[string]any `json:"memory_hits"`
 				Memories []map[string]any
 			}
-			if err := json.Unmarshal([]byte(body), &got); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(json.Unmarshal([]byte(body), &got))
 			if strings.Contains(body, `"memories":[`) != named || len(got.Hits) < i || named && len(got.Memories) != len(got.Hits) {
 				t.Errorf("named %v: %s", named, body)
 			}
@@ -152,12 +146,8 @@ func TestAnswerNamesWhoseASharedMemoryIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.engine.Share.Share(t.Context(), eva, f.ID, share.Sharing{To: nobody.Called()}, by); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := r.engine.Curate.Judge(t.Context(), nobody, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", by); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.engine.Share.Share(t.Context(), eva, f.ID, share.Sharing{To: nobody.Called()}, by))
+	noError(t)(r.engine.Curate.Judge(t.Context(), nobody, []curate.Judgement{{ID: f.ID, Action: memory.ActionApprove}}, "", by))
 	_, body := r.chat(`{"memory_mode":"read",` + ask("Which colour has the gate of the yard?")[1:])
 	if n := strings.Count(body, `"home":"`+string(eva)+`"`); n != 2 {
 		t.Errorf("%d of hit and memory say that it is Eva's: %s", n, body)
@@ -200,9 +190,7 @@ func TestAnAnswerNamesTheCore(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(sends(http.StatusOK, completion("User is allergic to penicillin."), "Content-Type", "application/json"))
 	r.know("User is allergic to penicillin")
-	if _, err := r.engine.SetProfile(context.Background(), nobody, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.engine.SetProfile(context.Background(), nobody, "timezone", "Europe/Lisbon", memory.Author{Kind: memory.ByPerson}))
 	_, got := r.chat(ask("How high is Mount Everest?"))
 	var answer struct {
 		Hits []struct {

@@ -119,9 +119,7 @@ func TestSubagentMayStartBeforeTheAnswerEnds(t *testing.T) {
 				return `{"model":"m","stream":true,"max_tokens":9,"` + field + `":[{"role":"user","content":"` + words + `"}]}`
 			}
 			resp := r.send(http.MethodPost, path, body("Where is our app deployed?"))
-			if _, err := io.ReadFull(resp.Body, make([]byte, len(events[0]))); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(io.ReadFull(resp.Body, make([]byte, len(events[0]))))
 			time.Sleep(100 * time.Millisecond) // an agent takes longer to start; Loci reads what it has passed on
 			r.upstream.answers(says("Done."))
 			r.read(r.send(http.MethodPost, path, body(order)))
@@ -145,10 +143,7 @@ func TestRecordedSubagentsReadMemory(t *testing.T) {
 			r := newRig(t)
 			r.know("User's API is named Halyard")
 			r.replay(t, strings.Fields(agent)[0], run)
-			all, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			all := try(r.store.Turns(context.Background(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})).orFail(t)
 			for _, turn := range all {
 				if strings.Contains(turn.Content, "Gotham") || strings.Contains(turn.Content, "Begin.") {
 					t.Errorf("stored: %s %q", turn.Role, turn.Content)

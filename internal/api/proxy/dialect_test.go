@@ -49,10 +49,7 @@ func TestDialectsGetMemoryAndAreRecorded(t *testing.T) {
 
 func (r *rig) conversations() int {
 	r.t.Helper()
-	page, err := r.store.Conversations(context.Background(), nobody, memory.ConversationQuery{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	page := try(r.store.Conversations(context.Background(), nobody, memory.ConversationQuery{})).orFail(r.t)
 	return len(page.Conversations)
 }
 
@@ -256,17 +253,12 @@ func TestDialectsKeepWhatWasSaidWhereSomebodyHangsUp(t *testing.T) {
 			<-req.Context().Done() // the proxy hangs up too
 		})
 		ctx, hangUp := context.WithCancel(context.Background())
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.url+s.Path, strings.NewReader(`{"memory_id":"gone",`+s.streaming("Hi")[1:]))
-		if err != nil {
-			t.Fatal(err)
-		}
+		req := try(http.NewRequestWithContext(ctx, http.MethodPost, r.url+s.Path, strings.NewReader(`{"memory_id":"gone",`+s.streaming("Hi")[1:]))).orFail(t)
 		if resp, err = plain.Do(req); err != nil {
 			t.Fatal(err)
 		}
 		defer resp.Body.Close()
-		if _, err := io.ReadFull(bufio.NewReader(resp.Body), make([]byte, len(s.begin+s.piece("Bye")))); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(io.ReadFull(bufio.NewReader(resp.Body), make([]byte, len(s.begin+s.piece("Bye")))))
 		hangUp()
 		r.finish()
 		r.wantTurnsOf("gone", "user: Hi", "assistant: Bye")

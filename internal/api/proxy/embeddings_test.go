@@ -37,10 +37,7 @@ func (r *rig) vectorsOf(body string) (vectors [][]float32, tokens int) {
 		var v []float32
 		var packed string
 		if json.Unmarshal(d.Embedding, &packed) == nil {
-			b, err := base64.StdEncoding.DecodeString(packed)
-			if err != nil {
-				r.t.Fatal(err)
-			}
+			b := try(base64.StdEncoding.DecodeString(packed)).orFail(r.t)
 			for len(b) >= 4 {
 				v, b = append(v, math.Float32frombits(binary.LittleEndian.Uint32(b))), b[4:]
 			}
@@ -58,10 +55,7 @@ func (r *rig) vectorsOf(body string) (vectors [][]float32, tokens int) {
 func TestLociEmbedsByItself(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		r := newRig(t, func(s *setup) { s.alone = alone })
-		want, err := embed.Lexical{}.Embed(t.Context(), memory.AsDocument, "a red boat", "two green cars")
-		if err != nil {
-			t.Fatal(err)
-		}
+		want := try(embed.Lexical{}.Embed(t.Context(), memory.AsDocument, "a red boat", "two green cars")).orFail(t)
 		for _, c := range []struct {
 			input, format string
 			want          [][]float32

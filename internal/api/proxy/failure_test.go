@@ -164,18 +164,10 @@ func TestClientThatHangsUpBeforeTheAnswer(t *testing.T) {
 		<-req.Context().Done()
 		close(told)
 	})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := try(net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))).orFail(t)
 	body := ask("I live in Berlin.")
-	req, err := http.NewRequest(http.MethodPost, r.url+chatPath, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := req.Write(conn); err != nil {
-		t.Fatal(err)
-	}
+	req := try(http.NewRequest(http.MethodPost, r.url+chatPath, strings.NewReader(body))).orFail(t)
+	noError(t)(req.Write(conn))
 	<-asked
 	conn.Close()
 	<-told

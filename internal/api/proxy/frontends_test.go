@@ -14,19 +14,14 @@ import (
 // user only what the person wrote is stored; a call of the client's own leaves nothing and
 // gets no memory.
 func TestRequestsBuiltFromSources(t *testing.T) {
-	data, err := os.ReadFile("testdata/frontends.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := try(os.ReadFile("testdata/frontends.jsonl")).orFail(t)
 	for line := range bytes.Lines(data) {
 		var built struct {
 			Client, What, Source string
 			Said                 []string // the user's turns, none for a call of the client's own
 			Requests             []json.RawMessage
 		}
-		if err := json.Unmarshal(line, &built); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal(line, &built))
 		t.Run(built.Client+"/"+built.What, func(t *testing.T) {
 			r := newRig(t)
 			r.upstream.answers(says("All right."))

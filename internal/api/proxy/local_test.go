@@ -37,9 +37,7 @@ func TestTheBuiltInModelPromisesWhatWillBe(t *testing.T) {
 			r := newRig(t, func(s *setup) { s.alone = true })
 			r.know("User works as a nurse")
 			r.know("User has a dog named Rex")
-			if err := r.engine.Pause(context.Background(), nobody, c.pause, "", memory.Author{Kind: memory.ByPerson}); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(r.engine.Pause(context.Background(), nobody, c.pause, "", memory.Author{Kind: memory.ByPerson}))
 			var headers []string
 			if c.mode != "" {
 				headers = []string{"X-Loci-Mode", c.mode}

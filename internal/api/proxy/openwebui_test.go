@@ -23,10 +23,7 @@ func TestRecordedOpenWebUI(t *testing.T) {
 	}
 	for _, file := range files {
 		name := filepath.Base(file)
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		data := try(os.ReadFile(file)).orFail(t)
 		var recording struct {
 			Requests []struct {
 				Path    string
@@ -53,10 +50,7 @@ func TestRecordedOpenWebUI(t *testing.T) {
 			r.chat(string(q.Body), headers...)
 		}
 		r.engine.Close()
-		turns, err := r.store.Turns(t.Context(), owner, memory.TurnQuery{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		turns := try(r.store.Turns(t.Context(), owner, memory.TurnQuery{})).orFail(t)
 		none := errand || strings.HasPrefix(name, "channel") || strings.HasPrefix(name, "temporary")
 		if none != (len(turns) == 0) {
 			t.Errorf("%s: %d turns are stored, want none: %v", name, len(turns), none)

@@ -75,9 +75,7 @@ func TestPrefixOfRecordedSessions(t *testing.T) {
 func listIn(t *testing.T, body string) string {
 	t.Helper()
 	var b struct{ Messages, Input json.RawMessage }
-	if err := json.Unmarshal([]byte(body), &b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(json.Unmarshal([]byte(body), &b))
 	return strings.TrimSuffix(strings.ReplaceAll(string(b.Messages)+string(b.Input), cacheMark, ""), "]")
 }
 

@@ -11,10 +11,7 @@ import (
 // projects returns the projects of what is stored of the user.
 func (r *rig) projects() []string {
 	r.t.Helper()
-	turns, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	turns := try(r.store.Turns(context.Background(), nobody, memory.TurnQuery{})).orFail(r.t)
 	var out []string
 	for _, turn := range turns {
 		if turn.Role == memory.RoleUser {

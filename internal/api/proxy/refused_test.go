@@ -68,10 +68,7 @@ func templated(t *testing.T, u *template) (r *rig, clock *time.Time, log *bytes.
 
 func (r *rig) degraded(w *httptest.ResponseRecorder) string {
 	r.t.Helper()
-	trace, err := r.engine.Traces.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	trace := try(r.engine.Traces.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))).orFail(r.t)
 	return strings.Join(trace.Degraded, "\n")
 }
 

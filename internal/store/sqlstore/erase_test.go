@@ -47,7 +47,7 @@ func marzipan(t *testing.T, s *Store) (ids []string) {
 // holders returns the files of a folder that have a word.
 func holders(t *testing.T, dir, word string) (names []string) {
 	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -56,10 +56,7 @@ func holders(t *testing.T, dir, word string) (names []string) {
 			names = append(names, d.Name())
 		}
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return names
 }
 
@@ -154,10 +151,7 @@ func TestNothingIsErasedWithoutRoom(t *testing.T) {
 // BenchmarkErase is one fact of so many erased; vacuum-ms is how long writing the file again takes.
 func BenchmarkErase(b *testing.B) {
 	ctx := context.Background()
-	s, err := OpenSQLite(ctx, filepath.Join(b.TempDir(), "loci.db"), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := try(OpenSQLite(ctx, filepath.Join(b.TempDir(), "loci.db"), Options{})).orFail(b)
 	defer s.Close()
 	const facts = 10_000
 	var ids []string
@@ -165,21 +159,15 @@ func BenchmarkErase(b *testing.B) {
 		f := memtest.Fact(memtest.Ana, fmt.Sprintf("Ana likes number %d of the many things that there are to like", i))
 		run := memtest.Run(fmt.Sprint(i))
 		run.Vectors = []memory.Vector{memtest.Vector(f.ID, f.Content)}
-		if _, err := s.Apply(ctx, memtest.Ana, run, memtest.Add(f)); err != nil {
-			b.Fatal(err)
-		}
+		noError(b)(s.Apply(ctx, memtest.Ana, run, memtest.Add(f)))
 		ids = append(ids, f.ID)
 	}
 	next := 0
 	for b.Loop() {
-		if _, err := s.Erase(ctx, memtest.Ana, memtest.Run(fmt.Sprint("erase ", next)), ids[next%facts]); err != nil {
-			b.Fatal(err)
-		}
+		noError(b)(s.Erase(ctx, memtest.Ana, memtest.Run(fmt.Sprint("erase ", next)), ids[next%facts]))
 		next++
 	}
 	began := time.Now()
-	if err := s.Close(); err != nil {
-		b.Fatal(err)
-	}
+	noError(b)(s.Close())
 	b.ReportMetric(float64(time.Since(began).Milliseconds()), "vacuum-ms")
 }

@@ -72,10 +72,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 	s := try(OpenSQLite(t.Context(), from, Options{})).orFail(t)
 	ids := marzipan(t, s)
 	noError(t)(s.Close())
-	file, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := try(os.ReadFile(from)).orFail(t)
 	want := ""
 	for _, point := range []string{afterCommit, betweenGroup, beforeVacuum, afterVacuum, emptiedLog, "none"} {
 		dir := t.TempDir()
@@ -111,10 +108,7 @@ func TestKilledWhileErasedWordsAreTakenOutOfTheFile(t *testing.T) {
 // everyRow is what a store has of what was said and learned, and what SQLite finds wrong.
 func everyRow(t *testing.T, path string) string {
 	t.Helper()
-	db, err := sql.Open("sqlite", dsn(path, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	db := try(sql.Open("sqlite", dsn(path, ""))).orFail(t)
 	defer db.Close()
 	var all strings.Builder
 	for _, query := range []string{
@@ -182,8 +176,6 @@ func checkWorks(t *testing.T, path string) {
 		if found, err := s.Get(t.Context(), memtest.Ana, f.ID); err != nil || len(found) != 1 {
 			t.Errorf("what was added: got %v, %v", found, err)
 		}
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(s.Close())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -59,10 +58,8 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 	for i := range int64(writes) {
 		run := memtest.Run(fmt.Sprint("write ", i+1))
 		pair[0].ObservedSeq, pair[1].ObservedSeq = i+1, i+1
-		if _, err := r.Apply(t.Context(), memtest.Ana, run,
-			memtest.Change(memory.ActionUpdate, pair[0]), memtest.Change(memory.ActionUpdate, pair[1])); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(r.Apply(t.Context(), memtest.Ana, run,
+			memtest.Change(memory.ActionUpdate, pair[0]), memtest.Change(memory.ActionUpdate, pair[1])))
 		acknowledged.Store(i + 1)
 	}
 	close(done)
@@ -75,75 +72,9 @@ func TestGetSeesEveryAcknowledgedWrite(t *testing.T) {
 	}
 }
 
-func TestCacheIsWhatTheDatabaseSays(t *testing.T) {
-	r := newRig(t)
-	noError(t)(r.Append(t.Context(), memtest.Ana, turnOf(memtest.Ana, "said")))
-	fact := memtest.Fact(memtest.Ana, "one")
-	fact.Tags, fact.Provenance.Turns = []string{"a", "b"}, []string{"said"}
-	steps := []struct {
-		name string
-		do   func() error
-	}{
-		{"nothing", func() error { return nil }},
-		{"added", func() error {
-			_, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact))
-			return err
-		}},
-		{"learned", func() error {
-			run := memtest.Run("learned")
-			run.Learned = []string{"said"}
-			_, err := r.Apply(t.Context(), memtest.Ana, run)
-			return err
-		}},
-		{"a vector", func() error {
-			run := memtest.Run("vector")
-			run.Vectors = []memory.Vector{{Memory: fact.ID, Model: "m", Values: []float32{1}}}
-			_, err := r.Apply(t.Context(), memtest.Ana, run)
-			return err
-		}},
-		{"retired", func() error {
-			_, err := r.Apply(t.Context(), memtest.Ana, memtest.Run("retired"), memtest.TurnMark(memory.ActionUpdate, "said", memory.Retired))
-			return err
-		}},
-	}
-	ids := []string{fact.ID, "said", "nobody"}
-	for _, step := range steps {
-		if err := step.do(); err != nil {
-			t.Fatalf("%s: %v", step.name, err)
-		}
-		for range 2 { // the second time from what is kept
-			read := try(r.read(t.Context(), memtest.Ana, ids)).orFail(t)
-			var want []memory.Memory
-			for _, id := range ids {
-				want = append(want, read[id]...)
-			}
-			if got := r.get(ids...); !reflect.DeepEqual(got, want) {
-				t.Errorf("%s: got %+v, want %+v", step.name, got, want)
-			}
-		}
-	}
-}
-
-func TestCacheIsNotTheCallers(t *testing.T) {
-	r := newRig(t)
-	fact := memtest.Fact(memtest.Ana, "one")
-	fact.Tags = []string{"a", "b"}
-	noError(t)(r.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(fact)))
-	for range 3 {
-		got := r.get(fact.ID)[0].Fact
-		if got.Content != "one" || got.Tags[0] != "a" {
-			t.Errorf("got %q %q, which an earlier caller wrote", got.Content, got.Tags)
-		}
-		got.Content, got.Tags[0] = "mine", "mine"
-	}
-}
-
 // BenchmarkGet reads what a recall shows, from the database and from what is kept.
 func BenchmarkGet(b *testing.B) {
-	s, err := OpenSQLite(b.Context(), b.TempDir()+"/loci.db", Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := try(OpenSQLite(b.Context(), b.TempDir()+"/loci.db", Options{})).orFail(b)
 	defer s.Close()
 	var ids []string
 	batch := memory.Batch{Conversation: memtest.Conversation(memtest.Ana, "talk")}
@@ -155,9 +86,7 @@ func BenchmarkGet(b *testing.B) {
 			ids = append(ids, turn.ID)
 		}
 	}
-	if _, err := s.Append(b.Context(), memtest.Ana, batch); err != nil {
-		b.Fatal(err)
-	}
+	noError(b)(s.Append(b.Context(), memtest.Ana, batch))
 	b.Run("database", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {

@@ -88,9 +88,7 @@ func TestPostgresReadsAPageAtATimeOfWhoHasMuch(t *testing.T) {
 			if err != nil || pages < 15 {
 				t.Fatalf("got %d pages, %v", pages, err)
 			}
-			if err := s.Close(); err != nil { // then it says what it read
-				t.Fatal(err)
-			}
+			noError(t)(s.Close()) // then it says what it read
 			got := 0
 			for range 200 {
 				if got = fetched(t, address, c.table) - before; got >= much {
@@ -108,9 +106,6 @@ func TestPostgresReadsAPageAtATimeOfWhoHasMuch(t *testing.T) {
 // fetched is how many rows of a table were read by its indexes, as far as it was told.
 func fetched(t *testing.T, address, table string) (n int) {
 	t.Helper()
-	err := pgtest.Open(t, address).QueryRow(`SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_user_tables WHERE schemaname = current_schema() AND relname = $1`, table).Scan(&n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(pgtest.Open(t, address).QueryRow(`SELECT idx_tup_fetch + seq_tup_read FROM pg_stat_user_tables WHERE schemaname = current_schema() AND relname = $1`, table).Scan(&n))
 	return n
 }

@@ -145,10 +145,7 @@ func TestOtherProgramsSearchTheTables(t *testing.T) {
 func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
 	address := pgtest.Fresh(t)
 	s := openServer(t, address, Options{})
-	seed, err := migrations.ReadFile("migrations/pgvector/seed.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
+	seed := try(migrations.ReadFile("migrations/pgvector/seed.sql")).orFail(t)
 	db := pgtest.Open(t, address)
 	for i, statement := range []string{`CREATE DOMAIN halfvec AS TEXT`, string(seed), string(seed)} {
 		noError(t)(db.Exec(statement))
@@ -172,9 +169,7 @@ func TestSeedViewsCountFactsAndReplacementsOnce(t *testing.T) {
 			r.Vectors = append(r.Vectors, memory.Vector{Memory: id, Model: nearModel, Values: []float32{1, 0, 0}})
 		}
 		noError(t)(s.Apply(t.Context(), owner, r, changes...))
-		if _, err := db.Exec(`UPDATE vectors SET id = owner || '#' || memory`); err != nil { // which pgvector's statement writes
-			t.Fatal(err)
-		}
+		noError(t)(db.Exec(`UPDATE vectors SET id = owner || '#' || memory`)) // which pgvector's statement writes
 	}
 	node, bun, flat, house := memtest.Fact(memtest.Ana, "Ana uses Node"), memtest.Fact(memtest.Ana, "Ana uses Bun"), memtest.Fact(memtest.Ana, "Ana has a flat"), memtest.Fact(memtest.Ana, "Ana has a house")
 	shared, own := memtest.Fact(memtest.Team, "The office is in Porto"), memtest.Fact(memtest.Ana, "The office is in Faro")

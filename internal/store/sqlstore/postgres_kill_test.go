@@ -208,14 +208,7 @@ func (w *wire) carry(near net.Conn, server string) {
 // openServer opens a store at an address, for the length of the test.
 func openServer(t testing.TB, address string, o Options) *Store {
 	t.Helper()
-	s, err := OpenPostgres(context.Background(), pgtest.With(address, "pool_max_conns", "12"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := try(OpenPostgres(context.Background(), pgtest.With(address, "pool_max_conns", "12"), o)).orFail(t)
+	t.Cleanup(func() { noError(t)(s.Close()) })
 	return s
 }

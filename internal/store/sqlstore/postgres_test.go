@@ -59,10 +59,7 @@ func TestPostgresTablesAreSQLites(t *testing.T) {
 		columns[table] = append(columns[table], column)
 	}
 	noError(t)(rows.Err())
-	lite, err := OpenSQLite(t.Context(), t.TempDir()+"/loci.db", Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	lite := try(OpenSQLite(t.Context(), t.TempDir()+"/loci.db", Options{})).orFail(t)
 	defer lite.Close() //nolint:errcheck // it was of use already
 	tables := 0
 	for table, got := range columns {
@@ -109,10 +106,7 @@ func TestEveryTableIsDistributed(t *testing.T) {
 	for _, m := range regexp.MustCompile(`create_distributed_table\('(\w+)', 'owner'`).FindAllStringSubmatch(string(doc), -1) {
 		listed[m[1]] = true
 	}
-	steps, err := migrations.ReadDir("migrations/postgres")
-	if err != nil {
-		t.Fatal(err)
-	}
+	steps := try(migrations.ReadDir("migrations/postgres")).orFail(t)
 	made := map[string]bool{}
 	for _, step := range steps {
 		text := try(migrations.ReadFile("migrations/postgres/" + step.Name())).orFail(t)

@@ -86,7 +86,7 @@ func claimIsTheOldestFree(t *testing.T, r *rig) {
 	}
 	chance := rand.New(rand.NewPCG(1, 2))
 	var held []memory.Lease
-	for step := range 300 {
+	for step := range 150 {
 		if len(held) > 0 && chance.IntN(3) == 0 {
 			i := chance.IntN(len(held))
 			noError(t)(r.Finish(t.Context(), held[i], memory.Outcome{Done: true}))

@@ -36,16 +36,11 @@ func TestManyNewQuestionsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Error(err)
 	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(s.Close()) // as after a kill, nobody finished the job
 }
 
 func TestACancelledReadLeavesTheConnectionUsable(t *testing.T) {
-	s, err := OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})).orFail(t)
 	defer s.Close()
 	stop := errors.New("stop")
 	for range 3 * followConns {
@@ -68,8 +63,7 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "loci.db")
 	clock := &memtest.Clock{}
 	open := func() *Store {
-		s := try(OpenSQLite(context.Background(), path, Options{Now: clock.Now})).orFail(t)
-		return s
+		return try(OpenSQLite(context.Background(), path, Options{Now: clock.Now})).orFail(t)
 	}
 	ctx := context.Background()
 	s := open()
@@ -77,9 +71,7 @@ func TestWorkOfADeadProcessIsDueAtOnce(t *testing.T) {
 	batch.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "j")}
 	noError(t)(s.Append(ctx, memtest.Ana, batch))
 	dead := try(s.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
-	if err := s.Close(); err != nil { // as after a kill, nobody finished the job
-		t.Fatal(err)
-	}
+	noError(t)(s.Close())
 	s = open()
 	defer s.Close()
 	noError(t)(s.EndLeases(ctx))

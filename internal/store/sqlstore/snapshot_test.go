@@ -19,10 +19,7 @@ import (
 // committed before, nothing that began after, and of no owner something without what came
 // before it.
 func TestSnapshotIsOfOneMoment(t *testing.T) {
-	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	const writers = 4
 	owner := func(i int) memory.Owner { return memory.User(memory.DefaultNamespace, fmt.Sprint("writer ", i)) }
@@ -48,17 +45,14 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		mu.Lock()
 		before := told
 		mu.Unlock()
-		p := try(s.Snapshot(t.Context())).orFail(t)
+		p := try(s.Snapshot(t.Context())).orFail(t) // as long as it is there, nothing is erased
 		path := filepath.Join(t.TempDir(), "copy.db")
 		counts, countErr := p.Counts(t.Context())
 		noError(t)(errors.Join(countErr, p.CopyTo(t.Context(), path), p.Close()))
 		if err := CheckFile(t.Context(), path); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
-		copied, err := OpenSQLite(t.Context(), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		copied := try(OpenSQLite(t.Context(), path, Options{})).orFail(t)
 		facts, wrote := 0, int64(0)
 		for i := range writers {
 			versions := try(copied.Versions(t.Context(), []memory.Owner{owner(i)})).orFail(t)
@@ -74,9 +68,7 @@ func TestSnapshotIsOfOneMoment(t *testing.T) {
 		if counts["users"] != wrote {
 			t.Errorf("round %d: counted %d users, want %d", round, counts["users"], wrote)
 		}
-		if err := copied.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(copied.Close())
 	}
 	stop()
 	writing.Wait()
@@ -89,10 +81,7 @@ func TestCopyHoldsNoWordsThatAnErasureLeft(t *testing.T) {
 	s := try(OpenSQLite(t.Context(), filepath.Join(dir, "loci.db"), Options{})).orFail(t)
 	defer s.Close()
 	ids := marzipan(t, s)
-	p, err := s.Snapshot(t.Context()) // as long as it is there, nothing is erased
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := try(s.Snapshot(t.Context())).orFail(t)
 	erased := make(chan error, 1)
 	go func() {
 		_, err := s.Erase(context.Background(), memtest.Ana, memtest.Run("erase"), ids...)

@@ -42,10 +42,7 @@ func TestTraceOfNoNumberIsRefused(t *testing.T) {
 // BenchmarkEraseTracesOf is one fact erased that a few of so many traces have.
 func BenchmarkEraseTracesOf(b *testing.B) {
 	ctx := b.Context()
-	s, err := OpenSQLite(ctx, filepath.Join(b.TempDir(), "loci.db"), Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	s := try(OpenSQLite(ctx, filepath.Join(b.TempDir(), "loci.db"), Options{})).orFail(b)
 	defer s.Close()
 	const owners, each = 25, 1000
 	for o := range owners {
@@ -56,9 +53,7 @@ func BenchmarkEraseTracesOf(b *testing.B) {
 			t.Hits[3].ID, t.Hits[3].Kind, t.Hits[3].Owner = fmt.Sprint("fact ", i), memory.KindFact, memory.Pool(memory.DefaultNamespace, "team")
 			traces[i] = t
 		}
-		if err := s.SaveTraces(ctx, each, traces...); err != nil {
-			b.Fatal(err)
-		}
+		noError(b)(s.SaveTraces(ctx, each, traces...))
 	}
 	next := 0
 	for b.Loop() {

@@ -30,16 +30,9 @@ func newRigWith(t *testing.T, o Options) *rig {
 			r.commits.Add(1)
 		}
 	}
-	s, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := try(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), o)).orFail(t)
 	r.Store = s
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { noError(t)(s.Close()) })
 	return r
 }
 
@@ -94,11 +87,7 @@ func (r *rig) insert(owner memory.Owner) func(*tx) error {
 
 func (r *rig) versions(owners ...memory.Owner) []int64 {
 	r.t.Helper()
-	versions, err := r.Versions(context.Background(), owners)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return versions
+	return try(r.Versions(context.Background(), owners)).orFail(r.t)
 }
 
 func TestWaitingCallsShareACommit(t *testing.T) {

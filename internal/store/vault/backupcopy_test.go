@@ -23,7 +23,7 @@ import (
 func copyVault(t *testing.T, s *Store, dir, database string) {
 	t.Helper()
 	var snapshot *sqlstore.Snapshot
-	err := s.Copy(t.Context(), func() (err error) {
+	noError(t)(s.Copy(t.Context(), func() (err error) {
 		snapshot, err = s.Store.(*sqlstore.Store).Snapshot(t.Context())
 		return err
 	}, func(name string, from io.Reader) error {
@@ -37,10 +37,7 @@ func copyVault(t *testing.T, s *Store, dir, database string) {
 		}
 		_, err = io.Copy(f, from)
 		return errors.Join(err, f.Close())
-	}, func() error { return errors.Join(snapshot.CopyTo(t.Context(), database), snapshot.Close()) })
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, func() error { return errors.Join(snapshot.CopyTo(t.Context(), database), snapshot.Close()) }))
 }
 
 // TestCopiedVaultIsOfOneMoment copies a vault while several write: no file of the copy looks
@@ -84,10 +81,7 @@ func TestCopiedVaultIsOfOneMoment(t *testing.T) {
 		mu.Unlock()
 		to := t.TempDir()
 		copyVault(t, s, filepath.Join(to, "vault"), filepath.Join(to, "loci.db"))
-		c, err := Open(t.Context(), filepath.Join(to, "vault"), inSQLite(filepath.Join(to, "loci.db")), Options{lull: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := try(Open(t.Context(), filepath.Join(to, "vault"), inSQLite(filepath.Join(to, "loci.db")), Options{lull: 1})).orFail(t)
 		if err := untouched(c); err != nil {
 			t.Errorf("round %d: %v", round, err)
 		}
@@ -96,9 +90,7 @@ func TestCopiedVaultIsOfOneMoment(t *testing.T) {
 				t.Errorf("round %d, writer %d: version %d, want at least %d", round, i, k.Version, before[i])
 			}
 		}
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Close())
 	}
 }
 
@@ -109,32 +101,21 @@ func TestCopiedVaultLeavesOutWhatIsNotItsOwn(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(t.Context(), filepath.Join(dir, "vault"), inSQLite(filepath.Join(dir, "loci.db")), Options{lull: 1})
 	s = opened(t, s, err)
-	if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(memtest.Fact(memtest.Ana, "Ana plays chess"))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("add"), memtest.Add(memtest.Fact(memtest.Ana, "Ana plays chess"))))
 	for name, text := range map[string]string{".git/config": "x", ".obsidian/app.json": "{}", "picture.png": "p", "entries/.3.tmp": "half", "entries/.mine.tmp": "whole", ".loci/git-until": "x"} {
-		if err := os.MkdirAll(filepath.Join(s.Dir(), filepath.Dir(name)), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(s.Dir(), name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.MkdirAll(filepath.Join(s.Dir(), filepath.Dir(name)), 0o700))
+		noError(t)(os.WriteFile(filepath.Join(s.Dir(), name), []byte(text), 0o600))
 	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(s.Dir(), "link.md")); err != nil {
 		t.Skip(err)
 	}
-	if err := s.Settle(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Settle(t.Context()))
 	got := map[string]bool{}
-	err = s.Copy(t.Context(), func() error { return nil }, func(name string, from io.Reader) error {
+	noError(t)(s.Copy(t.Context(), func() error { return nil }, func(name string, from io.Reader) error {
 		got[name] = true
 		_, err := io.ReadAll(from)
 		return err
-	}, func() error { return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, func() error { return nil }))
 	facts := 0
 	for name := range got {
 		if strings.Contains(name, "/facts/") {

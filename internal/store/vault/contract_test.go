@@ -36,11 +36,7 @@ func opened(t *testing.T, s *Store, err error) *Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { noError(t)(s.Close()) })
 	return s
 }
 

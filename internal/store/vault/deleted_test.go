@@ -169,17 +169,10 @@ func TestWatchLetsDeletionsSettle(t *testing.T) {
 		notify := func() (*notices, error) {
 			return &notices{events: events, add: func(string) error { return nil }, close: func() error { return nil }}, nil
 		}
-		s, err := Open(t.Context(), dir, inMemory, Options{Home: memtest.Ana, notify: notify})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(Open(t.Context(), dir, inMemory, Options{Home: memtest.Ana, notify: notify})).orFail(t)
 		defer s.Close() //nolint:errcheck // it is not what is tested
-		if _, err := s.Apply(t.Context(), memtest.Ana, memtest.Run("1"), memtest.Add(tea())); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Settle(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(s.Apply(t.Context(), memtest.Ana, memtest.Run("1"), memtest.Add(tea())))
+		noError(t)(s.Settle(t.Context()))
 		found, ended := errors.New("found"), make(chan error, 1)
 		go func() {
 			ended <- s.Watch(context.Background(), func(r Report) error {
@@ -191,9 +184,7 @@ func TestWatchLetsDeletionsSettle(t *testing.T) {
 		}()
 		synctest.Wait()
 		begun := time.Now()
-		if err := os.Remove(filepath.Join(dir, teaFile)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.Remove(filepath.Join(dir, teaFile)))
 		events <- fsnotify.Event{Name: filepath.Join(dir, teaFile), Op: fsnotify.Remove}
 		if err := <-ended; !errors.Is(err, found) {
 			t.Errorf("the watch ended: %v", err)
@@ -236,9 +227,7 @@ func TestFrontMatterWithoutWordsIsLeftAlone(t *testing.T) {
 func TestWhatHasNoWordsIsEdited(t *testing.T) {
 	v := newVault(t)
 	b := memtest.Batch(memtest.Ana, "c", 0, "which trains?", "")
-	if _, err := v.Append(t.Context(), memtest.Ana, b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Append(t.Context(), memtest.Ana, b))
 	v.settled()
 	names := keysOf(tree(t, v.dir))
 	at := names[slices.IndexFunc(names, func(n string) bool { return strings.Contains(n, "/turns/assistant/") })]
@@ -254,9 +243,7 @@ func TestAFileThatComesBackDuringALookIsNotGone(t *testing.T) {
 	text := v.read(teaFile)
 	v.remove(teaFile)
 	sc := &scan{f: v.files, seen: map[string]bool{}}
-	if err := sc.walk(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(sc.walk(t.Context()))
 	if gone := sc.gone(); gone[teaFile] == nil {
 		t.Errorf("gone are %v", gone)
 	}

@@ -18,7 +18,7 @@ const secret = "marzipan"
 func whoSays(t *testing.T, dir string) []string {
 	t.Helper()
 	var out []string
-	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+	noError(t)(filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
@@ -26,10 +26,7 @@ func whoSays(t *testing.T, dir string) []string {
 			out = append(out, name)
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return out
 }
 
@@ -39,14 +36,10 @@ func sweet(v *vault) []string {
 	v.Helper()
 	batch := memtest.Batch(memtest.Ana, "c", 0, "I like "+secret, "So "+secret+" it is", "I play chess")
 	batch.Conversation.Title = "I like " + secret
-	if _, err := v.Append(v.T.Context(), memtest.Ana, batch); err != nil {
-		v.Fatal(err)
-	}
+	noError(v)(v.Append(v.T.Context(), memtest.Ana, batch))
 	again := memtest.Batch(memtest.Ana, "c", 3, "And go")
 	again.Conversation.Title = batch.Conversation.Title
-	if _, err := v.Append(v.T.Context(), memtest.Ana, again); err != nil {
-		v.Fatal(err)
-	}
+	noError(v)(v.Append(v.T.Context(), memtest.Ana, again))
 	likes, loves, other := memtest.Fact(memtest.Ana, "Ana likes "+secret), memtest.Fact(memtest.Ana, "Ana loves "+secret), memtest.Fact(memtest.Ana, "Ana plays chess")
 	likes.Tags, likes.Category = []string{secret}, secret
 	v.apply(memtest.Add(likes), memtest.Add(loves), memtest.Add(other))
@@ -85,10 +78,7 @@ func TestNoFileHasWhatWasErased(t *testing.T) {
 	if len(whoSays(t, v.dir)) < 8 {
 		t.Fatalf("too few files have the word: %q", whoSays(t, v.dir))
 	}
-	receipt, err := v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	receipt := try(v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...)).orFail(t)
 	if receipt.Changes != len(ids) {
 		t.Errorf("it erased %d things, want %d", receipt.Changes, len(ids))
 	}
@@ -124,9 +114,7 @@ func TestEraseIsFinishedAfterACrash(t *testing.T) {
 	ids := sweet(v)
 	v.settled()
 	copies := v.copies(func() {
-		if _, err := v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), ids...))
 	})
 	want := exports(t, v.Store, memtest.Ana)
 	db := func(dir string) Within { return inSQLite(filepath.Join(dir, "db", "loci.db")) }
@@ -139,9 +127,7 @@ func TestEraseIsFinishedAfterACrash(t *testing.T) {
 			t.Error(err)
 		}
 		got := exports(t, c, memtest.Ana)
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Close())
 		if left := whoSays(t, dir); len(left) > 0 {
 			t.Errorf("%s: these still have it: %q", filepath.Base(dir), left)
 		}
@@ -171,24 +157,18 @@ func TestWhatIsErasedBeforeARefusalIsInNoConflictFile(t *testing.T) {
 			v.move(teaFile, to)
 			v.write(to, text)
 			e := v.edit()
-			if _, err := v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), "tea"); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(v.Erase(t.Context(), memtest.Ana, memtest.Run("erase"), "tea"))
 			if left := whoSays(t, v.dir); len(left) > 0 {
 				t.Errorf("after the erasure these have it: %q", left)
 			}
 			v.write(to, text) // saved once more, by who had it open
-			if err := v.Refuse(t.Context(), e); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(v.Refuse(t.Context(), e))
 			if left := whoSays(t, v.dir); len(left) > 0 { // a kill here, and nobody may look again
 				t.Errorf("after the refusal these have it: %q", left)
 			}
 			v.settled()
 			for _, e := range v.scan().Edits {
-				if err := v.Refuse(t.Context(), e); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(v.Refuse(t.Context(), e))
 			}
 			v.settled()
 			if left := whoSays(t, v.dir); len(left) > 0 {

@@ -28,21 +28,16 @@ func (f *forgetful) Apply(ctx context.Context, owner memory.Owner, run memory.Ru
 func TestCommitOfUnknownOutcomeReachesTheFiles(t *testing.T) {
 	dir := t.TempDir()
 	var within *forgetful
-	s, err := Open(t.Context(), dir, func(now func() time.Time) (memory.Store, error) {
+	s := try(Open(t.Context(), dir, func(now func() time.Time) (memory.Store, error) {
 		inner, err := inMemory(now)
 		within = &forgetful{Store: inner}
 		return within, err
-	}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, Options{})).orFail(t)
 	apply := func(words string) error {
 		_, err := s.Apply(t.Context(), memtest.Ana, memtest.Run(words), memtest.Add(memtest.Fact(memtest.Ana, words)))
 		return err
 	}
-	if err := apply("tea"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(apply("tea"))
 	within.lost = true
 	if err := apply("milk"); err == nil {
 		t.Error("nobody knows whether milk is there, but no error")
@@ -51,9 +46,7 @@ func TestCommitOfUnknownOutcomeReachesTheFiles(t *testing.T) {
 	if err := apply("water"); err != nil {
 		t.Errorf("after it: %v", err)
 	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(s.Close())
 	all := ""
 	for _, text := range tree(t, dir) {
 		all += text
@@ -67,9 +60,7 @@ func TestCommitOfUnknownOutcomeReachesTheFiles(t *testing.T) {
 
 func TestClosedVaultRefusesWrites(t *testing.T) {
 	v := newVault(t)
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Store.Close())
 	if _, err := v.Apply(t.Context(), memtest.Ana, memtest.Run("late"), memtest.Add(tea())); !errors.Is(err, memory.Unavailable) {
 		t.Errorf("got %v, want unavailable", err)
 	}

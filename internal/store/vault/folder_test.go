@@ -19,15 +19,10 @@ func TestFolderAloneIsEnough(t *testing.T) {
 	t.Parallel()
 	histories(t, false, func(e *ending, was map[memory.Owner][]known) {
 		for _, dir := range []string{OwnFolder, "db"} {
-			if err := os.RemoveAll(filepath.Join(e.dir, dir)); err != nil {
-				e.t.Fatal(err)
-			}
+			noError(e.t)(os.RemoveAll(filepath.Join(e.dir, dir)))
 		}
 		before := tree(e.t, e.dir)
-		s, err := Open(context.Background(), e.dir, inMemory, Options{Now: e.now})
-		if err != nil {
-			e.t.Fatal(err)
-		}
+		s := try(Open(context.Background(), e.dir, inMemory, Options{Now: e.now})).orFail(e.t)
 		defer s.Close()
 		for o, want := range was {
 			got := export(e.t, s, o, memory.At{})
@@ -35,9 +30,7 @@ func TestFolderAloneIsEnough(t *testing.T) {
 				e.t.Fatalf("what %s has (-got +want):\n%s", o, diff)
 			}
 		}
-		if err := s.Settle(context.Background()); err != nil {
-			e.t.Fatal(err)
-		}
+		noError(e.t)(s.Settle(context.Background()))
 		after := tree(e.t, e.dir)
 		if diff := differ(keysOf(after), keysOf(before)); diff != "" {
 			e.t.Errorf("files (-got +want):\n%s", diff)
@@ -83,16 +76,10 @@ func TestTurnsFromFilesCountAsLearned(t *testing.T) {
 	v := newVault(t)
 	b := memtest.Batch(memtest.Ana, "c", 0, "I drink tea", "noted", "and milk")
 	b.Turns[0].LearnedAt = memtest.Epoch
-	if _, err := v.Append(t.Context(), memtest.Ana, b); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Append(t.Context(), memtest.Ana, b))
 	v.settled()
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(v.path(OwnFolder)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Store.Close())
+	noError(t)(os.RemoveAll(v.path(OwnFolder)))
 	v.reopen()
 	jobs, err := v.Jobs(t.Context(), memtest.Ana)
 	if err != nil || len(jobs) > 0 {
@@ -128,12 +115,8 @@ func TestOfSeveralFilesTheMemorysOwnIsTakenOver(t *testing.T) {
 			v.apply(memtest.Add(tea()))
 			v.settled()
 			text := v.read(teaFile)
-			if err := v.Store.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.RemoveAll(v.path(OwnFolder)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(v.Store.Close())
+			noError(t)(os.RemoveAll(v.path(OwnFolder)))
 			v.remove(teaFile)
 			copied := folder + "/" + c.copied + ".md"
 			v.write(folder+"/"+c.own+".md", c.change(text))

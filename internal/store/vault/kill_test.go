@@ -82,9 +82,7 @@ func TestCrashWhileAFileMoves(t *testing.T) {
 		if got := keysOf(tree(t, dir)); !slices.Equal(got, []string{want}) || !strings.Contains(c.read(want), "mine: 1\n") {
 			t.Errorf("%s: files %q, want %s with its lines", filepath.Base(dir), got, want)
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 	}
 }
 
@@ -101,13 +99,9 @@ func TestEditAfterACrashComesIn(t *testing.T) {
 	})
 	for name, lose := range map[string]bool{"the records are there": false, "the records are lost": true} {
 		dir := filepath.Join(t.TempDir(), "vault")
-		if err := os.CopyFS(dir, os.DirFS(copies[0])); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.CopyFS(dir, os.DirFS(copies[0])))
 		if lose {
-			if err := os.RemoveAll(filepath.Join(dir, OwnFolder)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(os.RemoveAll(filepath.Join(dir, OwnFolder)))
 		}
 		c := &vault{T: t, dir: dir, now: v.now, onDisk: true}
 		if text := c.read(teaFile); strings.Contains(text, "confidence: 0.5") {
@@ -123,9 +117,7 @@ func TestEditAfterACrashComesIn(t *testing.T) {
 		if got := keysOf(tree(t, dir)); !slices.Equal(got, []string{teaFile}) {
 			t.Errorf("%s: files %q", name, got)
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 	}
 }
 
@@ -135,9 +127,7 @@ func TestLearnedMarkReachesItsFileAfterACrash(t *testing.T) {
 	t.Parallel()
 	v := newVaultOnDisk(t)
 	batch := memtest.Batch(memtest.Ana, "c", 0, "I drink tea")
-	if _, err := v.Append(t.Context(), memtest.Ana, batch); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Append(t.Context(), memtest.Ana, batch))
 	v.settled()
 	file := keysOf(tree(t, v.dir))[1]
 	if strings.Contains(v.read(file), "learned_at") {
@@ -146,9 +136,7 @@ func TestLearnedMarkReachesItsFileAfterACrash(t *testing.T) {
 	copies := v.copies(func() {
 		run := memtest.Run("learns")
 		run.Learned = []string{batch.Turns[0].ID}
-		if _, err := v.Apply(t.Context(), memtest.Ana, run); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(v.Apply(t.Context(), memtest.Ana, run))
 		v.settled()
 	})
 	c := &vault{T: t, dir: copies[0], now: v.now, onDisk: true}
@@ -158,7 +146,5 @@ func TestLearnedMarkReachesItsFileAfterACrash(t *testing.T) {
 	if !strings.Contains(c.read(file), "learned_at") {
 		t.Errorf("%s says:\n%s", file, c.read(file))
 	}
-	if err := c.Store.Close(); err != nil {
-		t.Error(err)
-	}
+	noError(t)(c.Store.Close())
 }

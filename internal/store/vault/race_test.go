@@ -7,14 +7,15 @@ import (
 	"testing"
 )
 
-// TestMain plays fewer random histories under the race detector, in which SQLite is ten
-// times slower: one goroutine plays a history, and how many are played adds no way for two
-// to meet. All are played without it.
+// TestMain plays fewer random histories and kills under the race detector, in which SQLite is ten
+// times slower: how many are played adds no way for two to meet. All are played without it.
 func TestMain(m *testing.M) {
-	const histories = "LOCI_HISTORIES"
-	if os.Getenv(histories) == "" {
-		if err := os.Setenv(histories, "4"); err != nil {
-			panic(err)
+	rounds = 4
+	for _, name := range []string{"LOCI_HISTORIES", "LOCI_CRASH_KILLS"} {
+		if os.Getenv(name) == "" {
+			if err := os.Setenv(name, "4"); err != nil {
+				panic(err)
+			}
 		}
 	}
 	os.Exit(m.Run())

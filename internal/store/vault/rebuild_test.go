@@ -47,42 +47,34 @@ func export(t *testing.T, s memory.Store, owner memory.Owner, at memory.At) know
 	}
 	var k known
 	for q := (memory.Query{Kinds: allKinds, Statuses: allStatuses, At: at, Limit: 500}); ; {
-		page, err := s.List(ctx, owner, q)
-		must(err)
+		page := try(s.List(ctx, owner, q)).orFail(t)
 		k.Memories = append(k.Memories, page.Memories...)
 		if q.Cursor = page.Next; q.Cursor == "" {
 			break
 		}
 	}
 	var err error
-	k.Profile, err = s.Profile(ctx, owner, at)
-	must(err)
-	k.Contexts, err = s.Contexts(ctx, owner, at)
-	must(err)
+	k.Profile = try(s.Profile(ctx, owner, at)).orFail(t)
+	k.Contexts = try(s.Contexts(ctx, owner, at)).orFail(t)
 	for _, m := range k.Memories {
-		relations, err := s.Relations(ctx, owner, m.ID(), at)
-		must(err)
+		relations := try(s.Relations(ctx, owner, m.ID(), at)).orFail(t)
 		k.Relations = append(k.Relations, relations...)
 	}
-	k.Turns, err = s.Turns(ctx, owner, memory.TurnQuery{Statuses: allStatuses, AsOf: at.AsOf})
-	must(err)
+	k.Turns = try(s.Turns(ctx, owner, memory.TurnQuery{Statuses: allStatuses, AsOf: at.AsOf})).orFail(t)
 	if !at.AsOf.IsZero() {
 		forgetVersions(&k) // they say nothing of the past
 		return k
 	}
 	for q := (memory.ChangeQuery{Limit: 500}); ; {
-		page, err := s.Changes(ctx, owner, q)
-		must(err)
+		page := try(s.Changes(ctx, owner, q)).orFail(t)
 		k.Journal = append(k.Journal, page.Changes...)
 		if q.Cursor = page.Next; q.Cursor == "" {
 			break
 		}
 	}
-	conversations, err := s.Conversations(ctx, owner, memory.ConversationQuery{Statuses: allStatuses, Limit: 500})
-	must(err)
+	conversations := try(s.Conversations(ctx, owner, memory.ConversationQuery{Statuses: allStatuses, Limit: 500})).orFail(t)
 	k.Conversations = conversations.Conversations
-	versions, err := s.Versions(ctx, []memory.Owner{owner})
-	must(err)
+	versions := try(s.Versions(ctx, []memory.Owner{owner})).orFail(t)
 	k.Version = versions[0]
 	k.Jobs, err = s.Jobs(ctx, owner)
 	must(err)
@@ -138,9 +130,7 @@ func (e *ending) Close() error {
 	for _, o := range e.Known() {
 		was[o] = exports(e.t, e.Store, o)
 	}
-	if err := e.Store.Close(); err != nil {
-		e.t.Error(err)
-	}
+	noError(e.t)(e.Store.Close())
 	e.check(e, was)
 	return nil
 }
@@ -163,9 +153,7 @@ func (e *ending) reopen(what string, within Within, was map[memory.Owner][]known
 			e.t.Fatalf("%s: what %s has (-got +want):\n%s", what, o, diff)
 		}
 	}
-	if err := s.Close(); err != nil {
-		e.t.Error(err)
-	}
+	noError(e.t)(s.Close())
 }
 
 // histories plays them, in which facts are shared, on vaults around a store in the
@@ -180,10 +168,7 @@ func histories(t *testing.T, onDisk bool, check func(e *ending, was map[memory.O
 		if onDisk {
 			within = inSQLite(filepath.Join(dir, "db", "loci.db"))
 		}
-		s, err := Open(t.Context(), dir, within, Options{Now: now})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := try(Open(t.Context(), dir, within, Options{Now: now})).orFail(t)
 		return &ending{Store: s, t: t, dir: dir, now: now, check: check}
 	})
 }
@@ -196,29 +181,19 @@ func TestOlderDatabaseTakesTheFilesOver(t *testing.T) {
 	chess := memtest.Fact(memtest.Ana, "Ana plays chess")
 	v.apply(memtest.Add(tea()), memtest.Add(chess))
 	db := filepath.Join(v.dir, "db")
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.CopyFS(db+" of then", os.DirFS(db)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Store.Close())
+	noError(t)(os.CopyFS(db+" of then", os.DirFS(db)))
 	v.Store = nil
 	v.reopen()
 	batch := memtest.Batch(memtest.Ana, "c", 0, "I play go", "Noted.")
-	if _, err := v.Append(t.Context(), memtest.Ana, batch); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Append(t.Context(), memtest.Ana, batch))
 	green := v.fact("tea")
 	green.Content, green.Hash, green.UpdatedAt = "Ana drinks green tea", memtest.Hash("Ana drinks green tea"), v.now.Now()
 	v.apply(memtest.Change(memory.ActionUpdate, green))
 	v.apply(memtest.Retire(v.fact(chess.ID)))
 	v.apply(memtest.Add(memtest.Fact(memtest.Ana, "Ana plays go")))
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(os.RemoveAll(db), os.Rename(db+" of then", db)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Store.Close())
+	noError(t)(errors.Join(os.RemoveAll(db), os.Rename(db+" of then", db)))
 	before := keysOf(tree(t, v.dir))
 	v.Store = nil
 	v.reopen()
@@ -244,17 +219,11 @@ func TestRebuildGoesOnAfterACrash(t *testing.T) {
 	t.Parallel()
 	v := newVaultOnDisk(t)
 	batch := memtest.Batch(memtest.Ana, "c", 0, "I play go", "Noted.")
-	if _, err := v.Append(t.Context(), memtest.Ana, batch); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Append(t.Context(), memtest.Ana, batch))
 	v.apply(memtest.Add(tea()))
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Store.Close())
 	for _, folder := range []string{OwnFolder, "db"} {
-		if err := os.RemoveAll(filepath.Join(v.dir, folder)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.RemoveAll(filepath.Join(v.dir, folder)))
 	}
 	var copies []string
 	v.openWith(func(point string) {
@@ -273,9 +242,7 @@ func TestRebuildGoesOnAfterACrash(t *testing.T) {
 		if k := export(t, c.Store, memtest.Ana, memory.At{}); len(k.Memories) != 3 || len(k.Turns) != 2 || c.RebuiltAt().IsZero() {
 			t.Errorf("%d memories, %d turns, rebuilt at %v", len(k.Memories), len(k.Turns), c.RebuiltAt())
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 	}
 	if len(copies) != 2 {
 		t.Errorf("%d commits, want those of turns and of facts", len(copies))
@@ -288,18 +255,12 @@ func TestFileDeletedDuringARebuildIsGone(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 2} {
 		v := newVaultOnDisk(t)
-		if _, err := v.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, "c", 0, "I play go", "Noted.")); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(v.Append(t.Context(), memtest.Ana, memtest.Batch(memtest.Ana, "c", 0, "I play go", "Noted.")))
 		v.apply(memtest.Add(tea()), memtest.Add(memtest.Fact(memtest.Ana, "Ana plays chess")))
 		path := v.path(v.fileOf(tea().Content))
-		if err := v.Store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(v.Store.Close())
 		for _, folder := range []string{OwnFolder, "db"} {
-			if err := os.RemoveAll(filepath.Join(v.dir, folder)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(os.RemoveAll(filepath.Join(v.dir, folder)))
 		}
 		commits := 0
 		v.openWith(func(point string) {
@@ -324,9 +285,7 @@ func TestDatabaseOfBeforeGetsFiles(t *testing.T) {
 	t.Parallel()
 	histories(t, true, func(e *ending, was map[memory.Owner][]known) {
 		for _, dir := range []string{OwnFolder, "entries", "deleted", "users"} {
-			if err := os.RemoveAll(filepath.Join(e.dir, dir)); err != nil {
-				e.t.Fatal(err)
-			}
+			noError(e.t)(os.RemoveAll(filepath.Join(e.dir, dir)))
 		}
 		e.reopen("around the database alone", inSQLite(filepath.Join(e.dir, "db", "loci.db")), was)
 		files := tree(e.t, e.dir)
@@ -365,18 +324,12 @@ func forgetVersions(k *known) {
 
 func readFile(t *testing.T, path string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return try(os.ReadFile(path)).orFail(t)
 }
 
 func writeFile(t *testing.T, path string, text []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.WriteFile(path, text, 0o600))
 }
 
 // TestFilesWithoutRecordsAreCompared takes the records away while a file is edited, one is moved
@@ -386,9 +339,7 @@ func TestFilesWithoutRecordsAreCompared(t *testing.T) {
 	mine := "entries/global/facts/maps.md"
 	v.move(v.fileOf("Ana likes maps"), mine)
 	v.quiet()
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Store.Close())
 	rain := v.fileOf("Ana likes rain")
 	v.move(rain, "deleted/"+rain)
 	v.write(teaFile, strings.Replace(v.read(teaFile), "Ana drinks tea", "Ana drinks green tea", 1))
@@ -408,9 +359,7 @@ func TestFilesWithoutRecordsAreCompared(t *testing.T) {
 		if f := e.Says.Fact; e.Kind != Edited || f.Content != "Ana drinks green tea" && f.Status != memory.Retired {
 			t.Errorf("edit: %+v, %+v", e, f)
 		}
-		if err := v.Refuse(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(v.Refuse(t.Context(), e))
 	}
 	v.settled()
 	if files := tree(t, v.dir); len(files) != before+2 || files[mine] == "" {

@@ -16,11 +16,7 @@ import (
 
 func (v *vault) scan(o ...ScanOptions) Report {
 	v.Helper()
-	r, err := v.Scan(v.T.Context(), append(o, ScanOptions{})[0])
-	if err != nil {
-		v.Fatal(err)
-	}
-	return r
+	return try(v.Scan(v.T.Context(), append(o, ScanOptions{})[0])).orFail(v)
 }
 
 // edit is the one edit that there is.
@@ -44,19 +40,13 @@ func (v *vault) path(name string) string { return filepath.Join(v.dir, name) }
 
 func (v *vault) remove(name string) {
 	v.Helper()
-	if err := os.Remove(v.path(name)); err != nil {
-		v.Fatal(err)
-	}
+	noError(v)(os.Remove(v.path(name)))
 }
 
 func (v *vault) move(from, to string) {
 	v.Helper()
-	if err := os.MkdirAll(filepath.Dir(v.path(to)), 0o700); err != nil {
-		v.Fatal(err)
-	}
-	if err := os.Rename(v.path(from), v.path(to)); err != nil {
-		v.Fatal(err)
-	}
+	noError(v)(os.MkdirAll(filepath.Dir(v.path(to)), 0o700))
+	noError(v)(os.Rename(v.path(from), v.path(to)))
 }
 
 // take makes the changes of an edit, as an upper layer would.
@@ -74,13 +64,9 @@ func (v *vault) take(e Edit) {
 	}
 	f.Source, f.UpdatedAt = memory.FromFile, v.now.Now()
 	run := memtest.Run(e.Run())
-	if _, err := v.Apply(v.T.Context(), e.Owner, run, memtest.Change(action, *f)); err != nil {
-		v.Fatal(err)
-	}
+	noError(v)(v.Apply(v.T.Context(), e.Owner, run, memtest.Change(action, *f)))
 	v.settled()
-	if err := v.Accept(v.T.Context(), e, "fact:"+f.ID); err != nil {
-		v.Fatal(err)
-	}
+	noError(v)(v.Accept(v.T.Context(), e, "fact:"+f.ID))
 	v.settled()
 	v.quiet()
 }
@@ -92,17 +78,13 @@ func TestOwnWritesAreNoEdits(t *testing.T) {
 	v.quiet()
 	v.reopen()
 	v.quiet()
-	if err := os.Chtimes(v.path(teaFile), time.Time{}, time.Now().Add(time.Hour)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.Chtimes(v.path(teaFile), time.Time{}, time.Now().Add(time.Hour)))
 	v.quiet() // touched, as git does when it checks out
 	for _, lose := range []func(path string){
 		func(path string) { v.remove(path) },
 		func(path string) { v.write(path, "this is no database, nor was it ever one") },
 	} {
-		if err := v.Store.Close(); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(v.Store.Close())
 		lose(filepath.Join(OwnFolder, recordsFile))
 		v.Store = nil
 		v.reopen()
@@ -141,22 +123,6 @@ func TestEditedWords(t *testing.T) {
 	v.quiet()
 }
 
-func TestCrashBeforeAcceptTakesTheEditOnce(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	v.write(teaFile, strings.Replace(v.read(teaFile), "Ana drinks tea", "Ana drinks green tea", 1))
-	e := v.edit()
-	f := *e.Says.Fact
-	f.UpdatedAt = v.now.Now()
-	v.apply(memtest.Change(memory.ActionUpdate, f))
-	v.reopen() // the edit was not answered
-	v.settled()
-	v.quiet()
-	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
-		t.Errorf("files: %q", got)
-	}
-}
-
 func TestAddedFile(t *testing.T) {
 	v := newVault(t)
 	v.apply(memtest.Add(tea()))
@@ -190,9 +156,7 @@ func TestCrashBeforeAcceptOfAnAddedFile(t *testing.T) {
 	if e2.Run() != e.Run() {
 		t.Errorf("the same edit's runs: %s and %s", e.Run(), e2.Run())
 	}
-	if err := v.Accept(t.Context(), e2, "fact:new"); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Accept(t.Context(), e2, "fact:new"))
 	v.settled()
 	v.quiet()
 	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile, mine}) {
@@ -235,29 +199,13 @@ func TestRenamedFileKeepsItsName(t *testing.T) {
 	}
 }
 
-func TestDeletedFile(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	v.remove(teaFile)
-	e := v.edit()
-	if e.Kind != Deleted || e.Was.Fact.Content != "Ana drinks tea" {
-		t.Errorf("edit: %+v", e)
-	}
-	v.take(e)
-	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{"deleted/" + teaFile}) {
-		t.Errorf("files: %q", got)
-	}
-}
-
 func TestRefusedEditIsKeptBeside(t *testing.T) {
 	v := newVault(t)
 	v.apply(memtest.Add(tea()))
 	theirs := v.read(teaFile)
 	mine := strings.Replace(theirs, "Ana drinks tea", "Ana drinks green tea", 1)
 	v.write(teaFile, mine)
-	if err := v.Refuse(t.Context(), v.edit()); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Refuse(t.Context(), v.edit()))
 	v.settled()
 	files := tree(t, v.dir)
 	r := v.scan()
@@ -302,9 +250,7 @@ func TestManyDeletionsAreHeld(t *testing.T) {
 	if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) != 10 {
 		t.Errorf("confirmed: %+v", r)
 	}
-	if err := os.RemoveAll(v.path("entries")); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.RemoveAll(v.path("entries")))
 	if r := v.scan(); len(r.Held) != 10 {
 		t.Errorf("without the folder: %+v", r)
 	}
@@ -321,17 +267,6 @@ func TestRestsOfACrashGo(t *testing.T) {
 	}
 }
 
-func TestVanishedFolderIsHeld(t *testing.T) {
-	v := newVault(t)
-	v.apply(memtest.Add(tea()))
-	if err := os.RemoveAll(v.path("entries")); err != nil {
-		t.Fatal(err)
-	}
-	if r := v.scan(); len(r.Edits) > 0 || len(r.Held) != 1 {
-		t.Errorf("report: %+v", r)
-	}
-}
-
 func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 	v := newVault(t)
 	v.apply(memtest.Add(tea()))
@@ -345,16 +280,10 @@ func TestWhatCannotBeReadIsLeftAlone(t *testing.T) {
 		v.write(folder+name+".md", text)
 	}
 	for name, to := range map[string]string{"link.md": secret, "loop.md": "loop.md"} {
-		if err := os.Symlink(to, v.path(folder+name)); err != nil {
-			t.Fatal(err)
-		}
+		noError(t)(os.Symlink(to, v.path(folder+name)))
 	}
-	if err := os.Symlink(filepath.Dir(secret), v.path("entries/out")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(v.path(folder+"folder.md"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.Symlink(filepath.Dir(secret), v.path("entries/out")))
+	noError(t)(os.Mkdir(v.path(folder+"folder.md"), 0o700))
 	before := tree(t, v.dir+"/entries/global/facts")
 	r := v.scan()
 	var names []string
@@ -472,9 +401,7 @@ func TestRefusedDeletionIsTakenBack(t *testing.T) {
 	was := v.read(teaFile)
 	v.remove(teaFile)
 	e := v.edit()
-	if err := v.Refuse(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Refuse(t.Context(), e))
 	v.quiet()
 	v.reopen()
 	v.settled()

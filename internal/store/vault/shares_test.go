@@ -74,10 +74,7 @@ func (v *vault) shares() (file string, known []memory.Owner) {
 			file = l
 		}
 	}
-	entries, err := v.Profile(v.T.Context(), memtest.Ana, memory.At{})
-	if err != nil {
-		v.Fatal(err)
-	}
+	entries := try(v.Profile(v.T.Context(), memtest.Ana, memory.At{})).orFail(v)
 	for _, p := range entries {
 		known = append(known, ownersIn(memtest.Ana, p.Value)...)
 	}
@@ -100,12 +97,8 @@ func TestWhomAFactIsSharedWithStandsInItsFile(t *testing.T) {
 	v.quiet()
 
 	// The folder alone brings it back, with a job that gives the others their copies.
-	if err := v.Store.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(v.path(OwnFolder)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Store.Close())
+	noError(t)(os.RemoveAll(v.path(OwnFolder)))
 	v.reopen()
 	v.settled()
 	if _, known := v.shares(); !slices.Equal(known, all) {
@@ -246,22 +239,16 @@ func TestCrashWhileAFactIsShared(t *testing.T) {
 		if file, known := c.shares(); file != "shared_with: [user/ben]\n" || len(known) != 1 {
 			t.Errorf("%s: the file says %q, known is %q", filepath.Base(dir), file, known)
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 		for _, folder := range []string{OwnFolder, "db"} {
-			if err := os.RemoveAll(filepath.Join(dir, folder)); err != nil {
-				t.Fatal(err)
-			}
+			noError(t)(os.RemoveAll(filepath.Join(dir, folder)))
 		}
 		c.Store = nil
 		c.reopen()
 		if _, again := c.shares(); len(again) != 1 {
 			t.Errorf("%s: from the folder alone it is shared with %q", filepath.Base(dir), again)
 		}
-		if err := c.Store.Close(); err != nil {
-			t.Error(err)
-		}
+		noError(t)(c.Store.Close())
 	}
 }
 
@@ -271,16 +258,12 @@ func TestCopyOfWhatAnotherSharesHasNoFile(t *testing.T) {
 	v := newVault(t)
 	ben := memory.User(memtest.Ana.Namespace(), "ben")
 	v.apply(memtest.Add(tea()))
-	if _, err := v.Apply(t.Context(), ben, memtest.Run("shared"), memtest.Change(memory.ActionLink, memtest.Link(ben, v.fact("tea")))); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(v.Apply(t.Context(), ben, memtest.Run("shared"), memtest.Change(memory.ActionLink, memtest.Link(ben, v.fact("tea")))))
 	v.settled()
 	if got := keysOf(tree(t, v.dir)); !slices.Equal(got, []string{teaFile}) {
 		t.Errorf("files: %q, want the fact's at home alone", got)
 	}
-	if err := os.MkdirAll(v.path("users/ben/entries/global/facts"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.MkdirAll(v.path("users/ben/entries/global/facts"), 0o700))
 	v.write("users/ben/"+teaFile, v.read(teaFile))
 	if r := v.scan(); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, "user/") {
 		t.Errorf("report: %+v", r)
@@ -293,9 +276,7 @@ func TestFileFromElsewhereSharesWithNobody(t *testing.T) {
 	v := newVault(t)
 	ben, cy := memory.User(memtest.Ana.Namespace(), "ben"), memory.User(memtest.Ana.Namespace(), "cy")
 	v.apply(memtest.Add(tea()), memtest.Change(memory.ActionAdd, share(ben)))
-	if err := os.MkdirAll(v.path("users/cy/entries/global/facts"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.MkdirAll(v.path("users/cy/entries/global/facts"), 0o700))
 	v.write("users/cy/"+teaFile, v.read(teaFile))
 	if e := v.edit(); e.Kind != Added || e.Owner != cy || e.Says.Shared != nil {
 		t.Errorf("a copy with an id: %+v", e)

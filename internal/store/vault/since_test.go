@@ -184,9 +184,7 @@ func (d *desk) taken() (clash bool) {
 		if !strings.Contains(p.Why, "has the same id") || !strings.HasPrefix(p.Path, "deleted/") || len(r.Edits) > 0 {
 			d.Fatalf("report: %+v", r)
 		}
-		if err := os.Rename(d.vault.path(p.Path), d.vault.path(strings.TrimSuffix(p.Path, ".md")+conflictMark+"1.md")); err != nil {
-			d.Fatal(err)
-		}
+		noError(d)(os.Rename(d.vault.path(p.Path), d.vault.path(strings.TrimSuffix(p.Path, ".md")+conflictMark+"1.md")))
 		return true
 	}
 	if len(r.Edits) > 1 {
@@ -194,21 +192,15 @@ func (d *desk) taken() (clash bool) {
 	}
 	for _, e := range r.Edits {
 		if e.Clash != "" {
-			if err := d.Refuse(d.Context(), e); err != nil {
-				d.Fatal(err)
-			}
+			noError(d)(d.Refuse(d.Context(), e))
 			d.release()
 			d.settled()
 			return true
 		}
 		f := *e.Says.Fact
 		f.UpdatedAt = d.now.Now()
-		if _, err := d.Apply(d.Context(), e.Owner, memtest.Run(e.Run()), memtest.Change(memory.ActionUpdate, f)); err != nil {
-			d.Fatal(err)
-		}
-		if err := d.Accept(d.Context(), e, e.Target); err != nil {
-			d.Fatal(err)
-		}
+		noError(d)(d.Apply(d.Context(), e.Owner, memtest.Run(e.Run()), memtest.Change(memory.ActionUpdate, f)))
+		noError(d)(d.Accept(d.Context(), e, e.Target))
 	}
 	d.release()
 	d.settled()
@@ -234,9 +226,7 @@ func (d *desk) check(what string, theirs, ours sheet, comment string, moved bool
 	for name, text := range tree(d.T, d.dir) {
 		said = said || strings.Contains(text, comment)
 		if strings.Contains(name, conflictMark) {
-			if err := os.Remove(d.vault.path(name)); err != nil {
-				d.Fatal(err)
-			}
+			noError(d)(os.Remove(d.vault.path(name)))
 		}
 	}
 	if !said {
@@ -248,6 +238,9 @@ func (d *desk) check(what string, theirs, ours sheet, comment string, moved bool
 func (d *desk) movedAway() bool {
 	return d.files.index.targets[key{memtest.Ana, "fact:tea"}].Path != d.path
 }
+
+// rounds is how many random histories of stale copies are played.
+var rounds = 30
 
 func TestOnlyWhatAPersonChangedCounts(t *testing.T) {
 	t.Parallel()
@@ -275,7 +268,7 @@ func TestOnlyWhatAPersonChangedCounts(t *testing.T) {
 // then follow each other in any order.
 func TestStaleCopiesInRandomHistories(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(30) {
+	for seed := range uint64(rounds) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		d := newDesk(t)
 		var done []string

@@ -40,9 +40,7 @@ func TestFileThatIsNotUnderstoodIsNotForgotten(t *testing.T) {
 			milkFile = name
 		}
 	}
-	if err := os.Rename(v.path(teaFile), v.path(milkFile)); err != nil {
-		t.Fatal(err)
-	}
+	noError(t)(os.Rename(v.path(teaFile), v.path(milkFile)))
 	if r := v.scan(ScanOptions{Confirm: true}); len(r.Edits) > 0 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Why, `its id was "milk" and is "tea" now`) {
 		t.Errorf("one file was moved over another: %+v", r)
 	}

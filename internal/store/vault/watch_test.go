@@ -64,14 +64,10 @@ func TestFoldersOfWhichTheSystemSaysNothingAreRead(t *testing.T) {
 				begun := time.Now()
 				synctest.Wait() // it has looked once, and found nothing
 				facts := filepath.Join(dir, "entries", "global", "facts")
-				if err := os.MkdirAll(facts, 0o700); err != nil {
-					t.Fatal(err)
-				}
+				noError(t)(os.MkdirAll(facts, 0o700))
 				mine := filepath.Join(facts, "mine.md")
 				err = os.WriteFile(mine, []byte("User plays chess\n"), 0o600)
-				if err := errors.Join(err, os.Chtimes(mine, time.Now(), time.Now())); err != nil { // by the clock of the test
-					t.Fatal(err)
-				}
+				noError(t)(errors.Join(err, os.Chtimes(mine, time.Now(), time.Now())))
 				if err := <-ended; !errors.Is(err, found) {
 					t.Errorf("the watch ended: %v", err)
 				}
