@@ -57,8 +57,7 @@ func stated(s string, date text.Span) bool {
 	}
 	clause := s[from:date.Start] + s[date.End:to] // without the date: "May" is a verb, too
 	words := text.Words(clause)
-	is, _ := english.Purpose(clause)
-	return len(words) > 1 && tellers.Has(words[0]) && !strings.HasPrefix(s[to:], "?") && is == english.States
+	return len(words) > 1 && tellers.Has(words[0]) && !strings.HasPrefix(s[to:], "?") && english.Purpose(clause) == english.States
 }
 
 // tellers begin a statement.
