@@ -58,20 +58,6 @@ func seeks(words []string) bool {
 		(unknown.Has(words[i-1]) || knowing.Has(words[i-1]) && (negating.Has(words[i-2]) || words[i-2] == "to"))
 }
 
-// asked returns the part of a question that says what is asked for, such as "where I work" of "do you remember where
-// I work", and nothing of one that may tell something, such as "did I tell you I moved".
-func asked(words []string) []string {
-	knows := func(w string) bool { return knowing.Has(w) || telling.Has(w) || giving.Has(w) || unknown.Has(w) }
-	i := slices.IndexFunc(words, func(w string) bool { return asking.Has(w) || text.Term(w) != "" && !knows(w) })
-	switch {
-	case i >= 0 && asking.Has(words[i]):
-		return words[i:]
-	case giving.Has(words[0]), auxiliary.Has(words[0]) && !slices.ContainsFunc(words, knows):
-		return words
-	}
-	return nil
-}
-
 // unled returns words without those that lead in to a clause: "hey so …", "ooookay …".
 func unled(words []string) []string {
 	for len(words) > 0 && leads.Has(unstretched(words[0])) {
@@ -83,25 +69,25 @@ func unled(words []string) []string {
 // longestAsked is how many bytes a message has at most that does nothing but ask: a longer one says why, too.
 const longestAsked = 320
 
-// Purpose returns what a message is for, and what each of its questions asks for: [Asks] if there are questions and at
-// most greetings beside, [Greets] if there are greetings alone, else [States].
-func Purpose(message string) (is Mood, questions [][]string) {
+// Purpose returns what a message is for: [Asks] if there are questions and at most greetings beside, [Greets] if there are
+// greetings alone, else [States].
+func Purpose(message string) Mood {
 	if len(message) > longestAsked || strings.TrimSpace(message) == "" || moodOf(firstClause(message)) == States {
-		return States, nil
+		return States
 	}
-	is = Greets
+	is := Greets
 	for _, s := range Read(message) {
 		for _, c := range s.Clauses {
 			switch {
 			case c.Mood == Greets:
 			case s.Pasted || c.Mood != Asks:
-				return States, nil
+				return States
 			default:
-				is, questions = Asks, append(questions, asked(unled(text.Words(c.Of(message)))))
+				is = Asks
 			}
 		}
 	}
-	return is, questions
+	return is
 }
 
 // firstClause returns what stands before the first sign that ends a clause.

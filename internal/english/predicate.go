@@ -99,7 +99,7 @@ func (p *Predicate) read(s *Statement, i int) bool {
 	case "was", "were":
 		return p.be(s, j, Past)
 	case "have", "has":
-		return p.have(s, i, j)
+		return p.have(s, j)
 	case "had":
 		return s.At(j) != "been" && s.At(j) != "to" && s.At(j) != "better" && p.main(s, i, Past)
 	case "will":
@@ -183,8 +183,8 @@ func (p *Predicate) be(s *Statement, i int, t Tense) bool {
 	return p.set("be", t, i) && i < len(s.Tokens)
 }
 
-// have reads what follows "have" at token i, which is token j.
-func (p *Predicate) have(s *Statement, i, j int) bool {
+// have reads what follows "have", from token j on.
+func (p *Predicate) have(s *Statement, j int) bool {
 	v, ok := VerbOf(s.At(j))
 	switch w := s.At(j); {
 	case w == "been":

@@ -2,31 +2,20 @@ package english
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Remainder returns what a reply says of its own: the clauses that neither ask nor greet, that do not give back
-// what the speaker was told or deny to have been told it, and do not tell how things are at the moment.
-func Remainder(reply string) string {
-	var b strings.Builder
-	for _, s := range Read(reply) {
-		for _, c := range s.Clauses {
-			if of := c.Of(reply); !empty(of, c.Mood) {
-				b.WriteString(of)
-				b.WriteByte(' ')
-			}
-		}
-	}
-	return b.String()
-}
-
-// SaysNothing reports whether there is no remainder of a reply. Of most the first clause tells.
+// SaysNothing reports whether a reply says nothing of its own: all its clauses ask or greet, give back
+// what the speaker was told or deny to have been told it, or tell how things are at the moment.
 func SaysNothing(reply string) bool {
-	clause := firstClause(reply)
-	return empty(clause, moodOf(clause)) && Remainder(reply) == ""
+	if clause := firstClause(reply); !empty(clause, moodOf(clause)) { // of most it tells
+		return false
+	}
+	return !slices.ContainsFunc(Read(reply), func(s Sentence) bool {
+		return slices.ContainsFunc(s.Clauses, func(c Clause) bool { return !empty(c.Of(reply), c.Mood) })
+	})
 }
 
 // Denies reports whether a reply begins by saying that its speaker does not know: what follows is

@@ -24,7 +24,6 @@ type DedupeOptions struct {
 type Again struct {
 	Candidate extract.Candidate
 	Known     extract.Neighbour
-	Exact     bool
 }
 
 // Dedupe parts new candidates from those that a live fact of their Near says
@@ -44,8 +43,8 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 			dropped = append(dropped, Dropped{c, echoOf(n)})
 			continue
 		}
-		if n, exact, ok := known(c, o); ok {
-			again = append(again, Again{c, n, exact})
+		if n, ok := known(c, o); ok {
+			again = append(again, Again{c, n})
 			continue
 		}
 		if i := twin(fresh, c, o); i >= 0 {
@@ -131,22 +130,22 @@ func namesNothingElse(said, known string) bool {
 
 func echoOf(n extract.Neighbour) string { return "an echo of memory: " + n.Fact.ID }
 
-func known(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, exact, ok bool) {
+func known(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok bool) {
 	hash, scope := text.Hash(c.Text), c.Scope(o.Scope)
 	for _, n := range c.Near {
 		if n.Fact.Status.Live() && covers(n, scope) && text.Hash(n.Fact.Content) == hash && !namesTarget(&c, n) && !confirms(&c, n) {
-			return n, true, true
+			return n, true
 		}
 	}
 	if o.ExactOnly || c.Op == Update {
-		return extract.Neighbour{}, false, false
+		return extract.Neighbour{}, false
 	}
 	for _, n := range c.Near {
 		if n.Fact.Status.Live() && covers(n, scope) && n.Similarity >= o.Near && agree(n.Fact.Content, c.Text) && !confirms(&c, n) {
-			return n, false, true
+			return n, true
 		}
 	}
-	return extract.Neighbour{}, false, false
+	return extract.Neighbour{}, false
 }
 
 // confirms reports whether a candidate that does not wait itself says what waits: then that

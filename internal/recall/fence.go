@@ -2,6 +2,7 @@ package recall
 
 import (
 	"html"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -52,33 +53,14 @@ func mayOpen(c byte) bool {
 	return false
 }
 
-// isAngle reports whether r looks like "<".
-func isAngle(r rune) bool {
-	switch r {
-	case '<', '«', '˂', '‹', '≪', '≺', '⋖', '⋘', '\u2329', '\u3008', '❬', '❮', '❰', '⟨', '⟪', '⧼', '⪡', '⪻', '《', '﹤', '＜', 'ᐸ':
-		return true
-	}
-	return false
-}
-
-// isBracket reports whether r is another bracket that begins a tag in some markup.
-func isBracket(r rune) bool {
-	switch r {
-	case '[', '{', '(', '［', '｛', '（', '【', '〔', '⟦':
-		return true
-	}
-	return false
-}
-
-func isSlash(r rune) bool {
-	switch r {
-	case '/', '\\', '⁄', '∕', '╱', '⟋', '⧸', '／', '＼', '﹨', '∖':
-		return true
-	}
-	return false
-}
-
-func isCloser(r rune) bool { return r == '>' || r == '＞' || r == '›' || r == '»' }
+// What opens a tag, stands in it and closes it, or looks so.
+const (
+	angles   = "<«˂‹≪≺⋖⋘\u2329\u3008❬❮❰⟨⟪⧼⪡⪻《﹤＜ᐸ"
+	brackets = "[{(［｛（【〔⟦"
+	slashes  = "/\\⁄∕╱⟋⧸／＼﹨∖"
+	closers  = ">＞›»"
+	unseen   = "ᅟᅠㅤﾠ" // letters without a shape
+)
 
 // maxGap is how many characters other than white space may stand between the parts of a tag.
 const maxGap = 24
@@ -87,8 +69,8 @@ const maxGap = 24
 // at s[i:], and whether that tag closes or imitates the fence. The bare name "memory" counts
 // in a closing tag alone, and other brackets than "<" count with a slash.
 func tagName(s string, i int, opener rune) (int, bool) {
-	angle := isAngle(opener)
-	if !angle && !isBracket(opener) {
+	angle := strings.ContainsRune(angles, opener)
+	if !angle && !strings.ContainsRune(brackets, opener) {
 		return 0, false
 	}
 	slash := false
@@ -102,10 +84,10 @@ func tagName(s string, i int, opener rune) (int, bool) {
 			}
 		}
 		r, size := glyph(s[i:])
-		if size == 0 || isWordy(r) || isCloser(r) {
+		if size == 0 || isWordy(r) || strings.ContainsRune(closers, r) {
 			return 0, false
 		}
-		slash = slash || isSlash(r)
+		slash = slash || strings.ContainsRune(slashes, r)
 		i += size
 		if !unicode.IsSpace(r) {
 			gap++
@@ -122,11 +104,7 @@ func goesOn(s string) bool {
 
 // isWordy reports whether r is part of a word that people see.
 func isWordy(r rune) bool {
-	switch r {
-	case 'ᅟ', 'ᅠ', 'ㅤ', 'ﾠ': // letters without a shape
-		return false
-	}
-	return unicode.IsLetter(r) || unicode.IsNumber(r)
+	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !strings.ContainsRune(unseen, r)
 }
 
 // spells returns where a name ends that s begins with, -1 if it does not. Anything but words
@@ -143,7 +121,7 @@ func spells(s, name string) int {
 				i += size
 				break
 			}
-			if k == 0 || isWordy(r) || isSlash(r) || isCloser(r) {
+			if k == 0 || isWordy(r) || strings.ContainsRune(slashes+closers, r) {
 				return -1
 			}
 			i += size
@@ -175,19 +153,13 @@ func glyph(s string) (r rune, size int) {
 			return r, max(1, end-(len(plain)-size))
 		}
 	case '\\':
-		if len(s) > 1 && s[1] == 'u' && len(s) > 2 && s[2] == '{' {
-			if end := strings.IndexByte(s[:min(len(s), 12)], '}'); end > 0 {
-				return hexOr(s, 3, end, end+1)
-			}
-		}
-		if len(s) > 1 && s[1] == 'u' {
-			return hexOr(s, 2, 6, 6)
-		}
-		if len(s) > 1 && s[1] == 'x' {
-			return hexOr(s, 2, 4, 4)
+		if r, _, rest, err := strconv.UnquoteChar(s, 0); err == nil {
+			return r, len(s) - len(rest)
 		}
 	case '%':
-		return hexOr(s, 1, 3, 3)
+		if plain, err := url.PathUnescape(s[:min(len(s), 3)]); err == nil && len(plain) == 1 && len(s) > 1 {
+			return rune(plain[0]), 3
+		}
 	}
 	return utf8.DecodeRuneInString(s)
 }
@@ -196,23 +168,9 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// hexOr returns the character whose number is s[from:to] in an escape of that size; without
-// one it returns the first character of s.
-func hexOr(s string, from, to, size int) (rune, int) {
-	if size <= len(s) {
-		if n, err := strconv.ParseUint(s[from:to], 16, 21); err == nil {
-			return rune(n), size
-		}
-	}
-	return utf8.DecodeRuneInString(s)
-}
-
 // looksLike returns the letter of the fence's name that r looks like, 0 for none. Those for l
 // and i look like each other.
 func looksLike(r rune) byte {
-	if base := unstyled(r); base > 0 {
-		r = base
-	}
 	if r >= utf8.RuneSelf {
 		if alike, ok := lookalikes()[r]; ok {
 			return alike
@@ -234,25 +192,24 @@ func looksLike(r rune) byte {
 	return 0
 }
 
-// alphabets are where the enclosed and squared Latin letters begin, from A on.
-var alphabets = [...]rune{0x249c, 0x24b6, 0x24d0, 0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6}
-
-// unstyled returns the plain letter of a mathematical, enclosed or squared Latin one, 0 for others.
-func unstyled(r rune) rune {
-	if 0x1d400 <= r && r <= 0x1d6a3 { // alphabets in capitals and small letters
-		return 'A' + (r-0x1d400)%26
+// alphabets are where the mathematical, enclosed and squared Latin letters begin, from A on.
+var alphabets = func() []rune {
+	out := []rune{0x249c, 0x24b6, 0x24d0, 0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6}
+	for r := rune(0x1d400); r <= 0x1d6a3; r += 26 { // in capitals and small letters
+		out = append(out, r)
 	}
-	for _, a := range alphabets {
-		if a <= r && r < a+26 {
-			return 'A' + r - a
-		}
-	}
-	return 0
-}
+	return out
+}()
 
 // lookalikes are characters of other scripts and styles that look like a letter of the fence's name.
 var lookalikes = sync.OnceValue(func() map[rune]byte {
 	m := map[rune]byte{}
+	for _, first := range alphabets {
+		for _, letter := range "iocmery" {
+			m[first+letter-'a'] = byte(letter)
+		}
+		m[first+'l'-'a'] = 'i'
+	}
 	for letter, alike := range map[byte]string{
 		'i': "ⅼⅬⅰⅠІіӀӏΙιℓℒℐℑιɩɪʟᎥᏞⲓⲒǀ∣｜ɭɫɬƖ׀וןاⵏᛁߊ𐊊𐌉𝟏𝟙𝟣𝟭𝟷ˡⁱᵢₗᴵᴸ①¹",
 		'o': "ОоΟοσօՕоⲟⲞᴏ०੦૦௦౦೦൦๐໐၀٥۵〇○◯ℴºᵒₒᴼ⓪⁰₀𝟎𝟘𝟢𝟬𝟶",

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/loci-memory/loci/internal/english"
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
@@ -20,9 +19,6 @@ type Period struct {
 func periodsIn(question string, now time.Time) []Period {
 	var out []Period
 	for _, d := range text.Resolve(question, now) {
-		if stated(question, d.Span) {
-			continue
-		}
 		p := Period{Moment: memory.Moment{Year: int16(d.From.Year()), Month: int8(d.From.Month()), Day: int8(d.From.Day())}}
 		switch d.Grain {
 		case text.Year:
@@ -45,24 +41,6 @@ func periodsIn(question string, now time.Time) []Period {
 	}
 	return out
 }
-
-// stated reports whether the clause around a date tells something and asks for nothing: "I moved
-// last week; write that down". In doubt it asks.
-func stated(s string, date text.Span) bool {
-	const ends = ".;!?\n"
-	from := strings.LastIndexAny(s[:date.Start], ends) + 1
-	to := len(s)
-	if i := strings.IndexAny(s[date.End:], ends); i >= 0 {
-		to = date.End + i
-	}
-	clause := s[from:date.Start] + s[date.End:to] // without the date: "May" is a verb, too
-	words := text.Words(clause)
-	is, _ := english.Purpose(clause)
-	return len(words) > 1 && tellers.Has(words[0]) && !strings.HasPrefix(s[to:], "?") && is == english.States
-}
-
-// tellers begin a statement.
-var tellers = lazy.Words("i we he she they it")
 
 // meets returns how many parts of a period a date has, of how many: its year, month and
 // day, and whether it is one of its days. What is within has them all: a week may end in

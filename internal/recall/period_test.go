@@ -29,30 +29,6 @@ func TestQuestionsNameDates(t *testing.T) {
 	}
 }
 
-// TestStatedDatesAskForNothing: a date in what somebody tells is not a date that they ask for.
-func TestStatedDatesAskForNothing(t *testing.T) {
-	for question, dates := range map[string]int{
-		"I moved our CI last week; write that in NOTES.md": 0,
-		"I moved to Porto last week.":                      0,
-		"We released it on 7 May. Please update the docs.": 0,
-		"I moved last week. What did I do yesterday?":      1,
-		"I moved last week; what did I do yesterday?":      1,
-		"What did I do last week?":                         1,
-		"what did I say about CI last week":                1,
-		"I want to know what I did last week":              1,
-		"I forgot what we did yesterday":                   1,
-		"My trip last week":                                1,
-		"my appointments on 7 May, please":                 1,
-		"Tell me about last week":                          1,
-		"I went to Porto last week, right?":                1,
-		"List what happened in May":                        1,
-	} {
-		if got := NewQuery(question, now, QueryOptions{}).Dates; len(got) != dates {
-			t.Errorf("%q: dates %v, want %d", question, got, dates)
-		}
-	}
-}
-
 // A week, weekend or season is its days and no others of their month or year.
 func TestAPeriodIsItsDays(t *testing.T) {
 	saidOn := func(days ...string) (all []memory.Candidate) {

@@ -54,7 +54,7 @@ func (e *RepeatFilter) Is(m memory.Memory) bool {
 	case t.Role == memory.RoleAssistant:
 		return len(t.Content) <= longestSlight && (english.SaysNothing(t.Content) || english.Denies(t.Content))
 	}
-	is, _ := english.Purpose(t.Content)
+	is := english.Purpose(t.Content)
 	return is == english.Greets || is == english.Asks && !ofOneself.MatchString(t.Content) && e.has(t.Content)
 }
 

@@ -27,7 +27,7 @@ func tellsNothing(t *memory.Turn) bool {
 // orders reports whether a sentence asks for something to be done or told now. What is to hold
 // from now on, or always, is no such order.
 func orders(sentence string) bool {
-	if is, _ := english.Purpose(sentence); is == english.Asks {
+	if english.Purpose(sentence) == english.Asks {
 		return true
 	}
 	if lastingly.MatchString(sentence) {

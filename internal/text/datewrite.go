@@ -13,17 +13,15 @@ import (
 // that stands before the phrase is kept ("since last year": "since 2025"), and
 // before a noun the date becomes its attribute ("our Friday chat": "our 2026-05-08
 // chat"). What cannot be said that way stays as it is ("over a year ago", "for the next
-// week", "next week's meeting"), and so does what names no one day ("every Friday",
+// week", "yesterday's meeting"), and so does what names no one day ("every Friday",
 // "Monday to Friday"). [Resolve] reads the same dates in the result as in s, and
 // writing it again changes nothing.
 func Absolute(s string, said time.Time) string {
 	p := newDateParser(s, said)
 	w := dateWriter{dateParser: p, found: p.all()}
 	for k := 0; k < len(w.found); k++ {
-		if d := w.found[k]; d.Relative && d.Start >= w.last && !w.stays(k) {
+		if d := w.found[k]; d.Relative && !w.stays(k) {
 			k += w.write(k)
-		} else {
-			w.bare = false
 		}
 	}
 	w.b.WriteString(s[w.last:])
@@ -35,8 +33,7 @@ type dateWriter struct {
 	*dateParser
 	found []found
 	b     strings.Builder
-	last  int  // up to where s is written
-	bare  bool // whether the date before was written without a preposition
+	last  int // up to where s is written
 }
 
 // put writes words in the place of s[start:end], with a capital where s has one at
@@ -82,19 +79,14 @@ var (
 	// none: "every Friday", "Good Friday".
 	repeating = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
 		holy maundy palm easter super`)
-	// nth are words between "every" and a weekday.
-	nth = lazy.Words("other second third fourth single")
 	// hedges are words that make a point in time a limit.
 	hedges = lazy.Words("over almost nearly than least most under barely roughly approximately")
 	// spanning are words before a length of time.
-	spanning = lazy.Words("for over in within during through throughout")
+	spanning = lazy.Words("all for over in within during through throughout")
 	// beings are verbs before which a date is a subject.
 	beings = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
-	// heads are words that begin a clause.
-	heads = lazy.Words("and but that because so though although or")
-	// ranges join two ends, lists join days.
+	// ranges join two ends.
 	ranges = lazy.Words("to through thru until till - – —")
-	lists  = lazy.Words("and or , & /")
 )
 
 // noun reports whether token i is a noun that the date before it may belong to.
@@ -105,8 +97,7 @@ func (w *dateWriter) noun(i int) bool {
 		strings.HasSuffix(low, "ing") && len(low) > 4 && low != "meeting" && low != "training" && low != "hearing":
 		return false
 	}
-	base, ok := irregular()[low]
-	return !ok || base == low || strings.HasSuffix(low, "s")
+	return true
 }
 
 func dateNoun(low string) bool {
@@ -137,8 +128,7 @@ func (w *dateWriter) genitive(i int) bool {
 
 // write writes found date k, and returns how many dates after it it wrote too.
 func (w *dateWriter) write(k int) int {
-	d, was := w.found[k], w.bare
-	w.bare = false
+	d := w.found[k]
 	i, j := d.token, d.token+d.tokens // its tokens
 	start, end := w.toks[i].Start, d.End
 	lead := "" // "on" or "in" as it stands
@@ -157,34 +147,24 @@ func (w *dateWriter) write(k int) int {
 		end = w.toks[j].End
 		j++
 	}
-	at := d.point(part)
-	single := j-i == 1 || part != "" && j-i == 2
-	switch {
-	case w.genitive(j):
-		w.possessive(d, j, start, lead, part)
-		return 0
-	case w.attributive(d, j, single):
-		if d.Grain != Week && d.Grain != Weekend { // "our next week trip"
-			w.put(start, d.End, d.point(""))
-		}
+	if w.attributive(d, j) {
+		w.put(start, d.End, d.point(""))
 		return 0
 	}
 	// "the day before yesterday", "this coming Friday", "the 14th"
-	if low := w.before(i, 1); lead == "" && (!single || digitAt(w.toks[i].low, 0)) && (low == "the" || low == "this") {
+	if low := w.before(i, 1); lead == "" && (d.tokens > 1 || digitAt(w.toks[i].low, 0)) && (low == "the" || low == "this") {
 		i--
 		if low := w.before(i, 1); low == "on" || low == "in" {
 			i--
 		}
 		start = w.toks[i].Start
 	}
-	prev := w.before(i, 1)
-	w.bare = lead == "" && (halves.Has(prev) && d.Grain >= Month || governing.Has(prev) || w.half(i) ||
-		was && k > 0 && (prev == "and" || prev == "or" || prev == "to") && w.toks[i-1].Start-w.found[k-1].End <= 1)
-	if w.bare || lead == "" && beings.Has(w.after(j)) && (prev == "" || heads.Has(prev)) {
-		w.put(start, end, at)
-	} else {
-		w.put(start, end, d.placed(part))
+	words := d.placed(part)
+	if prev := w.before(i, 1); lead == "" && (halves.Has(prev) && d.Grain >= Month || governing.Has(prev) || w.half(i) || prev == "" && beings.Has(w.after(j)) ||
+		prev == "and" && k > 0 && w.before(w.found[k-1].token, 1) == "between") {
+		words = d.point(part)
 	}
+	w.put(start, end, words)
 	return 0
 }
 
@@ -204,9 +184,9 @@ func (w *dateWriter) joining(k int) string {
 }
 
 // attributive reports whether a date belongs to the noun after it, token j.
-func (w *dateWriter) attributive(d found, j int, single bool) bool {
-	t := w.toks[d.token]
-	if d.Start < t.Start || !w.noun(j) || t.low == "day" {
+func (w *dateWriter) attributive(d found, j int) bool {
+	t, single := w.toks[d.token], j-d.token == 1 || d.tokens == 1
+	if d.Start < t.Start || !w.noun(j) {
 		return false
 	}
 	if !w.owned(d.token) {
@@ -221,70 +201,38 @@ func (w *dateWriter) stays(k int) bool {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens
 	first, prev := w.toks[i], w.before(i, 1)
-	if d.Start > 0 && strings.ContainsRune("-#@/", rune(w.s[d.Start-1])) && !(k > 0 && w.found[k-1].through) {
-		return !w.half(i)
-	}
 	switch {
-	case d.tokens > 2 && (hedges.Has(prev) || prev == "about" && hedges.Has(w.before(i, 2))), prev == "all":
-		return true // "over a year ago"
-	case d.tokens == 2 && first.class == "STEP" && dateNoun(w.toks[i+1].low):
-		return w.after(j) == "of" || d.Grain != Weekend && w.lasts(i) // "the last week of June"
+	case d.Start > 0 && strings.ContainsRune("-#@/", rune(w.s[d.Start-1])) && !(k > 0 && w.found[k-1].through):
+		return !w.half(i)
+	case d.tokens > 2 && hedges.Has(prev), w.genitive(j):
+		return true // "over a year ago", "yesterday's meeting"
+	case d.tokens == 2 && first.class == "STEP" && dateNoun(w.toks[i+1].low): // a length of time, "the last week of June", "our next week trip"
+		return w.after(j) == "of" || d.Grain != Weekend && (first.low == "past" || first.low != "this" && prev == "the" || first.low == "last" && spanning.Has(prev)) ||
+			(d.Grain == Week || d.Grain == Weekend) && w.attributive(d, j)
 	case d.tokens > 1:
 		return false
-	case (first.class == "MONTH" || first.class == "WEEKDAY") &&
-		(prev == "the" || prev == "a" || prev == "an") && !w.noun(j):
+	case (first.class == "MONTH" || first.class == "WEEKDAY") && (prev == "the" || prev == "a") && !w.noun(j):
 		return true // "it was a Friday", "the Friday after"
 	case first.class == "MONTH":
-		return repeating.Has(prev) || d.Start == first.Start && !w.owned(i) && !halves.Has(prev) &&
-			!(governing.Has(prev) && prev != "to" && prev != "as" && prev != "than" && prev != "over" && prev != "about") &&
+		return repeating.Has(prev) || d.Start == first.Start && !w.owned(i) && !halves.Has(prev) && !governing.Has(prev) &&
 			!(k > 0 && w.found[k-1].End+5 >= d.Start)
 	case first.class != "WEEKDAY":
 		return false
 	case w.after(j) == "the" && j+1 < len(w.toks) && digitAt(w.toks[j+1].low, 0):
 		return true // "Tuesday the 5th"
 	}
-	return w.recurs(k)
+	return w.recurs(k-1) || w.recurs(k) || w.recurs(k+1)
 }
 
-// lasts reports whether "last week" and its like at token i are a length of time: "for the next week".
-func (w *dateWriter) lasts(i int) bool {
-	prev := w.before(i, 1)
-	switch w.toks[i].low {
-	case "past":
-		return true
-	case "last":
-		return prev == "the" || spanning.Has(prev) && prev != "over"
-	case "next":
-		return prev == "the" && spanning.Has(w.before(i, 2))
-	}
-	return false
-}
-
-// recurs reports whether date k is a weekday that comes again and again, or joined to one: "every
-// second Monday", "Saturday and Sunday mornings", "Monday to Friday".
+// recurs reports whether date k is a weekday that comes again and again ("every second Monday",
+// "Sunday mornings"), or one of several ("Monday to Friday").
 func (w *dateWriter) recurs(k int) bool {
-	for _, step := range []int{-1, 1} {
-		for n := k; w.bareWeekday(n); n += step {
-			i := w.found[n].token
-			prev := w.before(i, 1)
-			if repeating.Has(prev) || w.plural(i+1) ||
-				(nth.Has(prev) || prev == "the" || w.noun(i+1)) && repeating.Has(w.before(i, 2)) {
-				return true
-			}
-			if !w.bareWeekday(n + step) {
-				break
-			}
-			a := min(n, n+step)
-			joint := w.joining(a)
-			if ranges.Has(joint) || joint == "and" && w.before(w.found[a].token, 1) == "between" {
-				return true
-			}
-			if !lists.Has(joint) && joint != ", and" {
-				break
-			}
-		}
+	if !w.bareWeekday(k) {
+		return false
 	}
-	return false
+	i := w.found[k].token
+	return repeating.Has(w.before(i, 1)) || repeating.Has(w.before(i, 2)) || w.plural(i+1) ||
+		w.bareWeekday(k+1) && (ranges.Has(w.joining(k)) || w.joining(k) == "and" && w.before(i, 1) == "between")
 }
 
 func (w *dateWriter) bareWeekday(k int) bool {
@@ -309,25 +257,4 @@ func (w *dateWriter) through(k, start int, lead string) {
 		words = "from " + words
 	}
 	w.put(start, b.End, words)
-}
-
-// possessive writes "yesterday's meeting" as "the 2026-05-03 meeting". Token j is the s. A week
-// and a part of a day stay.
-func (w *dateWriter) possessive(d found, j, start int, lead, part string) {
-	// "tomorrow's my birthday"
-	if next := w.after(j + 1); dateOwners.Has(next) || next == "not" || next == "going" || next == "been" {
-		w.put(start, w.toks[j].End, d.point(part)+" is")
-		return
-	}
-	if d.Grain == Week || d.Grain == Weekend || part != "" || !w.noun(j+1) {
-		return
-	}
-	the := "the "
-	switch {
-	case w.owned(d.token):
-		the = ""
-	case lead != "":
-		the = lead + " the "
-	}
-	w.put(start, w.toks[j].End, the+d.point(""))
 }
