@@ -418,7 +418,7 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 			"the search, by a panic":   {func() { r.Searcher, r.Opts.Recall = broken{panic: true}, rules }, []string{dog, cello}, []string{"search"}},
 			"Get":                      {func() { r.Store = &lame{Store: whole.Store, get: errBroken} }, []string{dog, cello}, []string{"search"}},
 			"Get, by a panic":          {func() { r.Store = &lame{Store: whole.Store, get: errBroken, panics: true} }, []string{dog, cello}, []string{"search"}},
-			"List":                     {func() { r.Store = &lame{Store: whole.Store, list: errBroken} }, []string{dog}, []string{"small_set", "pinned"}},
+			"List":                     {func() { r.Store = &lame{Store: whole.Store, list: errBroken} }, []string{dog}, []string{"pinned", "small_set"}},
 			"Profile":                  {func() { r.Store = &lame{Store: whole.Store, profile: errBroken} }, []string{dog, cello}, []string{"profile"}},
 			"Profile, by a panic":      {func() { r.Store = &lame{Store: whole.Store, profile: errBroken, panics: true} }, []string{dog}, []string{"core"}},
 			"Versions":                 {func() { r.Store = &lame{Store: whole.Store, versions: errBroken} }, []string{dog, cello}, []string{"bootstrap"}},
@@ -426,7 +426,7 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 				r.Store = &lame{Store: whole.Store, get: errBroken, list: errBroken, profile: errBroken}
 				r.Searcher, r.Opts.Recall = broken{err: errBroken}, rules
 				r.Embedder = mute{err: errBroken}
-			}, nil, []string{"small_set", "embedder", "recent", "search", "pinned", "profile"}},
+			}, nil, []string{"pinned", "profile", "small_set", "embedder", "recent", "search"}},
 		} {
 			r.Parts = whole
 			r.Searcher, r.Opts.Recall = whole.Searcher, rules

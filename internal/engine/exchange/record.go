@@ -81,7 +81,7 @@ func (x *Exchange) yield() {
 }
 
 func (x *Exchange) storeQuestion(ctx, client context.Context, given string) (q question, err error) {
-	p := x.Placed()
+	p := x.placed
 	if q.mode, err = x.e.heed(ctx, x.In.Owner, x.mode); err != nil {
 		return q, err
 	}
@@ -315,6 +315,6 @@ func (x *Exchange) nameOwner(ctx context.Context, m mode) {
 // failed counts, logs and traces an error of memory in this chat.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.Placed().conversation.ID, "err", err)
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.placed.conversation.ID, "err", err)
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, fmt.Sprintf("record: %v", err))
 }

@@ -24,7 +24,6 @@ func (r *Source) ruled() bool {
 
 // list answers such a question with facts, the most important first.
 func (r *Pipeline) list(ctx context.Context, topK int) error {
-	r.placed()
 	q := r.filters()
 	q.Limit = Listed
 	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)

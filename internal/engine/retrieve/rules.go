@@ -177,7 +177,6 @@ func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 
 // recent answers with the newest facts, after a search that failed or found nothing.
 func (r *Pipeline) recent(ctx context.Context, topK int) error {
-	r.placed()
 	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
 	if err != nil {
 		return fmt.Errorf("read recent facts: %w", err)
@@ -204,11 +203,7 @@ func (r *Pipeline) atLeast(topK, n int) int {
 
 // summary returns that of the conversation which asks, by setting; nil without one.
 func (r *Source) summary(ctx context.Context) *memory.Summary {
-	if !r.E.Opts.Recall.Summary {
-		return nil
-	}
-	r.placed()
-	if r.Q.In == "" {
+	if !r.E.Opts.Recall.Summary || r.Q.In == "" {
 		return nil
 	}
 	all, err := r.E.Summaries(ctx, r.Q.Scope.Owner, r.Q.In)
