@@ -541,7 +541,7 @@ func TestBroadQuestionsListWhatMatters(t *testing.T) {
 			}
 		}
 		store := r.Store
-		r.Store = &lame{Store: store, list: errBroken}
+		r.Store = &lame{Store: store, versions: errBroken}
 		found := r.find(t, retrieve.Question{Text: "What do you know about me?"})
 		r.Store = store
 		if len(found.Degraded) == 0 || !strings.HasPrefix(found.Degraded[0], "list: ") || searches.n.Load() != 1 {

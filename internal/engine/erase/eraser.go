@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -236,21 +235,23 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 // leaveSenders ends what others share with an owner, at their homes: who begins anew is
 // shared with anew.
 func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
-	got := map[memory.Owner][]string{}
+	var got []memory.Fact
 	if err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: core.EveryStatus}, func(m memory.Memory) {
 		if m.Link != nil && m.Fact.Scope.Owner.Valid() {
-			home := m.Fact.Scope.Owner
-			got[home] = append(got[home], m.ID())
+			got = append(got, *m.Fact)
 		}
 	}); err != nil {
 		return err
 	}
-	for _, home := range slices.Sorted(maps.Keys(got)) {
-		for facts := range slices.Chunk(got[home], core.UpkeepAtOnce) {
-			err := core.Replan(ctx, func() error { return e.Share.UnshareAll(ctx, home, facts, owner, share.BySharing) })
-			if err != nil && !errors.Is(err, memory.Gone) { // a home that is closed shares nothing
-				return err
+	for _, f := range got {
+		_, err := e.Share.Unshare(ctx, f.Scope.Owner, f.ID, []memory.Owner{owner}, share.BySharing)
+		for _, shared := range []error{memory.Gone, memory.NotFound, memory.Forbidden} { // a home that is closed, or has it no more, shares nothing
+			if errors.Is(err, shared) {
+				err = nil
 			}
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -255,11 +255,9 @@ func Suffixed(key, suffix string) string {
 	return key + "\x00" + suffix
 }
 
-// finished waits for a job. What this process learns wakes it, and it looks ever more seldom
-// whether another has done it.
+// finished waits for a job, which another process may do: it looks ever more seldom.
 func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string) error {
-	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
-		taught := e.Lessons.Taught.Next()
+	for wait := time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		unfinished, err := e.Store.Jobs(ctx, owner)
 		if err != nil {
 			return err
@@ -274,8 +272,6 @@ func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-taught: // it may be this one, which is about to be done
-			wait = time.Millisecond
 		case <-time.After(wait):
 		}
 	}

@@ -39,7 +39,6 @@ const (
 // Learn is the handler of learn jobs: it learns from all turns of the job's conversation that
 // were not learned from yet. Running it again is a no-op.
 func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
-	defer e.Taught.Ring()
 	e.Idle.Wait(ctx)
 	if err := e.rests(ctx, job); err != nil {
 		return "", err
@@ -78,7 +77,6 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 			return "", err
 		}
 	}
-	e.Taught.Ring() // nobody waits for what follows
 	e.Warm(job.Owner)
 	return jobs.Applied, nil
 }

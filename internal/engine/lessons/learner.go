@@ -18,7 +18,6 @@ type Learner struct {
 	Retrieve *retrieve.Retriever
 
 	Asker
-	Taught   broadcast                                   // after each lesson
 	contexts *recent.Map[[sha256.Size]byte, [][]float32] // vectors of passages, by model and words
 }
 

@@ -16,11 +16,18 @@ import (
 // pinned, the profile entries, and the summary of the conversation that asks. What is disputed is not among them.
 func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) *recall.Core {
 	var c recall.Core
-	facts, err := r.factsReady(ctx)
-	if part := "core"; err != nil {
-		if r.coreTokens() == 0 {
-			part = "pinned"
+	facts, part, err := []recall.CoreFact(nil), "core", error(nil)
+	if r.coreTokens() > 0 {
+		facts, err = r.factsReady(ctx)
+	} else {
+		var page memory.Page
+		page, err = r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
+		for _, m := range page.Memories {
+			facts = append(facts, recall.NewCoreFact(m))
 		}
+		part = "pinned"
+	}
+	if err != nil {
 		r.Skip(part, err)
 	}
 	for _, m := range facts {
@@ -51,13 +58,6 @@ func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left 
 // factsReady reads the facts that matter most. It does not wait longer than a search may take; the next
 // prompt finds them then.
 func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err error) {
-	if r.coreTokens() == 0 {
-		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
-		for _, m := range page.Memories {
-			facts = append(facts, recall.NewCoreFact(m))
-		}
-		return facts, err
-	}
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
 	return core.Beside(r.E.Core, func() ([]recall.CoreFact, error) {

@@ -159,7 +159,11 @@ func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	if err != nil || change.After.IsZero() {
 		return with, err
 	}
-	run := e.sharingRun(owner, core.IDFor(owner, s.Idempotency), author, id)
+	run := memory.Run{ID: core.IDFor(owner, s.Idempotency), Kind: "share", Author: author}
+	// A change of the fact that was read before this run and is written after it brings no job of its own.
+	later := SpreadJob(owner, run.ID+"-again", id)
+	later.RunAt = e.Time().Add(SpreadAgain)
+	run.Jobs = []memory.Job{later}
 	for _, o := range to {
 		if s.End || slices.Contains(sharedIn(entry.Value), o) || !BetweenUsers(owner, o) || e.Opts.Accept == AcceptAdmins && s.Admin {
 			continue
@@ -203,43 +207,6 @@ func (e *Sharer) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool
 		Action: memory.ActionUpdate, After: memory.Image{Profile: &next}, Base: entry.Version,
 		NewID: strings.TrimPrefix(entry.Key, SharedKeys), Reason: reason, Author: author,
 	}, nil
-}
-
-// sharingRun is a run that changes whom facts are shared with. A change of one that was read
-// before it and is written after it brings no job of its own: they are looked at once more.
-func (e *Sharer) sharingRun(owner memory.Owner, id string, author memory.Author, facts ...string) memory.Run {
-	again := SpreadJob(owner, id+"-again", facts...)
-	again.RunAt = e.Time().Add(SpreadAgain)
-	return memory.Run{ID: id, Kind: "share", Author: author, Jobs: []memory.Job{again}}
-}
-
-// UnshareAll ends that facts of an owner's are shared with another, in one run. It returns a
-// Conflict where somebody else wrote whom one is shared with meanwhile.
-func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, facts []string, with memory.Owner, author memory.Author) error {
-	shared, err := e.sharedBy(ctx, owner)
-	if err != nil {
-		return err
-	}
-	var ended []string
-	var changes []memory.Change
-	for _, id := range facts {
-		entry, ok := shared[id]
-		if !ok {
-			continue
-		}
-		_, change, err := e.sharing(entry, []memory.Owner{with}, true, author)
-		if err != nil {
-			return err
-		}
-		if !change.After.IsZero() {
-			ended, changes = append(ended, id), append(changes, change)
-		}
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	_, err = e.Store.Apply(ctx, owner, e.sharingRun(owner, core.NewID(), author, ended...), changes...)
-	return err
 }
 
 // SharedWith returns whom one of the owner's own facts is shared with.
