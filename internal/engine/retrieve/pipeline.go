@@ -103,27 +103,21 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	r = &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	searched := *r
 	block, err := core.Beside(e.Core, func() (string, error) { return searched.block(ctx), nil })(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		r = &searched
-	} else {
+	case ctx.Err() != nil:
 		r.Skip("deadline", fmt.Errorf("recall took longer than %v", deadline))
+	default:
+		r.Skip("recall", err)
 	}
 	took = e.Now().Sub(started)
 	e.Metrics.Recalled(took, r.Degraded...)
 	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, Untold: r.Untold()}, r, took
 }
 
-// block recalls and renders. A part that fails, or panics, is skipped.
-func (r *Pipeline) block(ctx context.Context) (text string) {
-	err := core.Guarded(r.E.Core, func() error { text = r.rendered(ctx); return nil })
-	if err != nil {
-		r.Skip("recall", err)
-		r.Hits = nil // they are in no block
-	}
-	return text
-}
-
-func (r *Pipeline) rendered(ctx context.Context) string {
+// block recalls and renders. A part that fails is skipped.
+func (r *Pipeline) block(ctx context.Context) string {
 	var err error
 	if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
 		r.E.Log.Warn("what waits is not shown", "err", err)
