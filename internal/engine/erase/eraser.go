@@ -245,12 +245,8 @@ func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	}
 	for _, f := range got {
 		_, err := e.Share.Unshare(ctx, f.Scope.Owner, f.ID, []memory.Owner{owner}, share.BySharing)
-		for _, shared := range []error{memory.Gone, memory.NotFound, memory.Forbidden} { // a home that is closed, or has it no more, shares nothing
-			if errors.Is(err, shared) {
-				err = nil
-			}
-		}
-		if err != nil {
+		none := errors.Is(err, memory.Gone) || errors.Is(err, memory.NotFound) || errors.Is(err, memory.Forbidden) // a home that is closed, or has it no more
+		if err != nil && !none {
 			return err
 		}
 	}

@@ -183,22 +183,6 @@ func (i *importer) flush(ctx context.Context) error {
 	return i.things(ctx, batch, there)
 }
 
-// replan writes records by what is there under their ids, and anew where somebody else wrote
-// meanwhile.
-func (i *importer) replan(ctx context.Context, records []portable.Record, there map[string]memory.Memory, write func(map[string]memory.Memory) error) error {
-	before, again := i.out, false
-	return core.Replan(ctx, func() (err error) {
-		if again {
-			i.out = before
-			if there, err = i.there(ctx, records); err != nil {
-				return err
-			}
-		}
-		again = true
-		return write(there)
-	})
-}
-
 // there returns what the owner has under the batch's ids.
 func (i *importer) there(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string

@@ -82,7 +82,15 @@ func (i *importer) meet(ctx context.Context, id string) (*talk, error) {
 // say appends turns to one conversation, of which the file may have a line. Where somebody
 // else wrote to it since it was met, it is met again.
 func (i *importer) say(ctx context.Context, id string, line portable.Record, said []portable.Record, there map[string]memory.Memory) error {
-	return i.replan(ctx, said, there, func(there map[string]memory.Memory) error {
+	before, again := i.out, false
+	return core.Replan(ctx, func() (err error) {
+		if again {
+			i.out = before
+			if there, err = i.there(ctx, said); err != nil {
+				return err
+			}
+		}
+		again = true
 		t, err := i.meet(ctx, id)
 		if err != nil {
 			return err

@@ -18,7 +18,15 @@ import (
 // one run.
 func (i *importer) things(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
 	run := memory.Run{ID: core.IDFor(i.owner, exchange.Suffixed(i.Idempotency, imports+strconv.Itoa(i.flushes))), Kind: imports, Author: i.author}
-	return i.replan(ctx, batch, there, func(there map[string]memory.Memory) (err error) {
+	before, again := i.out, false
+	return core.Replan(ctx, func() (err error) {
+		if again { // somebody writes the same things now
+			i.out = before
+			if there, err = i.there(ctx, batch); err != nil {
+				return err
+			}
+		}
+		again = true
 		plan := planning{importer: i, there: there, met: map[string]bool{}, live: map[hashIn]bool{}}
 		for _, r := range batch {
 			if add, err := plan.adds(ctx, r); err != nil {
