@@ -5,7 +5,6 @@ package exchange
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -64,8 +63,7 @@ type Exchange struct {
 	given    string // the [GivenBlock] that the request was sent with; "": none to keep
 
 	question func(context.Context) (question, error) // waits for what RecordQuestion stored; nil before
-	answered chan struct{}
-	once     sync.Once // closes answered
+	answered chan struct{}                           // holds one
 }
 
 // client returns what a request says of the client: the zero value for what it does not say.
@@ -86,7 +84,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	defer cancel()
 	pause := e.Paused(ctx, in.Owner)
 	x := &Exchange{
-		e: e, In: in, mode: e.modeOf(in).under(pause), marks: e.CutMessages(in.Chat), begun: e.Blocks.Now(), answered: make(chan struct{}),
+		e: e, In: in, mode: e.modeOf(in).under(pause), marks: e.CutMessages(in.Chat), begun: e.Blocks.Now(), answered: make(chan struct{}, 1),
 		opened: opened,
 	}
 	if err := x.markForeign(ctx); err != nil {
