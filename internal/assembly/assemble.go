@@ -153,9 +153,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
-	if !config.Store.Server() {
-		indexed.Loaded = func(ctx context.Context, owner memory.Owner, ids []string) { l.engine.OnOwnerLoaded(ctx, owner, ids) }
-	}
 	searcher := l.searcher(store, indexed)
 	options := engineOptions(config, learner)
 	if _, wrong := l.embeds.Now(); wrong != "" {

@@ -14,8 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A person forgets or erases while a summary of it is being written: it does not stay
-// in it and, if it was erased, in no summary that there was.
+// A person forgets or erases while a summary of it is being written: no summary ever has it.
 func TestWhatIsForgottenWhileItIsSummedUpIsNotInTheSummary(t *testing.T) {
 	for _, erase := range []bool{false, true} {
 		t.Run(fmt.Sprint("erase ", erase), func(t *testing.T) { forgetWhileSummingUp(t, erase) })
@@ -65,8 +64,8 @@ func forgetWhileSummingUp(t *testing.T, erase bool) {
 				t.Errorf("summaries %q, want one without what was forgotten", got)
 			}
 			all := r.contents(t, ana, memory.Query{Kinds: []memory.Kind{memory.KindSummary}, Statuses: core.EveryStatus})
-			if kept := slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "peanuts") }); kept == erase {
-				t.Errorf("of all summaries, %q, one has the words: %v; want %v", all, kept, !erase)
+			if slices.ContainsFunc(all, func(s string) bool { return strings.Contains(s, "peanuts") }) {
+				t.Errorf("of all summaries, %q, one has the words", all)
 			}
 		})
 	}

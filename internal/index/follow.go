@@ -80,9 +80,6 @@ func (ix *Index) load(e *entry) *load {
 		if bare := ix.pull(e, l, base); bare > 0 {
 			ix.opts.Lacking(e.owner, bare)
 		}
-		if base == nil && l.shard != nil && ix.opts.Loaded != nil {
-			ix.opts.Loaded(ix.ctx, e.owner, l.shard.latest(Tells))
-		}
 	})
 	return l
 }

@@ -75,19 +75,6 @@ func (s *contents) id(n int32) string {
 	return string(appendUUID(make([]byte, 0, uuidLen), s.docs[n].id))
 }
 
-// latest returns the ids of what came last, at most so many, the newest first.
-func (s *shard) latest(most int) []string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	ids := make([]string, 0, min(most, len(s.byID)))
-	for n := len(s.kinds) - 1; n >= 0 && len(ids) < most; n-- {
-		if s.kinds[n] != 0 {
-			ids = append(ids, s.id(int32(n)))
-		}
-	}
-	return ids
-}
-
 // compareIDs compares the ids of two documents as texts: keys of UUIDs are in
 // their texts' order.
 func compareIDs(a *contents, n int32, b *contents, m int32) int {

@@ -38,11 +38,6 @@ type Options struct {
 	// is loaded. nil: of nobody.
 	Offloaded func(memory.Owner) bool
 
-	// Loaded is told of an owner who was loaded, with the ids of what was written last, at
-	// most so many as Tells, the newest first: what searches will find. nil: nobody is. It
-	// may take its time; no search waits for it. It is to end with its context.
-	Loaded func(ctx context.Context, owner memory.Owner, ids []string)
-
 	// Report is told what went wrong with checkpoints; nil: nobody is. Searches do
 	// not fail for that. It may be called from several goroutines at once.
 	Report func(error)
@@ -66,9 +61,6 @@ func (o Options) space() space {
 	}
 	return space{o.Embedder.Fingerprint(), o.Embedder.Dims()}
 }
-
-// Tells bounds the ids that [Options].Loaded is told.
-const Tells = 10_000
 
 // Index is a [memory.Searcher] that holds in memory what it searches. It is safe
 // for concurrent use.

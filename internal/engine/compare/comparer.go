@@ -4,9 +4,9 @@ package compare
 
 import (
 	"context"
-	"sync"
 
 	"github.com/loci-memory/loci/internal/engine/core"
+	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -15,7 +15,7 @@ type Comparer struct {
 	*core.Core
 
 	deciding *core.KeyedMutex
-	instead  sync.Map // id of a pending fact to that of the one it would replace, "" for none
+	instead  recent.Map[string, string] // id of a pending fact to that of the one it would replace, "" for none
 }
 
 // New returns a comparer.

@@ -22,7 +22,7 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 		if m.Link != nil || m.Fact == nil {
 			continue
 		}
-		old, known := e.instead.Load(m.ID())
+		old, known := e.instead.Get(m.ID())
 		if !known {
 			why, err := e.Proposed(ctx, owner, m)
 			if err != nil {
@@ -31,13 +31,13 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 			if old = why.OldID; learn.ByReview(why.Reason) {
 				old = "" // what waits for review is in no prompt
 			}
-			e.instead.Store(m.ID(), old)
+			e.instead.Set(m.ID(), old)
 		}
-		if id, _ := old.(string); id != "" {
+		if old != "" {
 			if disputed == nil {
 				disputed = map[string]memory.Fact{}
 			}
-			disputed[id] = *m.Fact
+			disputed[old] = *m.Fact
 		}
 	}
 	return len(page.Memories), disputed, nil

@@ -28,7 +28,6 @@ type Core struct {
 	Closed     ClosedOwners
 	names      recent.Map[memory.Owner, string] // that were written or found written
 	Clients    clientsSeen
-	Loading    sync.Mutex     // held while memories are read ahead: see Loaded
 	Background sync.WaitGroup // what was begun for a chat and may outlast it
 }
 

@@ -251,25 +251,6 @@ func OfWords(e memory.Embedder) bool {
 	return ok && w.OfWords()
 }
 
-// ReadAtOnce is how many memories are read ahead at a time: about a millisecond.
-const ReadAtOnce = 128
-
-// OnOwnerLoaded has memories that a search may find now read before one does, while nobody waits
-// for memory: a store that is at hand remembers what it was asked for. It is what an index
-// is told by. Of owners who are loaded at once one is enough.
-func (e *Core) OnOwnerLoaded(ctx context.Context, owner memory.Owner, ids []string) {
-	if !e.Loading.TryLock() {
-		return
-	}
-	defer e.Loading.Unlock()
-	for some := range slices.Chunk(ids, ReadAtOnce) {
-		e.Idle.Wait(ctx)
-		if _, err := e.Store.Get(ctx, owner, some...); err != nil {
-			return // who asks reads it, or is told why not
-		}
-	}
-}
-
 // Found returns the memories of the first scope's owner that a search finds now.
 func Found(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
 	s.Now = e.Time()

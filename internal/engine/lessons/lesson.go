@@ -40,11 +40,8 @@ func (l Lesson) PassedOver() []learn.Outcome {
 }
 
 // Lesson reads turns of one project.
-func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
-	return reader{e}.read(ctx, job, turns)
-}
-
-func (e reader) read(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
+func (r *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
+	e := reader{r}
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
 	l.said = guard(e.Core, turns, learn.GuardOptions{
 		Assistant: e.Opts.Assistant, Injected: e.Given(ctx, l.scope, turns), Whole: e.Prompts.Form() == prompt.InLine,

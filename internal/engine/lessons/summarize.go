@@ -17,10 +17,6 @@ import (
 // anew, by the model or else by rule, and takes the place of the one before unless that is kept.
 func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
-	version, err := e.Version(ctx, job.Owner)
-	if err != nil {
-		return "", err
-	}
 	before, err := e.Summaries(ctx, job.Owner, job.Conversation)
 	if err != nil {
 		return "", err
@@ -52,14 +48,11 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	if words == "" || words == latest {
 		return jobs.Nothing, nil
 	}
-	written, err := e.writeSummary(ctx, job, turns[len(turns)-1], words, author, before)
-	if err != nil {
+	if err := e.writeSummary(ctx, job, turns, words, author, before); err != nil {
 		return "", err
 	}
-	if written.Version != version+1 {
-		err = e.recheck(ctx, job, written.Run, turns)
-	}
-	return jobs.Applied, err
+	e.Warm(job.Owner)
+	return jobs.Applied, nil
 }
 
 // leaveOutRefused blanks the sentences that facts are from which wait for a person, or
@@ -79,43 +72,6 @@ func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, said []ex
 		said[i] = learn.Without(s, quotes[s.Turn.ID])
 	}
 	return nil
-}
-
-// recheck takes a summary back if something was forgotten meanwhile of what it was
-// made from, and has it written anew from what is left. If it was erased, so is the
-// summary.
-func (e *Learner) recheck(ctx context.Context, job memory.Job, run string, turns []memory.Turn) error {
-	ids := make([]string, len(turns))
-	for i, t := range turns {
-		ids[i] = t.ID
-	}
-	left, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: ids})
-	if err != nil || len(left) == len(turns) {
-		return err
-	}
-	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
-	if err != nil {
-		return err
-	}
-	var stale []memory.Memory
-	for _, s := range made {
-		stale = append(stale, memory.Memory{Summary: &s})
-	}
-	author := memory.Author{Kind: memory.ByRule, Name: "summaries"}
-	now, err := e.Store.Get(ctx, job.Owner, ids...)
-	if err != nil {
-		return fmt.Errorf("read what became of turns: %w", err)
-	}
-	if slices.ContainsFunc(turns, func(t memory.Turn) bool {
-		return t.Content != "" && slices.ContainsFunc(now, func(m memory.Memory) bool { return m.ID() == t.ID && m.Content() == "" })
-	}) {
-		_, err := e.Curate.Erase(ctx, job.Owner, run+"-recheck", stale, author)
-		return err
-	}
-	changes := learn.Forget(stale, e.Time(), "some of what it was made from is forgotten", author)
-	again := core.SummaryJob(job.Owner, job.Conversation, run)
-	_, err = e.Store.Apply(ctx, job.Owner, memory.Run{ID: run + "-recheck", Kind: "summarize", Author: author, Jobs: []memory.Job{again}}, changes...)
-	return err
 }
 
 // sumUp asks the model or, without one that replies and is trusted, the rules, unless it is put off.
@@ -147,15 +103,20 @@ func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []e
 	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
 }
 
-// writeSummary puts a summary that reaches up to a turn in the place of others.
-func (e *Learner) writeSummary(ctx context.Context, job memory.Job, last memory.Turn, words string, author memory.Author, before []memory.Summary) (memory.Receipt, error) {
+// writeSummary puts a summary of turns in the place of others, or returns a [*jobs.PutOff] where
+// some of them were forgotten since they were read.
+func (e *Learner) writeSummary(ctx context.Context, job memory.Job, turns []memory.Turn, words string, author memory.Author, before []memory.Summary) error {
+	last, ids := turns[len(turns)-1], make([]string, len(turns))
+	for i, t := range turns {
+		ids[i] = t.ID
+	}
 	s := memory.Summary{
 		ID: core.NewID(), Scope: memory.Scope{Owner: job.Owner, Project: last.Project, Agent: last.Agent, Conversation: job.Conversation},
 		Text: words, MessageCount: last.Index + 1, Model: author.Name, Status: memory.Active, CreatedAt: e.Time(),
 	}
 	vectors, err := e.TextVectors(ctx, s.ID, s.Text)
 	if err != nil {
-		return memory.Receipt{}, err
+		return err
 	}
 	var changes []memory.Change
 	for _, old := range before {
@@ -164,10 +125,22 @@ func (e *Learner) writeSummary(ctx context.Context, job memory.Job, last memory.
 	}
 	changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &s}, NewID: s.ID, Reason: "summed up", Author: author})
 	run := memory.Run{ID: core.RunOf(job.ID), Kind: "summarize", Author: author, Lease: &job.Lease, Vectors: vectors}
-	receipt, err := e.Store.Apply(ctx, job.Owner, run, changes...)
-	if err != nil {
-		return memory.Receipt{}, fmt.Errorf("write the summary: %w", err)
-	}
-	e.Warm(job.Owner)
-	return receipt, nil
+	return core.Replan(ctx, func() error {
+		version, err := e.Version(ctx, job.Owner)
+		if err != nil {
+			return err
+		}
+		left, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: ids})
+		if err != nil {
+			return fmt.Errorf("read the turns again: %w", err)
+		}
+		if len(left) < len(turns) {
+			return &jobs.PutOff{Until: e.Time(), Why: "some of what was summed up is forgotten"}
+		}
+		run.Base = memory.PlannedOn(version)
+		if _, err = e.Store.Apply(ctx, job.Owner, run, changes...); err != nil {
+			return fmt.Errorf("write the summary: %w", err)
+		}
+		return nil
+	})
 }
