@@ -22,6 +22,7 @@ import (
 	"github.com/loci-memory/loci/internal/api/query"
 	"github.com/loci-memory/loci/internal/api/rest"
 	"github.com/loci-memory/loci/internal/api/web"
+	"github.com/loci-memory/loci/internal/audit"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/doctor"
@@ -208,7 +209,17 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version()}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
+	l.audit = audit.New(store, opts.Now, l.log)
+	guard := httpx.Options{
+		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
+		Trusted: trusted, Proxies: proxies, UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
+		SSO:    httpx.SSO{Header: config.SSO.Header, Groups: config.SSO.GroupsIn, Admins: config.SSO.Admins},
+		Budget: httpx.NewBudget(httpx.BodyBudget()),
+		Log:    l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
+		Reads: rest.Reads, Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},
+	}.Complete()
 	shown := l.pageOptions(config, learner, l.chat)
+	shown.Auth, shown.Note, shown.Issuer = &guard, l.audit.Note, issuer(config.SSO, guard.SSO)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", l.chat)
@@ -221,7 +232,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		mux.Handle(path+"/", mem0API)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys,
+		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note,
 		Held: func(since, until time.Time) []string {
 			held := l.backups.MayHold(since, until)
 			if l.database != nil {
@@ -234,13 +245,8 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
 	})))
-	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
-		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, Proxies: proxies, UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
-		Budget: httpx.NewBudget(httpx.BodyBudget()),
-		Log:    l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.doctor.Warn(doctor.UnverifiedToken),
-		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
-	}, mux)))
+	guard.Refuse, guard.Open = refuser(page), slices.Concat(httpx.DefaultOpen, page.OpenPaths())
+	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(guard, l.audit.Handler(mux))))
 	return l, nil
 }
 

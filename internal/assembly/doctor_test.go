@@ -102,7 +102,7 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 	}))
 	defer server.Close()
 	l := openWith(t, map[string]string{"embedder": "remote:m", "reranker": "remote:r", "embed.url": server.URL + "/v1", "api_key": key, "store": "sqlite"})
-	user, _, err := l.keys.Add(t.Context(), "a key", memory.KeyUser, "ana")
+	user, _, err := l.keys.Add(t.Context(), memory.Key{Name: "a key", Role: memory.KeyUser, User: "ana"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/internal/api/proxy"
+	"github.com/loci-memory/loci/internal/audit"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/doctor"
@@ -52,6 +53,7 @@ type Loci struct {
 	database *sqlstore.Store // nil: memory is in none
 	backups  *backup.Maker
 	keys     *httpx.Keyring
+	audit    *audit.Log
 	chat     *proxy.Handler
 	handler  http.Handler
 	log      *slog.Logger
@@ -128,6 +130,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.Run(ctx) })
 	group.Go(func() error { return l.keys.Run(ctx) })
+	group.Go(func() error { return l.audit.Run(ctx, l.config.Audit.Keep) })
 	group.Go(func() error { return l.doctor.CheckInBackground(ctx) })
 	return group.Wait()
 }

@@ -32,6 +32,14 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.H
 	return o
 }
 
+// issuer is who signs people in besides keys, nil for nobody.
+func issuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
+	if c.Issuer == "" {
+		return nil
+	}
+	return &web.Issuer{URL: c.Issuer, ClientID: c.ClientID, Secret: c.Secret, User: c.User, Groups: c.Groups, SSO: sso}
+}
+
 // shownModels says which models are in use, and why these.
 func shownModels(c config.Config, learns models.Learns, embeds models.Choice) []web.Model {
 	return []web.Model{learnerShown(learns), embedderShown(c, embeds), rerankerShown(c), answererShown(c)}

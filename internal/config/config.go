@@ -67,6 +67,8 @@ type Config struct {
 	Record   RecordConfig   `koanf:"record"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Log      LogConfig      `koanf:"log"`
+	SSO      SSOConfig      `koanf:"sso"`
+	Audit    AuditConfig    `koanf:"audit"`
 
 	Preset Preset // what the profile decides beside the settings
 
@@ -237,6 +239,23 @@ type LogConfig struct {
 	Content bool `koanf:"content" default:"false" doc:"Log what was learned and what a model answered in words, for development. Otherwise the log has ids only."`
 }
 
+// SSOConfig is who signs people in at the page, besides keys.
+type SSOConfig struct {
+	Issuer   string   `koanf:"issuer" doc:"URL of an OpenID Connect server that signs people in at the page, as https://login.example.org. Its redirect URL is /signin/callback of this server. Needs api_key. Empty: none. See docs/guide/operations.md."`
+	ClientID string   `koanf:"client_id" doc:"This server's name at sso.issuer."`
+	Secret   string   `koanf:"client_secret" secret:"yes" doc:"This server's secret at sso.issuer. Empty: it has none, PKCE alone protects the sign-in."`
+	User     string   `koanf:"user" default:"sub" doc:"Claim of the issuer's token that is the user's name in Loci: the one by which front ends name the user, as sub, email or preferred_username. Of those that a person may change at the issuer, anybody could become anybody."`
+	Groups   string   `koanf:"groups" default:"groups" doc:"Claim of the issuer's token with the user's groups."`
+	Header   string   `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user, as X-Forwarded-User or Remote-User. Such a request needs no key. It counts from the addresses in proxies alone, which it needs; the proxy has to remove it from what clients send."`
+	GroupsIn string   `koanf:"groups_header" doc:"Header in which that proxy names the user's groups, with commas."`
+	Admins   []string `koanf:"admins" doc:"Users who may do anything when they signed in this way, and groups of such users as group:NAME."`
+}
+
+// AuditConfig is the record of acts that concern trust.
+type AuditConfig struct {
+	Keep int `koanf:"keep" default:"365" doc:"How many days the audit record is kept: sign-ins, keys, what admins did in others' memory, exports, erasures. 0: for ever."`
+}
+
 // check refuses what the tags cannot express. Every message names the key.
 func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
@@ -249,6 +268,9 @@ func (c *Config) check() error {
 	}
 	if c.Header != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.Header), nameLetters) != "") {
 		return memory.Errorf(memory.Invalid, "users_header: needs the name of a header, and proxies (LOCI_PROXIES), since from no other address it counts")
+	}
+	if err := c.SSO.check(c.APIKey != "", len(c.Proxies) > 0); err != nil {
+		return err
 	}
 	for _, origin := range c.CORS.Origins {
 		u, err := url.Parse(origin)
@@ -264,7 +286,7 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "forward.drop: invalid header %q (examples: X-Team-*, -X-OpenWebUI-*)", pattern)
 		}
 	}
-	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL} {
+	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL, "sso.issuer": c.SSO.Issuer} {
 		if base == "" {
 			continue
 		}
@@ -327,6 +349,7 @@ func (c *Config) check() error {
 		{"upkeep.conversation", float64(c.Upkeep.Conversation), 0, 1e9},
 		{"upkeep.half_life", c.Upkeep.HalfLife.Hours(), 0, 24 * 36500},
 		{"limits.body", float64(c.Limits.Body), 1 << 10, 1 << 30},
+		{"audit.keep", float64(c.Audit.Keep), 0, 36500},
 		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
 	} {
 		if r.value < r.min || r.value > r.max {
@@ -335,6 +358,19 @@ func (c *Config) check() error {
 	}
 	if b := c.Index.Budget; b < minBudget || b > maxBudget {
 		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minBudget, maxBudget)
+	}
+	return nil
+}
+
+func (s SSOConfig) check(keyed, proxied bool) error {
+	header := func(name string) bool { return name != "" && strings.Trim(strings.ToLower(name), nameLetters) == "" }
+	switch {
+	case s.Issuer != "" && (!keyed || s.ClientID == ""):
+		return memory.Errorf(memory.Invalid, "sso.issuer: needs sso.client_id, and api_key (LOCI_API_KEY)")
+	case s.Header != "" && (!proxied || !header(s.Header) || s.GroupsIn != "" && !header(s.GroupsIn)):
+		return memory.Errorf(memory.Invalid, "sso.header: needs the name of a header, and proxies (LOCI_PROXIES), since from no other address it counts")
+	case s.GroupsIn != "" && s.Header == "":
+		return memory.Errorf(memory.Invalid, "sso.groups_header: needs sso.header")
 	}
 	return nil
 }

@@ -228,6 +228,9 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.FromSubagent(chat) {
 		extras.Mode = readOnly(extras.Mode)
 	}
+	if who.ReadOnly {
+		extras.Mode = readOnly(extras.Mode)
+	}
 	c.off, c.hits, c.nobody = extras.Mode == chatapi.ModeOff, extras.Hits, who.Owner == ""
 	if dialect.Named {
 		chat.Messages = d.resolve(r.Context(), who.Owner, chat.Messages)

@@ -46,9 +46,14 @@ type Options struct {
 
 	Keys *httpx.Keyring // the API keys
 
+	Note func(context.Context, memory.AuditEntry) error // puts an act on record; nil: there is no record
+
 	// Backup makes a backup that is kept at to, and returns it with its size in bytes.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
+
+// Reads are the paths whose POST writes nothing.
+var Reads = []string{"/api/memory/search", "/api/memory/preview"}
 
 // handler carries the engine to the handlers.
 type handler struct {

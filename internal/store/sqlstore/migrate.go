@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
+	"strconv"
 
 	"github.com/pressly/goose/v3"
 
@@ -15,10 +18,10 @@ import (
 var migrations embed.FS
 
 // SQLiteSchema is the version of a file's schema, postgresSchema of a server's. In the folder of
-// each, schema.sql makes it and upgrade.sql makes it of an earlier one.
+// each, schema.sql makes it, and N.sql brings an earlier one to version N.
 const (
-	SQLiteSchema   = 14
-	postgresSchema = 12
+	SQLiteSchema   = 15
+	postgresSchema = 13
 )
 
 // migrate brings the schema up to date in one transaction. It refuses a schema that a newer
@@ -29,16 +32,26 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 		if err := tx.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&earlier); err != nil {
 			return err
 		}
-		name := "schema.sql"
+		names := []string{"schema.sql"}
 		if earlier > 0 {
-			name = "upgrade.sql"
+			names = nil
+			for version := earlier + 1; version <= newest; version++ {
+				names = append(names, strconv.FormatInt(version, 10)+".sql")
+			}
 		}
-		text, err := migrations.ReadFile("migrations/" + folder + "/" + name)
-		if err != nil {
-			return err
+		for _, name := range names {
+			text, err := migrations.ReadFile("migrations/" + folder + "/" + name)
+			if errors.Is(err, fs.ErrNotExist) { // several versions were one step
+				continue
+			}
+			if err == nil {
+				_, err = tx.ExecContext(ctx, string(text))
+			}
+			if err != nil {
+				return wrap(name, err)
+			}
 		}
-		_, err = tx.ExecContext(ctx, string(text))
-		return wrap(name, err)
+		return nil
 	}}, nil)
 	p, err := goose.NewProvider(dialect, db, nil, goose.WithDisableGlobalRegistry(true), goose.WithGoMigrations(step))
 	if err != nil {
