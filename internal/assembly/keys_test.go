@@ -111,7 +111,7 @@ func TestKeysReachTheOtherServers(t *testing.T) {
 	}()
 	server := httptest.NewServer(b.Handler())
 	defer server.Close()
-	text, key, err := a.keys.Add(t.Context(), "laptop", memory.KeyUser, "ana")
+	text, key, err := a.keys.Add(t.Context(), memory.Key{Name: "laptop", Role: memory.KeyUser, User: "ana"})
 	if err != nil {
 		t.Fatal(err)
 	}

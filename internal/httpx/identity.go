@@ -243,6 +243,12 @@ func credentialOf(value string) string {
 	return strings.TrimSpace(credential)
 }
 
+// ValidUser reports whether a name from outside can be a user's.
+func ValidUser(name string) bool {
+	owner, err := userOwner(memory.DefaultNamespace, name, "user")
+	return err == nil && owner.Valid()
+}
+
 // userOwner makes an owner of a name from outside. where is what named it.
 func userOwner(namespace, name, where string) (memory.Owner, error) {
 	if len(name) > maxUser || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {

@@ -105,7 +105,7 @@ func TestRemovedKeyOpensNothing(t *testing.T) {
 // TestKeysOpenBehindMem0sPrefix sends keys as tools want them that take mem0's own alone.
 func TestKeysOpenBehindMem0sPrefix(t *testing.T) {
 	ring, texts, _ := stored(t)
-	o := Options{Key: key, Keys: ring, Namespace: memory.DefaultNamespace}
+	o := Options{Key: key, Keys: ring}.Complete()
 	for text, want := range map[string]Role{
 		Mem0Prefix + texts[memory.KeyUser]: RoleUser, Mem0Prefix + key: RoleAdmin, Mem0Prefix: "", Mem0Prefix + Mem0Prefix + key: "", "m0" + key: "",
 	} {

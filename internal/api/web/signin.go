@@ -154,7 +154,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	status := http.StatusUnauthorized
 	switch {
 	case !ok:
-		form.Wrong = "No key of this server is that, or it has expired."
+		form.Wrong = "That is not a key of this server, or it has expired."
 		if wait := httpx.WrongKey(w, r); wait > 0 {
 			status = http.StatusTooManyRequests
 			form.Wrong += " There were too many wrong ones from your address: please wait " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + " before you try another. The right one is taken at any time."
@@ -163,7 +163,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		form.Wrong = "That key is right, and opens another user's memory alone: leave User empty."
 	case in.Role != memory.KeyUser && form.User == "" && p.Multi:
 		form.Wrong = "That key is right. Several users share this server, so it does not say whose memory to show: type a name as User, such as ana. The command loci users lists them."
-	case form.User != "" && !memory.User(memory.DefaultNamespace, form.User).Valid(), len(form.User) > 256:
+	case form.User != "" && !httpx.ValidUser(form.User):
 		form.Wrong = "That cannot be a user's name."
 	}
 	if p.Key == "" && form.Wrong != "" {
@@ -208,7 +208,7 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 	case id.Role != httpx.RoleAdmin:
 		err = memory.Errorf(memory.Forbidden, "only whoever runs the server may see another user's memory")
-	case user != "" && !memory.User(memory.DefaultNamespace, user).Valid(), len(user) > 256:
+	case user != "" && !httpx.ValidUser(user):
 		err = memory.Errorf(memory.Invalid, "that cannot be a user's name")
 	default:
 		err = p.note(r, "switch user", id.By, user, "")

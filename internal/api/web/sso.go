@@ -93,7 +93,7 @@ func origin(r *http.Request) string {
 func (p *Page) signInBySSO(w http.ResponseWriter, r *http.Request) {
 	flow, _, err := p.Issuer.flow(r)
 	if err != nil {
-		p.Refuse(w, r, err)
+		p.ssoFailed(w, r, r.FormValue("next"), err)
 		return
 	}
 	t := trip{oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), local(r.FormValue("next"))}
@@ -117,10 +117,17 @@ func (p *Page) signedInBySSO(w http.ResponseWriter, r *http.Request) {
 		err = p.openSession(w, r, in.SessionBy(), "", ssoSession)
 	}
 	if err != nil {
-		p.Refuse(w, r, err)
+		p.ssoFailed(w, r, t.Next, err)
 		return
 	}
 	p.onward(w, r, t.Next, "Signed in")
+}
+
+// ssoFailed asks to sign in again and says what was wrong.
+func (p *Page) ssoFailed(w http.ResponseWriter, r *http.Request, next string, err error) {
+	form, problem := p.signinForm(next, ""), httpx.Tell(r.Context(), err)
+	form.Wrong = capital(problem.Detail) + "."
+	p.askAgain(w, r, problem.Status, form)
 }
 
 // verify checks the issuer's answer and returns who it says it is.
@@ -160,7 +167,7 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token cannot be read: %w", err)
 	}
 	user, _ := claims[i.User].(string)
-	if user == "" || !memory.User(memory.DefaultNamespace, user).Valid() {
+	if !httpx.ValidUser(user) {
 		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server does not say who you are: its token has no %s that is a user's name (setting sso.user)", i.User)
 	}
 	if verified, is := claims["email_verified"].(bool); i.User == "email" && is && !verified {
