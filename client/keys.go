@@ -36,7 +36,7 @@ type NewKey struct {
 
 // RotateKey says how a key gives way to a new one.
 type RotateKey struct {
-	Grace     int       `json:"grace_seconds" minimum:"0" maximum:"31536000" default:"86400" doc:"How long the old key still opens, in seconds."`
+	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the old key still opens, in seconds. 0: it ends at once."`
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"When the new key expires. Absent: never."`
 }
 
