@@ -213,7 +213,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	guard := httpx.Options{
 		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
-		SSO:    httpx.SSO{Header: config.SSO.Header, Groups: config.SSO.GroupsIn, Admins: config.SSO.Admins},
+		SSO:    ssoOf(config.SSO),
 		Budget: httpx.NewBudget(httpx.BodyBudget()),
 		Log:    l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
 		Reads: rest.Reads, Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},

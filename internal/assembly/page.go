@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/api/mem0"
@@ -32,12 +33,18 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.H
 	return o
 }
 
+// ssoOf says how people are named whom another server signs in.
+func ssoOf(c config.SSOConfig) httpx.SSO {
+	header := append(slices.Clone(c.Header), "", "")
+	return httpx.SSO{Header: header[0], Groups: header[1], Admins: c.Admins}
+}
+
 // issuer is who signs people in besides keys, nil for nobody.
 func issuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
 	if c.Issuer == "" {
 		return nil
 	}
-	return &web.Issuer{URL: c.Issuer, ClientID: c.ClientID, Secret: c.Secret, User: c.User, Groups: c.Groups, SSO: sso}
+	return &web.Issuer{URL: c.Issuer, ClientID: c.ClientID, Secret: c.Secret, User: c.User, SSO: sso}
 }
 
 // shownModels says which models are in use, and why these.

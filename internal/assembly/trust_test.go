@@ -35,7 +35,9 @@ func TestActsAreOnRecord(t *testing.T) {
 	defer closed(t, l)
 	server := httptest.NewServer(l.Handler())
 	defer server.Close()
-	as := func(key, user string) *client.Client { return client.New(server.URL, client.Options{Key: key, User: user}) }
+	as := func(key, user string) *client.Client {
+		return client.New(server.URL, client.Options{Key: key, User: user})
+	}
 	admin := as("server-key-1", "")
 	made, err := admin.AddKey(t.Context(), client.NewKey{Name: "laptop", Role: "user", User: "ana"})
 	noError(t)(err)

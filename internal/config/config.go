@@ -245,10 +245,8 @@ type SSOConfig struct {
 	ClientID string   `koanf:"client_id" doc:"This server's name at sso.issuer."`
 	Secret   string   `koanf:"client_secret" secret:"yes" doc:"This server's secret at sso.issuer. Empty: it has none, PKCE alone protects the sign-in."`
 	User     string   `koanf:"user" default:"sub" doc:"Claim of the issuer's token that is the user's name in Loci: the one by which front ends name the user, as sub, email or preferred_username. Of those that a person may change at the issuer, anybody could become anybody."`
-	Groups   string   `koanf:"groups" default:"groups" doc:"Claim of the issuer's token with the user's groups."`
-	Header   string   `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user, as X-Forwarded-User or Remote-User. Such a request needs no key. It counts from the addresses in proxies alone, which it needs; the proxy has to remove it from what clients send."`
-	GroupsIn string   `koanf:"groups_header" doc:"Header in which that proxy names the user's groups, with commas."`
-	Admins   []string `koanf:"admins" doc:"Users who may do anything when they signed in this way, and groups of such users as group:NAME."`
+	Header   []string `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user, and behind a comma the one with the user's groups, as X-Forwarded-User,X-Forwarded-Groups. Such a request needs no key. They count from the addresses in proxies alone, which they need; the proxy has to remove them from what clients send."`
+	Admins   []string `koanf:"admins" doc:"Users who may do anything when they signed in this way, and groups of such users as group:NAME: by the claim groups of the token, or the header."`
 }
 
 // AuditConfig is the record of acts that concern trust.
@@ -363,14 +361,11 @@ func (c *Config) check() error {
 }
 
 func (s SSOConfig) check(keyed, proxied bool) error {
-	header := func(name string) bool { return name != "" && strings.Trim(strings.ToLower(name), nameLetters) == "" }
 	switch {
 	case s.Issuer != "" && (!keyed || s.ClientID == ""):
 		return memory.Errorf(memory.Invalid, "sso.issuer: needs sso.client_id, and api_key (LOCI_API_KEY)")
-	case s.Header != "" && (!proxied || !header(s.Header) || s.GroupsIn != "" && !header(s.GroupsIn)):
-		return memory.Errorf(memory.Invalid, "sso.header: needs the name of a header, and proxies (LOCI_PROXIES), since from no other address it counts")
-	case s.GroupsIn != "" && s.Header == "":
-		return memory.Errorf(memory.Invalid, "sso.groups_header: needs sso.header")
+	case len(s.Header) > 2, len(s.Header) > 0 && !proxied, slices.ContainsFunc(s.Header, func(name string) bool { return name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" }):
+		return memory.Errorf(memory.Invalid, "sso.header: needs the names of one or two headers, and proxies (LOCI_PROXIES), since from no other address they count")
 	}
 	return nil
 }

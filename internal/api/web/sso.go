@@ -34,7 +34,7 @@ const (
 // what it offers when somebody first signs in, so that it may be away at the start.
 type Issuer struct {
 	URL, ClientID, Secret string
-	User, Groups          string // the claims with the user's name and groups
+	User                  string // the claim with the user's name
 	SSO                   httpx.SSO
 
 	mu       sync.Mutex
@@ -174,7 +174,7 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 		return t, in, memory.Errorf(memory.Forbidden, "the sign-in server has not verified that address")
 	}
 	var groups []string
-	all, _ := claims[i.Groups].([]any)
+	all, _ := claims["groups"].([]any)
 	for _, g := range all {
 		if name, ok := g.(string); ok {
 			groups = append(groups, name)

@@ -67,7 +67,7 @@ func newIssuer(t *testing.T) *issuer {
 // ssoRig is a page whose people sign in at an issuer.
 func ssoRig(t *testing.T, issuer string) *rig {
 	r := newRig(t, key)
-	r.page.Issuer = &Issuer{URL: issuer, ClientID: "loci", User: "sub", Groups: "groups", SSO: httpx.SSO{Admins: []string{"group:operators"}}}
+	r.page.Issuer = &Issuer{URL: issuer, ClientID: "loci", User: "sub", SSO: httpx.SSO{Admins: []string{"group:operators"}}}
 	r.guard()
 	return r
 }
