@@ -46,6 +46,8 @@ type Options struct {
 
 	SSO        SSO                 // how a proxy that signs people in names them
 	UserHeader string              // names the user, in requests of Proxies alone; "": none does
+	Limits     Limits              // of each user and key
+	Answered   func(Access)        // called with each request that was answered; nil: nobody is told
 	Refused    func(*http.Request) // called with each request whose key is not Loci's; nil: nobody is told
 	Unverified func()              // called with each request whose X-OpenWebUI-User-Jwt is not checked; nil: nobody is told
 	Now        func() time.Time
@@ -88,23 +90,28 @@ func (o Options) Complete() Options {
 // Guard returns next behind the whole chain of checks that the package comment
 // names.
 func Guard(o Options, next http.Handler) http.Handler {
-	return &guard{Options: o.Complete(), next: next}
+	return &guard{Options: o.Complete(), next: next, limits: limiter{Limits: o.Limits}}
 }
 
 type guard struct {
 	Options
 	next    http.Handler
+	limits  limiter
 	guesses guesses // wrong keys, of all APIs
 }
 
 // ServeHTTP runs the chain.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	st := &state{id: rand.Text(), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
+	begun := g.Now()
+	st := &state{id: cmp.Or(clientRequestID(r), rand.Text()), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
 	st.secure = g.seeThrough(r)
 	st.remote = place(r.RemoteAddr)
 	w.Header().Set(HeaderRequestID, st.id)
 	track := &tracker{ResponseWriter: w}
+	if g.Answered != nil {
+		defer func() { g.Answered(st.access(r, track.status, g.Now().Sub(begun))) }()
+	}
 	defer g.recoverTo(track, r)
 
 	if err := g.checkSite(r); err != nil {
@@ -132,6 +139,12 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil && g.Unverified != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
 		g.Unverified()
 	}
+	end, err := g.limits.take(cmp.Or(string(identity.Owner), identity.By), begun)
+	if err != nil {
+		g.Refuse(track, r, err)
+		return
+	}
+	defer func() { end(st.meter.input.Load()+st.meter.output.Load(), g.Now()) }()
 	defer g.limitBody(track, r)()
 	g.next.ServeHTTP(track, r)
 }
@@ -198,6 +211,7 @@ type state struct {
 	door     string // method and path
 	log      *slog.Logger
 	identity Identity
+	meter    meter
 	remote   string // the client's address, or its network
 	secure   bool   // the client used TLS
 
@@ -242,16 +256,22 @@ func (g *guard) recoverTo(w *tracker, r *http.Request) {
 // tracker knows whether an answer has begun.
 type tracker struct {
 	http.ResponseWriter
-	wrote bool
+	wrote  bool
+	status int // 0: none was written
 }
 
 func (t *tracker) WriteHeader(status int) {
+	if !t.wrote {
+		t.status = status
+	}
 	t.wrote = t.wrote || status >= 200
 	t.ResponseWriter.WriteHeader(status)
 }
 
 func (t *tracker) Write(p []byte) (int, error) {
-	t.wrote = true
+	if t.wrote = true; t.status == 0 {
+		t.status = http.StatusOK
+	}
 	return t.ResponseWriter.Write(p)
 }
 

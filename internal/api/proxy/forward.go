@@ -18,7 +18,9 @@ func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
 		return
 	}
+	begun := d.Now()
 	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, httpx.Unread(r))
+	httpx.CountUpstream(r.Context(), d.Now().Sub(begun))
 	if err != nil {
 		d.refuseUpstream(w, r, err)
 		return

@@ -361,6 +361,7 @@ func clientID(h http.Header, name string) string {
 // engine has given up: then the chat goes on without. The client may be gone by
 // now; what was said stays said.
 func (c *call) record(ctx context.Context, a chatapi.Answer) {
+	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
 	if c.memory {
 		place := c.exchange.RecordAnswer(ctx, a)
 		if c.dialect.Named {
