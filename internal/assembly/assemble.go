@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -213,9 +214,11 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	guard := httpx.Options{
 		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
 		Trusted: trusted, Proxies: proxies, UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
-		SSO:    ssoOf(config.SSO),
-		Budget: httpx.NewBudget(httpx.BodyBudget()),
-		Log:    l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
+		SSO:      ssoOf(config.SSO),
+		Budget:   httpx.NewBudget(httpx.BodyBudget()),
+		Limits:   httpx.Limits{Requests: config.Limits.Requests, Tokens: config.Limits.Tokens, Concurrent: config.Limits.Concurrent},
+		Answered: func(a httpx.Access) { metrics.Answered(a.Method, a.Route, a.Status, a.Took); logAccess(l.log, a) },
+		Log:      l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
 		Reads: rest.Reads, Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},
 	}.Complete()
 	shown := l.pageOptions(config, learner, l.chat)
@@ -232,7 +235,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		mux.Handle(path+"/", mem0API)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note,
+		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Ready: l.ready, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note,
 		Held: func(since, until time.Time) []string {
 			held := l.backups.MayHold(since, until)
 			if l.database != nil {
@@ -283,6 +286,16 @@ func newLog(c config.LogConfig, w io.Writer) (*slog.Logger, error) {
 		return nil, memory.Errorf(memory.Invalid, "log.level: %w", err)
 	}
 	return obs.NewLogger(w, c.Format, level)
+}
+
+// logAccess writes a line for each request: ids and sizes, no words. Probes are for debugging.
+func logAccess(log *slog.Logger, a httpx.Access) {
+	level := slog.LevelInfo
+	if slices.Contains(httpx.DefaultOpen, a.Route) || a.Route == "/metrics" || strings.HasPrefix(a.Route, "/assets/") {
+		level = slog.LevelDebug
+	}
+	log.LogAttrs(context.Background(), level, "request", slog.String("request", a.ID), slog.String("user", a.User), slog.String("method", a.Method), slog.String("route", a.Route),
+		slog.Int("status", a.Status), slog.Int64("ms", a.Took.Milliseconds()), slog.Int64("upstream_ms", a.Upstream.Milliseconds()), slog.Int64("input", a.Input), slog.Int64("output", a.Output))
 }
 
 func openPrompts(dir string) (*prompt.Set, error) {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -60,7 +61,8 @@ type Loci struct {
 	doctor   *doctor.Doctor
 	learner  *models.Learner
 	embeds   models.Choice
-	words    config.Config  // if words alone embed after all: see [models.Choice.Now]
+	words    config.Config // if words alone embed after all: see [models.Choice.Now]
+	draining atomic.Bool
 	closers  []func() error // in the order they are to be called
 }
 

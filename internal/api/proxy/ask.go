@@ -12,7 +12,6 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/chatapi"
-	"github.com/loci-memory/loci/internal/httpx"
 )
 
 // ask sends the request with memory. If the upstream refuses that for its length, half of
@@ -76,10 +75,8 @@ func (d *Handler) send(r *http.Request, c *call, body []byte) (*http.Response, e
 	if d.isTranslated(c.dialect) {
 		return d.sendTranslated(r, c, body)
 	}
-	begun := d.Now()
-	resp, err := d.Upstream.Do(r.Context(), http.MethodPost, upstreamPath(r), r.Header, bytes.NewReader(body))
+	resp, err := d.do(r, http.MethodPost, bytes.NewReader(body))
 	c.answered = d.Now()
-	httpx.CountUpstream(r.Context(), c.answered.Sub(begun))
 	if err != nil || !lacksPath(resp, c) {
 		return resp, err
 	}

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -94,10 +95,12 @@ type Options struct {
 // Handler answers everything under /v1.
 type Handler struct {
 	Options
-	engine  *engine.Engine
-	mux     *http.ServeMux
-	strict  recent.Map[strictModel, time.Time] // until when
-	answers *responseIndex
+	engine        *engine.Engine
+	mux           *http.ServeMux
+	strict        recent.Map[strictModel, time.Time] // until when
+	answers       *responseIndex
+	upstreamFails atomic.Bool
+
 	lacking sync.Map // paths of dialects that the upstream was found to lack
 }
 

@@ -34,6 +34,8 @@ type Options struct {
 	MaxBody int64                               // bytes of a request
 	Health  func(context.Context) client.Health // how the server is
 
+	Ready func(context.Context) client.Ready // whether it takes requests
+
 	Elsewhere []Elsewhere // what other APIs answer, for the description alone
 
 	Upstream Upstream                     // answers chats; nil: the built-in model does
