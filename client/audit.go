@@ -19,6 +19,17 @@ type AuditEntry struct {
 	Request string    `json:"request,omitempty" doc:"The request's id, as the access log has it."`
 }
 
+// Reloaded says what a server took over from its settings when it read them again.
+type Reloaded struct {
+	Taken   []string `json:"taken" doc:"Settings that differ and hold from now on. Prompts and certificates are read again in any case."`
+	AtStart []string `json:"at_start" doc:"Settings that differ and hold after the next start."`
+}
+
+// Reload has the server read its settings, prompts and certificates again. It needs an admin key.
+func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
+	return post[Reloaded](ctx, c, "/api/reload", nil)
+}
+
 // AuditQuery selects entries of the record.
 type AuditQuery struct {
 	User   string    `query:"user" doc:"Whose memory they are about."`

@@ -78,6 +78,7 @@ var house = rules{
 		"github.com/clipperhouse/uax29/v2":       {"internal/text", "internal/model/transformer"},
 		"github.com/coreos/go-oidc/v3":           {"internal/api/web"},
 		"golang.org/x/oauth2":                    {"internal/api/web"},
+		"golang.org/x/crypto":                    {"internal/cli"},
 		"golang.org/x/time":                      {"internal/httpx"},
 		"github.com/danielgtaylor/huma/v2":       {"internal/api/rest"},
 		"github.com/fsnotify/fsnotify":           {"internal/store/vault"},

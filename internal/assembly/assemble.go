@@ -63,14 +63,17 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if opts.Log == nil {
 		opts.Log = io.Discard
 	}
-	l := &Loci{config: config}
+	l := &Loci{config: config, asked: config, reload: opts.Reload}
 	defer func() {
 		if err != nil {
 			_ = l.Close() // the first error says what is wrong
 		}
 	}()
 	if opts.Logger == nil {
-		if opts.Logger, err = newLog(config.Log, opts.Log); err != nil {
+		if opts.Logger, err = obs.NewLogger(opts.Log, config.Log.Format, &l.level); err == nil {
+			err = l.level.UnmarshalText([]byte(config.Log.Level))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -95,14 +98,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.log.Info("who learns", "model", is.Who, "why", is.Why)
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
-	}
-	trusted, err := prefixes("trusted", config.Trusted)
-	if err != nil {
-		return nil, err
-	}
-	proxies, err := prefixes("proxies", config.Proxies)
-	if err != nil {
-		return nil, err
 	}
 	if err := backup.Finish(config); err != nil {
 		return nil, err
@@ -212,11 +207,10 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
 	l.audit = audit.New(store, opts.Now, l.log)
 	guard := httpx.Options{
-		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, Proxies: proxies, UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
+		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT),
+		UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
 		SSO:      ssoOf(config.SSO),
 		Budget:   httpx.NewBudget(httpx.BodyBudget()),
-		Limits:   httpx.Limits{Requests: config.Limits.Requests, Tokens: config.Limits.Tokens, Concurrent: config.Limits.Concurrent},
 		Answered: func(a httpx.Access) { metrics.Answered(a.Method, a.Route, a.Status, a.Took); logAccess(l.log, a) },
 		Log:      l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
 		Reads: rest.Reads, Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},
@@ -235,7 +229,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		mux.Handle(path+"/", mem0API)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Ready: l.ready, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note,
+		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Ready: l.ready, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note, Reload: l.reloadFromAPI,
 		Held: func(since, until time.Time) []string {
 			held := l.backups.MayHold(since, until)
 			if l.database != nil {
@@ -249,7 +243,12 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
 	})))
 	guard.Refuse, guard.Open = refuser(page), slices.Concat(httpx.DefaultOpen, page.OpenPaths())
-	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(guard, l.audit.Handler(mux))))
+	l.open = l.frontOf(guard, page, l.audit.Handler(mux))
+	if err := l.open(config); err != nil {
+		return nil, err
+	}
+	l.keep.Store(int64(config.Audit.Keep))
+	l.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.front.Load()).ServeHTTP(w, r) })
 	return l, nil
 }
 
@@ -278,14 +277,6 @@ func jobLease(c config.Config) time.Duration {
 		return replicaLease
 	}
 	return jobs.DefaultLease
-}
-
-func newLog(c config.LogConfig, w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		return nil, memory.Errorf(memory.Invalid, "log.level: %w", err)
-	}
-	return obs.NewLogger(w, c.Format, level)
 }
 
 // logAccess writes a line for each request: ids and sizes, no words. Probes are for debugging.

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,9 @@ type Options struct {
 	Logger   *slog.Logger     // nil: lines to Log, as the settings log.* say
 	Log      io.Writer        // nil: none
 	Now      func() time.Time // nil: time.Now
+
+	// Reload reads the settings again, for the API's reload; nil: it cannot.
+	Reload func() (config.Config, error)
 }
 
 // Loci is an open memory. It is safe for concurrent use.
@@ -57,6 +61,13 @@ type Loci struct {
 	audit    *audit.Log
 	chat     *proxy.Handler
 	handler  http.Handler
+	open     func(config.Config) error    // makes front anew
+	front    atomic.Pointer[http.Handler] // the guard and what is before it, by the settings as they are
+	asked    config.Config                // as it was opened with, and what was taken over since
+	level    slog.LevelVar
+	reload   func() (config.Config, error)
+	reloads  sync.Mutex   // held while settings are taken over
+	keep     atomic.Int64 // audit.keep
 	log      *slog.Logger
 	doctor   *doctor.Doctor
 	learner  *models.Learner
@@ -132,7 +143,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.Run(ctx) })
 	group.Go(func() error { return l.keys.Run(ctx) })
-	group.Go(func() error { return l.audit.Run(ctx, l.config.Audit.Keep) })
+	group.Go(func() error { return l.audit.Run(ctx, l.keep.Load) })
 	group.Go(func() error { return l.doctor.CheckInBackground(ctx) })
 	return group.Wait()
 }

@@ -21,7 +21,9 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, chat http.H
 	if query == "" && c.Learn.URL == "" {
 		query = learner.Wanted()
 	}
-	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
+	inUse := func() *prompt.Set {
+		return l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
+	}
 	o := web.Options{
 		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) }, Chat: chat,
 		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: c.Prompts, InUse: inUse,

@@ -165,15 +165,16 @@ func (l *Log) Refused(r *http.Request) {
 	}
 }
 
-// Run drops entries that are older than so many days, until the context ends; 0: none are.
-func (l *Log) Run(ctx context.Context, days int) error {
-	if days == 0 {
-		return nil
-	}
+// Run drops entries that are older than as many days as days says by then, until the context ends;
+// 0: none are.
+func (l *Log) Run(ctx context.Context, days func() int64) error {
 	tick := time.NewTicker(once)
 	defer tick.Stop()
 	for {
-		n, err := l.store.DropNoted(ctx, memory.DefaultNamespace, l.now().AddDate(0, 0, -days))
+		n, err := 0, error(nil)
+		if keep := days(); keep > 0 {
+			n, err = l.store.DropNoted(ctx, memory.DefaultNamespace, l.now().AddDate(0, 0, -int(keep)))
+		}
 		if err != nil && ctx.Err() == nil {
 			l.log.Warn("old entries of the audit record are kept, since they cannot be dropped", "err", err)
 		} else if n > 0 {

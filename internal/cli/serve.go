@@ -7,8 +7,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,16 +33,35 @@ func serve(g *global) *cobra.Command {
 		Example: "  loci serve\n  LOCI_UPSTREAM_URL=http://localhost:11434/v1 loci serve --addr 127.0.0.1:7077",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := g.load(cmd)
+			set, err := g.load(cmd)
 			if err != nil {
 				return err
 			}
-			s, err := open(cmd.Context(), config, loci.Options{Log: cmd.ErrOrStderr()})
+			httpx.LimitMemory()
+			cert := &certificate{}
+			reload := func() (config.Config, error) {
+				next, err := g.load(cmd)
+				if err == nil {
+					err = cert.read(next.TLS)
+				}
+				return next, err
+			}
+			s, err := open(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload})
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
-			s.addresses(cmd.ErrOrStderr())
+			if set.TLS.On() {
+				if s.listener, err = cert.encrypted(s.listener, set); err != nil {
+					return errors.Join(err, s.listener.Close(), s.Close())
+				}
+			}
+			if set.Log.Format == "json" { // whose lines are all JSON
+				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.Shown(), "models", s.models())
+			} else {
+				fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
+				s.addresses(cmd.ErrOrStderr())
+			}
+			defer s.reloadOnHangup(reload)()
 			return s.run(cmd.Context())
 		},
 	}
@@ -92,7 +115,36 @@ func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) 
 	return s, err
 }
 
-func (s *server) url() string { return "http://" + s.listener.Addr().String() }
+func (s *server) url() string {
+	scheme := "http://"
+	if s.Config().TLS.On() {
+		scheme = "https://"
+	}
+	return scheme + s.listener.Addr().String()
+}
+
+// reloadOnHangup reads the settings again at each SIGHUP, until stop is called.
+func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func()) {
+	hangups, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-hangups:
+			}
+			next, err := reload()
+			if err == nil {
+				_, err = s.Reload(next)
+			}
+			if err != nil {
+				s.Log().Error("the settings stay as they were: they cannot be read again", "err", err)
+			}
+		}
+	}()
+	return func() { signal.Stop(hangups); close(over) }
+}
 
 // addresses prints what is where.
 func (s *server) addresses(w io.Writer) {
@@ -126,15 +178,8 @@ func (s *server) models() string {
 	return fmt.Sprintf("search by %s; reranker %s; learning by %s", embeds, c.Reranker, s.Learns())
 }
 
-const (
-	// drainTime is how long requests under way may go on after the server is told
-	// to stop.
-	drainTime = 10 * time.Second
-
-	// lastWords is how long those that were then cut off have to store what was
-	// said so far.
-	lastWords = 3 * time.Second
-)
+// lastWords is how long requests that are cut off have to say so and to store what was said so far.
+const lastWords = 3 * time.Second
 
 // run serves until ctx ends, lets what is under way finish, and closes.
 func (s *server) run(ctx context.Context) error {
@@ -145,6 +190,9 @@ func (s *server) run(ctx context.Context) error {
 		defer requests.Done()
 		handler.ServeHTTP(w, r)
 	}), s.Log())
+	inTime, cut := context.WithCancelCause(context.WithoutCancel(ctx))
+	srv.BaseContext = func(net.Listener) context.Context { return inTime }
+	defer cut(nil)
 	group, ctx := errgroup.WithContext(ctx)
 	// Learning goes on while the last requests come to their end.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
@@ -159,17 +207,23 @@ func (s *server) run(ctx context.Context) error {
 	group.Go(func() error {
 		defer stopWork()
 		<-ctx.Done()
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-		defer cancel()
-		if err := srv.Shutdown(last); err != nil {
-			s.Log().Warn("requests were cut off", "err", err)
-			err = srv.Close()
-			over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-			go func() { requests.Wait(); ended() }()
-			<-over.Done()
-			return err
+		drain := s.Config().Drain
+		s.Drain()
+		if addr, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil && !addr.Addr().IsLoopback() {
+			time.Sleep(drain / 6) // whoever sends requests here asks whether it is ready
 		}
-		return nil
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		err := srv.Shutdown(last)
+		if err == nil {
+			return nil
+		}
+		s.Log().Warn("requests are cut off", "after", drain, "err", err)
+		cut(httpx.ErrStopping)
+		over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		go func() { requests.Wait(); ended() }()
+		<-over.Done()
+		return srv.Close()
 	})
 	return errors.Join(group.Wait(), s.Close())
 }

@@ -25,20 +25,21 @@ import (
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
 type Config struct {
-	Addr    string       `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key. Commands ask the server there, and may have its URL instead (http or https)."`
-	Data    string       `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
-	Profile string       `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
-	Store   StoreAddress `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database, which any number of servers may share. See docs/design/stores.md."`
-	Vault   string       `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store then keeps its history; if that is lost, memory is rebuilt from the files. Empty: none. See docs/vault.md."`
-	Users   string       `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
-	APIKey  string       `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
-	Front   string       `koanf:"front_key" secret:"yes" doc:"Key of a front end, which may name the user of each request and no more, as those of loci keys add --front. It needs api_key."`
-	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
-	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
-	Proxies []string     `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
-	Header  string       `koanf:"users_header" doc:"Header that names the user, believed only from the addresses in proxies, which it needs, and only beside a key that may name users. It goes before X-Loci-User. For LiteLLM x-litellm-user_api_key_user_id; see docs/guide/litellm.md."`
-	JWT     string       `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
-	Prompts string       `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
+	Addr    string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key. Commands ask the server there, and may have its URL instead (http or https)."`
+	Data    string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
+	Profile string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
+	Store   StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database, which any number of servers may share. See docs/design/stores.md."`
+	Vault   string        `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store then keeps its history; if that is lost, memory is rebuilt from the files. Empty: none. See docs/vault.md."`
+	Users   string        `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
+	APIKey  string        `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
+	Front   string        `koanf:"front_key" secret:"yes" doc:"Key of a front end, which may name the user of each request and no more, as those of loci keys add --front. It needs api_key."`
+	Trusted []string      `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
+	Hosts   []string      `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
+	Proxies []string      `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
+	Header  string        `koanf:"users_header" doc:"Header that names the user, believed only from the addresses in proxies, which it needs, and only beside a key that may name users. It goes before X-Loci-User. For LiteLLM x-litellm-user_api_key_user_id; see docs/guide/litellm.md."`
+	JWT     string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
+	Drain   time.Duration `koanf:"drain" default:"30s" doc:"How long requests under way may go on after the server was told to stop. Reached from elsewhere than its own machine, it first answers /health/ready with 503 and goes on taking requests for a sixth of that. A stream that is cut then ends with an error event."`
+	Prompts string        `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
 
 	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
 
@@ -67,6 +68,7 @@ type Config struct {
 	Record   RecordConfig   `koanf:"record"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Log      LogConfig      `koanf:"log"`
+	TLS      TLSConfig      `koanf:"tls"`
 	SSO      SSOConfig      `koanf:"sso"`
 	Audit    AuditConfig    `koanf:"audit"`
 
@@ -243,6 +245,23 @@ type LogConfig struct {
 	Content bool `koanf:"content" default:"false" doc:"Log what was learned and what a model answered in words, for development. Otherwise the log has ids only."`
 }
 
+// TLSConfig is how the server encrypts what it serves.
+type TLSConfig struct {
+	Cert string   `koanf:"cert" doc:"File of the server's certificate and those that vouch for it (PEM). Empty, without tls.acme: it serves HTTP."`
+	Key  string   `koanf:"key" doc:"File of the certificate's key (PEM). Both are read again by a reload."`
+	ACME []string `koanf:"acme" doc:"Host names for which certificates are got from Let's Encrypt, and kept in the data folder. The server has to be reached at port 443 of each; to set this accepts Let's Encrypt's terms."`
+}
+
+// On reports whether the server encrypts.
+func (c TLSConfig) On() bool { return c.Cert != "" || len(c.ACME) > 0 }
+
+func (c TLSConfig) check() error {
+	if (c.Cert == "") != (c.Key == "") || c.Cert != "" && len(c.ACME) > 0 {
+		return memory.Errorf(memory.Invalid, "tls.cert: it goes with tls.key, and without tls.acme")
+	}
+	return nil
+}
+
 // SSOConfig is who signs people in at the page, besides keys.
 type SSOConfig struct {
 	Issuer   string   `koanf:"issuer" doc:"URL of an OpenID Connect server that signs people in at the page, as https://login.example.org. Its redirect URL is /signin/callback of this server. Needs api_key. Empty: none. See docs/guide/operations.md."`
@@ -270,6 +289,9 @@ func (c *Config) check() error {
 	}
 	if c.Header != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.Header), nameLetters) != "") {
 		return memory.Errorf(memory.Invalid, "users_header: needs the name of a header, and proxies (LOCI_PROXIES), since from no other address it counts")
+	}
+	if err := c.TLS.check(); err != nil {
+		return err
 	}
 	if err := c.SSO.check(c.APIKey != "", len(c.Proxies) > 0); err != nil {
 		return err
@@ -354,6 +376,7 @@ func (c *Config) check() error {
 		{"limits.requests", float64(c.Limits.Requests), 0, 1e9},
 		{"limits.tokens", float64(c.Limits.Tokens), 0, 1e9},
 		{"limits.concurrent", float64(c.Limits.Concurrent), 0, 1e6},
+		{"drain", c.Drain.Seconds(), 0, 3600},
 		{"audit.keep", float64(c.Audit.Keep), 0, 36500},
 		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
 	} {

@@ -54,7 +54,10 @@ func (st *state) access(r *http.Request, status int, took time.Duration) Access 
 	if _, path, ok := strings.Cut(route, " "); ok {
 		route = path
 	}
-	if route == "" || route == "/" && r.URL.Path != "/" {
+	switch {
+	case route == "": // it got no further than the guard
+		route = "refused"
+	case route == "/" && r.URL.Path != "/":
 		route = "other"
 	}
 	a := Access{

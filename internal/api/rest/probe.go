@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-
 )
 
 // probe answers how the server is, where nothing but that is asked, and reports whether it

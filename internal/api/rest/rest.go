@@ -48,6 +48,8 @@ type Options struct {
 
 	Keys *httpx.Keyring // the API keys
 
+	Reload func(context.Context) (client.Reloaded, error) // reads the settings again
+
 	Note func(context.Context, memory.AuditEntry) error // puts an act on record; nil: there is no record
 
 	// Backup makes a backup that is kept at to, and returns it with its size in bytes.

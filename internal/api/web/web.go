@@ -33,7 +33,7 @@ type Options struct {
 	Models    func() []Model                                 // which are in use, and why these, called for the page that shows them
 	Lacks     []string                                       // models that the profile names and that are not at hand, each with what stands in
 	Prompts   string                                         // a folder of files that take the place of built-in prompts
-	InUse     *prompt.Set                                    // each prompt in the variant for the model that is sent it; nil: the engine's
+	InUse     func() *prompt.Set                             // each prompt in the variant for the model that is sent it; nil: the engine's
 	Chat      http.Handler                                   // of /v1, that the playground talks to as any client does
 	Zone      *time.Location                                 // of the days and times shown; nil: the server's
 	Others    []string                                       // how paths of other APIs begin; none: all that the page has not is theirs
@@ -57,7 +57,7 @@ func New(e *engine.Engine, opts Options) *Page {
 		opts.Zone = time.Local
 	}
 	if opts.InUse == nil {
-		opts.InUse = e.Prompts
+		opts.InUse = func() *prompt.Set { return e.Prompts }
 	}
 	if opts.Auth == nil {
 		auth := httpx.Options{Key: opts.Key}.Complete()
