@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -12,6 +13,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -46,14 +48,15 @@ func serve(g *global) *cobra.Command {
 				}
 				return next, err
 			}
-			s, err := open(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload})
+			encrypted := func(l net.Listener) (net.Listener, error) {
+				if !set.TLS.On() {
+					return l, nil
+				}
+				return cert.encrypted(l, set)
+			}
+			s, err := openBehind(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, encrypted)
 			if err != nil {
 				return err
-			}
-			if set.TLS.On() {
-				if s.listener, err = cert.encrypted(s.listener, set); err != nil {
-					return errors.Join(err, s.listener.Close(), s.Close())
-				}
 			}
 			if set.Log.Format == "json" { // whose lines are all JSON
 				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.Shown(), "models", s.models())
@@ -71,11 +74,53 @@ func serve(g *global) *cobra.Command {
 type server struct {
 	*loci.Loci
 	listener net.Listener
+	*serving
+}
+
+// serving answers at a listener. Until there is a memory it says that it lives, and nothing else: to
+// open one may take long, as where a schema is brought up to date.
+type serving struct {
+	srv      *http.Server
+	handler  atomic.Pointer[http.Handler]
+	requests sync.WaitGroup
+	cut      context.CancelCauseFunc // ends the contexts of all requests
+	ended    chan error              // why it serves no more
+}
+
+// serveOn begins to answer.
+func serveOn(l net.Listener, log *slog.Logger) *serving {
+	inTime, cut := context.WithCancelCause(context.Background())
+	s := &serving{cut: cut, ended: make(chan error, 1)}
+	s.srv = httpx.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		defer s.requests.Done()
+		switch h := s.handler.Load(); {
+		case h != nil:
+			(*h).ServeHTTP(w, r)
+		case r.URL.Path == "/health/live":
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			w.Header().Set("Retry-After", "1")
+			httpx.WriteError(w, r, memory.Errorf(memory.Unavailable, "the server is starting; try again"))
+		}
+	}), log)
+	s.srv.BaseContext = func(net.Listener) context.Context { return inTime }
+	go func() { s.ended <- s.srv.Serve(l) }()
+	return s
+}
+
+func (s *serving) close() error {
+	s.cut(nil)
+	return s.srv.Close()
 }
 
 // open is listen for a server that other commands find, too.
 func open(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	s, err := listen(ctx, config, opts)
+	return openBehind(ctx, config, opts, nil)
+}
+
+func openBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
+	s, err := listenBehind(ctx, config, opts, wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +130,14 @@ func open(ctx context.Context, config config.Config, opts loci.Options) (*server
 	return s, nil
 }
 
-// listen opens the memory and listens; nothing is served yet.
+// listen is listenBehind with nothing before the listener.
 func listen(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
+	return listenBehind(ctx, config, opts, nil)
+}
+
+// listenBehind listens and opens the memory; nothing of it is served yet. wrap puts something before the
+// listener; nil: nothing.
+func listenBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
 	addr, err := config.ListenAddr()
 	if err == nil {
 		err = httpx.CheckListen(addr, config.APIKey != "")
@@ -98,11 +149,17 @@ func listen(ctx context.Context, config config.Config, opts loci.Options) (*serv
 	if err != nil {
 		return nil, fmt.Errorf("%w; --addr names another address", err)
 	}
+	if wrap != nil {
+		if listener, err = wrap(listener); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+	}
+	serving := serveOn(listener, slog.New(slog.DiscardHandler))
 	l, err := loci.Open(ctx, config, opts)
 	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+		return nil, errors.Join(err, serving.close())
 	}
-	return &server{l, listener}, nil
+	return &server{l, listener, serving}, nil
 }
 
 // openAnywhere is open at the usual address or, if that is taken, at a free port.
@@ -183,23 +240,16 @@ const lastWords = 3 * time.Second
 
 // run serves until ctx ends, lets what is under way finish, and closes.
 func (s *server) run(ctx context.Context) error {
-	var requests sync.WaitGroup
 	handler := s.Handler()
-	srv := httpx.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		defer requests.Done()
-		handler.ServeHTTP(w, r)
-	}), s.Log())
-	inTime, cut := context.WithCancelCause(context.WithoutCancel(ctx))
-	srv.BaseContext = func(net.Listener) context.Context { return inTime }
-	defer cut(nil)
+	s.handler.Store(&handler)
+	defer s.cut(nil)
 	group, ctx := errgroup.WithContext(ctx)
 	// Learning goes on while the last requests come to their end.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return s.Run(working) })
 	group.Go(func() error { boundGarbage(working, s.Resident); return nil })
 	group.Go(func() error {
-		if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil
@@ -214,16 +264,16 @@ func (s *server) run(ctx context.Context) error {
 		}
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
-		err := srv.Shutdown(last)
+		err := s.srv.Shutdown(last)
 		if err == nil {
 			return nil
 		}
 		s.Log().Warn("requests are cut off", "after", drain, "err", err)
-		cut(httpx.ErrStopping)
+		s.cut(httpx.ErrStopping)
 		over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-		go func() { requests.Wait(); ended() }()
+		go func() { s.requests.Wait(); ended() }()
 		<-over.Done()
-		return srv.Close()
+		return s.srv.Close()
 	})
 	return errors.Join(group.Wait(), s.Close())
 }

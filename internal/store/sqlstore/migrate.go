@@ -1,18 +1,24 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"strconv"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
 	"github.com/loci-memory/loci/memory"
 )
+
+// noLog is where there is no log.
+var noLog = slog.New(slog.DiscardHandler)
 
 //go:embed migrations/*/*.sql
 var migrations embed.FS
@@ -26,7 +32,7 @@ const (
 
 // migrate brings the schema up to date in one transaction. It refuses a schema that a newer
 // binary made.
-func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder string, newest int64) error {
+func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder string, newest int64, log *slog.Logger) error {
 	step := goose.NewGoMigration(newest, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		var earlier int64
 		if err := tx.QueryRowContext(ctx, `SELECT max(version_id) FROM goose_db_version`).Scan(&earlier); err != nil {
@@ -63,6 +69,12 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 	}
 	if current > newest {
 		return memory.Errorf(memory.Unavailable, "its schema is of version %d, this program knows up to %d: use a newer loci", current, newest)
+	}
+	log = cmp.Or(log, noLog)
+	upgrade := current > 0 && current < newest
+	if begun := time.Now(); upgrade {
+		log.Info("the database's schema is brought up to date", "from", current, "to", newest)
+		defer func() { log.Info("the schema's change has ended", "took", time.Since(begun)) }()
 	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("bring the schema from version %d to %d: %w", current, newest, err)
