@@ -135,7 +135,7 @@ func listen(ctx context.Context, config config.Config, opts loci.Options) (*serv
 	return listenBehind(ctx, config, opts, nil)
 }
 
-// listenBehind listens and opens the memory; nothing of it is served yet. wrap puts something before the
+// listenBehind listens, opens the memory and serves it; [server.run] has it learn. wrap puts something before the
 // listener; nil: nothing.
 func listenBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
 	addr, err := config.ListenAddr()
@@ -159,6 +159,8 @@ func listenBehind(ctx context.Context, config config.Config, opts loci.Options, 
 	if err != nil {
 		return nil, errors.Join(err, serving.close())
 	}
+	handler := l.Handler()
+	serving.handler.Store(&handler)
 	return &server{l, listener, serving}, nil
 }
 
@@ -240,8 +242,6 @@ const lastWords = 3 * time.Second
 
 // run serves until ctx ends, lets what is under way finish, and closes.
 func (s *server) run(ctx context.Context) error {
-	handler := s.Handler()
-	s.handler.Store(&handler)
 	defer s.cut(nil)
 	group, ctx := errgroup.WithContext(ctx)
 	// Learning goes on while the last requests come to their end.
