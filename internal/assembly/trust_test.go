@@ -195,10 +195,16 @@ func TestAnyKeySignsItsUserIn(t *testing.T) {
 	if got := b.page("/switch", url.Values{"user": {"ana"}}); !strings.Contains(got, "plays chess") {
 		t.Errorf("switched to ana: %s", got)
 	}
+	if got := b.page("/audit?act=switch+user", nil); !strings.Contains(got, "switch user") || strings.Contains(got, "key made") {
+		t.Errorf("the record on the page: %s", got)
+	}
 	ana := newBrowser(t, server.URL)
 	ana.page("/signin", url.Values{"key": {keys["user"].Text}})
 	if got := ana.page("/switch", url.Values{"user": {"ben"}}); !strings.Contains(got, "only whoever runs the server") {
 		t.Errorf("ana switched: %s", got)
+	}
+	if got := ana.page("/audit", nil); !strings.Contains(got, "for whoever runs the server") {
+		t.Errorf("ana reads the record: %s", got)
 	}
 	noError(t)(admin.RemoveKey(t.Context(), keys["user"].ID))
 	if got := ana.page("/", nil); !strings.Contains(got, "Sign in to Loci") {

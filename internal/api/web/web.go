@@ -107,6 +107,7 @@ func (p *Page) paths() *http.ServeMux {
 	mux.show("GET /settings", "settings", p.settings)
 	mux.act("POST /settings", p.pause)
 	mux.show("GET /settings/prompts/{name}", "prompt", p.prompt)
+	mux.show("GET /audit", "audit", p.audit)
 	mux.show("GET /undo", "undo", p.undoing)
 	mux.act("POST /undo", p.undo)
 	mux.HandleFunc("GET /signin", p.askKey)
