@@ -14,6 +14,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
@@ -62,7 +63,7 @@ func (d folder) list(context.Context) (names []string, err error) {
 
 func (d folder) put(_ context.Context, name, file string) error {
 	half := d.path("loci-backup.half") // written over if a crash left one
-	err := copyFile(file, half)
+	err := copyFile(file, half, "")
 	if err == nil {
 		err = os.Rename(half, d.path(name))
 	}
@@ -77,7 +78,8 @@ func (d folder) get(_ context.Context, name, _ string) (string, error) { return 
 
 func (d folder) remove(_ context.Context, name string) error { return os.Remove(d.path(name)) }
 
-func copyFile(from, to string) error {
+// copyFile copies a file, encrypted if there is a recipient. The copy lasts.
+func copyFile(from, to, recipient string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -87,7 +89,11 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	if recipient != "" {
+		err = archive.Encrypt(out, in, recipient)
+	} else {
+		_, err = io.Copy(out, in)
+	}
 	return errors.Join(err, out.Sync(), out.Close())
 }
 

@@ -4,11 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,23 +17,17 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/config"
-	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/memory"
 )
 
-// What the data folder has of a schedule.
 const (
-	IdentityFile = "backup-identity.txt"  // age identities, for trials, if the operator put them there
-	scheduleFile = "backup-schedule.json" // a [state]
-	trialFolder  = "backup-trial"         // while a backup is restored on trial
-)
+	identityFile = "backup-identity.txt" // age identities for trials, if the operator put them into the data folder
+	trialFolder  = "backup-trial"        // in the data folder while a backup is restored on trial
 
-const (
-	poll       = time.Minute // a clock may jump, and a machine sleep
-	retryLeast = time.Minute // doubled at each failure
-	retryMost  = time.Hour
+	poll       = time.Minute    // a clock may jump, and a machine sleep
+	retryMost  = time.Hour      // the wait after a failure begins with a minute and doubles
 	trialEvery = 24 * time.Hour // at least: a trial reads all
 )
 
@@ -49,24 +41,23 @@ type Schedule struct {
 	is    atomic.Pointer[state]
 }
 
-// state is what lasts of a schedule.
+// state is of this process; what lasts is in the names of the backups.
 type state struct {
-	Place    string    `json:"place"`
-	Name     string    `json:"name"` // of the newest backup
-	At       time.Time `json:"at"`   // when it was begun
-	SHA256   string    `json:"sha256"`
-	Failed   string    `json:"failed,omitempty"` // why the last attempt came to nothing
-	Proven   string    `json:"proven,omitempty"` // the newest backup that passed a trial
-	ProvenAt time.Time `json:"proven_at"`        // when that backup was begun
-	Unproven string    `json:"unproven,omitempty"`
+	newest, sum string    // sum "": another process made it
+	at          time.Time // when it was begun
+	failed      string    // why the last attempt came to nothing
+	proven      string    // the last that passed a trial, begun at provenAt
+	provenAt    time.Time
+	unproven    string // why the last trial failed
 }
 
 // NewSchedule returns the schedule of the settings; nil: there is none.
-func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (_ *Schedule, err error) {
+func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, error) {
 	if c.Backup.Every == 0 {
 		return nil, nil
 	}
 	s := &Schedule{maker: maker, set: c.Backup, log: log}
+	s.is.Store(&state{})
 	to, err := c.Backup.Place()
 	if err == nil {
 		s.place, err = openPlace(to)
@@ -83,28 +74,10 @@ func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (_ *Schedule, 
 	if d, ok := s.place.(folder); ok && vault != "" && (string(d) == vault || inside(vault, string(d)) != "") {
 		return nil, memory.Errorf(memory.Invalid, "backup.to: %s lies in the vault, so that a backup would hold the earlier ones; name another folder", d)
 	}
-	if s.dir, err = c.DataDir(); err != nil {
-		return nil, err
-	}
-	is := state{}
-	text, err := os.ReadFile(filepath.Join(s.dir, scheduleFile))
 	if err == nil {
-		err = json.Unmarshal(text, &is)
+		s.dir, err = c.DataDir()
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		log.Warn("the state of the backup schedule cannot be read: a backup is made at once", "err", err)
-	}
-	if at := s.place.path(""); err != nil || is.Place != at {
-		is = state{Place: at}
-	}
-	s.is.Store(&is)
-	return s, nil
-}
-
-func (s *Schedule) keep(is state) error {
-	s.is.Store(&is)
-	text, err := json.MarshalIndent(is, "", "  ")
-	return errors.Join(err, os.MkdirAll(s.dir, 0o700), disk.Replace(filepath.Join(s.dir, scheduleFile), text))
+	return s, err
 }
 
 // Run makes backups until ctx ends. What failed is logged and tried again.
@@ -112,104 +85,105 @@ func (s *Schedule) Run(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	for retry := retryLeast; ; {
-		pause := poll
+	for pause := poll; ; {
 		if err := s.Once(ctx); err == nil {
-			retry = retryLeast
+			pause = poll
 		} else if ctx.Err() == nil {
-			s.log.Error("the scheduled backup failed; it is tried again", "to", s.place.path(""), "after", retry, "err", err)
-			pause, retry = retry, min(2*retry, retryMost)
+			s.log.Error("the scheduled backup failed; it is tried again", "to", s.place.path(""), "after", pause, "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(pause):
+			pause = min(2*pause, retryMost)
 		}
 	}
 }
 
-// Once makes a backup and restores the newest on trial, as far as they are due.
-func (s *Schedule) Once(ctx context.Context) error {
+// Once makes a backup and restores it on trial, as far as they are due, and deletes what is over.
+func (s *Schedule) Once(ctx context.Context) (err error) {
 	now, is := s.maker.now(), *s.is.Load()
-	if now.Before(is.At) || now.Sub(is.At) >= s.set.Every {
-		err := s.make(ctx, now)
-		is = *s.is.Load()
-		if err != nil && ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // else somebody makes another
-			is.Failed = err.Error()
-			return errors.Join(err, s.keep(is))
-		} else if err != nil {
+	defer func() {
+		if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // else it was stopped, or somebody makes another
+			s.is.Store(&is)
+		}
+	}()
+	if due := now.Before(is.at) || now.Sub(is.at) >= s.set.Every; !due && is.unproven == "" {
+		return nil
+	} else if due {
+		if err := s.make(ctx, now, &is); err != nil {
+			is.failed = err.Error()
 			return err
 		}
 	}
-	if !s.trialDue(is.At) {
+	if is.failed = ""; is.sum == "" {
 		return nil
 	}
-	err := s.try(ctx, is)
-	if ctx.Err() != nil {
-		return err
+	if s.trialDue(is, is.at) {
+		if err := s.try(ctx, is); err != nil {
+			is.unproven = err.Error()
+			return fmt.Errorf("restore %s on trial: %w", is.newest, err)
+		}
+		is.proven, is.provenAt, is.unproven = is.newest, is.at, ""
 	}
-	if is.Unproven = ""; err != nil {
-		is.Unproven = err.Error()
-		return errors.Join(fmt.Errorf("restore %s on trial: %w", is.Name, err), s.keep(is))
-	}
-	is.Proven, is.ProvenAt = is.Name, is.At
-	return s.keep(is)
+	return s.expire(ctx)
 }
 
 // trialDue reports whether a backup that was begun at a time is to be restored on trial.
-func (s *Schedule) trialDue(at time.Time) bool {
-	is := s.is.Load()
-	return is.Proven == "" || is.Unproven != "" || at.Before(is.ProvenAt) || at.Sub(is.ProvenAt) >= max(trialEvery, s.set.Every)
+func (s *Schedule) trialDue(is state, at time.Time) bool {
+	return is.proven == "" || is.unproven != "" || at.Before(is.provenAt) || at.Sub(is.provenAt) >= max(trialEvery, s.set.Every)
 }
 
-// make makes a backup, keeps it, and deletes what is over.
-func (s *Schedule) make(ctx context.Context, now time.Time) (err error) {
+// make makes a backup and keeps it, unless a process before made one that is not old yet.
+func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err error) {
 	names, err := s.place.list(ctx)
 	if err != nil {
 		return err
 	}
-	is, named := *s.is.Load(), now.UTC()
+	named := now.UTC()
 	if n := len(names); n > 0 { // the newest has the last name, also where the clock went back
-		if last, err := time.Parse(nameForm, names[n-1][:len(nameForm)]); err == nil && named.Before(last.Add(time.Second)) {
-			named = last.Add(time.Second)
+		last, _ := time.Parse(nameForm, names[n-1][:len(nameForm)])
+		if is.at.IsZero() && now.Sub(last) < s.set.Every {
+			if is.newest, is.at = names[n-1], last; last.After(now) {
+				is.at = now
+			}
+			return nil
+		}
+		if last = last.Add(time.Second); named.Before(last) {
+			named = last
 		}
 	}
-	if is.Name, is.At = named.Format(nameForm), now; s.set.Recipient != "" {
-		is.Name += ".age"
+	name := named.Format(nameForm)
+	if s.set.Recipient != "" {
+		name += ".age"
 	}
-	m, err := s.maker.make(ctx, s.place.path(is.Name))
+	m, err := s.maker.make(ctx, s.place.path(name))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	file := m.Name()
 	if s.set.Recipient != "" {
-		if !there(filepath.Join(s.dir, IdentityFile)) && s.trialDue(now) { // nothing here can open it once it is encrypted
+		if !there(filepath.Join(s.dir, identityFile)) && s.trialDue(*is, now) { // nothing here can open it once it is encrypted
 			if err := s.restore(ctx, file); err != nil {
 				return err
 			}
 		}
-		if file, err = encrypted(m.File, s.set.Recipient); err != nil {
+		file += ".age"
+		if err := copyFile(m.Name(), file, s.set.Recipient); err != nil {
 			return fmt.Errorf("encrypt the backup: %w", err)
 		}
 	}
-	if is.SHA256, err = sum(file); err != nil {
-		return err
+	hash, err := sum(file)
+	if err == nil {
+		err = s.place.put(ctx, name, file)
 	}
-	if err := s.place.put(ctx, is.Name, file); err != nil {
-		return fmt.Errorf("keep the backup in %s: %w", is.Place, err)
-	}
-	s.log.Info("a scheduled backup was made", "path", s.place.path(is.Name), "took", s.maker.now().Sub(now))
-	is.Failed = ""
-	return errors.Join(s.keep(is), s.expire(ctx, append(names, is.Name)))
-}
-
-func encrypted(plain *os.File, recipient string) (file string, err error) {
-	f, err := os.OpenFile(plain.Name()+".age", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return "", err
+		return fmt.Errorf("keep the backup in %s: %w", s.place.path(""), err)
 	}
-	return f.Name(), errors.Join(archive.Encrypt(f, plain, recipient), f.Close())
+	s.log.Info("a scheduled backup was made", "path", s.place.path(name), "took", s.maker.now().Sub(now))
+	is.newest, is.at, is.sum = name, now, hash
+	return nil
 }
 
 func sum(file string) (string, error) {
@@ -223,41 +197,41 @@ func sum(file string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), err
 }
 
-// expire deletes the oldest backups, but for the newest proven one. A bucket may refuse that by rules of its own.
-func (s *Schedule) expire(ctx context.Context, names []string) error {
-	over := max(0, len(names)-s.set.Keep)
-	left := append([]string(nil), names[over:]...)
-	for _, name := range names[:over] {
-		if name == s.is.Load().Proven {
-			left = append(left, name)
-		} else if err := s.place.remove(ctx, name); err != nil {
-			left = append(left, name)
-			s.log.Warn("an old backup could not be deleted", "path", s.place.path(name), "err", err)
+// expire deletes the oldest backups. It is not called while trials fail, so that good ones are kept.
+func (s *Schedule) expire(ctx context.Context) error {
+	names, err := s.place.list(ctx)
+	for len(names) > s.set.Keep && err == nil {
+		if err = s.place.remove(ctx, names[0]); err == nil {
+			names = names[1:]
 		}
 	}
-	return s.maker.Notes.prune(s.place, left)
+	if err != nil { // a bucket may have rules of its own
+		s.log.Warn("old backups could not be deleted", "to", s.place.path(""), "err", err)
+		return nil
+	}
+	return s.maker.Notes.prune(s.place, names)
 }
 
-// try fetches a backup again, compares it with what was stored, and restores it beside the memory if it can be decrypted.
+// try fetches a backup again, compares it with what was stored, and restores it if it can be decrypted.
 func (s *Schedule) try(ctx context.Context, is state) (err error) {
 	dir := filepath.Join(s.dir, trialFolder)
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
 		return err
 	}
-	file, err := s.place.get(ctx, is.Name, dir)
+	file, err := s.place.get(ctx, is.newest, dir)
 	if err != nil {
 		return err
 	}
-	if got, err := sum(file); err != nil || got != is.SHA256 {
+	if got, err := sum(file); err != nil || got != is.sum {
 		return errors.Join(memory.Errorf(memory.Invalid, "it is not what was stored: its checksum is another"), err)
 	}
 	how := "compared with what was stored"
-	if !strings.HasSuffix(is.Name, ".age") || there(filepath.Join(s.dir, IdentityFile)) {
+	if !strings.HasSuffix(is.newest, ".age") || there(filepath.Join(s.dir, identityFile)) {
 		how, err = "restored", s.restore(ctx, file)
 	}
 	if err == nil {
-		s.log.Info("the newest backup passed its trial", "path", s.place.path(is.Name), "how", how)
+		s.log.Info("the newest backup passed its trial", "path", s.place.path(is.newest), "how", how)
 	}
 	return err
 }
@@ -274,7 +248,7 @@ func (s *Schedule) restore(ctx context.Context, file string) (err error) {
 	if c.Store == "memory" {
 		database = filepath.Join(c.Vault, vaultstore.OwnFolder, config.DatabaseFile)
 	}
-	if _, err := Restore(ctx, c, file, RestoreOptions{Identity: filepath.Join(s.dir, IdentityFile), Replace: true}); err != nil || !there(database) {
+	if _, err := Restore(ctx, c, file, RestoreOptions{Identity: filepath.Join(s.dir, identityFile), Replace: true}); err != nil || !there(database) {
 		return err
 	}
 	store, err := sqlstore.OpenSQLite(ctx, database, sqlstore.Options{})
@@ -293,21 +267,14 @@ func (s *Schedule) Report() (looked string, found []client.Finding) {
 	if s == nil {
 		return "", nil
 	}
-	is := *s.is.Load()
-	newest := "there is none"
-	if is.Name != "" {
-		newest = "the newest is " + is.Name
+	is, at := *s.is.Load(), s.place.path("")
+	if is.failed != "" {
+		found = append(found, client.Finding{Part: "backup", Path: at, What: "the last backup failed: " + is.failed, Do: "see to backup.to and to room on the disks; it is tried again within an hour"})
+	} else if !is.at.IsZero() && s.maker.now().Sub(is.at) > 2*s.set.Every {
+		found = append(found, client.Finding{Part: "backup", Path: at, What: "the newest backup is older than twice backup.every: " + is.newest, Do: "see the log"})
 	}
-	add := func(what, do string) {
-		found = append(found, client.Finding{Part: "backup", Path: is.Place, What: what, Do: do})
+	if is.unproven != "" {
+		found = append(found, client.Finding{Part: "backup", Path: at, What: "the newest backup failed its trial: " + is.unproven, Do: "make another with loci backup FILE, and see whether backup.to keeps files as they are; until a trial passes, old backups are kept"})
 	}
-	if is.Failed != "" {
-		add("the last backup failed: "+is.Failed+"; "+newest, "see to backup.to and to room on the disks; it is tried again within an hour")
-	} else if s.maker.now().Sub(is.At) > 2*s.set.Every && is.Name != "" {
-		add("no backup was made for twice backup.every; "+newest, "see the log")
-	}
-	if is.Unproven != "" {
-		add("the newest backup failed its trial: "+is.Unproven, "make another with loci backup FILE, and see whether backup.to keeps files as they are; the trial is repeated within an hour")
-	}
-	return fmt.Sprintf("backups in %s: %s; the last that passed a trial: %q", is.Place, newest, is.Proven), found
+	return fmt.Sprintf("backups in %s: the newest is %q, the last that passed a trial %q", at, is.newest, is.proven), found
 }

@@ -276,10 +276,8 @@ func (c *Config) checkBackup() error {
 		return nil
 	case c.Store.Server():
 		return memory.Errorf(memory.Invalid, "backup.every: memory is on a database server, whose own tools back it up (pg_dump, mongodump); set backup.every to 0s. See docs/backup.md")
-	case c.Store == "memory" && c.Vault == "":
-		return memory.Errorf(memory.Invalid, "backup.every: with store memory and no vault there is nothing to back up; set it to 0s")
-	case b.To == "":
-		return memory.Errorf(memory.Invalid, "backup.every: needs backup.to, a folder or s3://KEY:SECRET@host/bucket/prefix")
+	case b.To == "", c.Store == "memory" && c.Vault == "":
+		return memory.Errorf(memory.Invalid, "backup.every: needs backup.to, a folder or s3://KEY:SECRET@host/bucket/prefix, and store sqlite or a vault")
 	case b.Every < time.Minute:
 		return memory.Errorf(memory.Invalid, "backup.every: %v is out of range; valid is 0s, or 1m and more", b.Every)
 	}

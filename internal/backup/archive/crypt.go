@@ -39,10 +39,7 @@ func decrypted(f *os.File, size int64, identity string) (io.ReaderAt, int64, err
 	if identity == "" {
 		return nil, 0, memory.Errorf(memory.Invalid, "it is encrypted: name the file of its age identity with --identity FILE")
 	}
-	text, err := os.ReadFile(identity)
-	if err != nil {
-		return nil, 0, memory.Errorf(memory.Invalid, "read the identity: %w", err)
-	}
+	text, _ := os.ReadFile(identity) // of none no identities are parsed
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
 	if err != nil { // its cause may quote the identity
 		return nil, 0, memory.Errorf(memory.Invalid, "%s is not a file of age identities; a line of one begins with AGE-SECRET-KEY-", identity)
