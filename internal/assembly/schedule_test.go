@@ -333,6 +333,25 @@ func TestStoppedScheduledBackupLeavesNothing(t *testing.T) {
 	s.fineAfter(t, 0)
 }
 
+func TestScheduledBackupOfAVaultPassesItsTrial(t *testing.T) {
+	for name, more := range map[string][]string{"vault": nil, "vault alone": {"store", "memory"}} {
+		t.Run(name, func(t *testing.T) {
+			dir, to := t.TempDir(), t.TempDir()
+			s := openScheduled(t, settingsAt(t, dir, append(more, "vault", filepath.Join(dir, "vault"), "backup.every", "24h", "backup.to", to)...))
+			s.remember(t, "User owns a cat")
+			s.fineAfter(t, 0)
+			if !strings.Contains(s.log.String(), "how=restored") || len(namesIn(t, to)) != 1 {
+				t.Errorf("%q, %s", namesIn(t, to), s.log.String())
+			}
+			at := t.TempDir()
+			done := try(backup.Restore(t.Context(), settingsAt(t, at, append(more, "vault", filepath.Join(at, "vault"))...), filepath.Join(to, namesIn(t, to)[0]), backup.RestoreOptions{})).orFail(t)
+			if names := namesIn(t, done.Vault); len(names) == 0 {
+				t.Error("the vault is empty")
+			}
+		})
+	}
+}
+
 func TestManualAndScheduledBackupsExclude(t *testing.T) {
 	to := t.TempDir()
 	s := openScheduled(t, settingsAt(t, t.TempDir(), "backup.every", "1h", "backup.to", to))

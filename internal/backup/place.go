@@ -134,7 +134,7 @@ func (b *bucket) list(ctx context.Context) (names []string, err error) {
 }
 
 func (b *bucket) put(ctx context.Context, name, file string) error {
-	_, err := b.client.FPutObject(ctx, b.name, b.prefix+name, file, minio.PutObjectOptions{ContentType: "application/octet-stream"})
+	_, err := b.client.FPutObject(ctx, b.name, b.prefix+name, file, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
 	return err
 }
 

@@ -86,16 +86,17 @@ func (s *Schedule) Run(ctx context.Context) error {
 		return nil
 	}
 	for pause := poll; ; {
-		if err := s.Once(ctx); err == nil {
-			pause = poll
-		} else if ctx.Err() == nil {
+		err := s.Once(ctx)
+		if err != nil && ctx.Err() == nil {
 			s.log.Error("the scheduled backup failed; it is tried again", "to", s.place.path(""), "after", pause, "err", err)
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(pause):
-			pause = min(2*pause, retryMost)
+		}
+		if pause = min(2*pause, retryMost); err == nil {
+			pause = poll
 		}
 	}
 }
