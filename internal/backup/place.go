@@ -152,8 +152,8 @@ func (b *bucket) remove(ctx context.Context, name string) error {
 func fetched(ctx context.Context, file string) (local, shown string, drop func() error, err error) {
 	drop = func() error { return nil }
 	if !strings.HasPrefix(file, s3Scheme) {
-		local, err = filepath.Abs(file)
-		return local, local, drop, err
+		shown, err = filepath.Abs(file)
+		return file, shown, drop, err
 	}
 	b, err := openBucket(file)
 	if err != nil {
