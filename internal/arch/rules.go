@@ -73,6 +73,8 @@ var house = rules{
 		{"cmd/*", "examples/*", "internal/arch"},
 	},
 	homes: map[string][]string{
+		"filippo.io/age":                         {"internal/backup/archive"},
+		"github.com/minio/minio-go/v7":           {"internal/backup"},
 		"github.com/blevesearch/snowballstem":    {"internal/text"},
 		"github.com/cenkalti/backoff/v5":         {"internal/model/llm"},
 		"github.com/clipperhouse/uax29/v2":       {"internal/text", "internal/model/transformer"},
@@ -105,7 +107,9 @@ var house = rules{
 	},
 	common: []string{"golang.org/x/sync"},
 	testing: []string{
+		"filippo.io/age",
 		"github.com/google/go-cmp",
+		"github.com/johannesboyne/gofakes3",
 		"github.com/prometheus/client_golang/prometheus/testutil",
 		"github.com/rogpeppe/go-internal",
 		"go.uber.org/goleak",

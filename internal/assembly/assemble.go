@@ -130,6 +130,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if l.backups, err = backup.New(asked, store, opts.Now, l.log); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
+	if l.doctor.Schedule, err = backup.NewSchedule(asked, l.backups, l.log); err != nil {
+		return nil, errors.Join(err, store.Close(), opened.Close())
+	}
 	l.database = databaseIn(store)
 	if err := backup.Whole(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())

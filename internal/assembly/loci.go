@@ -144,6 +144,7 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.vault.Run(ctx) })
 	group.Go(func() error { return l.keys.Run(ctx) })
 	group.Go(func() error { return l.audit.Run(ctx, l.keep.Load) })
+	group.Go(func() error { return l.doctor.Schedule.Run(ctx) })
 	group.Go(func() error { return l.doctor.CheckInBackground(ctx) })
 	return group.Wait()
 }

@@ -184,7 +184,7 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 // rewritten is a backup with another manifest and, where change is given, another database.
 func rewritten(t *testing.T, file string, manifest func(*backup.Manifest), change string) string {
 	t.Helper()
-	a, err := archive.Open(file)
+	a, err := archive.Open(file, "")
 	if err != nil {
 		t.Fatal(err)
 	}

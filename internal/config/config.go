@@ -71,6 +71,7 @@ type Config struct {
 	TLS      TLSConfig      `koanf:"tls"`
 	SSO      SSOConfig      `koanf:"sso"`
 	Audit    AuditConfig    `koanf:"audit"`
+	Backup   BackupConfig   `koanf:"backup"`
 
 	Preset Preset // what the profile decides beside the settings
 
@@ -277,6 +278,31 @@ type AuditConfig struct {
 	Keep int `koanf:"keep" default:"365" doc:"How many days the audit record is kept: sign-ins, keys, what admins did in others' memory, exports, erasures. 0: for ever."`
 }
 
+// BackupConfig is the schedule of backups.
+type BackupConfig struct {
+	Every     time.Duration `koanf:"every" default:"0s" doc:"How often the memory of all users is backed up to backup.to, as 24h. 0s: never. Needs memory in SQLite or a vault; the tools of a PostgreSQL or MongoDB server back up that. See docs/backup.md."`
+	To        string        `koanf:"to" secret:"yes" doc:"Where scheduled backups are kept: a folder that exists, or s3://KEY:SECRET@host/bucket/prefix, with ?region=NAME or ?tls=false behind it where needed. Without KEY and SECRET those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY count. One server alone keeps its backups there."`
+	Keep      int           `koanf:"keep" default:"7" doc:"How many scheduled backups are kept. The newest that was restored on trial is kept besides."`
+	Recipient string        `koanf:"recipient" doc:"Recipient (age1...) that scheduled backups are encrypted for with age. Its identity is needed to restore one, and Loci does not have it: keep it elsewhere. Empty: they are not encrypted."`
+}
+
+// Place returns where scheduled backups are kept, with ~ resolved.
+func (b BackupConfig) Place() (string, error) { return atHome("backup.to", b.To) }
+
+func (c *Config) checkBackup() error {
+	switch b := c.Backup; {
+	case b.Every == 0:
+		return nil
+	case c.Store.Server():
+		return memory.Errorf(memory.Invalid, "backup.every: memory is on a database server, whose own tools back it up (pg_dump, mongodump); set backup.every to 0s. See docs/backup.md")
+	case b.To == "", c.Store == "memory" && c.Vault == "":
+		return memory.Errorf(memory.Invalid, "backup.every: needs backup.to, a folder or s3://KEY:SECRET@host/bucket/prefix, and store sqlite or a vault")
+	case b.Every < time.Minute:
+		return memory.Errorf(memory.Invalid, "backup.every: %v is out of range; valid is 0s, or 1m and more", b.Every)
+	}
+	return nil
+}
+
 // check refuses what the tags cannot express. Every message names the key.
 func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
@@ -324,6 +350,9 @@ func (c *Config) check() error {
 		}
 	}
 	if err := c.Store.check(); err != nil {
+		return err
+	}
+	if err := c.checkBackup(); err != nil {
 		return err
 	}
 	if c.Store.Server() && c.Vault != "" {
@@ -378,6 +407,7 @@ func (c *Config) check() error {
 		{"limits.concurrent", float64(c.Limits.Concurrent), 0, 1e6},
 		{"drain", c.Drain.Seconds(), 0, 3600},
 		{"audit.keep", float64(c.Audit.Keep), 0, 36500},
+		{"backup.keep", float64(c.Backup.Keep), 1, 10_000},
 		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
 	} {
 		if r.value < r.min || r.value > r.max {
