@@ -26,7 +26,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test slowest setup models models-bge weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test slowest setup models models-bge weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-sso e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -166,6 +166,9 @@ e2e-frameworks: ## check whose words agent frameworks and command-line clients t
 
 e2e-mem0: ## check mem0's API with its two clients, which it installs (250 MB); takes a minute
 	@sh e2e/mem0/run.sh
+
+e2e-sso: ## sign in to the page at a real OpenID Connect issuer, which it installs (20 MB); takes seconds
+	@sh e2e/sso/run.sh
 
 e2e-all: ## run all of these one after the other, and print a table of what passed (14 GB)
 	@MAKE="$(MAKE)" sh e2e/all.sh $(TARGETS)

@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"net/http"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/assembly"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/obs"
@@ -84,6 +85,13 @@ func (l *Loci) Resident() int64 { return l.parts.Resident() }
 
 // Serving tells other processes that come to the data folder at which URL this memory is served.
 func (l *Loci) Serving(url string) error { return l.parts.Serving(url) }
+
+// Drain has /health/ready say that this memory is about to be closed.
+func (l *Loci) Drain() { l.parts.Drain() }
+
+// Reload takes over from c what a memory that is open can, and reads the prompts again. If anything
+// is wrong all stays as it was.
+func (l *Loci) Reload(c Config) (client.Reloaded, error) { return l.parts.Reload(c) }
 
 // OpenAPI returns the OpenAPI description that a server of this version answers at /openapi.json.
 func OpenAPI() ([]byte, error) { return assembly.OpenAPI() }

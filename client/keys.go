@@ -13,7 +13,10 @@ type Key struct {
 	Name      string    `json:"name"`
 	Role      string    `json:"role" enum:"admin,front,user" doc:"admin: anything, for any user. front: a trusted front end, which names users. user: the memory of its user."`
 	User      string    `json:"user,omitempty"`
+	Scope     string    `json:"scope" enum:"read,write"`
 	CreatedAt time.Time `json:"created_at"`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent: never."`
+	UsedAt    time.Time `json:"used_at,omitzero" doc:"Of its last request, to the minute. Absent: none."`
 }
 
 // Keys are the stored API keys, oldest first.
@@ -26,6 +29,15 @@ type NewKey struct {
 	Name string `json:"name" maxLength:"100" doc:"What people call it."`
 	Role string `json:"role" enum:"admin,front,user"`
 	User string `json:"user,omitempty" maxLength:"256" doc:"Whose it is, where the role is user."`
+
+	Scope     string    `json:"scope,omitempty" enum:"read,write" default:"write"`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent: never."`
+}
+
+// RotateKey says how a key gives way to a new one.
+type RotateKey struct {
+	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the old key still opens, in seconds. 0: it ends at once."`
+	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"When the new key expires. Absent: never."`
 }
 
 // MadeKey is a key that was made. Its text is told this once.
@@ -42,6 +54,11 @@ func (c *Client) Keys(ctx context.Context) (Keys, error) {
 // AddKey makes an API key.
 func (c *Client) AddKey(ctx context.Context, in NewKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys", in)
+}
+
+// RotateKey makes a key that opens what another opens, which ends a while later.
+func (c *Client) RotateKey(ctx context.Context, id string, in RotateKey) (MadeKey, error) {
+	return post[MadeKey](ctx, c, "/api/keys/"+url.PathEscape(id)+"/rotate", in)
 }
 
 // RemoveKey removes an API key by its id.

@@ -26,6 +26,7 @@ type Erased struct {
 	Removed  map[string]int `json:"removed" doc:"How many lost their words now, by kind: fact, turn, summary, link, context, conversation, profile, trace."`
 	Links    int            `json:"links" doc:"Copies of the user's facts that others had, and lost."`
 	Traces   int            `json:"traces" doc:"Traces of others, who were shown such by a pool or with everybody, that went with them."`
+	Audit    int            `json:"audit" doc:"Entries of the audit record whose names gave way to a hash; the acts and their times stay."`
 	Held     []string       `json:"held" doc:"What may still hold words and is not reached."`
 }
 

@@ -357,6 +357,18 @@ type Health struct {
 	StrictModels []StrictModel `json:"strict_models,omitempty"` // that get memory in the user's message, since they refused it in one of its own
 }
 
+// What a server says of itself as [Ready].
+const (
+	StatusReady    = "ready"
+	StatusDraining = "draining"
+)
+
+// Ready says whether a server takes requests, and what else is wrong.
+type Ready struct {
+	Status   string   `json:"status" enum:"ready,draining" doc:"draining: it is about to stop, and answers 503."`
+	Problems []string `json:"problems" doc:"What is wrong and takes no server out of the service, since another one would be no better: store (it does not answer, chats go on without memory), disk (no room for what is written), upstream (its last answers failed)."`
+}
+
 // StrictModel is a model of the upstream whose chat template refused a message of memory's own.
 type StrictModel struct {
 	Path  string    `json:"path"` // of the API that it was asked by

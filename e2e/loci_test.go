@@ -35,14 +35,20 @@ type loci struct {
 }
 
 // address is how serve says where it listens.
-var address = regexp.MustCompile(`chat \(OpenAI\)\s+(http://[^/\s]+)/v1`)
+var address = regexp.MustCompile(`(?:chat \(OpenAI\)\s+|"at":")(https?://[^/\s"]+)`)
 
 // serve starts a server on a data folder, at a port of the system's choice, with
 // settings of the form LOCI_NAME=value. It ends with the test.
 func serve(t *testing.T, data string, settings ...string) *loci {
 	t.Helper()
+	return serveAs(t, data, nil, settings...)
+}
+
+// serveAs is serve with more arguments.
+func serveAs(t *testing.T, data string, more []string, settings ...string) *loci {
+	t.Helper()
 	l := &loci{
-		cmd: exec.Command(binary, "serve", "--addr", "127.0.0.1:0", "--data", data),
+		cmd: exec.Command(binary, append([]string{"serve", "--addr", "127.0.0.1:0", "--data", data}, more...)...),
 		log: &transcript{address: make(chan string, 1), ended: make(chan struct{})},
 	}
 	l.cmd.Env = append([]string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}, settings...)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// KeyRole is what requests with an API key may do.
+// KeyRole is whose memory requests with an API key may reach.
 type KeyRole string
 
 // The roles of keys.
@@ -15,13 +15,25 @@ const (
 	KeyUser  KeyRole = "user"  // the memory of the user that it belongs to
 )
 
+// KeyScope is what requests with an API key may do there.
+type KeyScope string
+
+// The scopes of keys.
+const (
+	ScopeWrite KeyScope = ""     // read and write
+	ScopeRead  KeyScope = "read" // read alone
+)
+
 // Key is an API key of a namespace, as it is kept: its hash, not itself.
 type Key struct {
 	Hash      string // SHA-256 of the key, in lower hexadecimal
 	Name      string // what people call it
 	Role      KeyRole
-	User      string    // of a KeyUser; "" of others
+	User      string // of a KeyUser; "" of others
+	Scope     KeyScope
 	CreatedAt time.Time `bson:"created"`
+	ExpiresAt time.Time `bson:"expires"` // zero: never
+	UsedAt    time.Time `bson:"used"`    // of the last request, to the minute; zero: none
 }
 
 // keyID is how many characters of a hash are its id.
@@ -36,6 +48,11 @@ type Keys interface {
 	AddKey(ctx context.Context, namespace string, key Key) error
 	// Keys returns the keys of a namespace, oldest first.
 	Keys(ctx context.Context, namespace string) ([]Key, error)
+	// ExpireKey sets when the key with an id expires. [NotFound]: there is none.
+	ExpireKey(ctx context.Context, namespace, id string, at time.Time) error
+	// UseKey keeps the time of a key's last request, if it is later than the one that is kept. A
+	// key that is not there is a no-op.
+	UseKey(ctx context.Context, namespace, id string, at time.Time) error
 	// RemoveKey removes the key with an id. [NotFound]: there is none.
 	RemoveKey(ctx context.Context, namespace, id string) error
 }

@@ -8,6 +8,7 @@ import (
 // Session is a browser's sign-in, as it is kept: a hash of its token, not the token.
 type Session struct {
 	Hash      string    // in lower hexadecimal
+	By        string    // what signed it in, as the page says it; "": the server's own key
 	User      string    // whose memory it shows; "": nobody in particular
 	CreatedAt time.Time `bson:"created"`
 	ExpiresAt time.Time `bson:"expires"`

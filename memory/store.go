@@ -28,6 +28,7 @@ type Store interface {
 	Ledger
 	Tombstones
 	Eraser
+	Audit
 	// Close waits for what is under way and releases everything. What was
 	// acknowledged is there when the store is opened again. Closing twice is a
 	// no-op.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/loci-memory/loci/internal/api/query"
 	"github.com/loci-memory/loci/internal/api/rest"
 	"github.com/loci-memory/loci/internal/api/web"
+	"github.com/loci-memory/loci/internal/audit"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/doctor"
@@ -61,14 +63,17 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if opts.Log == nil {
 		opts.Log = io.Discard
 	}
-	l := &Loci{config: config}
+	l := &Loci{config: config, asked: config, reload: opts.Reload}
 	defer func() {
 		if err != nil {
 			_ = l.Close() // the first error says what is wrong
 		}
 	}()
 	if opts.Logger == nil {
-		if opts.Logger, err = newLog(config.Log, opts.Log); err != nil {
+		if opts.Logger, err = obs.NewLogger(opts.Log, config.Log.Format, &l.level); err == nil {
+			err = l.level.UnmarshalText([]byte(config.Log.Level))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -93,14 +98,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.log.Info("who learns", "model", is.Who, "why", is.Why)
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
-	}
-	trusted, err := prefixes("trusted", config.Trusted)
-	if err != nil {
-		return nil, err
-	}
-	proxies, err := prefixes("proxies", config.Proxies)
-	if err != nil {
-		return nil, err
 	}
 	if err := backup.Finish(config); err != nil {
 		return nil, err
@@ -131,6 +128,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, opened.Close())
 	}
 	if l.backups, err = backup.New(asked, store, opts.Now, l.log); err != nil {
+		return nil, errors.Join(err, store.Close(), opened.Close())
+	}
+	if l.doctor.Schedule, err = backup.NewSchedule(asked, l.backups, l.log); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	l.database = databaseIn(store)
@@ -205,7 +205,18 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version()}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
+	l.audit = audit.New(store, opts.Now, l.log)
+	guard := httpx.Options{
+		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT),
+		UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
+		SSO:      ssoOf(config.SSO),
+		Budget:   httpx.NewBudget(httpx.BodyBudget()),
+		Answered: func(a httpx.Access) { metrics.Answered(a.Method, a.Route, a.Status, a.Took); logAccess(l.log, a) },
+		Log:      l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
+		Reads: rest.Reads, Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},
+	}.Complete()
 	shown := l.pageOptions(config, learner, upstream)
+	shown.Auth, shown.Note, shown.Issuer = &guard, l.audit.Note, issuer(config.SSO, guard.SSO)
 	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
 	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", l.chat)
@@ -218,7 +229,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		mux.Handle(path+"/", mem0API)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys,
+		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Ready: l.ready, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note, Reload: l.reloadFromAPI,
 		Held: func(since, until time.Time) []string {
 			held := l.backups.MayHold(since, until)
 			if l.database != nil {
@@ -231,13 +242,13 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		},
 		Elsewhere: describedElsewhere(), Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) },
 	})))
-	l.handler = httpx.CORS(config.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(httpx.Options{
-		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT), Hosts: config.Hosts,
-		Trusted: trusted, Proxies: proxies, UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
-		Budget: httpx.NewBudget(httpx.BodyBudget()),
-		Log:    l.log, Now: opts.Now, Refuse: refuser(page), Unverified: l.doctor.Warn(doctor.UnverifiedToken),
-		Open: slices.Concat(httpx.DefaultOpen, page.OpenPaths()),
-	}, mux)))
+	guard.Refuse, guard.Open = refuser(page), slices.Concat(httpx.DefaultOpen, page.OpenPaths())
+	l.open = l.frontOf(guard, page, l.audit.Handler(mux))
+	if err := l.open(config); err != nil {
+		return nil, err
+	}
+	l.keep.Store(int64(config.Audit.Keep))
+	l.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*l.front.Load()).ServeHTTP(w, r) })
 	return l, nil
 }
 
@@ -268,12 +279,14 @@ func jobLease(c config.Config) time.Duration {
 	return jobs.DefaultLease
 }
 
-func newLog(c config.LogConfig, w io.Writer) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
-		return nil, memory.Errorf(memory.Invalid, "log.level: %w", err)
+// logAccess writes a line for each request: ids and sizes, no words. Probes are for debugging.
+func logAccess(log *slog.Logger, a httpx.Access) {
+	level := slog.LevelInfo
+	if slices.Contains(httpx.DefaultOpen, a.Route) || a.Route == "/metrics" || strings.HasPrefix(a.Route, "/assets/") {
+		level = slog.LevelDebug
 	}
-	return obs.NewLogger(w, c.Format, level)
+	log.LogAttrs(context.Background(), level, "request", slog.String("request", a.ID), slog.String("user", a.User), slog.String("method", a.Method), slog.String("route", a.Route),
+		slog.Int("status", a.Status), slog.Int64("ms", a.Took.Milliseconds()), slog.Int64("upstream_ms", a.Upstream.Milliseconds()), slog.Int64("input", a.Input), slog.Int64("output", a.Output))
 }
 
 func openPrompts(dir string) (*prompt.Set, error) {

@@ -102,7 +102,7 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 	}))
 	defer server.Close()
 	l := openWith(t, map[string]string{"embedder": "remote:m", "reranker": "remote:r", "embed.url": server.URL + "/v1", "api_key": key, "store": "sqlite"})
-	user, _, err := l.keys.Add(t.Context(), "a key", memory.KeyUser, "ana")
+	user, _, err := l.keys.Add(t.Context(), memory.Key{Name: "a key", Role: memory.KeyUser, User: "ana"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,15 +166,9 @@ func TestUnreadableBackupNotesDoNotStopTheStart(t *testing.T) {
 	}
 }
 
-// TestDoctorFindsDamage damages a page of the facts' index, which no query complains of.
-func TestDoctorFindsDamage(t *testing.T) {
-	dir := t.TempDir()
-	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
-	for i := range 40 {
-		noError(t)(l.Remember(t.Context(), "default", fmt.Sprintf("User owns gadget %d", i)))
-	}
-	closed(t, l)
-	path := filepath.Join(dir, databaseFile)
+// damageIndex takes entries out of the facts' index.
+func damageIndex(t *testing.T, path string) {
+	t.Helper()
 	db := try(sql.Open("sqlite", path)).orFail(t)
 	var root, size int64
 	noError(t)(errors.Join(db.QueryRow(`SELECT rootpage FROM sqlite_schema WHERE name = 'facts_subject'`).Scan(&root), db.QueryRow(`PRAGMA page_size`).Scan(&size)))
@@ -183,6 +177,17 @@ func TestDoctorFindsDamage(t *testing.T) {
 	file := try(os.ReadFile(path)).orFail(t)
 	binary.BigEndian.PutUint16(file[(root-1)*size+3:], 1) // the page has one entry
 	noError(t)(os.WriteFile(path, file, 0o600))
+}
+
+// TestDoctorFindsDamage damages a page of the facts' index, which no query complains of.
+func TestDoctorFindsDamage(t *testing.T) {
+	dir := t.TempDir()
+	l := openWith(t, map[string]string{"store": "sqlite", "data": dir})
+	for i := range 40 {
+		noError(t)(l.Remember(t.Context(), "default", fmt.Sprintf("User owns gadget %d", i)))
+	}
+	closed(t, l)
+	damageIndex(t, filepath.Join(dir, databaseFile))
 	l = openWith(t, map[string]string{"store": "sqlite", "data": dir})
 	if h := l.health(t.Context()); h.Status != "ok" {
 		t.Errorf("before anybody looked: %q", h.Status)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
@@ -42,6 +43,33 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	}
 	return h
 }
+
+// readyTime bounds how long a readiness check waits for the store: less than a probe's second.
+const readyTime = 500 * time.Millisecond
+
+// ready says whether this server takes requests. A store that is away is no reason not to: chats go
+// on without it, and another server would do no better.
+func (l *Loci) ready(ctx context.Context) client.Ready {
+	ctx, cancel := context.WithTimeout(ctx, readyTime)
+	defer cancel()
+	is := client.Ready{Status: client.StatusReady, Problems: []string{}}
+	if l.draining.Load() {
+		is.Status = client.StatusDraining
+	}
+	if l.engine.Ping(ctx) != nil {
+		is.Problems = append(is.Problems, "store")
+	}
+	if dir, err := databaseDir(l.config); err == nil && !l.config.Store.Server() && l.config.Store.Kind() != "memory" && disk.Probe(dir) != nil {
+		is.Problems = append(is.Problems, "disk")
+	}
+	if l.chat.UpstreamFails() {
+		is.Problems = append(is.Problems, "upstream")
+	}
+	return is
+}
+
+// Drain has the server say that it is about to stop: see [client.Ready].
+func (l *Loci) Drain() { l.draining.Store(true) }
 
 // healthFor returns as much of the health as whoever asks may know. Addresses and paths,
 // which the store's errors name as well, are for admins.

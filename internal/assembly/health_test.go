@@ -21,7 +21,7 @@ func TestHealthAndMetricsByRole(t *testing.T) {
 	defer closed(t, l)
 	keys := map[string]string{"stranger": "", "server's key": key}
 	for role, user := range map[memory.KeyRole]string{memory.KeyAdmin: "", memory.KeyFront: "", memory.KeyUser: "ana"} {
-		text, _, err := l.keys.Add(t.Context(), "a key", role, user)
+		text, _, err := l.keys.Add(t.Context(), memory.Key{Name: "a key", Role: role, User: user})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -88,7 +88,7 @@ func TestKeysAreKeptAndRemoved(t *testing.T) {
 	}
 	l := openAt(t, settingsAt(t, t.TempDir(), "store", "memory"))
 	defer closed(t, l)
-	if _, _, err := l.keys.Add(t.Context(), "a", memory.KeyAdmin, ""); !errors.Is(err, memory.Invalid) {
+	if _, _, err := l.keys.Add(t.Context(), memory.Key{Name: "a", Role: memory.KeyAdmin, User: ""}); !errors.Is(err, memory.Invalid) {
 		t.Errorf("without a database: %v, want it refused", err)
 	}
 }
@@ -111,7 +111,7 @@ func TestKeysReachTheOtherServers(t *testing.T) {
 	}()
 	server := httptest.NewServer(b.Handler())
 	defer server.Close()
-	text, key, err := a.keys.Add(t.Context(), "laptop", memory.KeyUser, "ana")
+	text, key, err := a.keys.Add(t.Context(), memory.Key{Name: "laptop", Role: memory.KeyUser, User: "ana"})
 	if err != nil {
 		t.Fatal(err)
 	}

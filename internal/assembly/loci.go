@@ -11,11 +11,14 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci/internal/api/proxy"
+	"github.com/loci-memory/loci/internal/audit"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/doctor"
@@ -38,6 +41,9 @@ type Options struct {
 	Logger   *slog.Logger     // nil: lines to Log, as the settings log.* say
 	Log      io.Writer        // nil: none
 	Now      func() time.Time // nil: time.Now
+
+	// Reload reads the settings again, for the API's reload; nil: it cannot.
+	Reload func() (config.Config, error)
 }
 
 // Loci is an open memory. It is safe for concurrent use.
@@ -52,13 +58,22 @@ type Loci struct {
 	database *sqlstore.Store // nil: memory is in none
 	backups  *backup.Maker
 	keys     *httpx.Keyring
+	audit    *audit.Log
 	chat     *proxy.Handler
 	handler  http.Handler
+	open     func(config.Config) error    // makes front anew
+	front    atomic.Pointer[http.Handler] // the guard and what is before it, by the settings as they are
+	asked    config.Config                // as it was opened with, and what was taken over since
+	level    slog.LevelVar
+	reload   func() (config.Config, error)
+	reloads  sync.Mutex   // held while settings are taken over
+	keep     atomic.Int64 // audit.keep
 	log      *slog.Logger
 	doctor   *doctor.Doctor
 	learner  *models.Learner
 	embeds   models.Choice
-	words    config.Config  // if words alone embed after all: see [models.Choice.Now]
+	words    config.Config // if words alone embed after all: see [models.Choice.Now]
+	draining atomic.Bool
 	closers  []func() error // in the order they are to be called
 }
 
@@ -128,6 +143,8 @@ func (l *Loci) Run(ctx context.Context) error {
 	group.Go(func() error { return l.runner.Run(ctx) })
 	group.Go(func() error { return l.vault.Run(ctx) })
 	group.Go(func() error { return l.keys.Run(ctx) })
+	group.Go(func() error { return l.audit.Run(ctx, l.keep.Load) })
+	group.Go(func() error { return l.doctor.Schedule.Run(ctx) })
 	group.Go(func() error { return l.doctor.CheckInBackground(ctx) })
 	return group.Wait()
 }

@@ -2,6 +2,7 @@ package assembly
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/api/mem0"
@@ -21,7 +22,9 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream pr
 	if query == "" && c.Learn.URL == "" {
 		query = learner.Wanted()
 	}
-	inUse := l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
+	inUse := func() *prompt.Set {
+		return l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
+	}
 	o := web.Options{
 		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) },
 		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: c.Prompts, InUse: inUse,
@@ -34,6 +37,20 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream pr
 		o.Token = func(token string) bool { return httpx.ValidToken(token, []byte(c.JWT), l.engine.Now()) }
 	}
 	return o
+}
+
+// ssoOf says how people are named whom another server signs in.
+func ssoOf(c config.SSOConfig) httpx.SSO {
+	header := append(slices.Clone(c.Header), "", "")
+	return httpx.SSO{Header: header[0], Groups: header[1], Admins: c.Admins}
+}
+
+// issuer is who signs people in besides keys, nil for nobody.
+func issuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
+	if c.Issuer == "" {
+		return nil
+	}
+	return &web.Issuer{URL: c.Issuer, ClientID: c.ClientID, Secret: c.Secret, User: c.User, SSO: sso}
 }
 
 // shownModels says which models are in use, and why these.

@@ -178,7 +178,7 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 // rewritten is a backup with another manifest and, where change is given, another database.
 func rewritten(t *testing.T, file string, manifest func(*backup.Manifest), change string) string {
 	t.Helper()
-	a := try(archive.Open(file)).orFail(t)
+	a := try(archive.Open(file, "")).orFail(t)
 	dir := filepath.Join(t.TempDir(), "data")
 	noError(t)(errors.Join(a.Unpack(t.Context(), archive.DataFolder, dir, nil), a.Close()))
 	if change != "" {
@@ -225,7 +225,7 @@ func TestSchemaOfABackup(t *testing.T) {
 	older := rewritten(t, file, func(m *backup.Manifest) { m.Schema = 11 },
 		`ALTER TABLE facts DROP COLUMN core_never; ALTER TABLE turns DROP COLUMN foreign_ranges;
 		ALTER TABLE traces ADD COLUMN listed INTEGER NOT NULL DEFAULT 0; CREATE INDEX traces_unlisted ON traces (owner, id) WHERE listed = 0;
-		CREATE TABLE feedback (owner TEXT); CREATE TABLE conversation_events (owner TEXT);
+		DROP TABLE audit; ALTER TABLE api_keys DROP COLUMN scope; CREATE TABLE feedback (owner TEXT); CREATE TABLE conversation_events (owner TEXT);
 		UPDATE goose_db_version SET version_id = 11 WHERE version_id > 0`)
 	to := settingsAt(t, t.TempDir())
 	noError(t)(backup.Restore(t.Context(), to, older, backup.RestoreOptions{}))

@@ -39,7 +39,7 @@ func TestRequestsThatNameNobodyAreTold(t *testing.T) {
 			config := settingsAt(t, t.TempDir(), append([]string{"api_key", key, "log.level", "warn"}, c.settings...)...)
 			l := try(Open(context.Background(), config, Options{Log: &log})).orFail(t)
 			defer closed(t, l)
-			front, _, err := l.keys.Add(t.Context(), "front", memory.KeyFront, "")
+			front, _, err := l.keys.Add(t.Context(), memory.Key{Name: "front", Role: memory.KeyFront, User: ""})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -59,6 +59,30 @@ type carrier interface {
 	copyable
 }
 
+// Schema returns the version of a database's schema and the one that this program works with; the
+// same number for a database without a schema. With upgrade the database is brought to that first.
+func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64, err error) {
+	if upgrade {
+		store, err := openCarrier(ctx, address, true)
+		if err != nil {
+			return 0, 0, err
+		}
+		if err := store.Close(); err != nil {
+			return 0, 0, err
+		}
+	}
+	if path, isFile := strings.CutPrefix(address, sqlitePrefix); isFile {
+		if !exists(path) {
+			return 0, 0, memory.Errorf(memory.NotFound, "there is no database at %s", path)
+		}
+		return sqlstore.SchemaOf(ctx, path)
+	}
+	if sqlstore.IsPostgres(address) {
+		return sqlstore.SchemaOf(ctx, address)
+	}
+	return 0, 0, nil
+}
+
 // copyable is a store that knows the source of a copy into it that is not done; "": none.
 type copyable interface {
 	Copying(ctx context.Context) (source string, err error)

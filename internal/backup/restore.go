@@ -20,8 +20,9 @@ import (
 
 // RestoreOptions are how a backup is restored.
 type RestoreOptions struct {
-	Replace bool             // what is there is set aside
-	Now     func() time.Time // nil: time.Now
+	Replace  bool             // what is there is set aside
+	Identity string           // file of age identities, for an encrypted backup
+	Now      func() time.Time // nil: time.Now
 
 	// Report, if not nil, is told how far it is, in bytes.
 	Report func(what string, done, total int64)
@@ -38,13 +39,18 @@ type Restored struct {
 }
 
 // Check reads a backup whole and says what is in it. Its error says what is wrong
-// with it: see [Restore].
-func Check(ctx context.Context, file string, report func(what string, done, total int64)) (Manifest, error) {
-	a, err := openBackup(file)
+// with it: see [Restore]. identity is a file of age identities, for an encrypted one.
+func Check(ctx context.Context, file, identity string, report func(what string, done, total int64)) (m Manifest, err error) {
+	file, _, drop, err := fetched(ctx, file)
+	defer func() { err = errors.Join(err, drop()) }()
 	if err != nil {
-		return Manifest{}, err
+		return m, err
 	}
-	m := a.Manifest
+	a, err := openBackup(file, identity)
+	if err != nil {
+		return m, err
+	}
+	m = a.Manifest
 	return m, errors.Join(a.Check(ctx, telling(report, "checked", m.Size())), a.Close())
 }
 
@@ -66,7 +72,12 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	if err := Backable(c); err != nil {
 		return out, err
 	}
-	a, err := openBackup(file)
+	file, shown, drop, err := fetched(ctx, file)
+	defer func() { err = errors.Join(err, drop()) }()
+	if err != nil {
+		return out, err
+	}
+	a, err := openBackup(file, o.Identity)
 	if err != nil {
 		return out, err
 	}
@@ -74,14 +85,14 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	if err := fits(c, a.Manifest); err != nil {
 		return out, err
 	}
-	r := &restoring{options: o, archive: a, file: file}
+	r := &restoring{options: o, archive: a, file: shown}
 	if r.dir, err = c.DataDir(); err != nil {
 		return out, err
 	}
 	if r.vault, err = c.VaultDir(); err != nil {
 		return out, err
 	}
-	for _, path := range []*string{&r.file, &r.dir, &r.vault} {
+	for _, path := range []*string{&r.dir, &r.vault} {
 		if *path != "" {
 			if *path, err = filepath.Abs(*path); err != nil {
 				return out, err
@@ -96,8 +107,8 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 }
 
 // openBackup opens a backup that this program understands.
-func openBackup(file string) (*archive.Archive, error) {
-	a, err := archive.Open(file)
+func openBackup(file, identity string) (*archive.Archive, error) {
+	a, err := archive.Open(file, identity)
 	if err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/backup/archive"
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
@@ -90,7 +91,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	if err != nil {
 		return out, fmt.Errorf("take the backup: %w", err)
 	}
-	m, err := backup.Check(ctx, half, shown.bytes)
+	m, err := backup.Check(ctx, half, "", shown.bytes)
 	if err != nil {
 		return out, fmt.Errorf("check what came: %w", err)
 	}
@@ -141,36 +142,41 @@ func many(n int, kinds string) string {
 
 func restore(g *global) *cobra.Command {
 	var check, replace bool
+	var identity string
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Put the memory of a backup into the data folder",
 		Long: "Put the memory of a backup into the data folder, and into the vault if it has one. FILE is read whole and checked before anything is\n" +
 			"changed; broken off, it is brought to its end at the next start, or nothing has changed. No server may run on the folder.\n" +
+			"FILE may be encrypted (--identity), an address as s3://KEY:SECRET@host/bucket/prefix/NAME, or a folder or prefix of scheduled backups, of\n" +
+			"which the newest is restored.\n" +
 			"A folder that holds memory is refused; with --replace that is moved into a folder of its own, named in the end, and never deleted.\n" +
 			"Whoever was erased since the backup is back: erase them again. API keys are those of the backup, also such as were removed since.",
-		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip",
-		Args:    cobra.ExactArgs(1),
+		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip\n" +
+			"  loci restore /backup --identity key.txt",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shown := progressOn(cmd.ErrOrStderr())
 			if check {
-				m, err := backup.Check(cmd.Context(), args[0], shown.bytes)
+				m, err := backup.Check(cmd.Context(), args[0], identity, shown.bytes)
 				shown.end()
 				return show(g, cmd, func(out printer, m backup.Manifest) {
-					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
+					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", config.ShownURL(args[0]), when(m.At), m.Loci)
 					held(out, m)
 				})(m, err)
 			}
-			config, err := g.load(cmd)
+			c, err := g.load(cmd)
 			if err != nil {
 				return err
 			}
-			done, err := backup.Restore(cmd.Context(), config, args[0], backup.RestoreOptions{Replace: replace, Report: shown.bytes})
+			done, err := backup.Restore(cmd.Context(), c, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: shown.bytes})
 			shown.end()
 			return show(g, cmd, printer.restored)(done, err)
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only say whether FILE is whole, and what is in it")
 	cmd.Flags().BoolVar(&replace, "replace", false, "set aside what is there")
+	cmd.Flags().StringVar(&identity, "identity", "", "file of age identities, for an encrypted backup")
 	cmd.MarkFlagsMutuallyExclusive("check", "replace")
 	return g.withJSON(cmd)
 }

@@ -19,9 +19,10 @@ const databaseFile = "loci.db"
 
 func migrate(g *global) *cobra.Command {
 	var from, to string
+	var check, schema bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Copy the memory of all users into another database",
+		Short: "Copy the memory of all users into another database, or look at its schema",
 		Long: "Copy everything from one database into an empty one: between SQLite, PostgreSQL and MongoDB, either way, or between two of a kind. Ids, versions,\n" +
 			"history, vectors and jobs stay as they are. Stop every server of both first. Broken off, however it was, the same command\n" +
 			"goes on; Loci does not open the target before it is whole. Each user is read again at both ends and compared by a\n" +
@@ -36,6 +37,9 @@ func migrate(g *global) *cobra.Command {
 			config, err := g.load(cmd)
 			if err != nil {
 				return err
+			}
+			if check || schema {
+				return schemaOf(cmd, config, schema)
 			}
 			if from == "" && to == "" {
 				return memory.Errorf(memory.Invalid, "give --from, --to, or both")
@@ -61,7 +65,29 @@ func migrate(g *global) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&from, "from", "", "database that is copied; the setting store unless given")
 	cmd.Flags().StringVar(&to, "to", "", "database that it goes into; the setting store unless given")
+	cmd.Flags().BoolVar(&check, "check", false, "say whether a start would change the schema of the database that is the setting store; 1 if it would")
+	cmd.Flags().BoolVar(&schema, "schema", false, "bring that schema up to date and end, as before servers of a new version start")
 	return g.withJSON(cmd)
+}
+
+// schemaOf says how the schema of the database is, after it was brought up to date where that is
+// asked for.
+func schemaOf(cmd *cobra.Command, c config.Config, upgrade bool) error {
+	at, err := databaseAddress(c, string(c.Store))
+	if err != nil {
+		return err
+	}
+	is, newest, err := backup.Schema(cmd.Context(), at, upgrade)
+	switch {
+	case err != nil:
+		return err
+	case is < newest:
+		return memory.Errorf(memory.Conflict, "the database's schema is of version %d; the next start, or loci migrate --schema, brings it to %d", is, newest)
+	case is > newest:
+		return memory.Errorf(memory.Unavailable, "the database's schema is of version %d, this program knows up to %d: use a newer loci", is, newest)
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the database's schema is up to date: version %d\n", is)
+	return err
 }
 
 // databaseAddress returns an address with the whole path of a database file.

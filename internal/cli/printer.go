@@ -79,6 +79,14 @@ func brief(text string, n int) string { return oneLine(harmless(text), n) }
 // when returns a time as people of this machine read it.
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
+// whenever is when, or never for the zero time.
+func whenever(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return when(t)
+}
+
 // by says who or what decided something.
 func by(a memory.Author) string {
 	name := brief(a.Name, 60)

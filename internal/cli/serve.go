@@ -5,10 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,16 +35,36 @@ func serve(g *global) *cobra.Command {
 		Example: "  loci serve\n  LOCI_UPSTREAM_URL=http://localhost:11434/v1 loci serve --addr 127.0.0.1:7077",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			config, err := g.load(cmd)
+			set, err := g.load(cmd)
 			if err != nil {
 				return err
 			}
-			s, err := open(cmd.Context(), config, loci.Options{Log: cmd.ErrOrStderr()})
+			httpx.LimitMemory()
+			cert := &certificate{}
+			reload := func() (config.Config, error) {
+				next, err := g.load(cmd)
+				if err == nil {
+					err = cert.read(next.TLS)
+				}
+				return next, err
+			}
+			encrypted := func(l net.Listener) (net.Listener, error) {
+				if !set.TLS.On() {
+					return l, nil
+				}
+				return cert.encrypted(l, set)
+			}
+			s, err := openBehind(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, encrypted)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
-			s.addresses(cmd.ErrOrStderr())
+			if set.Log.Format == "json" { // whose lines are all JSON
+				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.Shown(), "models", s.models())
+			} else {
+				fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
+				s.addresses(cmd.ErrOrStderr())
+			}
+			defer s.reloadOnHangup(reload)()
 			return s.run(cmd.Context())
 		},
 	}
@@ -48,11 +74,53 @@ func serve(g *global) *cobra.Command {
 type server struct {
 	*loci.Loci
 	listener net.Listener
+	*serving
+}
+
+// serving answers at a listener. Until there is a memory it says that it lives, and nothing else: to
+// open one may take long, as where a schema is brought up to date.
+type serving struct {
+	srv      *http.Server
+	handler  atomic.Pointer[http.Handler]
+	requests sync.WaitGroup
+	cut      context.CancelCauseFunc // ends the contexts of all requests
+	ended    chan error              // why it serves no more
+}
+
+// serveOn begins to answer.
+func serveOn(l net.Listener, log *slog.Logger) *serving {
+	inTime, cut := context.WithCancelCause(context.Background())
+	s := &serving{cut: cut, ended: make(chan error, 1)}
+	s.srv = httpx.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.requests.Add(1)
+		defer s.requests.Done()
+		switch h := s.handler.Load(); {
+		case h != nil:
+			(*h).ServeHTTP(w, r)
+		case r.URL.Path == "/health/live":
+			w.WriteHeader(http.StatusNoContent)
+		default:
+			w.Header().Set("Retry-After", "1")
+			httpx.WriteError(w, r, memory.Errorf(memory.Unavailable, "the server is starting; try again"))
+		}
+	}), log)
+	s.srv.BaseContext = func(net.Listener) context.Context { return inTime }
+	go func() { s.ended <- s.srv.Serve(l) }()
+	return s
+}
+
+func (s *serving) close() error {
+	s.cut(nil)
+	return s.srv.Close()
 }
 
 // open is listen for a server that other commands find, too.
 func open(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	s, err := listen(ctx, config, opts)
+	return openBehind(ctx, config, opts, nil)
+}
+
+func openBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
+	s, err := listenBehind(ctx, config, opts, wrap)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +130,14 @@ func open(ctx context.Context, config config.Config, opts loci.Options) (*server
 	return s, nil
 }
 
-// listen opens the memory and listens; nothing is served yet.
+// listen is listenBehind with nothing before the listener.
 func listen(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
+	return listenBehind(ctx, config, opts, nil)
+}
+
+// listenBehind listens, opens the memory and serves it; [server.run] has it learn. wrap puts something before the
+// listener; nil: nothing.
+func listenBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
 	addr, err := config.ListenAddr()
 	if err == nil {
 		err = httpx.CheckListen(addr, config.APIKey != "")
@@ -75,11 +149,19 @@ func listen(ctx context.Context, config config.Config, opts loci.Options) (*serv
 	if err != nil {
 		return nil, fmt.Errorf("%w; --addr names another address", err)
 	}
+	if wrap != nil {
+		if listener, err = wrap(listener); err != nil {
+			return nil, errors.Join(err, listener.Close())
+		}
+	}
+	serving := serveOn(listener, slog.New(slog.DiscardHandler))
 	l, err := loci.Open(ctx, config, opts)
 	if err != nil {
-		return nil, errors.Join(err, listener.Close())
+		return nil, errors.Join(err, serving.close())
 	}
-	return &server{l, listener}, nil
+	handler := l.Handler()
+	serving.handler.Store(&handler)
+	return &server{l, listener, serving}, nil
 }
 
 // openAnywhere is open at the usual address or, if that is taken, at a free port.
@@ -92,7 +174,36 @@ func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) 
 	return s, err
 }
 
-func (s *server) url() string { return "http://" + s.listener.Addr().String() }
+func (s *server) url() string {
+	scheme := "http://"
+	if s.Config().TLS.On() {
+		scheme = "https://"
+	}
+	return scheme + s.listener.Addr().String()
+}
+
+// reloadOnHangup reads the settings again at each SIGHUP, until stop is called.
+func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func()) {
+	hangups, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		for {
+			select {
+			case <-over:
+				return
+			case <-hangups:
+			}
+			next, err := reload()
+			if err == nil {
+				_, err = s.Reload(next)
+			}
+			if err != nil {
+				s.Log().Error("the settings stay as they were: they cannot be read again", "err", err)
+			}
+		}
+	}()
+	return func() { signal.Stop(hangups); close(over) }
+}
 
 // addresses prints what is where.
 func (s *server) addresses(w io.Writer) {
@@ -126,32 +237,19 @@ func (s *server) models() string {
 	return fmt.Sprintf("search by %s; reranker %s; learning by %s", embeds, c.Reranker, s.Learns())
 }
 
-const (
-	// drainTime is how long requests under way may go on after the server is told
-	// to stop.
-	drainTime = 10 * time.Second
-
-	// lastWords is how long those that were then cut off have to store what was
-	// said so far.
-	lastWords = 3 * time.Second
-)
+// lastWords is how long requests that are cut off have to say so and to store what was said so far.
+const lastWords = 3 * time.Second
 
 // run serves until ctx ends, lets what is under way finish, and closes.
 func (s *server) run(ctx context.Context) error {
-	var requests sync.WaitGroup
-	handler := s.Handler()
-	srv := httpx.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		requests.Add(1)
-		defer requests.Done()
-		handler.ServeHTTP(w, r)
-	}), s.Log())
+	defer s.cut(nil)
 	group, ctx := errgroup.WithContext(ctx)
 	// Learning goes on while the last requests come to their end.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return s.Run(working) })
 	group.Go(func() error { boundGarbage(working, s.Resident); return nil })
 	group.Go(func() error {
-		if err := srv.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := <-s.ended; !errors.Is(err, http.ErrServerClosed) {
 			return fmt.Errorf("serve: %w", err)
 		}
 		return nil
@@ -159,17 +257,23 @@ func (s *server) run(ctx context.Context) error {
 	group.Go(func() error {
 		defer stopWork()
 		<-ctx.Done()
-		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTime)
-		defer cancel()
-		if err := srv.Shutdown(last); err != nil {
-			s.Log().Warn("requests were cut off", "err", err)
-			err = srv.Close()
-			over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
-			go func() { requests.Wait(); ended() }()
-			<-over.Done()
-			return err
+		drain := s.Config().Drain
+		s.Drain()
+		if addr, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil && !addr.Addr().IsLoopback() {
+			time.Sleep(drain / 6) // whoever sends requests here asks whether it is ready
 		}
-		return nil
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+		defer cancel()
+		err := s.srv.Shutdown(last)
+		if err == nil {
+			return nil
+		}
+		s.Log().Warn("requests are cut off", "after", drain, "err", err)
+		s.cut(httpx.ErrStopping)
+		over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		go func() { s.requests.Wait(); ended() }()
+		<-over.Done()
+		return s.srv.Close()
 	})
 	return errors.Join(group.Wait(), s.Close())
 }

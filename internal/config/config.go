@@ -25,20 +25,21 @@ import (
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
 type Config struct {
-	Addr    string       `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key. Commands ask the server there, and may have its URL instead (http or https)."`
-	Data    string       `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
-	Profile string       `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
-	Store   StoreAddress `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database, which any number of servers may share. See docs/design/stores.md."`
-	Vault   string       `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store then keeps its history; if that is lost, memory is rebuilt from the files. Empty: none. See docs/vault.md."`
-	Users   string       `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
-	APIKey  string       `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
-	Front   string       `koanf:"front_key" secret:"yes" doc:"Key of a front end, which may name the user of each request and no more, as those of loci keys add --front. It needs api_key."`
-	Trusted []string     `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
-	Hosts   []string     `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
-	Proxies []string     `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
-	Header  string       `koanf:"users_header" doc:"Header that names the user, believed only from the addresses in proxies, which it needs, and only beside a key that may name users. It goes before X-Loci-User. For LiteLLM x-litellm-user_api_key_user_id; see docs/guide/litellm.md."`
-	JWT     string       `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
-	Prompts string       `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
+	Addr    string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key. Commands ask the server there, and may have its URL instead (http or https)."`
+	Data    string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
+	Profile string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
+	Store   StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database, which any number of servers may share. See docs/design/stores.md."`
+	Vault   string        `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store then keeps its history; if that is lost, memory is rebuilt from the files. Empty: none. See docs/vault.md."`
+	Users   string        `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
+	APIKey  string        `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
+	Front   string        `koanf:"front_key" secret:"yes" doc:"Key of a front end, which may name the user of each request and no more, as those of loci keys add --front. It needs api_key."`
+	Trusted []string      `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
+	Hosts   []string      `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
+	Proxies []string      `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
+	Header  string        `koanf:"users_header" doc:"Header that names the user, believed only from the addresses in proxies, which it needs, and only beside a key that may name users. It goes before X-Loci-User. For LiteLLM x-litellm-user_api_key_user_id; see docs/guide/litellm.md."`
+	JWT     string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
+	Drain   time.Duration `koanf:"drain" default:"30s" doc:"How long requests under way may go on after the server was told to stop. Reached from elsewhere than its own machine, it first answers /health/ready with 503 and goes on taking requests for a sixth of that. A stream that is cut then ends with an error event."`
+	Prompts string        `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
 
 	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
 
@@ -67,6 +68,10 @@ type Config struct {
 	Record   RecordConfig   `koanf:"record"`
 	Limits   LimitsConfig   `koanf:"limits"`
 	Log      LogConfig      `koanf:"log"`
+	TLS      TLSConfig      `koanf:"tls"`
+	SSO      SSOConfig      `koanf:"sso"`
+	Audit    AuditConfig    `koanf:"audit"`
+	Backup   BackupConfig   `koanf:"backup"`
 
 	Preset Preset // what the profile decides beside the settings
 
@@ -225,8 +230,12 @@ type RecordConfig struct {
 
 // LimitsConfig is what one request may hold.
 type LimitsConfig struct {
-	Body int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of 1 GiB; over it chats pass without memory, and other requests are answered 503 with Retry-After."`
-	Text int   `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
+	Body       int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of 1 GiB; over it chats pass without memory, and other requests are answered 503 with Retry-After."`
+	Requests   int   `koanf:"requests" default:"0" doc:"Most requests of one user, or of one key that is not a user's, in a minute, at each server; over it they are answered 429 with Retry-After. 0: any number."`
+	Tokens     int   `koanf:"tokens" default:"0" doc:"Most tokens of the upstream, prompts and answers, that one user or key may take in a minute, as far as its answers say them. 0: any number. What learning takes in a day is learn.day_tokens, what a user may keep upkeep.user."`
+	Concurrent int   `koanf:"concurrent" default:"64" doc:"Most requests of one user or key at once. 0: any number."`
+
+	Text int `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
 }
 
 // LogConfig is what is logged, to standard error.
@@ -235,6 +244,63 @@ type LogConfig struct {
 	Format string `koanf:"format" default:"text" valid:"text|json" doc:"Lines for people or for programs."`
 
 	Content bool `koanf:"content" default:"false" doc:"Log what was learned and what a model answered in words, for development. Otherwise the log has ids only."`
+}
+
+// TLSConfig is how the server encrypts what it serves.
+type TLSConfig struct {
+	Cert string   `koanf:"cert" doc:"File of the server's certificate and those that vouch for it (PEM). Empty, without tls.acme: it serves HTTP."`
+	Key  string   `koanf:"key" doc:"File of the certificate's key (PEM). Both are read again by a reload."`
+	ACME []string `koanf:"acme" doc:"Host names for which certificates are got from Let's Encrypt, and kept in the data folder. The server has to be reached at port 443 of each; to set this accepts Let's Encrypt's terms."`
+}
+
+// On reports whether the server encrypts.
+func (c TLSConfig) On() bool { return c.Cert != "" || len(c.ACME) > 0 }
+
+func (c TLSConfig) check() error {
+	if (c.Cert == "") != (c.Key == "") || c.Cert != "" && len(c.ACME) > 0 {
+		return memory.Errorf(memory.Invalid, "tls.cert: it goes with tls.key, and without tls.acme")
+	}
+	return nil
+}
+
+// SSOConfig is who signs people in at the page, besides keys.
+type SSOConfig struct {
+	Issuer   string   `koanf:"issuer" doc:"URL of an OpenID Connect server that signs people in at the page, as https://login.example.org. Its redirect URL is /signin/callback of this server. Needs api_key. Empty: none. See docs/guide/operations.md."`
+	ClientID string   `koanf:"client_id" doc:"This server's name at sso.issuer."`
+	Secret   string   `koanf:"client_secret" secret:"yes" doc:"This server's secret at sso.issuer. Empty: it has none, PKCE alone protects the sign-in."`
+	User     string   `koanf:"user" default:"sub" doc:"Claim of the issuer's token that is the user's name in Loci: the one by which front ends name the user, as sub, email or preferred_username. Of those that a person may change at the issuer, anybody could become anybody."`
+	Header   []string `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user, and behind a comma the one with the user's groups, as X-Forwarded-User,X-Forwarded-Groups. Such a request needs no key. They count from the addresses in proxies alone, which they need; the proxy has to remove them from what clients send."`
+	Admins   []string `koanf:"admins" doc:"Users who may do anything when they signed in this way, and groups of such users as group:NAME: by the claim groups of the token, or the header."`
+}
+
+// AuditConfig is the record of acts that concern trust.
+type AuditConfig struct {
+	Keep int `koanf:"keep" default:"365" doc:"How many days the audit record is kept: sign-ins, keys, what admins did in others' memory, exports, erasures. 0: for ever."`
+}
+
+// BackupConfig is the schedule of backups.
+type BackupConfig struct {
+	Every     time.Duration `koanf:"every" default:"0s" doc:"How often the memory of all users is backed up to backup.to, as 24h. 0s: never. Needs memory in SQLite or a vault; the tools of a PostgreSQL or MongoDB server back up that. See docs/backup.md."`
+	To        string        `koanf:"to" secret:"yes" doc:"Where scheduled backups are kept: a folder that exists, or s3://KEY:SECRET@host/bucket/prefix, with ?region=NAME or ?tls=false behind it where needed. Without KEY and SECRET those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY count. One server alone keeps its backups there."`
+	Keep      int           `koanf:"keep" default:"7" doc:"How many scheduled backups are kept. The newest that was restored on trial is kept besides."`
+	Recipient string        `koanf:"recipient" doc:"Recipient (age1...) that scheduled backups are encrypted for with age. Its identity is needed to restore one, and Loci does not have it: keep it elsewhere. Empty: they are not encrypted."`
+}
+
+// Place returns where scheduled backups are kept, with ~ resolved.
+func (b BackupConfig) Place() (string, error) { return atHome("backup.to", b.To) }
+
+func (c *Config) checkBackup() error {
+	switch b := c.Backup; {
+	case b.Every == 0:
+		return nil
+	case c.Store.Server():
+		return memory.Errorf(memory.Invalid, "backup.every: memory is on a database server, whose own tools back it up (pg_dump, mongodump); set backup.every to 0s. See docs/backup.md")
+	case b.To == "", c.Store == "memory" && c.Vault == "":
+		return memory.Errorf(memory.Invalid, "backup.every: needs backup.to, a folder or s3://KEY:SECRET@host/bucket/prefix, and store sqlite or a vault")
+	case b.Every < time.Minute:
+		return memory.Errorf(memory.Invalid, "backup.every: %v is out of range; valid is 0s, or 1m and more", b.Every)
+	}
+	return nil
 }
 
 // check refuses what the tags cannot express. Every message names the key.
@@ -250,6 +316,12 @@ func (c *Config) check() error {
 	if c.Header != "" && (len(c.Proxies) == 0 || strings.Trim(strings.ToLower(c.Header), nameLetters) != "") {
 		return memory.Errorf(memory.Invalid, "users_header: needs the name of a header, and proxies (LOCI_PROXIES), since from no other address it counts")
 	}
+	if err := c.TLS.check(); err != nil {
+		return err
+	}
+	if err := c.SSO.check(c.APIKey != "", len(c.Proxies) > 0); err != nil {
+		return err
+	}
 	for _, origin := range c.CORS.Origins {
 		u, err := url.Parse(origin)
 		if err != nil || u.Host == "" || u.Scheme+"://"+strings.ToLower(u.Host) != origin {
@@ -264,7 +336,7 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "forward.drop: invalid header %q (examples: X-Team-*, -X-OpenWebUI-*)", pattern)
 		}
 	}
-	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL} {
+	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL, "sso.issuer": c.SSO.Issuer} {
 		if base == "" {
 			continue
 		}
@@ -278,6 +350,9 @@ func (c *Config) check() error {
 		}
 	}
 	if err := c.Store.check(); err != nil {
+		return err
+	}
+	if err := c.checkBackup(); err != nil {
 		return err
 	}
 	if c.Store.Server() && c.Vault != "" {
@@ -327,6 +402,12 @@ func (c *Config) check() error {
 		{"upkeep.conversation", float64(c.Upkeep.Conversation), 0, 1e9},
 		{"upkeep.half_life", c.Upkeep.HalfLife.Hours(), 0, 24 * 36500},
 		{"limits.body", float64(c.Limits.Body), 1 << 10, 1 << 30},
+		{"limits.requests", float64(c.Limits.Requests), 0, 1e9},
+		{"limits.tokens", float64(c.Limits.Tokens), 0, 1e9},
+		{"limits.concurrent", float64(c.Limits.Concurrent), 0, 1e6},
+		{"drain", c.Drain.Seconds(), 0, 3600},
+		{"audit.keep", float64(c.Audit.Keep), 0, 36500},
+		{"backup.keep", float64(c.Backup.Keep), 1, 10_000},
 		{"limits.text", float64(c.Limits.Text), 1 << 10, 1 << 28},
 	} {
 		if r.value < r.min || r.value > r.max {
@@ -335,6 +416,16 @@ func (c *Config) check() error {
 	}
 	if b := c.Index.Budget; b < minBudget || b > maxBudget {
 		return memory.Errorf(memory.Invalid, "index.budget: %v is out of range; valid is %v to %v", b, minBudget, maxBudget)
+	}
+	return nil
+}
+
+func (s SSOConfig) check(keyed, proxied bool) error {
+	switch {
+	case s.Issuer != "" && (!keyed || s.ClientID == ""):
+		return memory.Errorf(memory.Invalid, "sso.issuer: needs sso.client_id, and api_key (LOCI_API_KEY)")
+	case len(s.Header) > 2, len(s.Header) > 0 && !proxied, slices.ContainsFunc(s.Header, func(name string) bool { return name == "" || strings.Trim(strings.ToLower(name), nameLetters) != "" }):
+		return memory.Errorf(memory.Invalid, "sso.header: needs the names of one or two headers, and proxies (LOCI_PROXIES), since from no other address they count")
 	}
 	return nil
 }

@@ -195,26 +195,43 @@ func fromFlags(flags map[string]string) (map[string]any, error) {
 	return nest(flags), nil
 }
 
-// fromEnv returns the settings of the environment, and the LOCI_ variables that are none: others,
+// fromEnv returns the settings of the environment, those of the files that a secret's variable with
+// _FILE behind its name is the path of, and the LOCI_ variables that are none: others,
 // such as Kubernetes, use the prefix too. A near miss of a setting is [memory.Invalid].
 func fromEnv(environ []string) (values map[string]any, unknown []string, err error) {
-	byEnv := map[string]string{}
+	byEnv, secretFiles, files := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, s := range settings() {
 		byEnv[s.Env] = s.Key
+		if s.Secret {
+			secretFiles[s.Env+"_FILE"] = s.Key
+		}
 	}
 	flat := map[string]string{}
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
 		key, ok := byEnv[name]
+		ofFile, isFile := secretFiles[name]
 		switch {
 		case ok:
 			flat[key] = value
+		case isFile:
+			text, err := os.ReadFile(value)
+			if err != nil {
+				return nil, nil, memory.Errorf(memory.Invalid, "%s: %w", name, err)
+			}
+			files[ofFile] = strings.TrimSpace(string(text))
 		case !strings.HasPrefix(name, "LOCI_"):
 		case nearMiss(name):
 			return nil, nil, noSetting("environment", name, strings.ToLower(strings.TrimPrefix(name, "LOCI_")), envOf)
 		default:
 			unknown = append(unknown, name)
 		}
+	}
+	for key, value := range files {
+		if _, both := flat[key]; both {
+			return nil, nil, memory.Errorf(memory.Invalid, "%s and %s_FILE are both set: one of them counts", envOf(key), envOf(key))
+		}
+		flat[key] = value
 	}
 	return nest(flat), unknown, nil
 }

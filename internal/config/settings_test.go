@@ -93,6 +93,12 @@ func TestWrongSettingsStopTheStartByName(t *testing.T) {
 		"one key for both":             {Sources{Env: []string{"LOCI_FRONT_KEY=secret-1", "LOCI_API_KEY=secret-1"}}, []string{"front_key", "another"}},
 		"every header":                 {Sources{Env: []string{"LOCI_FORWARD_DROP=X-Team-*,-*"}}, []string{"forward.drop", `"-*"`, "-X-OpenWebUI-*"}},
 		"every origin":                 {Sources{Env: []string{"LOCI_CORS_ORIGINS=*"}}, []string{"cors.origins"}},
+		"backups of PostgreSQL":        {Sources{Env: []string{"LOCI_BACKUP_EVERY=24h", "LOCI_BACKUP_TO=/b", "LOCI_STORE=postgres://h/d"}}, []string{"backup.every", "pg_dump", "0s"}},
+		"backups of MongoDB":           {Sources{Env: []string{"LOCI_BACKUP_EVERY=24h", "LOCI_BACKUP_TO=/b", "LOCI_STORE=mongodb://h/d"}}, []string{"backup.every", "mongodump", "0s"}},
+		"backups of nothing":           {Sources{Env: []string{"LOCI_BACKUP_EVERY=24h", "LOCI_BACKUP_TO=/b", "LOCI_STORE=memory"}}, []string{"backup.every", "sqlite or a vault"}},
+		"backups to nowhere":           {Sources{Env: []string{"LOCI_BACKUP_EVERY=24h"}}, []string{"backup.every", "backup.to", "s3://"}},
+		"backups all the time":         {Sources{Env: []string{"LOCI_BACKUP_EVERY=1s", "LOCI_BACKUP_TO=/b"}}, []string{"backup.every", "1s", "1m"}},
+		"no backup is kept":            {Sources{Env: []string{"LOCI_BACKUP_KEEP=0"}}, []string{"backup.keep", "1 to 10000"}},
 		"a section given as one value": {Sources{File: write("recall: 5\n")}, []string{"recall"}},
 	} {
 		_, err := Load(c.sources)

@@ -42,6 +42,7 @@ type Doctor struct {
 	Vault    *vaultsync.Vault // nil: there is none
 	Database *sqlstore.Store  // nil: memory is in none
 	Backups  *backup.Maker
+	Schedule *backup.Schedule // nil: there is none
 	Learner  *models.Learner
 	Embeds   models.Choice
 	Log      *slog.Logger
@@ -62,6 +63,9 @@ func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, err
 	d.doctorChroma(ctx, &c)
 	d.doctorModels(&c)
 	d.doctorServers(ctx, &c)
+	if looked, _ := d.Schedule.Report(); looked != "" {
+		c.looked("%s", looked)
+	}
 	c.Findings = append(c.Findings, d.seen()...)
 	c.Findings = append(c.Findings, d.missing(c.looked)...)
 	return c.Checkup, ctx.Err()

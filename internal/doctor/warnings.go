@@ -57,7 +57,8 @@ func (d *Doctor) seen() []client.Finding {
 	if _, wrong := d.Embeds.Now(); wrong != "" {
 		found = append(found, client.Finding{Part: "embedder", What: wrong, Do: "see to it that the upstream runs, or set embedder"})
 	}
-	return found
+	_, late := d.Schedule.Report()
+	return append(found, late...)
 }
 
 // Warnings are the mistakes that requests have shown since the start, and the models that questions

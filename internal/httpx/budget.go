@@ -28,8 +28,8 @@ const (
 	tidyShare = 16
 	tidyDelay = 10 * time.Second
 
-	// retryAfter is how many seconds a client is asked to wait for room in the budget.
-	retryAfter = 5
+	// retryAfter is how long a client is asked to wait for room in the budget.
+	retryAfter = 5 * time.Second
 )
 
 // Budget bounds the bytes of request bodies that a process holds in memory at a time.
@@ -83,6 +83,7 @@ func (b *Budget) give(n int64) {
 
 // errOverBudget is the refusal of a body for which there is no memory now.
 var errOverBudget = &Problem{
+	retry: retryAfter,
 	Title: http.StatusText(http.StatusServiceUnavailable), Status: http.StatusServiceUnavailable, Code: memory.Unavailable,
 	Detail: "too many large requests at once; try again",
 }

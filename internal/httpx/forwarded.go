@@ -50,7 +50,7 @@ func errProxied(sign string) error {
 func (o *Options) seeThrough(r *http.Request) (secure bool) {
 	secure = r.TLS != nil
 	if !contains(o.Proxies, addressOf(r.RemoteAddr)) {
-		r.Header.Del(o.UserHeader)
+		o.dropNames(r)
 		return secure
 	}
 	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
@@ -69,6 +69,13 @@ func (o *Options) seeThrough(r *http.Request) (secure bool) {
 		}
 	}
 	return secure
+}
+
+// dropNames removes the headers in which proxies name users.
+func (o *Options) dropNames(r *http.Request) {
+	for _, name := range []string{o.UserHeader, o.SSO.Header, o.SSO.Groups} {
+		r.Header.Del(name)
+	}
 }
 
 // addressOf reads an address with or without a port; the zero Addr is none.

@@ -36,14 +36,20 @@ type Options struct {
 	Proxies   []netip.Prefix // reverse proxies whose X-Forwarded-* count; none: nobody's
 	Open      []string       // paths that need no key, each exactly; none: DefaultOpen
 	MaxBody   int64          // bytes; 0: DefaultMaxBody
+	Reads     []string       // paths, each exactly, whose POST only reads: keys of the scope read may
+	Scoped    []string       // how paths begin whose APIs heed [Identity.ReadOnly] themselves
 	Streamed  []string       // paths whose bodies are read as streams: MaxStream bounds them, and they are not held in memory
 	Budget    *Budget        // of all bodies together; nil: none
 	BodyTime  time.Duration  // 0: DefaultBodyTime
 	StallTime time.Duration  // 0: DefaultStallTime
 	Log       *slog.Logger   // nil: nothing is logged
 
-	UserHeader string // names the user, in requests of Proxies alone; "": none does
-	Unverified func() // called with each request whose X-OpenWebUI-User-Jwt is not checked; nil: nobody is told
+	SSO        SSO                 // how a proxy that signs people in names them
+	UserHeader string              // names the user, in requests of Proxies alone; "": none does
+	Limits     Limits              // of each user and key
+	Answered   func(Access)        // called with each request that was answered; nil: nobody is told
+	Refused    func(*http.Request) // called with each request whose key is not Loci's; nil: nobody is told
+	Unverified func()              // called with each request whose X-OpenWebUI-User-Jwt is not checked; nil: nobody is told
 	Now        func() time.Time
 
 	// Refuse answers a request with an error, in the shape that its API speaks;
@@ -57,9 +63,8 @@ var DefaultOpen = []string{"/health", "/health/live", "/health/ready"}
 // loopbackPrefixes are the addresses of this machine.
 var loopbackPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// Guard returns next behind the whole chain of checks that the package comment
-// names.
-func Guard(o Options, next http.Handler) http.Handler {
+// Complete returns the options with what is used where nothing was set.
+func (o Options) Complete() Options {
 	o.Namespace = cmp.Or(o.Namespace, memory.DefaultNamespace)
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
@@ -79,22 +84,34 @@ func Guard(o Options, next http.Handler) http.Handler {
 	if o.Open == nil {
 		o.Open = DefaultOpen
 	}
-	return &guard{Options: o, next: next}
+	return o
+}
+
+// Guard returns next behind the whole chain of checks that the package comment
+// names.
+func Guard(o Options, next http.Handler) http.Handler {
+	return &guard{Options: o.Complete(), next: next, limits: limiter{Limits: o.Limits}}
 }
 
 type guard struct {
 	Options
 	next    http.Handler
+	limits  limiter
 	guesses guesses // wrong keys, of all APIs
 }
 
 // ServeHTTP runs the chain.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	st := &state{id: rand.Text(), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
+	begun := g.Now()
+	st := &state{id: cmp.Or(clientRequestID(r), rand.Text()), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
 	st.secure = g.seeThrough(r)
+	st.remote = place(r.RemoteAddr)
 	w.Header().Set(HeaderRequestID, st.id)
 	track := &tracker{ResponseWriter: w}
+	if g.Answered != nil {
+		defer func() { g.Answered(st.access(r, track.status, g.Now().Sub(begun))) }()
+	}
 	defer g.recoverTo(track, r)
 
 	if err := g.checkSite(r); err != nil {
@@ -103,6 +120,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	identity, err := g.identify(r)
 	if errors.As(err, new(badKey)) {
+		if g.Refused != nil {
+			g.Refused(r)
+		}
 		if wait := WrongKey(track, r); wait > 0 {
 			err = tooMany(wait)
 		}
@@ -112,11 +132,27 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	st.identity = identity
+	if identity.ReadOnly && !g.reads(r) {
+		g.Refuse(track, r, memory.Errorf(memory.Forbidden, "this key may read and not write (its scope is read)"))
+		return
+	}
 	if err == nil && g.Unverified != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
 		g.Unverified()
 	}
+	end, err := g.limits.take(cmp.Or(string(identity.Owner), identity.By), begun)
+	if err != nil {
+		g.Refuse(track, r, err)
+		return
+	}
+	defer func() { end(st.meter.input.Load()+st.meter.output.Load(), g.Now()) }()
 	defer g.limitBody(track, r)()
 	g.next.ServeHTTP(track, r)
+}
+
+// reads reports whether a request writes nothing, or its API decides that.
+func (g *guard) reads(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.Reads, r.URL.Path) ||
+		slices.ContainsFunc(g.Scoped, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
 }
 
 // checkSite refuses requests that a web page of somebody else makes a browser
@@ -175,7 +211,9 @@ type state struct {
 	door     string // method and path
 	log      *slog.Logger
 	identity Identity
-	secure   bool // the client used TLS
+	meter    meter
+	remote   string // the client's address, or its network
+	secure   bool   // the client used TLS
 
 	wrongKey func(remote string) time.Duration // see [WrongKey]
 }
@@ -190,6 +228,9 @@ func stateOf(ctx context.Context) *state {
 	}
 	return noState
 }
+
+// AddressOf returns the address that a request came from, "" outside [Guard].
+func AddressOf(ctx context.Context) string { return stateOf(ctx).remote }
 
 // RequestID returns the request's id, "" outside [Guard].
 func RequestID(ctx context.Context) string { return stateOf(ctx).id }
@@ -215,16 +256,22 @@ func (g *guard) recoverTo(w *tracker, r *http.Request) {
 // tracker knows whether an answer has begun.
 type tracker struct {
 	http.ResponseWriter
-	wrote bool
+	wrote  bool
+	status int // 0: none was written
 }
 
 func (t *tracker) WriteHeader(status int) {
+	if !t.wrote {
+		t.status = status
+	}
 	t.wrote = t.wrote || status >= 200
 	t.ResponseWriter.WriteHeader(status)
 }
 
 func (t *tracker) Write(p []byte) (int, error) {
-	t.wrote = true
+	if t.wrote = true; t.status == 0 {
+		t.status = http.StatusOK
+	}
 	return t.ResponseWriter.Write(p)
 }
 

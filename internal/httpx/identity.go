@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -45,6 +46,8 @@ type Identity struct {
 	Name      string // what a front end calls the owner, for people to read; "": it does not say
 	Role      Role
 	Namespace string
+	By        string // who it is, as the audit record says it: a user who proved it, or what they came with
+	ReadOnly  bool   // a key with the scope read
 	mayName   bool
 	signed    bool // the owner's own token names them
 	unnamed   bool // nothing names them: it is the one user there is
@@ -101,7 +104,7 @@ func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 // identify finds out who asks and takes what was meant for Loci alone out of the
 // request's headers.
 func (o *Options) identify(r *http.Request) (Identity, error) {
-	defer r.Header.Del(o.UserHeader)
+	defer o.dropNames(r)
 	tried := o.hasKeys() && triesKey(r)
 	keyed, err := o.takeKey(r)
 	if err != nil {
@@ -112,6 +115,16 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		return Identity{}, err
 	}
 	id := Identity{Namespace: o.Namespace, signed: signed.Subject != ""}
+	if keyed.role == "" && signed.Subject == "" {
+		in, ok := r.Context().Value(signInKey{}).(SignIn)
+		if sso, is := o.SSO.signIn(r); is {
+			in, ok = sso, true
+		}
+		if ok {
+			keyed = keyOf(in)
+		}
+	}
+	id.By, id.ReadOnly = cmp.Or(keyed.by, signed.Subject, "this machine"), keyed.scope == memory.ScopeRead
 	proxied := "" // with a key nothing depends on the address
 	if o.Key == "" {
 		proxied = proxySign(r)
@@ -140,6 +153,10 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		return Identity{}, err
 	}
 	id.Owner, id.Name, err = o.owner(r, id, signed)
+	if err == nil && id.Owner == "" && keyed.user != "" { // an admin who named nobody
+		id.signed = true
+		id.Owner, err = userOwner(o.Namespace, keyed.user, "the user")
+	}
 	if err == nil && id.Owner == "" && !o.Multi {
 		id.Owner, id.unnamed = memory.User(o.Namespace, DefaultUser), true
 	}
@@ -224,6 +241,12 @@ func credentialOf(value string) string {
 		return ""
 	}
 	return strings.TrimSpace(credential)
+}
+
+// ValidUser reports whether a name from outside can be a user's.
+func ValidUser(name string) bool {
+	owner, err := userOwner(memory.DefaultNamespace, name, "user")
+	return err == nil && owner.Valid()
 }
 
 // userOwner makes an owner of a name from outside. where is what named it.

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -27,6 +28,7 @@ type Keyring struct {
 	shared bool        // other servers use the database
 	now    func() time.Time
 	log    *slog.Logger
+	used   sync.Map // the time of the last request by the id of the key, until it is stored
 
 	loading sync.Mutex // held from when keys are read until they count, so that none comes back
 }
@@ -52,13 +54,27 @@ func (r *Keyring) all() map[[sha256.Size]byte]memory.Key {
 	return nil
 }
 
-// find returns the key that a text is. A key is as long a random number as its hash, so that
-// how long the look-up takes tells nobody anything of another.
+// find returns the key that a text is, also one that has expired. A key is as long a random
+// number as its hash, so that how long the look-up takes tells nobody anything of another.
 func (r *Keyring) find(text string) (k memory.Key, ok bool) {
 	if all := r.all(); len(all) > 0 {
 		k, ok = all[sha256.Sum256([]byte(text))]
 	}
 	return k, ok
+}
+
+// ByID returns the stored key with an id that has not expired.
+func (r *Keyring) ByID(id string, now time.Time) (memory.Key, bool) {
+	for _, k := range r.all() {
+		if k.ID() == id && !expired(k, now) {
+			return k, true
+		}
+	}
+	return memory.Key{}, false
+}
+
+func expired(k memory.Key, now time.Time) bool {
+	return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
 }
 
 // Bounds of a key.
@@ -71,15 +87,19 @@ const (
 	maxName   = 100 // bytes
 )
 
-// NewKey makes a key with a name. text is the key itself, which is kept nowhere. For a
-// [memory.KeyUser], and for no other, user says whose it is. [memory.Invalid] says what cannot be.
-func NewKey(name string, role memory.KeyRole, user string, now time.Time) (text string, k memory.Key, err error) {
+// NewKey makes a key that has the name, role, user, scope and expiry of k. text is the key
+// itself, which is kept nowhere. [memory.Invalid] says what cannot be.
+func NewKey(k memory.Key, now time.Time) (text string, _ memory.Key, err error) {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // never fails
 	text = keyPrefix + base64.RawURLEncoding.EncodeToString(secret)
 	sum := sha256.Sum256([]byte(text))
-	k = memory.Key{Hash: hex.EncodeToString(sum[:]), Name: name, Role: role, User: user, CreatedAt: now.UTC().Truncate(time.Microsecond)}
-	if err := checkKey(k); err != nil {
+	k.Hash, k.CreatedAt, k.ExpiresAt, k.UsedAt = hex.EncodeToString(sum[:]), memory.Time(now), memory.Time(k.ExpiresAt), time.Time{}
+	err = checkKey(k)
+	if err == nil && expired(k, now) {
+		err = memory.Errorf(memory.Invalid, "the key would have expired on %s", k.ExpiresAt.Format(time.DateOnly))
+	}
+	if err != nil {
 		return "", memory.Key{}, err
 	}
 	return text, k, nil
@@ -92,6 +112,8 @@ func checkKey(k memory.Key) error {
 		return memory.Errorf(memory.Invalid, "a key's name is 1 to %d bytes of UTF-8 without control characters", maxName)
 	case !slices.Contains([]memory.KeyRole{memory.KeyAdmin, memory.KeyFront, memory.KeyUser}, k.Role):
 		return memory.Errorf(memory.Invalid, "a key's role is admin, front or user, not %q", k.Role)
+	case k.Scope != memory.ScopeWrite && k.Scope != memory.ScopeRead:
+		return memory.Errorf(memory.Invalid, "a key's scope is read or write, not %q", k.Scope)
 	case k.Role == memory.KeyUser && k.User == "":
 		return memory.Errorf(memory.Invalid, "whose key? One of the role user belongs to a user")
 	case k.Role != memory.KeyUser && k.User != "":
@@ -103,20 +125,38 @@ func checkKey(k memory.Key) error {
 
 // keyed is what a request's keys say of it. The zero value: nothing.
 type keyed struct {
-	role memory.KeyRole
-	user string
+	role    memory.KeyRole
+	user    string
+	scope   memory.KeyScope
+	by      string // what the audit record calls it
+	id      string // of a stored key
+	expired bool
 }
+
+func keyOf(in SignIn) keyed { return keyed{role: in.Role, user: in.User, scope: in.Scope, by: in.By} }
+
+func (k keyed) signIn() SignIn { return SignIn{Role: k.role, User: k.user, Scope: k.scope, By: k.by} }
 
 // known returns what a text says if it is a key of Loci's.
 func (o *Options) known(text string) (keyed, bool) {
 	bare := strings.TrimPrefix(text, Mem0Prefix)
-	for role, key := range map[memory.KeyRole]string{memory.KeyAdmin: o.Key, memory.KeyFront: o.FrontKey} {
-		if key != "" && (sameKey(text, key) || sameKey(bare, key)) {
-			return keyed{role: role}, true
+	for by, own := range map[string]keyed{o.Key: {role: memory.KeyAdmin, by: "server key"}, o.FrontKey: {role: memory.KeyFront, by: "front key"}} {
+		if by != "" && (sameKey(text, by) || sameKey(bare, by)) {
+			return own, true
 		}
 	}
 	k, ok := o.Keys.find(bare)
-	return keyed{k.Role, k.User}, ok
+	if !ok {
+		return keyed{}, false
+	}
+	now := o.Now()
+	o.Keys.use(k, now)
+	return keyedBy(k, now), true
+}
+
+// keyedBy is what a stored key says. The audit record calls a user's by the user.
+func keyedBy(k memory.Key, now time.Time) keyed {
+	return keyed{role: k.Role, user: k.User, scope: k.Scope, by: cmp.Or(k.User, "key "+k.Name), id: k.ID(), expired: expired(k, now)}
 }
 
 // hasKeys reports whether there is any key that a request could come with.
@@ -168,6 +208,9 @@ func (o *Options) takeKey(r *http.Request) (keyed, error) {
 		if k != found[0] {
 			return keyed{}, memory.Errorf(memory.Unauthorized, "the request has two keys of Loci's; one asks at a time")
 		}
+	}
+	if found[0].expired {
+		return keyed{}, memory.Errorf(memory.Unauthorized, "this key has expired; whoever runs the server makes another one, by loci keys rotate")
 	}
 	return found[0], nil
 }

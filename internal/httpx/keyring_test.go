@@ -19,7 +19,7 @@ func stored(t *testing.T) (*Keyring, map[memory.KeyRole]string, []memory.Key) {
 		if role == memory.KeyUser {
 			user = "ana"
 		}
-		text, k, err := NewKey("a key", role, user, noon)
+		text, k, err := NewKey(memory.Key{Name: "a key", Role: role, User: user}, noon)
 		if err != nil || strings.Contains(fmt.Sprintf("%+v", k), text) || len(text) < 40 {
 			t.Fatalf("%q, %+v, %v", text, k, err)
 		}
@@ -105,7 +105,7 @@ func TestRemovedKeyOpensNothing(t *testing.T) {
 // TestKeysOpenBehindMem0sPrefix sends keys as tools want them that take mem0's own alone.
 func TestKeysOpenBehindMem0sPrefix(t *testing.T) {
 	ring, texts, _ := stored(t)
-	o := Options{Key: key, Keys: ring, Namespace: memory.DefaultNamespace}
+	o := Options{Key: key, Keys: ring}.Complete()
 	for text, want := range map[string]Role{
 		Mem0Prefix + texts[memory.KeyUser]: RoleUser, Mem0Prefix + key: RoleAdmin, Mem0Prefix: "", Mem0Prefix + Mem0Prefix + key: "", "m0" + key: "",
 	} {
@@ -125,9 +125,10 @@ func TestKeysOpenBehindMem0sPrefix(t *testing.T) {
 func TestKeysThatCannotBeAreNotMade(t *testing.T) {
 	for _, k := range []memory.Key{
 		{Name: "", Role: memory.KeyAdmin}, {Name: "a\nb", Role: memory.KeyAdmin}, {Name: strings.Repeat("a", 101), Role: memory.KeyAdmin}, {Name: "a", Role: "root"},
-		{Name: "a", Role: memory.KeyUser}, {Name: "a", Role: memory.KeyAdmin, User: "ana"}, {Name: "a", Role: memory.KeyUser, User: "a\x00"},
+		{Name: "a", Role: memory.KeyUser}, {Name: "a", Role: memory.KeyAdmin, User: "ana"}, {Name: "a", Role: memory.KeyUser, User: "a\x00"}, {Name: "a", Role: memory.KeyAdmin, Scope: "admin"},
+		{Name: "a", Role: memory.KeyAdmin, ExpiresAt: noon},
 	} {
-		if _, _, err := NewKey(k.Name, k.Role, k.User, noon); err == nil {
+		if _, _, err := NewKey(k, noon); err == nil {
 			t.Errorf("%+v was made", k)
 		}
 	}

@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -32,21 +33,53 @@ func (r *Keyring) load(ctx context.Context) error {
 	return err
 }
 
-// Run follows what other servers do, until the context ends.
+// useKept is how often the times of the keys' last requests are stored.
+const useKept = time.Minute
+
+// use notes that a key came with a request.
+func (r *Keyring) use(k memory.Key, now time.Time) {
+	if at := memory.Time(now).Truncate(useKept); at.After(k.UsedAt) {
+		r.used.Store(k.ID(), at)
+	}
+}
+
+// keepUse stores when keys were last used.
+func (r *Keyring) keepUse(ctx context.Context) error {
+	var errs []error
+	r.used.Range(func(id, at any) bool {
+		r.used.Delete(id)
+		errs = append(errs, r.store.UseKey(ctx, memory.DefaultNamespace, id.(string), at.(time.Time)))
+		return true
+	})
+	return errors.Join(errs...)
+}
+
+// Run follows what other servers do and stores when keys were used, until the context ends.
 func (r *Keyring) Run(ctx context.Context) error {
-	if r.store == nil || !r.shared {
+	if r.store == nil {
 		return nil
 	}
-	tick := time.NewTicker(keysAgain)
-	defer tick.Stop()
+	again, kept := time.NewTicker(keysAgain), time.NewTicker(useKept)
+	defer again.Stop()
+	defer kept.Stop()
 	failed := false
 	for {
+		var err error
 		select {
 		case <-ctx.Done():
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysAgain)
+			defer cancel()
+			_ = r.keepUse(last) // what is lost is a minute of when a key was used
 			return nil
-		case <-tick.C:
+		case <-again.C:
+			if r.shared {
+				err = r.load(ctx)
+			}
+		case <-kept.C:
+			if err = r.keepUse(ctx); err == nil {
+				err = r.load(ctx)
+			}
 		}
-		err := r.load(ctx)
 		if err != nil && !failed && ctx.Err() == nil {
 			r.log.Warn("the API keys cannot be read; those known so far count", "err", err)
 		}
@@ -71,17 +104,39 @@ func (r *Keyring) List(ctx context.Context) ([]memory.Key, error) {
 	return store.Keys(ctx, memory.DefaultNamespace)
 }
 
-// Add makes a key. Its text is returned this once.
-func (r *Keyring) Add(ctx context.Context, name string, role memory.KeyRole, user string) (text string, key memory.Key, err error) {
+// Add makes a key: see [NewKey]. Its text is returned this once.
+func (r *Keyring) Add(ctx context.Context, of memory.Key) (text string, key memory.Key, err error) {
 	store, err := r.kept()
 	if err != nil {
 		return "", key, err
 	}
-	if text, key, err = NewKey(name, role, user, r.now()); err != nil {
+	if text, key, err = NewKey(of, r.now()); err != nil {
 		return "", key, err
 	}
 	if err := store.AddKey(ctx, memory.DefaultNamespace, key); err != nil {
 		return "", key, err
+	}
+	return text, key, r.again(ctx)
+}
+
+// Rotate makes a key that opens what the one with an id opens, which goes on until then for a
+// while longer. The new key expires when it is told to; zero: never.
+func (r *Keyring) Rotate(ctx context.Context, id string, longer time.Duration, expires time.Time) (text string, key memory.Key, err error) {
+	old, is := r.ByID(id, r.now())
+	if !is {
+		return "", key, memory.Errorf(memory.NotFound, "there is no key %s that has not expired", id)
+	}
+	end := memory.Time(r.now().Add(longer))
+	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(end) {
+		end = old.ExpiresAt
+	}
+	was := old
+	old.ExpiresAt = expires
+	if text, key, err = r.Add(ctx, old); err != nil {
+		return "", key, err
+	}
+	if err := r.store.ExpireKey(ctx, memory.DefaultNamespace, was.ID(), end); err != nil {
+		return "", key, errors.Join(err, r.store.RemoveKey(context.WithoutCancel(ctx), memory.DefaultNamespace, key.ID()))
 	}
 	return text, key, r.again(ctx)
 }

@@ -39,6 +39,9 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
+// ErrStopping is why the context of a request ends that a stopping server did not wait for.
+var ErrStopping = memory.Errorf(memory.Unavailable, "the server is stopping; try again")
+
 // NewServer returns a server with the time limits that hold off slow clients.
 // There is none on writing: an answer may stream for as long as a model talks.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {

@@ -27,6 +27,14 @@ func BodyBudget() int64 {
 	return limit / 4
 }
 
+// LimitMemory has the garbage collector keep below nine tenths of the cgroup's memory limit, unless
+// GOMEMLIMIT says another number.
+func LimitMemory() {
+	if limit := cgroupMemory(os.DirFS("/")); limit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit / 10 * 9)
+	}
+}
+
 // cgroupMemory returns the memory limit of this process's cgroup (version 2), 0 for none.
 // root is the file system's.
 func cgroupMemory(root fs.FS) int64 {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/memory"
@@ -25,6 +26,8 @@ type Problem struct {
 	Status int         `json:"status" doc:"The HTTP status."`
 	Detail string      `json:"detail,omitempty" doc:"What is wrong with this request and what would be right."`
 	Code   memory.Code `json:"code,omitempty" doc:"The kind of error, for programs."`
+
+	retry time.Duration // when to try again; 0: it does not say
 }
 
 // statuses is the one table from memory's codes to HTTP.
@@ -100,10 +103,10 @@ func (p *Problem) Is(target error) bool { return p.Code != "" && target == p.Cod
 
 // GetHeaders returns the headers that go with the problem.
 func (p *Problem) GetHeaders() http.Header {
-	if p != errOverBudget {
+	if p.retry == 0 {
 		return nil
 	}
-	return http.Header{"Retry-After": {strconv.Itoa(retryAfter)}}
+	return http.Header{"Retry-After": {strconv.Itoa(int((p.retry + time.Second - 1) / time.Second))}}
 }
 
 // GetStatus returns the HTTP status.

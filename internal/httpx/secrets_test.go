@@ -20,7 +20,7 @@ const (
 // the guard, and the rest of the request stays as it was.
 func TestNoHeaderOrParameterKeepsAKey(t *testing.T) {
 	ring, texts, _ := stored(t)
-	other, _, err := NewKey("of another server", memory.KeyAdmin, "", noon)
+	other, _, err := NewKey(memory.Key{Name: "of another server", Role: memory.KeyAdmin}, noon)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ const totalsTime = 2 * time.Second
 // to stay under one to five milliseconds.
 var (
 	recallBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .4, 1}
+	requestBuckets  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 	overheadBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
 )
 
@@ -42,6 +43,8 @@ type Metrics struct {
 	jobs         *prometheus.CounterVec
 	tokens       *prometheus.CounterVec
 	cost         *prometheus.CounterVec
+	requests     *prometheus.HistogramVec
+	upstream     *prometheus.HistogramVec
 
 	added, replaced, ignored atomic.Int64 // facts decided on
 	injected, used           atomic.Int64 // memories put into prompts
@@ -72,9 +75,11 @@ func NewMetrics(totals func(context.Context) (memory.Counts, error)) *Metrics {
 		learnRuns:    counters("learn_runs_total", "Runs of learning, by how they ended.", "end"),
 		jobs:         counters("jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
 		tokens:       counters("learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
+		requests:     histograms("http_request_seconds", "How long requests took.", "method", "route", "status"),
+		upstream:     histograms("upstream_seconds", "How long the upstream took to the headers of its answer, by its status or failed.", "end"),
 		cost:         counters("learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
 	}
-	m.registry.MustRegister(m.decisions, m.recordFailed, m.recall, m.degraded, m.asked, m.overhead, m.learnRuns, m.jobs, m.tokens, m.cost,
+	m.registry.MustRegister(m.decisions, m.recordFailed, m.recall, m.degraded, m.asked, m.overhead, m.learnRuns, m.jobs, m.tokens, m.cost, m.requests, m.upstream,
 		gauge("memory_replacement_rate", "Of what was stored, the share that replaced something.", m.replacementRate),
 		gauge("memory_dedup_rate", "Of what was extracted, the share that was known already.", m.dedupRate),
 		gauge("retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", m.hitRate),
@@ -87,6 +92,10 @@ func NewMetrics(totals func(context.Context) (memory.Counts, error)) *Metrics {
 
 func counters(name, help string, labels ...string) *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+}
+
+func histograms(name, help string, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: requestBuckets}, labels)
 }
 
 func gauge(name, help string, f func() float64) prometheus.Collector {
@@ -149,6 +158,20 @@ func (m *Metrics) minute(now time.Time) int64 {
 	minute := now.Unix() / 60
 	maps.DeleteFunc(m.hour, func(of asked, _ int) bool { return of.minute <= minute-60 })
 	return minute
+}
+
+// Answered counts a request by the pattern of its path and its status.
+func (m *Metrics) Answered(method, route string, status int, took time.Duration) {
+	if m != nil {
+		m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
+	}
+}
+
+// UpstreamAsked counts a request to the upstream, by how it ended: a status, or "failed".
+func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
+	if m != nil {
+		m.upstream.WithLabelValues(end).Observe(took.Seconds())
+	}
 }
 
 // RecordFailed counts an exchange that could not be stored.

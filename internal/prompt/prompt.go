@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"text/template"
 
 	"github.com/loci-memory/loci/memory"
@@ -41,9 +42,23 @@ type Data interface {
 
 // Set is all prompts, checked.
 type Set struct {
-	form     Form
+	form Form
+	held *atomic.Pointer[files] // shared by the sets that were made of one by [Set.In]
+}
+
+// files are the prompts by name, and those that are for some models alone.
+type files struct {
 	prompts  map[string]*prompt
 	variants []variant
+}
+
+// Take has the set, and those made of it by [Set.In], hold the prompts of another.
+func (s *Set) Take(from *Set) { s.held.Store(from.held.Load()) }
+
+func setOf(form Form, f files) *Set {
+	s := &Set{form: form, held: new(atomic.Pointer[files])}
+	s.held.Store(&f)
+	return s
 }
 
 // variant is a prompt for models whose name begins with model.
@@ -80,7 +95,7 @@ func Default() *Set {
 // line.
 func Open(overlay fs.FS) (*Set, error) {
 	wrong := []error{checkNames(overlay)}
-	s := &Set{prompts: map[string]*prompt{}}
+	s := files{prompts: map[string]*prompt{}}
 	for _, sample := range samples {
 		p, err := load(overlay, sample, sample.name()+".md")
 		s.prompts[sample.name()] = p
@@ -95,7 +110,7 @@ func Open(overlay fs.FS) (*Set, error) {
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return setOf("", s), nil
 }
 
 // variantsOf returns the models that have a prompt of their own, in order.
@@ -140,18 +155,19 @@ func (m Models) asked(name string) string {
 
 // ForModels is For, where prompts are sent to several models.
 func (s *Set) ForModels(models Models) *Set {
-	if len(s.variants) == 0 {
+	all := s.held.Load()
+	if len(all.variants) == 0 {
 		return s
 	}
-	own := &Set{prompts: maps.Clone(s.prompts), variants: s.variants, form: s.form}
+	own := files{maps.Clone(all.prompts), all.variants}
 	longest := map[string]int{}
-	for _, v := range s.variants {
+	for _, v := range all.variants {
 		model, prefix := fileName(models.asked(v.name)), fileName(v.model)
 		if strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
 			own.prompts[v.name], longest[v.name] = v.prompt, len(prefix)
 		}
 	}
-	return own
+	return setOf(s.form, own)
 }
 
 // fileName returns a model's name as it can stand in the name of a file.
@@ -190,13 +206,13 @@ type File struct {
 func (s *Set) Files(folder string) []File {
 	var out []File
 	for _, sample := range samples {
-		p := s.prompts[sample.name()]
+		p := s.held.Load().prompts[sample.name()]
 		f := File{Name: sample.name(), Hash: p.hash, Source: p.source, Purpose: p.purpose(), Placeholders: names(sample)}
 		_, f.Variant, _ = strings.Cut(strings.TrimSuffix(p.file, ".md"), "@")
 		if p.own {
 			f.Path = filepath.Join(folder, p.file)
 		}
-		for _, v := range s.variants {
+		for _, v := range s.held.Load().variants {
 			if v.name == f.Name {
 				f.Variants = append(f.Variants, v.model)
 			}
@@ -238,7 +254,7 @@ func (s *Set) Sample(name string) (memory.Prompt, error) {
 func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.inForm(data)) }
 
 func (s *Set) fill(data Data) (memory.Prompt, error) {
-	p := s.prompts[data.name()]
+	p := s.held.Load().prompts[data.name()]
 	m, err := p.read()
 	if err != nil {
 		return memory.Prompt{}, err

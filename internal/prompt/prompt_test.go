@@ -209,12 +209,12 @@ func TestBrokenOverlayIsRefusedWithFileAndLine(t *testing.T) {
 // TestEveryEmbeddedPromptIsWhole reads what is else read when it is first needed.
 func TestEveryEmbeddedPromptIsWhole(t *testing.T) {
 	set := Default()
-	for name, p := range set.prompts {
+	for name, p := range set.held.Load().prompts {
 		if _, err := p.read(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, v := range set.variants {
+	for _, v := range set.held.Load().variants {
 		if _, err := v.prompt.read(); err != nil {
 			t.Errorf("%s for %s: %v", v.name, v.model, err)
 		}

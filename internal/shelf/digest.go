@@ -60,7 +60,7 @@ func (s *Shelf) Sizes() map[string]int {
 	n := map[string]int{
 		"turns": len(s.Turns), "conversations": len(s.Conversations), "journal": len(s.Journal), "runs": len(s.Runs), "vectors": len(s.Vectors),
 		"jobs": len(s.Jobs), "traces": len(s.Traces), "ledger": len(s.Spent), "tombstones": len(s.Tombs),
-		"api_keys": len(s.Keys), "sign_ins": len(s.SignIns),
+		"api_keys": len(s.Keys), "sign_ins": len(s.SignIns), "audit": len(s.Audit),
 	}
 	for target := range s.Things {
 		kind, _, _ := strings.Cut(target, ":")

@@ -32,9 +32,10 @@ type Shelf struct {
 	Jobs          map[string]memory.Job
 	Traces        map[string]memory.Trace
 	Spent         []memory.Usage
-	Tombs         map[string]string // of turns that are out of recall, or kept without words: a hash of them, by id
-	Keys          []memory.Key      // of a global owner's namespace, the oldest first
-	SignIns       []memory.Session  // the same
+	Tombs         map[string]string   // of turns that are out of recall, or kept without words: a hash of them, by id
+	Keys          []memory.Key        // of a global owner's namespace, the oldest first
+	SignIns       []memory.Session    // the same
+	Audit         []memory.AuditEntry // the same
 }
 
 // Run is what is recorded of a run that was applied.

@@ -142,6 +142,9 @@ func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		out, err := func() (any, error) {
 			c, err := who(ctx)
+			if err == nil && httpx.IdentityOf(ctx).ReadOnly && (t.Annotations == nil || !t.Annotations.ReadOnlyHint) {
+				err = memory.Errorf(memory.Forbidden, "this key may read and not write (its scope is read)")
+			}
 			if err != nil {
 				return nil, err
 			}

@@ -81,7 +81,7 @@ func newIdleRig(t *testing.T, multi bool) (r *rig, run func()) {
 	})
 	var stored []memory.Key
 	for _, user := range []string{"ana", "ben"} {
-		text, k, err := httpx.NewKey(user, memory.KeyUser, user, time.Now())
+		text, k, err := httpx.NewKey(memory.Key{Name: user, Role: memory.KeyUser, User: user}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func (d *Handler) send(r *http.Request, c *call, body []byte) (*http.Response, e
 	if d.isTranslated(c.dialect) {
 		return d.sendTranslated(r, c, body)
 	}
-	resp, err := d.Upstream.Do(r.Context(), http.MethodPost, upstreamPath(r), r.Header, bytes.NewReader(body))
+	resp, err := d.do(r, http.MethodPost, bytes.NewReader(body))
 	c.answered = d.Now()
 	if err != nil || !lacksPath(resp, c) {
 		return resp, err

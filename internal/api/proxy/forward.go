@@ -18,7 +18,7 @@ func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
 		return
 	}
-	resp, err := d.Upstream.Do(r.Context(), r.Method, upstreamPath(r), r.Header, httpx.Unread(r))
+	resp, err := d.do(r, r.Method, httpx.Unread(r))
 	if err != nil {
 		d.refuseUpstream(w, r, err)
 		return
@@ -26,6 +26,30 @@ func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 	defer closeBody(resp)
 	pass(w, resp)
 }
+
+// do asks the upstream, at the path of a request, and counts how it went.
+func (d *Handler) do(r *http.Request, method string, body io.Reader) (*http.Response, error) {
+	return d.doAt(r, method, upstreamPath(r), r.Header, body)
+}
+
+// doAt is do at another path, with other headers.
+func (d *Handler) doAt(r *http.Request, method, path string, h http.Header, body io.Reader) (*http.Response, error) {
+	begun := d.Now()
+	resp, err := d.Upstream.Do(r.Context(), method, path, h, body)
+	took, end := d.Now().Sub(begun), "failed"
+	if err == nil {
+		end = strconv.Itoa(resp.StatusCode)
+	}
+	if r.Context().Err() == nil { // else it is the client that did not wait
+		d.upstreamFails.Store(err != nil || resp.StatusCode >= http.StatusInternalServerError)
+	}
+	httpx.CountUpstream(r.Context(), took)
+	d.Metrics.UpstreamAsked(end, took)
+	return resp, err
+}
+
+// UpstreamFails reports whether the upstream failed when it was last asked.
+func (d *Handler) UpstreamFails() bool { return d.upstreamFails.Load() }
 
 // upstreamPath is a request's path and query below the upstream's base URL, which
 // ends in /v1 itself.
@@ -61,7 +85,7 @@ func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Del("Accept-Encoding") // the list is added to
-	resp, err := d.Upstream.Do(r.Context(), http.MethodGet, upstreamPath(r), r.Header, nil)
+	resp, err := d.do(r, http.MethodGet, nil)
 	if err != nil {
 		d.Log.Warn("the list of models has only Loci's own: the upstream did not answer", "request", httpx.RequestID(r.Context()), "err", err)
 		w.Header().Set(HeaderWarning, "the upstream did not answer: its models are missing")

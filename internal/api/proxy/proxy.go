@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -94,10 +95,12 @@ type Options struct {
 // Handler answers everything under /v1.
 type Handler struct {
 	Options
-	engine  *engine.Engine
-	mux     *http.ServeMux
-	strict  recent.Map[strictModel, time.Time] // until when
-	answers *responseIndex
+	engine        *engine.Engine
+	mux           *http.ServeMux
+	strict        recent.Map[strictModel, time.Time] // until when
+	answers       *responseIndex
+	upstreamFails atomic.Bool
+
 	lacking sync.Map // paths of dialects that the upstream was found to lack
 }
 
@@ -226,6 +229,9 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 	}
 	c := &call{Chat: chat, dialect: dialect, named: d.Named, placement: d.Placement}
 	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.FromSubagent(chat) {
+		extras.Mode = readOnly(extras.Mode)
+	}
+	if who.ReadOnly {
 		extras.Mode = readOnly(extras.Mode)
 	}
 	c.off, c.hits, c.nobody = extras.Mode == chatapi.ModeOff, extras.Hits, who.Owner == ""
@@ -358,6 +364,7 @@ func clientID(h http.Header, name string) string {
 // engine has given up: then the chat goes on without. The client may be gone by
 // now; what was said stays said.
 func (c *call) record(ctx context.Context, a chatapi.Answer) {
+	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
 	if c.memory {
 		place := c.exchange.RecordAnswer(ctx, a)
 		if c.dialect.Named {

@@ -112,7 +112,7 @@ func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Respons
 		}
 	}
 	path := strings.TrimPrefix(chatapi.Completions.Path, "/v1")
-	resp, err := d.Upstream.Do(r.Context(), http.MethodPost, path, h, bytes.NewReader(body))
+	resp, err := d.doAt(r, http.MethodPost, path, h, bytes.NewReader(body))
 	c.answered = d.Now()
 	return resp, err
 }

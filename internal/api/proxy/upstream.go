@@ -3,6 +3,9 @@ package proxy
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -10,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -84,6 +88,9 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 		out.write(heard.held())
 		if err == nil {
 			err = copyFlushing(out, resp.Body)
+		}
+		if err != nil && !errors.Is(err, io.EOF) && errors.Is(context.Cause(r.Context()), httpx.ErrStopping) {
+			out.write(fmt.Appendf(nil, "event: error\ndata: %s\n\n", c.dialect.EncodeError(http.StatusServiceUnavailable, "server_stopping", httpx.ErrStopping.Error(), httpx.RequestID(r.Context()))))
 		}
 		finish(w, resp, err)
 		return

@@ -1,11 +1,13 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -36,24 +38,71 @@ func (d *handler) adminOperations(a adder) {
 	operation(a, http.MethodPost, "/api/backup", "back-up", "Make a backup of the memory of all users, and take it away", d.backUp, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/zip")}}
 	})
-	forAdmin(a, http.MethodGet, "/api/keys", "list-keys", "The API keys that are stored, without themselves", keysAre, func(ctx context.Context, _ *struct{}) (out client.Keys, err error) {
+	forAdmin(a, http.MethodGet, "/api/keys", "list-keys", "List the stored API keys; the keys themselves are not stored", keysAre, func(ctx context.Context, _ *struct{}) (out client.Keys, err error) {
 		all, err := d.Keys.List(ctx)
 		return client.Keys{Keys: each(all, viewKey)}, err
 	})
-	forAdmin(a, http.MethodPost, "/api/keys", "add-key", "Make an API key, which is told this once", keysAre, func(ctx context.Context, in *body[client.NewKey]) (out client.MadeKey, err error) {
-		text, k, err := d.Keys.Add(ctx, in.Body.Name, memory.KeyRole(in.Body.Role), in.Body.User)
-		return client.MadeKey{Key: viewKey(k), Text: text}, err
+	forAdmin(a, http.MethodPost, "/api/keys", "add-key", "Make an API key, which is told this once", keysAre, func(ctx context.Context, in *body[client.NewKey]) (client.MadeKey, error) {
+		k := memory.Key{Name: in.Body.Name, Role: memory.KeyRole(in.Body.Role), User: in.Body.User, ExpiresAt: in.Body.ExpiresAt}
+		if in.Body.Scope == string(memory.ScopeRead) {
+			k.Scope = memory.ScopeRead
+		}
+		if err := d.note(ctx, "key made", k.User, k.Name+" ("+in.Body.Role+")"); err != nil {
+			return client.MadeKey{}, err
+		}
+		return made(d.Keys.Add(ctx, k))
+	}, created)
+	forAdmin(a, http.MethodPost, "/api/keys/{id}/rotate", "rotate-key", "Make an API key in place of another, which still opens for a while", keysAre, func(ctx context.Context, in *rotation) (client.MadeKey, error) {
+		if err := d.note(ctx, "key rotated", "", in.ID); err != nil {
+			return client.MadeKey{}, err
+		}
+		return made(d.Keys.Rotate(ctx, in.ID, time.Duration(in.Body.Grace)*time.Second, in.Body.ExpiresAt))
 	}, created)
 	operation(a, http.MethodDelete, "/api/keys/{id}", "remove-key", "Remove an API key; it opens nothing any more", func(ctx context.Context, in *ByKeyID) (*struct{}, error) {
-		if err := runs(ctx, keysAre); err != nil {
+		err := runs(ctx, keysAre)
+		if err == nil {
+			err = d.note(ctx, "key removed", "", in.ID)
+		}
+		if err != nil {
 			return nil, err
 		}
 		return nil, d.Keys.Remove(ctx, in.ID)
 	})
+	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Read the settings, prompts and certificates again; what is wrong leaves all as it was", "settings are", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
+		return d.Reload(ctx)
+	})
+	forAdmin(a, http.MethodGet, "/api/audit", "list-audit", "What is on record of sign-ins, keys and acts of whoever runs the server, newest first", "the audit record is", d.audit)
+}
+
+// rotation is a request that rotates a key.
+type rotation struct {
+	ByKeyID
+	Body client.RotateKey
+}
+
+// note puts an act on record before it is done.
+func (d *handler) note(ctx context.Context, act, user, detail string) error {
+	if d.Note == nil {
+		return nil
+	}
+	return d.Note(ctx, memory.AuditEntry{Act: act, User: user, Detail: detail})
+}
+
+func (d *handler) audit(ctx context.Context, in *client.AuditQuery) (client.Audit, error) {
+	page, err := d.engine.Store.Noted(ctx, httpx.IdentityOf(ctx).Namespace, memory.AuditQuery{
+		User: in.User, Act: in.Act, Since: in.Since, Until: in.Until, Limit: in.Limit, Cursor: in.Cursor,
+	})
+	return client.Audit{Next: page.Next, Entries: each(page.Entries, func(e memory.AuditEntry) client.AuditEntry { return client.AuditEntry(e) })}, err
+}
+
+func made(text string, k memory.Key, err error) (client.MadeKey, error) {
+	return client.MadeKey{Key: viewKey(k), Text: text}, err
 }
 
 func viewKey(k memory.Key) client.Key {
-	return client.Key{ID: k.ID(), Name: k.Name, Role: string(k.Role), User: k.User, CreatedAt: k.CreatedAt}
+	return client.Key{
+		ID: k.ID(), Name: k.Name, Role: string(k.Role), User: k.User, Scope: cmp.Or(string(k.Scope), "write"), CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt, UsedAt: k.UsedAt,
+	}
 }
 
 func (d *handler) backUp(ctx context.Context, in *client.BackupQuery) (*huma.StreamResponse, error) {

@@ -97,7 +97,7 @@ func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.Stream
 			httpx.WriteError(w, r, err)
 		case err != nil:
 			out.send(client.EventError, client.ChatError{
-				Problem: client.Problem(*httpx.Tell(r.Context(), err)), Question: messageView(talked.Question), Answer: messageView(talked.Answer),
+				Problem: viewProblem(httpx.Tell(r.Context(), err)), Question: messageView(talked.Question), Answer: messageView(talked.Answer),
 			})
 		default:
 			out.send(client.EventDone, client.ChatDone{Question: messageView(talked.Question), Answer: messageView(talked.Answer), Model: talked.Model})
@@ -205,4 +205,8 @@ func eventView(e chats.Event) client.ChatEvent {
 		v.Change = &c
 	}
 	return v
+}
+
+func viewProblem(p *httpx.Problem) client.Problem {
+	return client.Problem{Type: p.Type, Title: p.Title, Status: p.Status, Detail: p.Detail, Code: p.Code}
 }

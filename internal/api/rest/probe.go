@@ -4,8 +4,6 @@ import (
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/loci-memory/loci/internal/httpx"
 )
 
 // probe answers how the server is, where nothing but that is asked, and reports whether it
@@ -22,11 +20,10 @@ func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
 	case "/health/live":
 		w.WriteHeader(http.StatusNoContent)
 	case "/health/ready":
-		if err := d.ready(r.Context()); err != nil {
-			httpx.WriteError(w, r, err)
-			return true
-		}
-		w.WriteHeader(http.StatusNoContent)
+		is := d.Ready(r.Context())
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(readyStatus(is))
+		_ = huma.DefaultJSONFormat.Marshal(w, is) // as above
 	default:
 		return false
 	}

@@ -18,6 +18,11 @@ func TestProbesAreAnsweredAsTheAPIAnswers(t *testing.T) {
 	for _, status := range []string{"ok", "store: it is away"} {
 		d := &handler{Options{Version: "1", MaxBody: 1 << 10, Health: func(context.Context) client.Health {
 			return client.Health{Status: status, Version: "1", Store: "memory", Models: []string{"loci/recall"}}
+		}, Ready: func(context.Context) client.Ready {
+			if status != "ok" {
+				return client.Ready{Status: client.StatusDraining, Problems: []string{"store"}}
+			}
+			return client.Ready{Status: client.StatusReady, Problems: []string{}}
 		}}, newRig(t).engine}
 		api := d.api()
 		for _, path := range []string{"/health", "/health/live", "/health/ready"} {

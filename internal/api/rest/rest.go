@@ -34,6 +34,8 @@ type Options struct {
 	MaxBody int64                               // bytes of a request
 	Health  func(context.Context) client.Health // how the server is
 
+	Ready func(context.Context) client.Ready // whether it takes requests
+
 	Elsewhere []Elsewhere // what other APIs answer, for the description alone
 
 	Upstream Upstream                     // answers chats; nil: the built-in model does
@@ -46,9 +48,16 @@ type Options struct {
 
 	Keys *httpx.Keyring // the API keys
 
+	Reload func(context.Context) (client.Reloaded, error) // reads the settings again
+
+	Note func(context.Context, memory.AuditEntry) error // puts an act on record; nil: there is no record
+
 	// Backup makes a backup that is kept at to, and returns it with its size in bytes.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
+
+// Reads are the paths whose POST writes nothing.
+var Reads = []string{"/api/memory/search", "/api/memory/preview"}
 
 // handler carries the engine to the handlers.
 type handler struct {

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/memory"
 )
 
 func (d *handler) serverOperations(a adder) {
@@ -13,8 +12,9 @@ func (d *handler) serverOperations(a adder) {
 		return &body[client.Health]{d.Health(ctx)}, nil
 	})
 	operation(a, http.MethodGet, "/health/live", "get-live", "Whether the process lives", func(context.Context, *struct{}) (*struct{}, error) { return nil, nil })
-	operation(a, http.MethodGet, "/health/ready", "get-ready", "Whether requests can be served", func(ctx context.Context, _ *struct{}) (*struct{}, error) {
-		return nil, d.ready(ctx)
+	operation(a, http.MethodGet, "/health/ready", "get-ready", "Whether requests can be served, and what is wrong all the same", func(ctx context.Context, _ *struct{}) (*readiness, error) {
+		is := d.Ready(ctx)
+		return &readiness{readyStatus(is), is}, nil
 	})
 	owned(a, http.MethodGet, "/api/stats", "get-stats", "How much there is", func(ctx context.Context, by caller, _ *struct{}) (client.Stats, error) {
 		counts, err := d.engine.Stats(ctx, by.owner)
@@ -38,10 +38,16 @@ func (d *handler) serverOperations(a adder) {
 	})
 }
 
-// ready refuses while the store does not answer.
-func (d *handler) ready(ctx context.Context) error {
-	if h := d.Health(ctx); h.Status != "ok" {
-		return memory.Errorf(memory.Unavailable, "the store does not answer: %s", h.Status)
+// readiness is the answer of a readiness probe.
+type readiness struct {
+	Status int
+	Body   client.Ready
+}
+
+// readyStatus takes out of the service what is about to stop, and nothing else.
+func readyStatus(is client.Ready) int {
+	if is.Status != client.StatusReady {
+		return http.StatusServiceUnavailable
 	}
-	return nil
+	return http.StatusOK
 }

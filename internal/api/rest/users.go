@@ -67,7 +67,7 @@ func (d *handler) eraseUser(ctx context.Context, in *ErasedUser) (out client.Era
 	if err != nil {
 		return out, err
 	}
-	out = client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Traces: e.Traces, Held: []string{}}
+	out = client.Erased{User: owner.Name(), ClosedAt: e.ClosedAt, Runs: append([]string{}, e.Runs...), Removed: e.Count, Links: e.Links, Traces: e.Traces, Audit: e.Audit, Held: []string{}}
 	if d.Held != nil {
 		out.Held = append(out.Held, d.Held(e.Since, e.Until)...)
 	}

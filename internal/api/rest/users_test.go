@@ -13,7 +13,7 @@ func TestOnlyAdminsAndTheUserErase(t *testing.T) {
 	var all []memory.Key
 	texts := map[memory.KeyRole]string{}
 	for role, user := range map[memory.KeyRole]string{memory.KeyAdmin: "", memory.KeyFront: "", memory.KeyUser: "ana"} {
-		text, k, err := httpx.NewKey("a key", role, user, r.clock.Now())
+		text, k, err := httpx.NewKey(memory.Key{Name: "a key", Role: role, User: user}, r.clock.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

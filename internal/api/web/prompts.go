@@ -30,7 +30,7 @@ func (f promptFile) From() string {
 
 // prompts returns the prompts in order of name.
 func (p *Page) prompts() (out []promptFile) {
-	for _, f := range p.InUse.Files(p.Prompts) {
+	for _, f := range p.InUse().Files(p.Prompts) {
 		out = append(out, promptFile{f})
 	}
 	return out
@@ -47,6 +47,6 @@ func (p *Page) prompt(r *http.Request, v visit) (any, error) {
 	if i < 0 {
 		return nil, memory.Errorf(memory.NotFound, "there is no prompt %q", clip(60, v.id))
 	}
-	sent, err := p.InUse.Sample(v.id)
+	sent, err := p.InUse().Sample(v.id)
 	return promptView{all[i], sent}, err
 }

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ type rig struct {
 	page    *Page
 	handler http.Handler
 	clock   *memtest.Clock
+	keys    *httpx.Keyring
 	cookies []*http.Cookie // that the browser has
 }
 
@@ -64,6 +66,13 @@ func newRig(t *testing.T, key string) *rig {
 		},
 		Models: func() []Model { return nil },
 	})
+	r.guard()
+	return r
+}
+
+// guard puts the page behind the guard as its options are now.
+func (r *rig) guard() {
+	r.page.mux = sync.OnceValue(r.page.paths)
 	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	refuse := func(w http.ResponseWriter, req *http.Request, err error) {
 		if r.page.Owns(req) {
@@ -72,10 +81,11 @@ func newRig(t *testing.T, key string) *rig {
 		}
 		httpx.WriteError(w, req, err)
 	}
-	r.handler = r.page.SignedIn(httpx.Guard(httpx.Options{
-		Key: key, Multi: true, MaxBody: 64 << 10, Refuse: refuse, Open: slices.Concat(httpx.DefaultOpen, r.page.OpenPaths()), Now: r.clock.Now,
-	}, r.page.Or(api)))
-	return r
+	auth := httpx.Options{
+		Key: r.page.Key, Multi: true, MaxBody: 64 << 10, Refuse: refuse, Open: slices.Concat(httpx.DefaultOpen, r.page.OpenPaths()), Now: r.clock.Now, Keys: r.keys,
+	}.Complete()
+	r.page.Auth = &auth
+	r.handler = r.page.SignedIn(httpx.Guard(auth, r.page.Or(api)))
 }
 
 // get fetches a page as ana's browser does.

@@ -36,6 +36,7 @@ type settingsView struct {
 	Groups  []group
 	Waits   []string // what waits for a person
 	Users   []core.User
+	Switch  bool // whose memory is shown can be changed here, which is on record
 	More    bool // there are other users
 	Models  []Model
 	Lacks   []string // models that the profile names and that are not at hand
@@ -61,6 +62,8 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	view.Users, view.More = users, next != ""
+	_, err = r.Cookie(sessionCookie)
+	view.Switch = err == nil
 	view.Lacks, view.Prompts, view.Profile = p.Lacks, p.prompts(), p.setting("profile")
 	view.Health, view.Models = p.Health(r.Context()), p.Models()
 	for _, s := range p.Settings() {

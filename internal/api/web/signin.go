@@ -1,11 +1,11 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"net/http"
@@ -29,6 +29,9 @@ const (
 // OpenPaths are what a browser may fetch before anybody signed in, each exactly.
 func (p *Page) OpenPaths() []string {
 	paths := []string{"/signin"}
+	if p.Issuer != nil {
+		paths = append(paths, "/signin/sso", "/signin/callback")
+	}
 	for _, name := range assetNames() {
 		paths = append(paths, "/assets/"+name)
 	}
@@ -39,19 +42,23 @@ func (p *Page) OpenPaths() []string {
 // host that it is reached by.
 const tokenCookie = "token"
 
-// SignedIn returns next, which is [httpx.Guard], with the page's cookie told to it as
-// the headers that other clients send. It decides nothing else: a cookie of no session
-// tells nothing. Without a session the signed token of a front end's stands for one.
+// SignedIn returns next, which is [httpx.Guard], with what the session of the page's cookie is
+// by, and whose memory it shows. It decides nothing else: a cookie of no session tells nothing,
+// nor does one by a key that is gone. Without a session the signed token of a front end's counts.
 func (p *Page) SignedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
 			s, err := p.session(r.Context(), c.Value)
 			switch {
 			case err == nil:
-				r = r.Clone(r.Context())
-				if p.Key != "" {
-					r.Header.Set(httpx.HeaderKey, p.Key)
+				ctx := r.Context()
+				if in, ok := p.Auth.SessionOf(s.By); ok {
+					ctx = httpx.WithSignIn(ctx, in)
+				} else if s.By != "" {
+					next.ServeHTTP(w, r)
+					return
 				}
+				r = r.Clone(ctx)
 				if s.User != "" && r.Header.Get(httpx.HeaderUser) == "" {
 					r.Header.Set(httpx.HeaderUser, s.User)
 				}
@@ -88,17 +95,18 @@ func (p *Page) session(ctx context.Context, token string) (memory.Session, error
 	return s, err
 }
 
-// openSession signs a browser in, in place of the session that it had.
-func (p *Page) openSession(w http.ResponseWriter, r *http.Request, user string) error {
+// openSession signs a browser in, in place of the session that it had. by is what it signed in
+// with, as [httpx.Options.SessionOf] reads it, and user whose memory it is to show.
+func (p *Page) openSession(w http.ResponseWriter, r *http.Request, by, user string, life time.Duration) error {
 	if err := p.closeSession(r); err != nil {
 		return err
 	}
 	token, now := rand.Text(), p.engine.Now().UTC().Truncate(time.Microsecond)
-	s := memory.Session{Hash: p.sessionHash(token), User: user, CreatedAt: now, ExpiresAt: now.Add(sessionTime)}
+	s := memory.Session{Hash: p.sessionHash(token), By: by, User: user, CreatedAt: now, ExpiresAt: now.Add(life)}
 	if err := p.Sessions.AddSession(r.Context(), memory.DefaultNamespace, s); err != nil {
 		return err
 	}
-	http.SetCookie(w, cookie(r, sessionCookie, token, sessionTime))
+	http.SetCookie(w, cookie(r, sessionCookie, token, life))
 	return nil
 }
 
@@ -116,12 +124,21 @@ type signingIn struct {
 	Next  string
 	User  string
 	Keyed bool   // a key is asked for
-	Multi bool   // so is a user
+	Multi bool   // so is a user, unless the key says whose it is
+	SSO   bool   // single sign-on is another way
 	Wrong string // what was wrong with the last try
 }
 
+func (p *Page) signinForm(next, user string) signingIn {
+	return signingIn{Next: local(next), User: strings.TrimSpace(user), Keyed: p.Key != "", Multi: p.Multi, SSO: p.Issuer != nil}
+}
+
 func (p *Page) askKey(w http.ResponseWriter, r *http.Request) {
-	p.render(w, r, http.StatusOK, "signin", frame{Title: "Sign in", Bare: true, Body: signingIn{Next: local(r.FormValue("next")), Keyed: p.Key != "", Multi: p.Multi}})
+	p.askAgain(w, r, http.StatusOK, p.signinForm(r.FormValue("next"), ""))
+}
+
+func (p *Page) askAgain(w http.ResponseWriter, r *http.Request, status int, form signingIn) {
+	p.render(w, r, status, "signin", frame{Title: "Sign in", Bare: true, Body: form})
 }
 
 func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
@@ -129,38 +146,99 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		p.Refuse(w, r, err)
 		return
 	}
-	form := signingIn{Next: local(r.PostFormValue("next")), User: strings.TrimSpace(r.PostFormValue("user")), Keyed: p.Key != "", Multi: p.Multi}
+	form := p.signinForm(r.PostFormValue("next"), r.PostFormValue("user"))
+	in, by, ok := p.Auth.ByKey(r.PostFormValue("key"))
+	if p.Key == "" { // the server is open to its machine: the form only asks whose memory to show
+		in, by, ok = httpx.SignIn{Role: memory.KeyAdmin, By: "this machine"}, "", true
+	}
 	status := http.StatusUnauthorized
-	given, want := sha256.Sum256([]byte(r.PostFormValue("key"))), sha256.Sum256([]byte(p.Key))
 	switch {
-	case p.Key != "" && subtle.ConstantTimeCompare(given[:], want[:]) != 1:
-		form.Wrong = "That is not this server's key."
+	case !ok:
+		form.Wrong = "That is not a key of this server, or it has expired."
 		if wait := httpx.WrongKey(w, r); wait > 0 {
 			status = http.StatusTooManyRequests
 			form.Wrong += " There were too many wrong ones from your address: please wait " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + " before you try another. The right one is taken at any time."
 		}
-	case form.User == "" && p.Multi:
-		form.Wrong = "Several users share this server: type the name of one as User, such as ana. The command loci users lists them."
-	case form.User != "" && !memory.User(memory.DefaultNamespace, form.User).Valid(), len(form.User) > 256:
+	case in.Role == memory.KeyUser && form.User != "" && form.User != in.User:
+		form.Wrong = "That key is right, and opens another user's memory alone: leave User empty."
+	case in.Role != memory.KeyUser && form.User == "" && p.Multi:
+		form.Wrong = "That key is right. Several users share this server, so it does not say whose memory to show: type a name as User, such as ana. The command loci users lists them."
+	case form.User != "" && !httpx.ValidUser(form.User):
 		form.Wrong = "That cannot be a user's name."
 	}
+	if p.Key == "" && form.Wrong != "" {
+		form.Wrong = strings.TrimPrefix(form.Wrong, "That key is right. ")
+	}
 	if form.Wrong != "" {
-		p.render(w, r, status, "signin", frame{Title: "Sign in", Bare: true, Body: form})
+		p.note(r, "sign in refused", in.By, form.User, "")
+		p.askAgain(w, r, status, form)
 		return
 	}
-	if err := p.openSession(w, r, form.User); err != nil {
+	err := p.note(r, "sign in", in.By, cmp.Or(form.User, in.User), "")
+	if err == nil {
+		err = p.openSession(w, r, by, form.User, sessionTime)
+	}
+	if err != nil {
 		p.Refuse(w, r, err)
 		return
 	}
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
 }
 
+// note puts what is done with sessions on record.
+func (p *Page) note(r *http.Request, act, by, user, detail string) error {
+	if p.Note == nil {
+		return nil
+	}
+	return p.Note(r.Context(), memory.AuditEntry{Act: act, By: by, User: user, Detail: detail})
+}
+
+// switchUser shows an admin the memory of another user, or again their own.
+func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
+	c, err := r.Cookie(sessionCookie)
+	if err == nil {
+		err = readForm(r)
+	}
+	var s memory.Session
+	if err == nil {
+		s, err = p.session(r.Context(), c.Value)
+	}
+	user, id := r.PostFormValue("user"), httpx.IdentityOf(r.Context())
+	switch {
+	case err != nil:
+	case id.Role != httpx.RoleAdmin:
+		err = memory.Errorf(memory.Forbidden, "only whoever runs the server may see another user's memory")
+	case user != "" && !httpx.ValidUser(user):
+		err = memory.Errorf(memory.Invalid, "that cannot be a user's name")
+	default:
+		err = p.note(r, "switch user", id.By, user, "")
+	}
+	if err == nil {
+		err = p.openSession(w, r, s.By, user, s.ExpiresAt.Sub(p.engine.Now()))
+	}
+	if err != nil {
+		p.Refuse(w, r, err)
+		return
+	}
+	http.Redirect(w, r, "/", http.StatusSeeOther)
+}
+
 func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
+	by := ""
+	if c, err := r.Cookie(sessionCookie); err == nil {
+		if s, err := p.session(r.Context(), c.Value); err == nil {
+			by = s.By
+		}
+	}
 	if err := p.closeSession(r); err != nil {
 		p.Refuse(w, r, err)
 		return
 	}
 	http.SetCookie(w, cookie(r, sessionCookie, "", -time.Second))
+	if to := p.Issuer.endOf(r, by); to != "" {
+		p.onward(w, r, to, "Signing out")
+		return
+	}
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 

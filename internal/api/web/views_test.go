@@ -188,7 +188,7 @@ func TestMemoryIsNeverMarkup(t *testing.T) {
 		q := url.QueryEscape(text)
 		for _, path := range []string{
 			"/", "/?q=" + q, "/?tag=" + q, "/?category=" + q, "/?edit=" + f.ID, "/memories/" + f.ID, "/memories/" + f.ID + "?edit=1", "/review", "/review?edit=" + w.ID,
-			"/conversations", "/conversations/" + url.PathEscape(text), "/time", "/insights", "/jobs", "/undo?run=hostile&back=" + q,
+			"/conversations", "/conversations/" + url.PathEscape(text), "/time", "/insights", "/jobs", "/audit", "/undo?run=hostile&back=" + q,
 			"/playground?conversation=" + q + "&model=" + q, "/erase?id=" + f.ID, "/profile?edit=" + q, "/memories/" + f.ID + "?find=" + q, "/data",
 			"/contexts", document, document + "?edit=1", "/conversations/" + url.PathEscape(text) + "?edit=1", "/traces", "/traces?conversation=" + q, "/?project=" + q,
 		} {

@@ -20,22 +20,25 @@ import (
 
 // Options are what the page needs beside the engine.
 type Options struct {
-	Key       string                              // that [httpx.Guard] asks for; "": none
-	Multi     bool                                // several users: signing in takes a name
-	Sessions  memory.Sessions                     // where sign-ins are kept
-	Token     func(token string) bool             // whether a front end's cookie holds a token that it signed for a user; nil: none does
-	Recency   float64                             // weight of recency in a score, 0 to 1
-	Documents int                                 // tokens of attached contexts that a prompt has room for
-	Health    func(context.Context) client.Health // how the server is
-	Settings  func() []Setting                    // what is set, in order; called for the page that shows them
-	Models    func() []Model                      // which are in use, and why these, called for the page that shows them
-	Lacks     []string                            // models that the profile names and that are not at hand, each with what stands in
-	Prompts   string                              // a folder of files that take the place of built-in prompts
-	InUse     *prompt.Set                         // each prompt in the variant for the model that is sent it; nil: the engine's
-	Upstream  Upstream                            // whose models the playground lists; nil: there is none
-	Talker    chats.Talker                        // lets a model of the upstream answer; nil: Loci's own alone
-	Zone      *time.Location                      // of the days and times shown; nil: the server's
-	Others    []string                            // how paths of other APIs begin; none: all that the page has not is theirs
+	Key       string                                         // that [httpx.Guard] asks for; "": none
+	Auth      *httpx.Options                                 // that [httpx.Guard] goes by; nil: Key alone
+	Issuer    *Issuer                                        // signs people in; nil: keys do
+	Note      func(context.Context, memory.AuditEntry) error // puts an act on record; nil: there is no record
+	Multi     bool                                           // several users: signing in takes a name
+	Sessions  memory.Sessions                                // where sign-ins are kept
+	Token     func(token string) bool                        // whether a front end's cookie holds a token that it signed for a user; nil: none does
+	Recency   float64                                        // weight of recency in a score, 0 to 1
+	Documents int                                            // tokens of attached contexts that a prompt has room for
+	Health    func(context.Context) client.Health            // how the server is
+	Settings  func() []Setting                               // what is set, in order; called for the page that shows them
+	Models    func() []Model                                 // which are in use, and why these, called for the page that shows them
+	Lacks     []string                                       // models that the profile names and that are not at hand, each with what stands in
+	Prompts   string                                         // a folder of files that take the place of built-in prompts
+	InUse     func() *prompt.Set                             // each prompt in the variant for the model that is sent it; nil: the engine's
+	Upstream  Upstream                                       // whose models the playground lists; nil: there is none
+	Talker    chats.Talker                                   // lets a model of the upstream answer; nil: Loci's own alone
+	Zone      *time.Location                                 // of the days and times shown; nil: the server's
+	Others    []string                                       // how paths of other APIs begin; none: all that the page has not is theirs
 }
 
 // Page serves the page.
@@ -56,7 +59,11 @@ func New(e *engine.Engine, opts Options) *Page {
 		opts.Zone = time.Local
 	}
 	if opts.InUse == nil {
-		opts.InUse = e.Prompts
+		opts.InUse = func() *prompt.Set { return e.Prompts }
+	}
+	if opts.Auth == nil {
+		auth := httpx.Options{Key: opts.Key}.Complete()
+		opts.Auth = &auth
 	}
 	p := &Page{Options: opts, engine: e, done: make(chan struct{})}
 	p.templates, p.files, p.mux = sync.OnceValue(p.parse), sync.OnceValue(assets), sync.OnceValue(p.paths)
@@ -102,11 +109,17 @@ func (p *Page) paths() *http.ServeMux {
 	mux.show("GET /settings", "settings", p.settings)
 	mux.act("POST /settings", p.pause)
 	mux.show("GET /settings/prompts/{name}", "prompt", p.prompt)
+	mux.show("GET /audit", "audit", p.audit)
 	mux.show("GET /undo", "undo", p.undoing)
 	mux.act("POST /undo", p.undo)
 	mux.HandleFunc("GET /signin", p.askKey)
 	mux.HandleFunc("POST /signin", p.signIn)
 	mux.HandleFunc("POST /signout", p.signOut)
+	mux.HandleFunc("POST /switch", p.switchUser)
+	if p.Issuer != nil {
+		mux.HandleFunc("GET /signin/sso", p.signInBySSO)
+		mux.HandleFunc("GET /signin/callback", p.signedInBySSO)
+	}
 	mux.handle("GET /events", p.events)
 	mux.HandleFunc("GET /assets/{file}", p.asset)
 	return mux.ServeMux

@@ -49,7 +49,7 @@ func unpacked(t testing.TB, archive []byte) (map[string]string, error) {
 	if err := os.WriteFile(path, archive, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(path)
+	a, err := Open(path, "")
 	if err != nil {
 		return nil, err
 	}
@@ -189,10 +189,10 @@ func TestWhatIsNoBackupIsRefused(t *testing.T) {
 			t.Errorf("%s: %v, want it invalid", name, err)
 		}
 	}
-	if _, err := Open(filepath.Join(t.TempDir(), "gone")); !errors.Is(err, memory.NotFound) {
+	if _, err := Open(filepath.Join(t.TempDir(), "gone"), ""); !errors.Is(err, memory.NotFound) {
 		t.Errorf("nothing: %v, want it not found", err)
 	}
-	if _, err := Open(t.TempDir()); !errors.Is(err, memory.Invalid) {
+	if _, err := Open(t.TempDir(), ""); !errors.Is(err, memory.Invalid) {
 		t.Errorf("a folder: %v, want it invalid", err)
 	}
 }
@@ -273,7 +273,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 	if err := os.WriteFile(path, written(t, sample, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err := Open(path)
+	a, err := Open(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,4 +9,6 @@
 // otherwise, a name twice, a name that leads out of its folder, a link or anything else
 // that is not a plain file, or more bytes than it says. It is not signed: who can write it
 // can write what it holds.
+//
+// The zip file may be encrypted with age.
 package archive

@@ -29,8 +29,9 @@ type Archive struct {
 
 // Open opens an archive whose manifest is sound. That its members are is what
 // [Archive.Check] tells. [memory.NotFound]: there is no file; [memory.Invalid]: it is no
-// backup, or not a whole one; [memory.Unavailable]: a newer program's.
-func Open(path string) (*Archive, error) {
+// backup, or not a whole one; [memory.Unavailable]: a newer program's. identity is a file of age
+// identities, for an encrypted archive; "": there is none.
+func Open(path, identity string) (*Archive, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, memory.Errorf(memory.NotFound, "there is no file %s", path)
@@ -44,7 +45,11 @@ func Open(path string) (*Archive, error) {
 		err = memory.Errorf(memory.Invalid, "it is not a plain file")
 	}
 	if err == nil {
-		err = a.open(f, info.Size())
+		var plain io.ReaderAt
+		var size int64
+		if plain, size, err = decrypted(f, info.Size(), identity); err == nil {
+			err = a.open(plain, size)
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())

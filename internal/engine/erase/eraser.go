@@ -3,6 +3,9 @@ package erase
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
@@ -32,6 +35,7 @@ type Erased struct {
 	Count    map[string]int // of what was removed, by what it was: "fact", "turn", …, "trace"
 	Links    int            // copies of the owner's facts that others had
 	Traces   int            // of others who were shown such by a pool or with everybody
+	Audit    int            // entries of the audit record that lost the owner's name
 
 	Since, Until time.Time // between which there were words, as far as is known; zero Since: there never were
 }
@@ -83,7 +87,22 @@ func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 		}
 		out.Until = e.Time()
 	}
-	return out, nil
+	out.Audit, err = e.hideName(ctx, owner)
+	return out, err
+}
+
+// hideName puts a hash in place of a user's name in the audit record: the acts and their times
+// stay. Its salt is kept nowhere, so that nobody can try names.
+func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) {
+	if owner.Kind() != memory.UserKind {
+		return 0, nil
+	}
+	sum := sha256.Sum256([]byte(rand.Text() + owner.Name()))
+	n, err := e.Store.RenameNoted(ctx, owner.Namespace(), owner.Name(), "erased:"+hex.EncodeToString(sum[:6]))
+	if err != nil {
+		return n, fmt.Errorf("take the name out of the audit record: %w", err)
+	}
+	return n, nil
 }
 
 // EraseExisting is [Eraser.EraseOwner] of an owner of whom there is or was anything:
@@ -341,6 +360,9 @@ func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, e
 	}
 	out := Erased{Owner: job.Owner, Count: map[string]int{}}
 	if _, err := e.empty(ctx, job.Owner, memory.Author{Kind: memory.ByRule, Name: "erase"}, &out); err != nil {
+		return "", err
+	}
+	if _, err := e.hideName(ctx, job.Owner); err != nil {
 		return "", err
 	}
 	return jobs.Nothing, nil

@@ -19,7 +19,7 @@ import (
 func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
 	of := map[memory.Owner]bool{}
 	err := stream(ctx, s, commits, bson.M{}, options.Find().SetProjection(bson.M{"owner": 1}), func(h *head) bool { of[h.Owner] = true; return true })
-	for _, in := range []string{ledger, traces} {
+	for _, in := range []string{ledger, traces, audit} {
 		only := options.Find().SetProjection(bson.M{"owner": 1})
 		err = cmp.Or(err, stream(ctx, s, in, bson.M{}, only, func(d *traceDoc) bool { of[d.Owner] = true; return true }))
 	}
@@ -62,6 +62,10 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf
 		if out.SignIns, err = s.signIns(ctx, owner.Namespace()); err != nil {
 			return nil, err
 		}
+		record := options.Find().SetSort(keys("at id"))
+		if err = stream(ctx, s, audit, ofOwner(owner), record, func(d *auditDoc) bool { out.Audit = append(out.Audit, d.Entry); return true }); err != nil {
+			return nil, s.told(err)
+		}
 	}
 	out.Spent, err = s.Spent(ctx, owner, time.Time{})
 	return out, err
@@ -72,7 +76,7 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
-	for _, in := range append(slices.Collect(maps.Keys(takers)), traces, ledger, parts, commits) {
+	for _, in := range append(slices.Collect(maps.Keys(takers)), traces, ledger, audit, parts, commits) {
 		if _, err := s.in(in).DeleteMany(ctx, ofOwner(owner)); err != nil {
 			return s.told(err)
 		}
@@ -107,6 +111,9 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 		if err := s.AddKey(ctx, owner.Namespace(), k); err != nil {
 			return err
 		}
+	}
+	if err := s.Note(ctx, owner.Namespace(), from.Audit...); err != nil {
+		return err
 	}
 	for _, one := range from.SignIns {
 		if _, err := s.in(signIns).InsertOne(ctx, signInDocOf(owner.Namespace(), one)); err != nil {

@@ -32,7 +32,7 @@
 //	summaries   session_id, user_id, summaries (one: t, text, message_count, model), created_at
 //	memories    user_id, key, value, tokenCount, updated_at | the profile
 //	facts       owner, id | as package memory has them; live: the hash, while that is taken
-//	links, relations, contexts, jobs, runs, journal, tombstones, traces, ledger, api_keys, sign_ins
+//	links, relations, contexts, jobs, runs, journal, tombstones, traces, ledger, api_keys, sign_ins, audit
 //	commits     owner, seq, version, clock, horizon, erased, secret, attempt, pending
 //	parts       owner, seq, attempt, part, ops | what is on its way into the collections above
 //	about       one document: format, identity
@@ -83,6 +83,7 @@ const (
 	traces        = "traces"
 	ledger        = "ledger"
 	apiKeys       = "api_keys"
+	audit         = "audit"
 	signIns       = "sign_ins"
 	commits       = "commits"
 	parts         = "parts"
@@ -251,6 +252,7 @@ func (s *Store) index(ctx context.Context) error {
 		tombstones:    {"owner mark"},
 		traces:        {"owner at id", "shown"},
 		ledger:        {"owner day"},
+		audit:         {"owner at id"},
 		commits:       {"owner seq", "erased", "pending"},
 		parts:         {"owner seq", "attempt"},
 	} {

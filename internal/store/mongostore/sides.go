@@ -10,6 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
+	"github.com/loci-memory/loci/internal/shelf"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -80,19 +81,134 @@ func inNamespace(namespace string) bson.M { return bson.M{"namespace": namespace
 
 var oldest = options.Find().SetSort(keys("created hash"))
 
-// RemoveKey removes an API key: see [memory.Keys].
-func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
-	keys, err := s.Keys(ctx, namespace)
+// ExpireKey sets when a key expires: see [memory.Keys].
+func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Time) error {
+	key, err := s.keyByID(ctx, namespace, id)
 	if err != nil {
 		return err
 	}
+	_, err = s.in(apiKeys).UpdateOne(ctx, key, bson.M{"$set": bson.M{"expires": memory.Time(at)}})
+	return s.told(err)
+}
+
+// UseKey keeps when a key was used: see [memory.Keys].
+func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) error {
+	key, err := s.keyByID(ctx, namespace, id)
+	if errors.Is(err, memory.NotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = s.in(apiKeys).UpdateOne(ctx, key, bson.M{"$max": bson.M{"used": memory.Time(at)}})
+	return s.told(err)
+}
+
+// RemoveKey removes an API key: see [memory.Keys].
+func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
+	key, err := s.keyByID(ctx, namespace, id)
+	if err != nil {
+		return err
+	}
+	_, err = s.in(apiKeys).DeleteOne(ctx, key)
+	return s.told(err)
+}
+
+// keyByID returns the filter for the key with an id. [memory.NotFound]: there is none.
+func (s *Store) keyByID(ctx context.Context, namespace, id string) (bson.M, error) {
+	keys, err := s.Keys(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
 	for _, k := range keys {
 		if k.ID() == id {
-			_, err := s.in(apiKeys).DeleteOne(ctx, byID(namespace+" "+k.Hash))
+			return byID(namespace + " " + k.Hash), nil
+		}
+	}
+	return nil, memory.Errorf(memory.NotFound, "there is no key %s", id)
+}
+
+type auditDoc struct {
+	Key   string            `bson:"_id"`
+	Owner memory.Owner      `bson:"owner"` // the namespace's global one
+	Entry memory.AuditEntry `bson:",inline"`
+}
+
+// Note adds to the record: see [memory.Audit].
+func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
+	owner := memory.Global(namespace)
+	if err := checkOwner(ctx, owner); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		e.At = memory.Time(e.At)
+		_, err := s.in(audit).InsertOne(ctx, auditDoc{keyOf(owner, "audit:"+e.ID), owner, e})
+		if err != nil && !mongo.IsDuplicateKeyError(err) {
 			return s.told(err)
 		}
 	}
-	return memory.Errorf(memory.NotFound, "no key %s", id)
+	return nil
+}
+
+// Noted returns what is on record: see [memory.Audit].
+func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
+	filter := ofOwner(memory.Global(namespace))
+	if q.User != "" {
+		filter["user"] = q.User
+	}
+	if q.Act != "" {
+		filter["act"] = q.Act
+	}
+	at := bson.M{"$gte": q.Since}
+	if !q.Until.IsZero() {
+		at["$lt"] = q.Until
+	}
+	filter["at"] = at
+	if q.Cursor != "" {
+		last, err := shelf.ReadCursor(q.Cursor)
+		if err != nil {
+			return memory.AuditPage{}, err
+		}
+		filter["$or"] = bson.A{bson.M{"at": bson.M{"$lt": last.At}}, bson.M{"at": last.At, "id": bson.M{"$lt": last.ID}}}
+	}
+	var found []memory.AuditEntry
+	limit := shelf.Limit(q.Limit)
+	newest := options.Find().SetSort(keys("-at -id")).SetLimit(int64(limit) + 1)
+	err := stream(ctx, s, audit, filter, newest, func(d *auditDoc) bool { found = append(found, d.Entry); return true })
+	if err != nil {
+		return memory.AuditPage{}, s.told(err)
+	}
+	entries, next, err := shelf.Cut(found, limit, "", shelf.PlaceOfAudit)
+	return memory.AuditPage{Entries: entries, Next: next}, err
+}
+
+// DropNoted removes what is old: see [memory.Audit].
+func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (int, error) {
+	filter := ofOwner(memory.Global(namespace))
+	filter["at"] = bson.M{"$lt": before}
+	r, err := s.in(audit).DeleteMany(ctx, filter)
+	if err != nil {
+		return 0, s.told(err)
+	}
+	return int(r.DeletedCount), nil
+}
+
+// RenameNoted hides a name: see [memory.Audit].
+func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
+	both, n := bson.A{}, 0
+	for _, field := range []string{"user", "by"} {
+		both = append(both, bson.M{field: user})
+	}
+	filter := ofOwner(memory.Global(namespace))
+	filter["$or"] = both
+	r, err := s.in(audit).UpdateMany(ctx, filter, bson.A{bson.M{"$set": bson.M{
+		"user": bson.M{"$cond": bson.A{bson.M{"$eq": bson.A{"$user", bson.M{"$literal": user}}}, bson.M{"$literal": to}, "$user"}},
+		"by":   bson.M{"$cond": bson.A{bson.M{"$eq": bson.A{"$by", bson.M{"$literal": user}}}, bson.M{"$literal": to}, "$by"}},
+	}}})
+	if err == nil {
+		n = int(r.ModifiedCount)
+	}
+	return n, s.told(err)
 }
 
 type signInDoc struct {

@@ -18,7 +18,7 @@ import (
 // tables are all that rows of an owner are in.
 var tables = []string{
 	"owners", "facts", "fact_tags", "fact_turns", "links", "vectors", "conversations", "turns", "summaries", "profile", "relations", "journal",
-	"runs", "jobs", "contexts", "traces", "trace_facts", "ledger", "tombstones", "secrets", "api_keys",
+	"runs", "jobs", "contexts", "traces", "trace_facts", "ledger", "tombstones", "secrets", "api_keys", "audit",
 }
 
 // copyMark is the table that says, while a copy is not done, where it comes from.
@@ -128,14 +128,19 @@ func (v *view) carry(out *shelf.Shelf) error {
 			out.Traces[t.ID] = t
 			return err
 		}},
-		{`SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
+		{`SELECT ` + keyColumns + ` FROM api_keys WHERE owner = ? AND role <> '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
 			k, err := scanKey(row)
 			out.Keys = append(out.Keys, k)
 			return err
 		}},
-		{`SELECT hash, "user", created_at, revoked_at FROM api_keys WHERE owner = ? AND role = '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
+		{`SELECT ` + keyColumns + ` FROM api_keys WHERE owner = ? AND role = '` + roleSession + `' ORDER BY created_at, hash`, func(row scanner) error {
 			one, err := scanSession(row)
 			out.SignIns = append(out.SignIns, one)
+			return err
+		}},
+		{`SELECT ` + auditColumns + ` FROM audit WHERE owner = ? ORDER BY at, id`, func(row scanner) error {
+			e, err := scanAudit(row)
+			out.Audit = append(out.Audit, e)
 			return err
 		}},
 	} {
@@ -234,14 +239,17 @@ func (w *write) put(from *shelf.Shelf) error {
 		}
 	}
 	for _, k := range from.Keys {
-		if err := w.addKey(w.owner, k, time.Time{}); err != nil {
+		if err := w.addKey(w.owner, k); err != nil {
 			return err
 		}
 	}
 	for _, one := range from.SignIns {
-		if err := w.addKey(w.owner, signIn(one), one.ExpiresAt); err != nil {
+		if err := w.addKey(w.owner, signIn(one)); err != nil {
 			return err
 		}
+	}
+	if err := w.note(w.owner, from.Audit); err != nil {
+		return err
 	}
 	if from.At.IsZero() { // never written, but for what is next to memory
 		return nil

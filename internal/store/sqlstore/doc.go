@@ -86,5 +86,6 @@
 //	tombstones           owner, mark, turn (mark: a keyed hash of who said what in a turn that is out of recall)
 //	secrets              owner | secret (the key of those hashes, made when the owner first needs one)
 //	api_keys             owner (the namespace's global one), hash | name, role, user, created_at, last_used_at,
-//	                     revoked_at (both 0; of the role session, a sign-in at the page, when it expires)
+//	                     revoked_at (when it expires, 0: never), scope (of the role session: a sign-in at the page)
+//	audit                owner (the namespace's global one), id | at, act, by, user, detail, address, request
 package sqlstore

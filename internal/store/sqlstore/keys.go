@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"time"
 
 	"github.com/loci-memory/loci/memory"
@@ -16,38 +16,61 @@ func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) er
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
-	return s.write(ctx, "", func(t *tx) error { return t.addKey(owner, key, time.Time{}) })
+	return s.write(ctx, "", func(t *tx) error { return t.addKey(owner, key) })
 }
 
-// addKey writes a row of api_keys; a sign-in has a time at which it expires.
-func (t *tx) addKey(owner memory.Owner, key memory.Key, expires time.Time) error {
-	n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, 0, ?) ON CONFLICT DO NOTHING`,
-		owner, key.Hash, key.Name, key.Role, key.User, micros(key.CreatedAt), micros(expires))
+func (t *tx) addKey(owner memory.Owner, key memory.Key) error {
+	n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at, scope) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		owner, key.Hash, key.Name, key.Role, key.User, micros(key.CreatedAt), micros(key.UsedAt), micros(key.ExpiresAt), key.Scope)
 	if err == nil && n == 0 {
 		return memory.Errorf(memory.Conflict, "it is there already")
 	}
 	return wrap("keep it", err)
 }
 
+const keyColumns = `hash, name, role, "user", created_at, last_used_at, revoked_at, scope`
+
 // Keys returns the keys of a namespace: see [memory.Keys].
 func (s *Store) Keys(ctx context.Context, namespace string) ([]memory.Key, error) {
-	keys, err := queryAll(ctx, s.reads, `SELECT hash, name, role, "user", created_at FROM api_keys WHERE owner = ? AND role <> ? ORDER BY created_at, hash`,
+	keys, err := queryAll(ctx, s.reads, `SELECT `+keyColumns+` FROM api_keys WHERE owner = ? AND role <> ? ORDER BY created_at, hash`,
 		[]any{memory.Global(namespace), roleSession}, scanKey)
 	return keys, wrap("read the keys", err)
 }
 
 func scanKey(row scanner) (k memory.Key, err error) {
-	err = row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt})
+	err = row.Scan(&k.Hash, &k.Name, &k.Role, &k.User, asTime{&k.CreatedAt}, asTime{&k.UsedAt}, asTime{&k.ExpiresAt}, &k.Scope)
 	return k, err
+}
+
+// thatKey finds the row of a key by its owner and id.
+const thatKey = ` WHERE owner = ? AND substr(hash, 1, 16) = ? AND role <> '` + roleSession + `'`
+
+// ExpireKey sets when a key expires: see [memory.Keys].
+func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Time) error {
+	return s.changeKey(ctx, id, `UPDATE api_keys SET revoked_at = ?`+thatKey, micros(at), memory.Global(namespace), id)
+}
+
+// UseKey keeps when a key was used: see [memory.Keys].
+func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) error {
+	err := s.changeKey(ctx, id, `UPDATE api_keys SET last_used_at = ?`+thatKey+` AND last_used_at < ?`, micros(at), memory.Global(namespace), id, micros(at))
+	if errors.Is(err, memory.NotFound) { // or it was used later
+		return nil
+	}
+	return err
 }
 
 // RemoveKey removes a key: see [memory.Keys].
 func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
+	return s.changeKey(ctx, id, `DELETE FROM api_keys`+thatKey, memory.Global(namespace), id)
+}
+
+// changeKey runs a statement that changes the row of a key.
+func (s *Store) changeKey(ctx context.Context, id, statement string, args ...any) error {
 	return s.write(ctx, "", func(t *tx) error {
-		n, err := t.count(`DELETE FROM api_keys WHERE owner = ? AND substr(hash, 1, 16) = ? AND role <> ?`, memory.Global(namespace), id, roleSession)
+		n, err := t.count(statement, args...)
 		if err == nil && n == 0 {
-			return fmt.Errorf("remove the key: %w", memory.Errorf(memory.NotFound, "there is no key %s", id))
+			return memory.Errorf(memory.NotFound, "there is no key %s", id)
 		}
-		return wrap("remove the key", err)
+		return wrap("change the key", err)
 	})
 }

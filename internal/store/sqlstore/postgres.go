@@ -1,10 +1,12 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +85,7 @@ func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 }
 
 func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
-	has, about, err := prepareServer(ctx, config)
+	has, about, err := prepareServer(ctx, config, o.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 
 // prepareServer brings the schema up to date, however long that takes. Stores that are
 // opened at once do so one after the other. It returns what there is of pgvector.
-func prepareServer(ctx context.Context, config *pgx.ConnConfig) (has *pgvector, about string, err error) {
+func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger) (has *pgvector, about string, err error) {
 	patient := config.Copy()
 	patient.RuntimeParams["statement_timeout"] = "0"
 	db := stdlib.OpenDB(*patient)
@@ -134,13 +136,13 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig) (has *pgvector, 
 		return nil, "", err
 	}
 	defer conn.Close() //nolint:errcheck // the lock ends with it and the pool
-	if err := prepareSchema(ctx, db, conn); err != nil {
+	if err := prepareSchema(ctx, db, conn, log); err != nil {
 		return nil, "", err
 	}
 	return preparePgvector(ctx, conn)
 }
 
-func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn) error {
+func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn, log *slog.Logger) error {
 	var version int
 	if err := conn.QueryRowContext(ctx, `SELECT current_setting('server_version_num')::int`).Scan(&version); err != nil {
 		return err
@@ -148,10 +150,16 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn) error {
 	if version < oldestServer {
 		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; it takes %d or later", version/10_000, oldestServer/10_000)
 	}
-	if _, err := conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock); err != nil {
+	var ours bool
+	err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, migrationLock).Scan(&ours)
+	if err == nil && !ours {
+		cmp.Or(log, noLog).Info("another server brings the database's schema up to date; this one waits")
+		_, err = conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock)
+	}
+	if err != nil {
 		return fmt.Errorf("wait for those who bring the schema up to date: %w", err)
 	}
-	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema)
+	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema, log)
 }
 
 // describe asks what [Store.About] and [Store.Identity] say.

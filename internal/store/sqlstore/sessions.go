@@ -18,7 +18,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 		return err
 	}
 	return s.write(ctx, "", func(t *tx) error {
-		if err := t.addKey(owner, signIn(one), one.ExpiresAt); err != nil {
+		if err := t.addKey(owner, signIn(one)); err != nil {
 			return err
 		}
 		err := t.exec(`DELETE FROM api_keys WHERE owner = ? AND role = ? AND revoked_at < ?`, owner, roleSession, micros(one.CreatedAt))
@@ -28,12 +28,12 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 
 // signIn is the key that a session's row is like.
 func signIn(one memory.Session) memory.Key {
-	return memory.Key{Hash: one.Hash, Role: roleSession, User: one.User, CreatedAt: one.CreatedAt}
+	return memory.Key{Hash: one.Hash, Name: one.By, Role: roleSession, User: one.User, CreatedAt: one.CreatedAt, ExpiresAt: one.ExpiresAt}
 }
 
 // Session returns a session: see [memory.Sessions].
 func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Session, error) {
-	found, err := queryAll(ctx, s.reads, `SELECT hash, "user", created_at, revoked_at FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`,
+	found, err := queryAll(ctx, s.reads, `SELECT `+keyColumns+` FROM api_keys WHERE owner = ? AND hash = ? AND role = ?`,
 		[]any{memory.Global(namespace), hash, roleSession}, scanSession)
 	if err != nil {
 		return memory.Session{}, wrap("read the session", err)
@@ -44,9 +44,9 @@ func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Ses
 	return found[0], nil
 }
 
-func scanSession(row scanner) (one memory.Session, err error) {
-	err = row.Scan(&one.Hash, &one.User, asTime{&one.CreatedAt}, asTime{&one.ExpiresAt})
-	return one, err
+func scanSession(row scanner) (memory.Session, error) {
+	k, err := scanKey(row)
+	return memory.Session{Hash: k.Hash, By: k.Name, User: k.User, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt}, err
 }
 
 // RemoveSession removes a session: see [memory.Sessions].

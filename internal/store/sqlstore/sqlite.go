@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -88,7 +89,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := prepare(ctx, db, path, had); err != nil {
+	if err := prepare(ctx, db, path, had, o.Log); err != nil {
 		return errors.Join(explain(err), db.Close())
 	}
 	w, err := startWriter(ctx, db, path, o, s.cache, s.damage)
@@ -118,7 +119,7 @@ func dsn(path, options string) string {
 }
 
 // prepare checks that the database is ours or empty, and brings it up to date.
-func prepare(ctx context.Context, db *sql.DB, path string, had bool) error {
+func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.Logger) error {
 	var id, tables int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
 		return err
@@ -136,7 +137,7 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool) error {
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
 		return err
 	}
-	if err := migrate(ctx, db, goose.DialectSQLite3, "sqlite", SQLiteSchema); err != nil {
+	if err := migrate(ctx, db, goose.DialectSQLite3, "sqlite", SQLiteSchema, log); err != nil {
 		return err
 	}
 	return markDatabase(path)

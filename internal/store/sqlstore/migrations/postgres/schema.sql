@@ -270,6 +270,7 @@ CREATE TABLE api_keys (
     created_at   BIGINT           NOT NULL,
     last_used_at BIGINT           NOT NULL,
     revoked_at   BIGINT           NOT NULL,
+    scope        TEXT COLLATE "C" NOT NULL DEFAULT '',
     PRIMARY KEY (owner, hash)
 );
 
@@ -339,3 +340,19 @@ CREATE TABLE commits (
     at    BIGINT           NOT NULL,
     PRIMARY KEY (owner, id)
 );
+
+-- Who did what: entries are only added, until they are old.
+CREATE TABLE audit (
+    owner   TEXT COLLATE "C" NOT NULL,
+    id      TEXT COLLATE "C" NOT NULL,
+    at      BIGINT           NOT NULL,
+    act     TEXT COLLATE "C" NOT NULL,
+    "by"    TEXT COLLATE "C" NOT NULL,
+    "user"  TEXT COLLATE "C" NOT NULL,
+    detail  TEXT COLLATE "C" NOT NULL,
+    address TEXT COLLATE "C" NOT NULL,
+    request TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (owner, id)
+);
+
+CREATE INDEX audit_at ON audit (owner, at, id);

@@ -270,6 +270,7 @@ CREATE TABLE api_keys (
     created_at   INTEGER NOT NULL,
     last_used_at INTEGER NOT NULL,
     revoked_at   INTEGER NOT NULL,
+    scope        TEXT    NOT NULL DEFAULT '',
     PRIMARY KEY (owner, hash)
 ) STRICT, WITHOUT ROWID;
 
@@ -330,3 +331,19 @@ CREATE INDEX facts_superseded ON facts (owner, superseded_by) WHERE superseded_b
 
 -- Requests refer to answers by the ids of their items.
 CREATE INDEX turns_ref ON turns (owner, ref) WHERE ref <> '';
+
+-- Who did what: entries are only added, until they are old.
+CREATE TABLE audit (
+    owner   TEXT    NOT NULL,
+    id      TEXT    NOT NULL,
+    at      INTEGER NOT NULL,
+    act     TEXT    NOT NULL,
+    "by"    TEXT    NOT NULL,
+    user    TEXT    NOT NULL,
+    detail  TEXT    NOT NULL,
+    address TEXT    NOT NULL,
+    request TEXT    NOT NULL,
+    PRIMARY KEY (owner, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX audit_at ON audit (owner, at, id);

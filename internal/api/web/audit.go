@@ -1,0 +1,25 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// auditView is part of the audit record, for whoever runs the server.
+type auditView struct {
+	memory.AuditPage
+	User, Act string // that it is narrowed to
+	Cursor    string // of the page that is shown; "": the first
+}
+
+func (p *Page) audit(r *http.Request, _ visit) (any, error) {
+	if !runs(r) {
+		return nil, memory.Errorf(memory.Forbidden, "the audit record is for whoever runs the server")
+	}
+	view := auditView{User: r.FormValue("user"), Act: r.FormValue("act"), Cursor: r.FormValue("cursor")}
+	page, err := p.engine.Store.Noted(r.Context(), httpx.IdentityOf(r.Context()).Namespace, memory.AuditQuery{User: view.User, Act: view.Act, Cursor: view.Cursor})
+	view.AuditPage = page
+	return view, err
+}

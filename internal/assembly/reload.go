@@ -1,0 +1,74 @@
+package assembly
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/api/web"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/memory"
+)
+
+// frontOf returns what puts the guard, with what settings say of it, before all handlers.
+func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
+	return func(c config.Config) (err error) {
+		g := guard
+		if g.Trusted, err = prefixes("trusted", c.Trusted); err != nil {
+			return err
+		}
+		if g.Proxies, err = prefixes("proxies", c.Proxies); err != nil {
+			return err
+		}
+		if g.Trusted == nil {
+			g.Trusted = guard.Trusted
+		}
+		g.Hosts, g.Limits = c.Hosts, httpx.Limits{Requests: c.Limits.Requests, Tokens: c.Limits.Tokens, Concurrent: c.Limits.Concurrent}
+		front := httpx.CORS(c.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(g, next)))
+		l.front.Store(&front)
+		return nil
+	}
+}
+
+// Reload takes over from the settings what a running server can, and reads the prompts again. If
+// anything is wrong all stays as it was.
+func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
+	l.reloads.Lock()
+	defer l.reloads.Unlock()
+	taken, atStart := l.asked.Reload(next)
+	will := l.asked.Taking(next)
+	prompts, err := openPrompts(l.asked.Prompts)
+	if err != nil {
+		return client.Reloaded{}, err
+	}
+	level := l.level.Level()
+	if err := level.UnmarshalText([]byte(will.Log.Level)); err != nil {
+		return client.Reloaded{}, memory.Errorf(memory.Invalid, "log.level: %w", err)
+	}
+	if err := l.open(will); err != nil {
+		return client.Reloaded{}, err
+	}
+	l.level.Set(level)
+	l.keep.Store(int64(will.Audit.Keep))
+	l.engine.Prompts.Take(prompts)
+	l.asked = will
+	out := client.Reloaded{Taken: append([]string{}, taken...), AtStart: append([]string{}, atStart...)}
+	l.log.Info("settings were read again", "taken", out.Taken, "need a restart", out.AtStart)
+	return out, nil
+}
+
+// reloadFromAPI reads the settings again for whoever asks by the API.
+func (l *Loci) reloadFromAPI(ctx context.Context) (client.Reloaded, error) {
+	if l.reload == nil {
+		return client.Reloaded{}, memory.Errorf(memory.Invalid, "this server was not started from settings that could be read again")
+	}
+	if err := l.audit.Note(ctx, memory.AuditEntry{Act: "reload"}); err != nil {
+		return client.Reloaded{}, err
+	}
+	next, err := l.reload()
+	if err != nil {
+		return client.Reloaded{}, err
+	}
+	return l.Reload(next)
+}

@@ -1,0 +1,176 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/loci-memory/loci/internal/backup/archive"
+	"github.com/loci-memory/loci/internal/disk"
+	"github.com/loci-memory/loci/memory"
+)
+
+// place keeps scheduled backups.
+type place interface {
+	list(ctx context.Context) ([]string, error)                // names, oldest first
+	put(ctx context.Context, name, file string) error          // whole or not at all
+	get(ctx context.Context, name, dir string) (string, error) // path of the file, or of a copy in dir
+	remove(ctx context.Context, name string) error
+	path(name string) string // without secrets
+}
+
+// Scheduled backups have names that sort by time. Other files of a place are left alone.
+const nameForm = "loci-2006-01-02T15-04-05Z.zip"
+
+var scheduledName = regexp.MustCompile(`^loci-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.zip(\.age)?$`)
+
+const s3Scheme = "s3://"
+
+func openPlace(address string) (place, error) {
+	if strings.HasPrefix(address, s3Scheme) {
+		return openBucket(address)
+	}
+	dir, err := filepath.Abs(address)
+	return folder(dir), err
+}
+
+// folder is a place on this machine. It is not made: one that is gone may be a disk that is not mounted.
+type folder string
+
+func (d folder) path(name string) string { return filepath.Join(string(d), name) }
+
+func (d folder) list(context.Context) (names []string, err error) {
+	entries, err := os.ReadDir(string(d))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, memory.Errorf(memory.NotFound, "there is no folder %s: make it, or mount its disk", d)
+	}
+	for _, e := range entries {
+		if scheduledName.MatchString(e.Name()) {
+			names = append(names, e.Name())
+		}
+	}
+	return names, err
+}
+
+func (d folder) put(_ context.Context, name, file string) error {
+	half := d.path("loci-backup.half") // written over if a crash left one
+	err := copyFile(file, half, "")
+	if err == nil {
+		err = os.Rename(half, d.path(name))
+	}
+	if err != nil {
+		_ = os.Remove(half) // the first error says what is wrong
+		return err
+	}
+	return disk.SyncFolder(string(d))
+}
+
+func (d folder) get(_ context.Context, name, _ string) (string, error) { return d.path(name), nil }
+
+func (d folder) remove(_ context.Context, name string) error { return os.Remove(d.path(name)) }
+
+// copyFile copies a file, encrypted if there is a recipient. The copy lasts.
+func copyFile(from, to, recipient string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	if recipient != "" {
+		err = archive.Encrypt(out, in, recipient)
+	} else {
+		_, err = io.Copy(out, in)
+	}
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+// bucket is a place on an S3 server.
+type bucket struct {
+	client             *minio.Client
+	host, name, prefix string // prefix "" or with a slash at its end
+}
+
+func openBucket(address string) (*bucket, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" || strings.Contains(u.Path, "@") { // the error may quote the secret
+		return nil, memory.Errorf(memory.Invalid, "invalid S3 address (example: s3://KEY:SECRET@s3.eu-central-1.amazonaws.com/bucket/prefix; in SECRET write %%2F for / and %%2B for +)")
+	}
+	b := &bucket{host: u.Host}
+	b.name, b.prefix, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
+	b.prefix = strings.TrimPrefix(b.prefix+"/", "/")
+	o := &minio.Options{Creds: credentials.NewEnvAWS(), Secure: u.Query().Get("tls") != "false", Region: u.Query().Get("region"), MaxRetries: 3}
+	if secret, ok := u.User.Password(); ok {
+		o.Creds = credentials.NewStaticV4(u.User.Username(), secret, "")
+	}
+	b.client, err = minio.New(u.Host, o)
+	return b, err
+}
+
+func (b *bucket) path(name string) string {
+	return s3Scheme + path.Join(b.host, b.name, b.prefix, name)
+}
+
+func (b *bucket) list(ctx context.Context) (names []string, err error) {
+	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix}) { // in order
+		if name := strings.TrimPrefix(o.Key, b.prefix); scheduledName.MatchString(name) {
+			names = append(names, name)
+		}
+		err = errors.Join(err, o.Err)
+	}
+	return names, err
+}
+
+func (b *bucket) put(ctx context.Context, name, file string) error {
+	_, err := b.client.FPutObject(ctx, b.name, b.prefix+name, file, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
+	return err
+}
+
+func (b *bucket) get(ctx context.Context, name, dir string) (string, error) {
+	file := filepath.Join(dir, name)
+	return file, b.client.FGetObject(ctx, b.name, b.prefix+name, file, minio.GetObjectOptions{})
+}
+
+func (b *bucket) remove(ctx context.Context, name string) error {
+	return b.client.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{})
+}
+
+// fetched returns the path of a backup on this machine, and what shows where it is kept. One at an S3
+// address is copied into the folder for temporary files, until drop; a prefix means the newest in it.
+func fetched(ctx context.Context, file string) (local, shown string, drop func() error, err error) {
+	drop = func() error { return nil }
+	if !strings.HasPrefix(file, s3Scheme) {
+		shown, err = filepath.Abs(file)
+		return file, shown, drop, err
+	}
+	b, err := openBucket(file)
+	if err != nil {
+		return "", "", drop, err
+	}
+	name := ""
+	if whole := strings.TrimSuffix(b.prefix, "/"); path.Ext(whole) == ".zip" || path.Ext(whole) == ".age" {
+		b.prefix, name = path.Split(whole)
+	} else if names, err := b.list(ctx); err != nil || len(names) == 0 {
+		return "", "", drop, errors.Join(memory.Errorf(memory.NotFound, "there is no scheduled backup in %s", b.path("")), err)
+	} else {
+		name = names[len(names)-1]
+	}
+	dir, err := os.MkdirTemp("", "loci-restore-")
+	drop = func() error { return os.RemoveAll(dir) }
+	if err == nil {
+		local, err = b.get(ctx, name, dir)
+	}
+	return local, b.path(name), drop, err
+}

@@ -1,0 +1,59 @@
+package shelf
+
+import (
+	"slices"
+	"time"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// PlaceOfAudit is where an entry stands in a record that is newest first.
+func PlaceOfAudit(e memory.AuditEntry) Place { return Place{e.At, e.ID} }
+
+// Note adds entries to the record, but for those whose id is there.
+func (s *Shelf) Note(entries ...memory.AuditEntry) {
+	s.Audit = slices.Clone(s.Audit)
+	for _, e := range entries {
+		if !slices.ContainsFunc(s.Audit, func(old memory.AuditEntry) bool { return old.ID == e.ID }) {
+			e.At = memory.Time(e.At)
+			s.Audit = append(s.Audit, e)
+		}
+	}
+}
+
+// Noted returns the entries that match.
+func (s *Shelf) Noted(q memory.AuditQuery) (memory.AuditPage, error) {
+	var found []memory.AuditEntry
+	for _, e := range s.Audit {
+		if (q.User == "" || e.User == q.User) && (q.Act == "" || e.Act == q.Act) && !e.At.Before(q.Since) && (q.Until.IsZero() || e.At.Before(q.Until)) {
+			found = append(found, e)
+		}
+	}
+	entries, next, err := Cut(found, q.Limit, q.Cursor, PlaceOfAudit)
+	return memory.AuditPage{Entries: entries, Next: next}, err
+}
+
+// DropNoted removes the entries from before a time and returns how many there were.
+func (s *Shelf) DropNoted(before time.Time) int {
+	kept := slices.DeleteFunc(slices.Clone(s.Audit), func(e memory.AuditEntry) bool { return e.At.Before(before) })
+	n := len(s.Audit) - len(kept)
+	s.Audit = kept
+	return n
+}
+
+// RenameNoted puts another name in place of a user's and returns how many entries it changed.
+func (s *Shelf) RenameNoted(user, to string) (n int) {
+	s.Audit = slices.Clone(s.Audit)
+	for i := range s.Audit {
+		e := &s.Audit[i]
+		if e.User == user || e.By == user {
+			n++
+		}
+		for _, name := range []*string{&e.User, &e.By} {
+			if *name == user {
+				*name = to
+			}
+		}
+	}
+	return n
+}

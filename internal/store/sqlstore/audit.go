@@ -1,0 +1,83 @@
+package sqlstore
+
+import (
+	"context"
+	"time"
+
+	"github.com/loci-memory/loci/internal/shelf"
+	"github.com/loci-memory/loci/memory"
+)
+
+var _ memory.Audit = (*Store)(nil)
+
+const auditColumns = `id, at, act, "by", "user", detail, address, request`
+
+func scanAudit(row scanner) (e memory.AuditEntry, err error) {
+	err = row.Scan(&e.ID, asTime{&e.At}, &e.Act, &e.By, &e.User, &e.Detail, &e.Address, &e.Request)
+	return e, err
+}
+
+// Note adds to the record: see [memory.Audit].
+func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
+	owner := memory.Global(namespace)
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	return s.write(ctx, "", func(t *tx) error { return t.note(owner, entries) })
+}
+
+func (t *tx) note(owner memory.Owner, entries []memory.AuditEntry) error {
+	for _, e := range entries {
+		err := t.exec(insertInto("audit", auditColumns)+` ON CONFLICT DO NOTHING`, owner, e.ID, micros(e.At), e.Act, e.By, e.User, e.Detail, e.Address, e.Request)
+		if err != nil {
+			return wrap("add to the audit record", err)
+		}
+	}
+	return nil
+}
+
+// Noted returns what is on record: see [memory.Audit].
+func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
+	w, limit := ofOwner(), shelf.Limit(q.Limit)
+	if q.User != "" {
+		w.and(`"user" = ?`, q.User)
+	}
+	if q.Act != "" {
+		w.and(`act = ?`, q.Act)
+	}
+	if !q.Since.IsZero() {
+		w.and(`at >= ?`, micros(q.Since))
+	}
+	if !q.Until.IsZero() {
+		w.and(`at < ?`, micros(q.Until))
+	}
+	if err := w.after(q.Cursor, "at"); err != nil {
+		return memory.AuditPage{}, err
+	}
+	found, err := queryOwner(ctx, s.reads, memory.Global(namespace), `SELECT `+auditColumns+` FROM audit `+w.text()+` ORDER BY at DESC, id DESC`+limitOf(limit+1), w.args, scanAudit)
+	if err != nil {
+		return memory.AuditPage{}, wrap("read the audit record", err)
+	}
+	entries, next, err := shelf.Cut(found, limit, "", shelf.PlaceOfAudit)
+	return memory.AuditPage{Entries: entries, Next: next}, err
+}
+
+// DropNoted removes what is old: see [memory.Audit].
+func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (int, error) {
+	return s.changeNoted(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), micros(before))
+}
+
+// RenameNoted hides a name: see [memory.Audit].
+func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
+	return s.changeNoted(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
+		user, to, user, to, memory.Global(namespace), user, user)
+}
+
+func (s *Store) changeNoted(ctx context.Context, statement string, args ...any) (n int, err error) {
+	err = s.write(ctx, "", func(t *tx) error {
+		changed, err := t.count(statement, args...)
+		n = int(changed)
+		return wrap("change the audit record", err)
+	})
+	return n, err
+}
