@@ -99,6 +99,11 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
 	}
+	for key, networks := range map[string][]string{"trusted": config.Trusted, "proxies": config.Proxies} {
+		if _, err := prefixes(key, networks); err != nil {
+			return nil, err
+		}
+	}
 	if err := backup.Finish(config); err != nil {
 		return nil, err
 	}

@@ -94,11 +94,10 @@ func inImage(t *testing.T, env map[string]string) config.Config {
 // stopTime returns how long a server takes at most to stop.
 func stopTime(t *testing.T) (longest time.Duration) {
 	t.Helper()
-	for _, name := range []string{"drainTime", "lastWords"} {
-		n := try(strconv.Atoi(sole(t, "../cli/serve.go", name+` = (\d+) \* time\.Second`))).orFail(t)
-		longest += time.Duration(n) * time.Second
-	}
-	return longest
+	c, err := config.Config{}.Complete()
+	noError(t)(err)
+	last := try(strconv.Atoi(sole(t, "../cli/serve.go", `lastWords = (\d+) \* time\.Second`))).orFail(t)
+	return c.Drain/6 + c.Drain + time.Duration(last)*time.Second
 }
 
 func TestDeployedFilesNameSettingsThatExist(t *testing.T) {

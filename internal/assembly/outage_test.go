@@ -43,7 +43,7 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 		}
 		return answer.StatusCode, string(text)
 	}
-	if status, text := ask("GET", "/health/ready", ""); status/100 != 2 {
+	if status, text := ask("GET", "/health/ready", ""); status/100 != 2 || !strings.Contains(text, `"problems":[]`) {
 		t.Fatalf("ready, at first: %d %s", status, text)
 	}
 
@@ -74,7 +74,10 @@ func TestWhatIsSaidWhileTheDatabaseIsAwayIsKeptOnce(t *testing.T) {
 	})
 	for _, path := range []string{"/health", "/health/ready", "/api/stats"} {
 		status, text := ask("GET", path, "")
-		if path == "/health" && strings.Contains(text, `"status":"ok"`) || path != "/health" && status != http.StatusServiceUnavailable {
+		if map[string]bool{
+			"/health": strings.Contains(text, `"status":"ok"`), "/health/ready": status != http.StatusOK || !strings.Contains(text, `"problems":["store"]`),
+			"/api/stats": status != http.StatusServiceUnavailable,
+		}[path] {
 			t.Errorf("%s while the database is away: %d %s", path, status, text)
 		}
 		for _, inner := range []string{way.dir, "user=", "database=", ".s.PGSQL.5432"} {

@@ -65,6 +65,7 @@ func furnished(t *testing.T, path string, users int) {
 	now := memory.Time(time.Now())
 	must(t, s.AddKey(t.Context(), "default", memory.Key{Hash: "00ff", Name: "k", Role: memory.KeyAdmin, CreatedAt: now}))
 	must(t, s.AddSession(t.Context(), "default", memory.Session{Hash: "0aa0", User: "ana", CreatedAt: now, ExpiresAt: now.Add(time.Hour)}))
+	must(t, s.Note(t.Context(), "default", memory.AuditEntry{ID: "n", At: now, Act: "sign in", By: "ana", User: "ana"}))
 	must(t, s.Spend(t.Context(), global, memory.Usage{Day: now, Purpose: "learn", Model: "m", Calls: 1}))
 	must(t, s.Close())
 }

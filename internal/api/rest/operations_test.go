@@ -175,7 +175,7 @@ func TestOperations(t *testing.T) {
 
 		{"health", "GET", "/health", "", 200, []string{`"status":"ok"`, `"models":["loci/recall"]`}, []string{"key"}},
 		{"live", "GET", "/health/live", "", 204, nil, nil},
-		{"ready", "GET", "/health/ready", "", 204, nil, nil},
+		{"ready", "GET", "/health/ready", "", 200, []string{`"status":"ready"`, `"problems":[]`}, nil},
 		{"docs", "GET", "/docs", "", 200, []string{"/api/memory/search", "Ask memory a question"}, []string{"http://", "https://", "<script"}},
 		{"the description", "GET", "/openapi.json", "", 200, []string{`"openapi":"3.1.0"`}, nil},
 		{"nothing", "GET", "/api/nothing", "", 404, []string{"/api/nothing", "/docs"}, nil},

@@ -34,7 +34,7 @@ func TestProbesAreAnsweredAsTheAPIAnswers(t *testing.T) {
 			if probed.Code != want.Code || probed.Body.String() != want.Body.String() {
 				t.Errorf("GET %s while %s: %d %s, want %d %s", path, status, probed.Code, probed.Body, want.Code, want.Body)
 			}
-			if unwell := status != "ok" && path == "/health/ready"; unwell != (probed.Code == http.StatusServiceUnavailable && strings.Contains(probed.Body.String(), "away")) {
+			if unwell := status != "ok" && path == "/health/ready"; unwell != (probed.Code == http.StatusServiceUnavailable && strings.Contains(probed.Body.String(), "draining")) {
 				t.Errorf("GET %s while %s: status %d: %s", path, status, probed.Code, probed.Body)
 			}
 			probed.Header().Del("Cache-Control") // refusals elsewhere carry it

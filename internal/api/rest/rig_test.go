@@ -61,6 +61,9 @@ func newRig(t *testing.T) *rig {
 		}
 	})
 	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{
+		Ready: func(context.Context) client.Ready {
+			return client.Ready{Status: client.StatusReady, Problems: []string{}}
+		},
 		Version: "1", MaxBody: 64 << 10, Health: func(context.Context) client.Health { return health },
 	}))
 	return r

@@ -134,6 +134,7 @@ func (r *Pipeline) block(ctx context.Context) string {
 	block := recall.Render(r.Opening, r.Hits, opts)
 	r.Lines = block.Lines
 	r.Opening, r.overflow = r.besides(r.Opening), r.besides(r.overflow)
+	r.tellOnce()
 	return block.Text
 }
 

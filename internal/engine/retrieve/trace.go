@@ -127,3 +127,17 @@ func (r *Pipeline) besides(core recall.Core) recall.Core {
 	})
 	return core
 }
+
+// tellOnce removes facts of the core from what search left out, so that the trace names
+// them once.
+func (r *Pipeline) tellOnce() {
+	core := map[string]bool{}
+	for _, id := range slices.Concat(r.Opening.IDs(), r.overflow.IDs()) {
+		core[id] = true
+	}
+	if len(core) == 0 {
+		return
+	}
+	r.Dropped = slices.DeleteFunc(r.Dropped, func(d recall.Dropped) bool { return core[d.Hit.Memory.ID()] })
+	r.Cut = slices.DeleteFunc(r.Cut, func(c recall.Cut) bool { return core[c.ID] })
+}
