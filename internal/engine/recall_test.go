@@ -18,7 +18,7 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 	for _, fact := range []string{"User's name is Ana", "User lives in Porto", "User is allergic to nuts"} {
 		r.note(t, ana, fact)
 	}
-	for i := range 520 {
+	for i := range retrieve.Listed + 20 {
 		r.note(t, ana, fmt.Sprintf("User went to shop number %d", i))
 	}
 	known := r.ask(t, ana, "What do you know about me?", memory.At{})

@@ -415,7 +415,7 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 			"the search, by a panic":   {func() { r.Searcher, r.Opts.Recall = broken{panic: true}, rules }, []string{dog, cello}, []string{"search"}},
 			"Get":                      {func() { r.Store = &lame{Store: whole.Store, get: errBroken} }, []string{dog, cello}, []string{"search"}},
 			"Get, by a panic":          {func() { r.Store = &lame{Store: whole.Store, get: errBroken, panics: true} }, []string{dog, cello}, []string{"search"}},
-			"List":                     {func() { r.Store = &lame{Store: whole.Store, list: errBroken} }, []string{dog}, []string{"pinned", "small_set"}},
+			"List":                     {func() { r.Store = &lame{Store: whole.Store, list: errBroken} }, []string{dog}, []string{"small_set", "pinned"}},
 			"Profile":                  {func() { r.Store = &lame{Store: whole.Store, profile: errBroken} }, []string{dog, cello}, []string{"profile"}},
 			"Profile, by a panic":      {func() { r.Store = &lame{Store: whole.Store, profile: errBroken, panics: true} }, []string{dog}, []string{"core"}},
 			"Versions":                 {func() { r.Store = &lame{Store: whole.Store, versions: errBroken} }, []string{dog, cello}, []string{"bootstrap"}},
@@ -423,7 +423,7 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 				r.Store = &lame{Store: whole.Store, get: errBroken, list: errBroken, profile: errBroken}
 				r.Searcher, r.Opts.Recall = broken{err: errBroken}, rules
 				r.Embedder = mute{err: errBroken}
-			}, nil, []string{"pinned", "profile", "small_set", "embedder", "recent", "search"}},
+			}, nil, []string{"small_set", "embedder", "recent", "search", "pinned", "profile"}},
 		} {
 			r.Parts = whole
 			r.Searcher, r.Opts.Recall = whole.Searcher, rules
@@ -520,7 +520,7 @@ func TestBroadQuestionsListWhatMatters(t *testing.T) {
 			}
 		}
 		store := r.Store
-		r.Store = &lame{Store: store, versions: errBroken}
+		r.Store = &lame{Store: store, list: errBroken}
 		found := r.find(t, retrieve.Question{Text: "What do you know about me?"})
 		r.Store = store
 		if len(found.Degraded) == 0 || !strings.HasPrefix(found.Degraded[0], "list: ") || searches.n.Load() != 1 {

@@ -39,6 +39,9 @@ func importance(m memory.Memory, now time.Time) (float64, memory.Why) {
 	return score, memory.Why{{Name: "pinned", Value: pinned}, {Name: "matter", Value: matter}, {Name: "confidence", Value: confidence}, {Name: "recency", Value: recent}, {Name: "score", Value: score}}
 }
 
+// Identity are the attributes of the user that say who somebody is.
+var Identity = []string{"name", "age", "birthday", "home", "occupation", "employer", "partner", "pronouns"}
+
 // What facts of an attribute, by its family, or else of a category matter to somebody
 // who asks what is known: who the user is, what may harm them, how they live.
 var (

@@ -5,6 +5,7 @@ package exchange
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
@@ -56,14 +57,14 @@ type Exchange struct {
 	wishes learn.Wishes   // of the last user message
 	marks  map[int]string // of the messages that are stored cut, by index: see [core.Core.CutMessages]
 	begun  uint64         // epoch for [core.BlockCache.Put]
-	placed Placement
-	opened time.Time
+	placed func() Placement
 
 	Prepared retrieve.Prepared
 	given    string // the [GivenBlock] that the request was sent with; "": none to keep
 
 	question func(context.Context) (question, error) // waits for what RecordQuestion stored; nil before
-	answered chan struct{}                           // holds one
+	answered chan struct{}
+	once     sync.Once // closes answered
 }
 
 // client returns what a request says of the client: the zero value for what it does not say.
@@ -75,17 +76,17 @@ func (in Incoming) client() core.ClientSeen {
 	return c
 }
 
-// Open finds the conversation that a request continues, and which of its messages are new. A
-// request that reads no memory is placed by RecordQuestion instead.
+// Open begins to find, in the background, the conversation that a request continues, and
+// which of its messages are new; meanwhile [Exchange.Prepare] can search. A request that
+// reads no memory is placed by RecordQuestion instead.
 func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	e.Clients.See(in.Owner, in.client())
-	client, opened := ctx, time.Now()
+	client := ctx
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
-	defer cancel()
 	pause := e.Paused(ctx, in.Owner)
 	x := &Exchange{
-		e: e, In: in, mode: e.modeOf(in).under(pause), marks: e.CutMessages(in.Chat), begun: e.Blocks.Now(), answered: make(chan struct{}, 1),
-		opened: opened,
+		e: e, In: in, mode: e.modeOf(in).under(pause), marks: e.CutMessages(in.Chat), begun: e.Blocks.Now(), answered: make(chan struct{}),
+		placed: func() Placement { return Placement{} },
 	}
 	if err := x.markForeign(ctx); err != nil {
 		e.Log.Warn("words that were passed on, or recur, are not known", "user", in.Owner.Name(), "err", err)
@@ -98,17 +99,25 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 		e.Log.Warn("memory is not read: the store could not say in time whether it is paused", "user", in.Owner.Name())
 	}
 	if !x.mode.reads { // nothing waits for it before the answer does
+		cancel()
 		return x
 	}
-	err := core.Guarded(e.Core, func() (err error) { x.placed, err = x.place(ctx, client); return err })
-	if err != nil {
-		x.placed = Placement{Err: err}
+	placed := core.Beside(e.Core, func() (Placement, error) {
+		defer cancel()
+		return x.place(ctx, client)
+	})
+	x.placed = func() Placement {
+		p, err := placed(context.Background())
+		if err != nil {
+			return Placement{Err: err}
+		}
+		return p
 	}
 	return x
 }
 
-// Placed returns where the request belongs, as far as that is known.
-func (x *Exchange) Placed() Placement { return x.placed }
+// Placed waits until it is known where the request belongs, or that this is not to be.
+func (x *Exchange) Placed() Placement { return x.placed() }
 
 // stores reports whether the exchange leaves turns and a trace, redacted or not.
 func (x *Exchange) stores() bool { return x.mode.keeps && !x.e.SeenClosed(x.In.Owner) }

@@ -26,13 +26,11 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 			return p
 		}
 	}
-	at, scope := x.placed, memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}
+	scope := memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}
 	if x.e.Retrieve.Apart() {
 		scope.Conversation = x.named()
 	}
-	ctx, cancel := context.WithDeadline(ctx, x.opened.Add(x.e.Retrieve.Deadline()))
-	defer cancel()
-	q := retrieve.Question{
+	p, r, took := x.e.Retrieve.Prepare(ctx, retrieve.Question{
 		Scope:          scope,
 		Text:           x.e.Retrieve.Question(x.In.Chat),
 		Chat:           true,
@@ -42,13 +40,12 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		RecencyWeight:  x.In.Extras.RecencyWeight,
 		Budget:         x.e.Opts.Budget,
 		Door:           "chat",
-		In:             at.conversation.ID,
-		Earlier:        retrieve.Earlier{Any: at.back.later, Told: at.back.tells, Core: at.back.core, CoreTokens: at.back.coreTokens},
+		Place:          x.retrievePlace,
+		Carries:        len(x.In.Chat.Messages),
 		Untold:         x.Hides(),
 		Core:           x.read(),
-	}
-	q.Exclude, q.Replaced = x.carried()
-	p, r, took := x.e.Retrieve.Prepare(ctx, q)
+	})
+	at := x.Placed()
 	p.Kept = at.back.blocks
 	block := ""
 	if own := at.back.own; own != nil { // a retry: no more and no less than the first time
@@ -88,7 +85,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 
 // pinned returns what the user message of a tool loop got, as far as it is known.
 func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
-	at := x.placed
+	at := x.Placed()
 	b, ok := x.e.Blocks.Get(x.In.Owner, at.asked.Chain)
 	if own := at.back.own; own != nil {
 		if b.Text != own.Text { // of another server, before a restart, or of what changed since
@@ -102,18 +99,23 @@ func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
 	return retrieve.Prepared{Block: b.Text, Kept: at.back.blocks, Hits: b.Hits, Core: b.Core, Trace: b.Trace, Read: true}, true
 }
 
-// carried returns the turns that the request holds already, and those that it takes the place of.
-func (x *Exchange) carried() (exclude, replaced map[string]bool) {
-	exclude, replaced = map[string]bool{}, map[string]bool{}
-	for i, id := range x.placed.At.Turns {
+// retrievePlace waits for what recall wants to know of the chat: where it belongs, and what it
+// holds already.
+func (x *Exchange) retrievePlace() retrieve.Place {
+	p := x.Placed()
+	exclude, replaced := map[string]bool{}, map[string]bool{}
+	for i, id := range p.At.Turns {
 		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // where no model reads it, the question alone
 			exclude[id] = true
 		}
 	}
-	for _, id := range x.placed.At.Leave {
+	for _, id := range p.At.Leave {
 		exclude[id], replaced[id] = true, true
 	}
-	return exclude, replaced
+	return retrieve.Place{
+		In: p.conversation.ID, Exclude: exclude, Replaced: replaced,
+		Later: p.back.later, Told: p.back.tells, Core: p.back.core, CoreTokens: p.back.coreTokens,
+	}
 }
 
 // read reports whether a model reads the chat. loci/recall answers from memory alone.
@@ -136,7 +138,7 @@ func (x *Exchange) Said() []string {
 // SetFor returns the fenced documents that are attached to the conversation, and its rules.
 // Both are "" where they could not be read. Call it before anything is recorded.
 func (x *Exchange) SetFor() (contexts, rules string) {
-	p := x.placed
+	p := x.Placed()
 	contexts = recall.WithContexts("", p.contexts, x.e.Opts.Recall.Contexts)
 	x.Pin(WithRules(contexts, p.rules)) // an answer that repeats it is not learned from
 	return contexts, p.rules
@@ -145,7 +147,7 @@ func (x *Exchange) SetFor() (contexts, rules string) {
 // Pin caches the block by its user message, for the steps of a tool loop, and so that text
 // copied from it is recognized and not learned.
 func (x *Exchange) Pin(given string) {
-	if chain := x.placed.asked.Chain; chain != "" {
+	if chain := x.Placed().asked.Chain; chain != "" {
 		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: given, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
 	}
 }
@@ -160,7 +162,7 @@ func (x *Exchange) gives(g GivenBlock) {
 // Shrink halves the block, keeping the best hits, for a prompt that was too long. It is false
 // where that gains nothing. Later steps of the tool loop get the smaller block, too.
 func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
-	p, at, was := x.Prepared, x.placed, len(x.Prepared.Block)
+	p, at, was := x.Prepared, x.Placed(), len(x.Prepared.Block)
 	for _, b := range p.Kept {
 		was += len(b.Text)
 	}

@@ -54,10 +54,7 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 	x.question = core.Beside(x.e.Core, func() (question, error) {
 		defer cancel()
 		if x.In.Chat.Stream {
-			select {
-			case <-x.answered:
-			case <-time.After(Courtesy):
-			}
+			x.yield()
 		}
 		return x.storeQuestion(ctx, client, given)
 	})
@@ -71,15 +68,20 @@ func (x *Exchange) Asked() (id string, err error) {
 
 // Answered says that the first of the answer is on its way to the client. It may be
 // called again, or not at all.
-func (x *Exchange) Answered() {
+func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
+
+// yield waits until the exchange is answered, or courtesy ends.
+func (x *Exchange) yield() {
+	wait := time.NewTimer(Courtesy)
+	defer wait.Stop()
 	select {
-	case x.answered <- struct{}{}:
-	default:
+	case <-x.answered:
+	case <-wait.C:
 	}
 }
 
 func (x *Exchange) storeQuestion(ctx, client context.Context, given string) (q question, err error) {
-	p := x.placed
+	p := x.Placed()
 	if q.mode, err = x.e.heed(ctx, x.In.Owner, x.mode); err != nil {
 		return q, err
 	}
@@ -99,18 +101,10 @@ func (x *Exchange) storeQuestion(ctx, client context.Context, given string) (q q
 		q, w, err = x.layQuestion(ctx, p, q.mode, given)
 		return w, err
 	})
-	if err != nil {
-		return q, err
-	}
-	if x.e.Opts.LearnAfter == core.AfterUser {
+	if err == nil && x.e.Opts.LearnAfter == core.AfterUser {
 		x.e.Wake()
 	}
-	if q.mode.writes {
-		if err := x.e.SetDisplayName(ctx, x.In.Owner, x.In.Called); err != nil {
-			x.e.Log.Warn("the user's name was not kept", "user", x.In.Owner.Name(), "err", err)
-		}
-	}
-	return q, nil
+	return q, err
 }
 
 // layQuestion makes the batch of a request's new messages.
@@ -193,23 +187,31 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 	}
 	client := ctx
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
-	stored := core.Beside(x.e.Core, func() (Place, error) {
+	var place Place
+	stored := make(chan error, 1)
+	x.e.Background.Go(func() {
 		defer cancel()
 		q, err := x.question(context.Background())
 		if err != nil {
-			return Place{}, fmt.Errorf("record the question: %w", err)
+			stored <- fmt.Errorf("record the question: %w", err)
+			return
 		}
-		place, err := x.storeAnswer(ctx, client, q, a, mark)
+		err = core.Guarded(x.e.Core, func() (err error) { place, err = x.storeAnswer(ctx, client, q, a, mark); return err })
+		stored <- err
 		if err == nil {
-			x.e.Warm(x.In.Owner)
+			x.nameOwner(ctx, q.mode)
+			x.e.Warm(x.In.Owner) // after the chat may go on
 		}
-		return place, err
 	})
-	within, done := context.WithTimeoutCause(context.WithoutCancel(client), RecordTime, fmt.Errorf("storing the exchange took longer than %v", RecordTime))
-	defer done()
-	place, err := stored(within)
+	wait := time.NewTimer(RecordTime)
+	defer wait.Stop()
+	err := fmt.Errorf("storing the exchange took longer than %v", RecordTime)
+	select {
+	case err = <-stored:
+	case <-wait.C:
+	}
 	if err != nil {
-		x.failed(context.WithoutCancel(client), cmp.Or(context.Cause(within), err))
+		x.failed(ctx, err)
 		return Place{}
 	}
 	return place
@@ -300,9 +302,19 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 	return place, w, nil
 }
 
+// nameOwner stores the display name that the client gives the owner.
+func (x *Exchange) nameOwner(ctx context.Context, m mode) {
+	if !m.writes {
+		return
+	}
+	if err := x.e.SetDisplayName(ctx, x.In.Owner, x.In.Called); err != nil {
+		x.e.Log.Warn("the user's name was not kept", "user", x.In.Owner.Name(), "err", err)
+	}
+}
+
 // failed counts, logs and traces an error of memory in this chat.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.placed.conversation.ID, "err", err)
+	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.Placed().conversation.ID, "err", err)
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, fmt.Sprintf("record: %v", err))
 }

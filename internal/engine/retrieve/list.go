@@ -13,6 +13,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
+// Listed is how many facts are read to answer "what do you know about me?".
+const Listed = 500
+
 // ruled reports whether the rules of recall apply: the question is about the present, and facts
 // may answer it.
 func (r *Source) ruled() bool {
@@ -21,20 +24,49 @@ func (r *Source) ruled() bool {
 
 // list answers such a question with facts, the most important first.
 func (r *Pipeline) list(ctx context.Context, topK int) error {
-	known, err := r.factsReady(ctx)
+	r.placed()
+	q := r.filters()
+	q.Limit = Listed
+	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
 	if err != nil {
 		return fmt.Errorf("list what is known: %w", err)
 	}
-	filters := r.filters()
+	known := page.Memories
+	if page.Next != "" { // who the user is may have been said long ago
+		more, err := r.identity(ctx, q)
+		if err != nil {
+			return err
+		}
+		known = append(known, more...)
+	}
+	seen := map[string]bool{}
 	var visible []memory.Memory
 	for _, m := range known {
-		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && !r.Q.Exclude[m.ID()] && filters.Matches(m.Memory) {
-			visible = append(visible, m.Memory)
+		if seen[m.ID()] {
+			continue
+		}
+		seen[m.ID()] = true
+		if m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && !r.Q.Exclude[m.ID()] {
+			visible = append(visible, m)
 		}
 	}
 	r.Found = len(visible)
 	r.fit(ctx, recall.ByImportance(visible, r.Now), topK)
 	return nil
+}
+
+// identity lists the facts that say who the user is, however old.
+func (r *Source) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
+	var facts []memory.Memory
+	q.Subject = "user"
+	for _, q.Attribute = range recall.Identity {
+		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
+		if err != nil {
+			return nil, fmt.Errorf("list who the user is: %w", err)
+		}
+		facts = append(facts, page.Memories...)
+	}
+	return facts, nil
 }
 
 // searchPast searches what there was at another time: all of it, as it was.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -33,22 +34,27 @@ type Question struct {
 	At             memory.At
 	Budget         int             // tokens; 0: any
 	Replaced       map[string]bool // turns that the request takes the place of: what they alone taught is not told
-	In             string          // the conversation that asks
-	Earlier        Earlier
-	Untold         bool // its trace has no words
-	Untraced       bool // [Retriever.Recall] keeps no trace
+	Place          func() Place    // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
+	Carries        int             // how many memories Place may exclude
+	In             string          // the conversation that asks, for the trace
+	Untold         bool            // its trace has no words
+	Untraced       bool            // [Retriever.Recall] keeps no trace
 	Door           string
 
 	// Core says that the block goes into a prompt that somebody's model reads, and begins with the facts that hold.
 	Core bool
 }
 
-// Earlier is what earlier blocks of a chat tell.
-type Earlier struct {
-	Any        bool                           // there is one
-	Told       func(recall.Line, string) bool // as in [recall.RenderOptions]
-	Core       map[string]bool                // the facts in their cores
-	CoreTokens int                            // which these have
+// Place is where a chat's question belongs, and what the chat holds already.
+type Place struct {
+	In                string // the conversation
+	Exclude, Replaced map[string]bool
+
+	// What earlier blocks tell, as in [recall.RenderOptions].
+	Later      bool
+	Told       func(recall.Line, string) bool
+	Core       map[string]bool // the facts in their cores
+	CoreTokens int             // which these have
 }
 
 // Found is what memory has to a question, best first.
@@ -68,6 +74,10 @@ const (
 	// spare is how many more memories than asked for are read from the store, since some
 	// are merged into others or were deleted meanwhile.
 	spare = 8
+
+	// maxCarried bounds the extra candidates of a chat, whose request may contain some of
+	// them already.
+	maxCarried = 100
 )
 
 // Recall answers a question from memory. A part that fails is skipped and named;
@@ -103,34 +113,53 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	r = &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	searched := *r
 	block, err := core.Beside(e.Core, func() (string, error) { return searched.block(ctx), nil })(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		r = &searched
-	case ctx.Err() != nil:
+	} else {
 		r.Skip("deadline", fmt.Errorf("recall took longer than %v", deadline))
-	default:
-		r.Skip("recall", err)
 	}
+	r.placed()
 	took = e.Now().Sub(started)
 	e.Metrics.Recalled(took, r.Degraded...)
 	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, Untold: r.Untold()}, r, took
 }
 
-// block recalls and renders. A part that fails is skipped.
-func (r *Pipeline) block(ctx context.Context) string {
-	var err error
-	if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
-		r.E.Log.Warn("what waits is not shown", "err", err)
+// block recalls and renders. A part that fails, or panics, is skipped.
+func (r *Pipeline) block(ctx context.Context) (text string) {
+	err := core.Guarded(r.E.Core, func() error { text = r.rendered(ctx); return nil })
+	if err != nil {
+		r.Skip("recall", err)
+		r.Hits = nil // they are in no block
 	}
-	r.Part("core", func() { r.stands = r.standing(ctx, r.disputed) })
-	err = r.run(ctx)
+	return text
+}
+
+func (r *Pipeline) rendered(ctx context.Context) string {
+	var standing recall.Core
+	beside := Source{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		var err error
+		if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
+			r.E.Log.Warn("what waits is not shown", "err", err)
+		}
+		beside.Part("core", func() { standing = beside.standing(ctx, r.disputed) })
+	})
+	r.stands = func() recall.Core { reading.Wait(); return standing }
+	defer reading.Wait()
+	err := r.run(ctx)
 	r.settle(nil)
 	if err != nil {
 		r.Skip("search", err)
 	}
+	r.Degraded = append(r.Degraded, beside.Degraded...)
 	r.Part("questions", func() { r.pair(ctx) })
 	opts := r.E.Rendering(false)
-	opts.Disputed, opts.Later, opts.Told = r.disputed, r.Q.Earlier.Any, r.Q.Earlier.Told
+	opts.Disputed = r.disputed
+	if r.Q.Place != nil {
+		place := r.Q.Place()
+		opts.Later, opts.Told = place.Later, place.Told
+	}
 	block := recall.Render(r.Opening, r.Hits, opts)
 	r.Lines = block.Lines
 	r.Opening, r.overflow = r.besides(r.Opening), r.besides(r.overflow)
@@ -151,7 +180,7 @@ type Pipeline struct {
 	Hits     []memory.Hit
 	Opening  recall.Core            // what the block begins with, less what is among hits
 	overflow recall.Core            // what of that it had no room for
-	stands   *recall.Core           // what the block may begin with; nil where that is settled
+	stands   func() recall.Core     // what the block may begin with; nil where that is settled
 	disputed map[string]memory.Fact // by the id of a fact, the one that waits to take its place
 	Lines    []recall.Line          // of the block
 	pending  int                    // how many facts wait for a person
@@ -199,6 +228,9 @@ func (r *Pipeline) run(ctx context.Context) error {
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
+	if rules := r.E.Opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
+		r.placed()
+	}
 	hits, small := r.smallSet(ctx)
 	r.Found = len(hits)
 	others := r.pools(ctx)
@@ -244,8 +276,10 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 		if err != nil {
 			return nil, err
 		}
-		if r.settle(cands) {
+		if r.settle(cands) || r.Q.Place != nil && !r.isPlaced {
+			r.placed()
 			cands = slices.DeleteFunc(cands, func(c memory.Candidate) bool { return r.Q.Exclude[c.ID] })
+			cands = cands[:min(len(cands), Candidates)]
 		}
 		r.Found += len(cands)
 		r.Misspelt = recall.Misspelt(cands)

@@ -40,9 +40,6 @@ func (e *Retriever) Question(c *chatapi.Chat) string {
 // threshold of its own gets none.
 func (r *Source) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
 
-// listed is how many facts are read at most to know whether a user has few.
-const listed = 500
-
 // few returns the facts of a scope that a query selects, newest first. all is false where
 // there are more than most, or where too many other memories would have to be read.
 func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
@@ -61,10 +58,10 @@ func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, mo
 			return facts[:most], false, nil
 		}
 		looked += len(page.Memories)
-		if q.Cursor = page.Next; q.Cursor == "" || looked > listed {
+		if q.Cursor = page.Next; q.Cursor == "" || looked > Listed {
 			return facts, q.Cursor == "", nil
 		}
-		q.Limit = listed
+		q.Limit = Listed
 	}
 }
 
@@ -180,6 +177,7 @@ func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 
 // recent answers with the newest facts, after a search that failed or found nothing.
 func (r *Pipeline) recent(ctx context.Context, topK int) error {
+	r.placed()
 	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
 	if err != nil {
 		return fmt.Errorf("read recent facts: %w", err)
@@ -206,7 +204,11 @@ func (r *Pipeline) atLeast(topK, n int) int {
 
 // summary returns that of the conversation which asks, by setting; nil without one.
 func (r *Source) summary(ctx context.Context) *memory.Summary {
-	if !r.E.Opts.Recall.Summary || r.Q.In == "" {
+	if !r.E.Opts.Recall.Summary {
+		return nil
+	}
+	r.placed()
+	if r.Q.In == "" {
 		return nil
 	}
 	all, err := r.E.Summaries(ctx, r.Q.Scope.Owner, r.Q.In)

@@ -16,6 +16,10 @@ type Source struct {
 	Q        Question
 	Now      time.Time
 	Degraded []string
+	isPlaced bool // the question has what its Place says
+
+	toldCore   map[string]bool // the facts that the cores of earlier blocks tell
+	toldTokens int
 
 	vector  bool                     // the question's was remembered
 	history map[string]memory.Memory // what there was, of a question to the past
@@ -30,6 +34,15 @@ func (r *Source) Skip(part string, err error) {
 func (r *Source) Part(name string, do func()) {
 	if err := core.Guarded(r.E.Core, func() error { do(); return nil }); err != nil {
 		r.Skip(name, err)
+	}
+}
+
+// placed waits until the conversation of the request is known, and what it contains already.
+func (r *Source) placed() {
+	if r.Q.Place != nil && !r.isPlaced {
+		place := r.Q.Place()
+		r.Q.In, r.Q.Exclude, r.Q.Replaced, r.isPlaced = place.In, place.Exclude, place.Replaced, true
+		r.toldCore, r.toldTokens = place.Core, place.CoreTokens
 	}
 }
 
@@ -61,7 +74,7 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
 		Conversation: r.Q.Conversation,
 		Exclude:      r.Q.Exclude,
 		Now:          r.Now,
-		Limit:        Candidates,
+		Limit:        Candidates + min(r.Q.Carries, maxCarried),
 		WordsFirst:   core.OfWords(r.E.Embedder) && r.scale().Measure == recall.Fitted,
 	}
 	vector, err := r.embed(ctx, query.Near)

@@ -14,20 +14,13 @@ import (
 
 // standing reads what a prompt may be told without a search: the facts that hold, or only those that are
 // pinned, the profile entries, and the summary of the conversation that asks. What is disputed is not among them.
-func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) *recall.Core {
+func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
-	facts, part, err := []recall.CoreFact(nil), "core", error(nil)
-	if r.coreTokens() > 0 {
-		facts, err = r.factsReady(ctx)
-	} else {
-		var page memory.Page
-		page, err = r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
-		for _, m := range page.Memories {
-			facts = append(facts, recall.NewCoreFact(m))
+	facts, err := r.factsReady(ctx)
+	if part := "core"; err != nil {
+		if r.coreTokens() == 0 {
+			part = "pinned"
 		}
-		part = "pinned"
-	}
-	if err != nil {
 		r.Skip(part, err)
 	}
 	for _, m := range facts {
@@ -40,7 +33,7 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 		r.Skip("profile", err)
 	}
 	c.Summary = r.summary(ctx)
-	return &c
+	return c
 }
 
 // Standing returns what a conversation begins with, whatever is asked, what there is no room for, and the room in tokens.
@@ -58,6 +51,13 @@ func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left 
 // factsReady reads the facts that matter most. It does not wait longer than a search may take; the next
 // prompt finds them then.
 func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err error) {
+	if r.coreTokens() == 0 {
+		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
+		for _, m := range page.Memories {
+			facts = append(facts, recall.NewCoreFact(m))
+		}
+		return facts, err
+	}
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
 	return core.Beside(r.E.Core, func() ([]recall.CoreFact, error) {
@@ -84,13 +84,14 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	if r.stands == nil {
 		return false
 	}
-	c := r.stands
+	c := r.stands()
 	r.stands = nil
+	r.placed()
 	r.Q.Exclude = maps.Clone(r.Q.Exclude)
 	if r.Q.Exclude == nil {
 		r.Q.Exclude = map[string]bool{}
 	}
-	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { return r.Q.Earlier.Core[m.ID()] || r.carries(m.Memory) })
+	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { return r.toldCore[m.ID()] || r.carries(m.Memory) })
 	near := make([]memory.Candidate, 0, len(cands))
 	for _, cand := range cands {
 		if cand.Kind == memory.KindFact {
@@ -98,12 +99,12 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 		}
 	}
 	slices.SortStableFunc(near, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
-	r.Opening, r.overflow = c.Choose(r.coreRoom()-r.Q.Earlier.CoreTokens, core.IDsOf(near), r.Now)
+	r.Opening, r.overflow = c.Choose(r.coreRoom()-r.toldTokens, core.IDsOf(near), r.Now)
 	if r.coreTokens() > 0 {
 		for _, id := range r.Opening.IDs() {
 			r.Q.Exclude[id] = true
 		}
-		maps.Copy(r.Q.Exclude, r.Q.Earlier.Core)
+		maps.Copy(r.Q.Exclude, r.toldCore)
 	}
 	return true
 }
