@@ -40,6 +40,8 @@ type Options struct {
 	Logger   *slog.Logger     // nil: lines to Log, as the settings log.* say
 	Log      io.Writer        // nil: none
 	Now      func() time.Time // nil: time.Now
+
+	waited func(time.Duration) // see [sqlstore.Options]
 }
 
 // Loci is an open memory. It is safe for concurrent use.

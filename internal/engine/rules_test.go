@@ -453,7 +453,7 @@ func TestWhatBreaksInRecallIsSkippedAndNamed(t *testing.T) {
 
 func TestWhatBreaksInRecallIsCounted(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.Metrics = obs.NewMetrics(r.Store.Totals)
+	r.Metrics = obs.NewMetrics()
 	r.note(t, ana, "User has a dog named Rex")
 	r.Searcher, r.Opts.Recall = broken{panic: true}, core.Rules{Fallback: retrieve.FallbackError}
 	r.Embedder = mute{err: errBroken}
@@ -463,7 +463,7 @@ func TestWhatBreaksInRecallIsCounted(t *testing.T) {
 	rec := httptest.NewRecorder()
 	r.Metrics.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/metrics", nil))
 	for _, part := range []string{"search", "embedder"} {
-		if want := `recall_degraded_total{part="` + part + `"} 3`; !strings.Contains(rec.Body.String(), want) {
+		if want := `loci_recall_degraded_total{part="` + part + `"} 3`; !strings.Contains(rec.Body.String(), want) {
 			t.Errorf("the metrics do not say %s", want)
 		}
 	}

@@ -1,7 +1,6 @@
 package obs
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -10,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/loci-memory/loci/memory"
 )
 
 // TestDashboardShowsMetricsThatExist reads the questions of the dashboard that is
@@ -30,7 +27,9 @@ func TestDashboardShowsMetricsThatExist(t *testing.T) {
 	if err := json.Unmarshal(text, &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	known := names(NewMetrics(func(context.Context) (memory.Counts, error) { return memory.Counts{}, nil }).registry)
+	m := NewMetrics()
+	m.Watch(Sources{})
+	known := names(m.registry)
 	shown := map[string]bool{}
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {

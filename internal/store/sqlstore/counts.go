@@ -19,7 +19,8 @@ const countsOf = `SELECT
 	(SELECT COUNT(*) FROM contexts WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM journal WHERE %[1]s true),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
-	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked')`
+	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked'),
+	(SELECT COALESCE(MIN(run_at), 0) FROM jobs WHERE %[1]s state = 'queued')`
 
 // Counts says how much there is: see [memory.Facts].
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
@@ -32,7 +33,9 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 }
 
 func scanCounts(row scanner) (n memory.Counts, err error) {
-	err = row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked)
+	var due int64
+	err = row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked, &due)
+	n.JobsDue = fromMicros(due)
 	return n, err
 }
 
