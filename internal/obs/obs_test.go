@@ -221,7 +221,7 @@ func TestMetricsCount(t *testing.T) {
 		"write_wait_seconds_count 1", `store_connections{of="busy",pool="read"} 2`,
 		`problem{part="disk"} 1`, `problem{part="store"} 0`, "build_info{",
 		`recall_degraded_total{part="vectors"} 1`,
-		"proxy_first_byte_overhead_seconds_count 1",
+		"first_byte_overhead_seconds_count 1",
 		`learn_runs_total{end="rules"} 1`,
 		`jobs_ended_total{end="parked",kind="learn"} 1`,
 		"go_goroutines ",

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -169,7 +170,7 @@ func (c *Chat) UpstreamAsked(began time.Time, took time.Duration, status int) {
 		c.upstream.SetAttributes(semconv.ErrorTypeKey.String("unavailable"))
 		c.upstream.SetStatus(codes.Error, "")
 	case status >= http.StatusBadRequest:
-		c.upstream.SetAttributes(semconv.ErrorTypeKey.Int(status))
+		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
 		c.upstream.SetStatus(codes.Error, "")
 	default:
 		c.upstream.SetStatus(codes.Ok, "")
