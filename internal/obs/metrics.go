@@ -103,6 +103,7 @@ func NewMetrics() *Metrics {
 		m.refused.WithLabelValues(reason)
 	}
 	m.recordFailed.WithLabelValues()
+	m.upstream.WithLabelValues("failed")
 	return m
 }
 
