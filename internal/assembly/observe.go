@@ -24,7 +24,7 @@ func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
 		Problems: func(ctx context.Context) []string { return l.ready(ctx).Problems },
 	}
 	if l.database != nil {
-		s.Pools = l.database.Pools
+		s.Pools, s.Jobs = l.database.Pools, l.database.Backlog
 	}
 	metrics.Watch(s)
 }

@@ -12,6 +12,7 @@ import (
 // Sources are what a scrape asks. Metrics of a nil source are left out.
 type Sources struct {
 	Totals   func(context.Context) (memory.Counts, error) // over all owners
+	Jobs     func(context.Context) (memory.Counts, error) // of the jobs alone, where that is quicker; nil: Totals says it
 	Problems func(context.Context) []string               // the names of parts in trouble
 	Parts    []string                                     // all names that Problems may have
 	Pools    func() []Pool
@@ -38,7 +39,7 @@ type watcher struct{ Sources }
 
 // What a watcher reports.
 var (
-	totalDesc   = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together. A PostgreSQL server estimates from its statistics what is too many to count.", []string{"kind"}, nil)
+	totalDesc   = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together.", []string{"kind"}, nil)
 	jobsDesc    = prometheus.NewDesc("loci_jobs", "Jobs in the queue: queued, or parked after too many failures.", []string{"state"}, nil)
 	oldestDesc  = prometheus.NewDesc("loci_oldest_job_seconds", "How long the oldest job that is due has waited.", nil, nil)
 	problemDesc = prometheus.NewDesc("loci_problem", "Whether a part is in trouble: 1, or 0.", []string{"part"}, nil)
@@ -59,18 +60,28 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
+	jobs := func(n memory.Counts) {
+		send(jobsDesc, float64(n.JobsQueued), string(memory.JobQueued))
+		send(jobsDesc, float64(n.JobsParked), string(memory.JobParked))
+		oldest := 0.0
+		if !n.JobsDue.IsZero() {
+			oldest = max(0, w.Now().Sub(n.JobsDue).Seconds())
+		}
+		send(oldestDesc, oldest)
+	}
+	if w.Jobs != nil {
+		if n, err := w.Jobs(ctx); err == nil {
+			jobs(n)
+		}
+	}
 	if w.Totals != nil {
 		if n, err := w.Totals(ctx); err == nil {
 			send(totalDesc, float64(n.Facts), string(memory.KindFact))
 			send(totalDesc, float64(n.Turns), string(memory.KindTurn))
 			send(totalDesc, float64(n.Summaries), string(memory.KindSummary))
-			send(jobsDesc, float64(n.JobsQueued), string(memory.JobQueued))
-			send(jobsDesc, float64(n.JobsParked), string(memory.JobParked))
-			oldest := 0.0
-			if !n.JobsDue.IsZero() {
-				oldest = max(0, w.Now().Sub(n.JobsDue).Seconds())
+			if w.Jobs == nil {
+				jobs(n)
 			}
-			send(oldestDesc, oldest)
 		}
 	}
 	if w.Problems != nil {
