@@ -47,9 +47,25 @@ func TestDashboardShowsMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
+	guide, err := os.ReadFile("../../docs/guide/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := regexp.MustCompile(`^(loci_|memory_total_count$|memory_replacement_rate$|memory_dedup_rate$|retrieval_hit_rate$)`)
 	for _, name := range known {
-		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") && !shown[name] {
+		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+			continue
+		}
+		if !shown[name] {
 			t.Errorf("no panel shows %s", name)
+		}
+		if !strings.Contains(string(guide), "| `"+name+"` |") || !own.MatchString(name) {
+			t.Errorf("the guide does not list %s, or it lacks its prefix", name)
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `((?:loci|memory|retrieval)_\\w+)` \\|").FindAllStringSubmatch(string(guide), -1) {
+		if !slices.Contains(known, m[1]) {
+			t.Errorf("the guide lists %s, which is not a metric", m[1])
 		}
 	}
 }
