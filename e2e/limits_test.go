@@ -165,7 +165,7 @@ func TestADaysTokensStopLearningAndNoChat(t *testing.T) {
 		t.Errorf("the model was asked %d times, want once", n)
 	}
 	_, metrics := l.request(t, http.MethodGet, "/metrics", nil, nil)
-	for _, want := range []string{`learn_tokens_total{model="scripted",purpose="extract",side="input"} 11`, `learn_cost_total{model="scripted",purpose="extract"} 3.4e-05`} {
+	for _, want := range []string{`loci_learn_tokens_total{model="scripted",purpose="extract",side="input"} 11`, `loci_learn_cost_total{model="scripted",purpose="extract"} 3.4e-05`} {
 		if !strings.Contains(string(metrics), want) {
 			t.Errorf("/metrics has no %q", want)
 			for line := range strings.Lines(string(metrics)) {

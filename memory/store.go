@@ -291,6 +291,8 @@ type Counts struct {
 	Changes       int `json:"changes"`
 	JobsQueued    int `json:"jobs_queued"` // not those that run
 	JobsParked    int `json:"jobs_parked"`
+
+	JobsDue time.Time `json:"-"` // since when the oldest queued job is due, or will be; zero without one
 }
 
 // Batch is what one exchange adds to a conversation.

@@ -82,7 +82,7 @@ func firstQuestionTakesFewWays(t *testing.T, pgvector bool) {
 		defer func() { _ = offload.Close() }()
 		searcher = offload
 	}
-	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.Rules{Bootstrap: 5}})
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Recall: core.Rules{Bootstrap: 5}})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
 	said := talk.New(1).Sentences(100)
 	v, err := model.Embed(t.Context(), memory.AsDocument, said...)

@@ -32,7 +32,7 @@ func TestLearningTakesFewWays(t *testing.T) {
 	model := embed.Lexical{}
 	x := index.New(s, index.Options{Model: model.Fingerprint()})
 	searcher := struct{ memory.Searcher }{x} // which reads nothing ahead, at a time of its own
-	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(nil), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Rules: true})
+	e := engine.New(core.Parts{Store: s, Searcher: searcher, Embedder: model, Metrics: obs.NewMetrics(), Log: slog.New(slog.DiscardHandler), Now: time.Now}, core.Options{TopK: 10, Rules: true})
 	defer func() { e.Close(); _, _ = x.Close(), s.Close() }()
 	talk, owner := talk.New(6), memory.User("default", "ana")
 	claim, learn := int64(math.MaxInt64), int64(math.MaxInt64)

@@ -89,7 +89,7 @@ func TestLongChatDelaysNobody(t *testing.T) {
 	}
 	wg.Wait()
 	_, metrics := s.do(http.MethodGet, "/metrics", "", nil)
-	t.Logf("beside it: %d writes, the slowest %v, %d refused; the slowest chat %v; %s", writes, worst, refused, worstChat, line(metrics, "memory_record_failed_total"))
+	t.Logf("beside it: %d writes, the slowest %v, %d refused; the slowest chat %v; %s", writes, worst, refused, worstChat, line(metrics, "loci_record_failed_total"))
 	if refused > 0 {
 		t.Errorf("%d of %d writes of another user were refused", refused, writes)
 	}

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -41,6 +40,7 @@ import (
 	"github.com/loci-memory/loci/internal/store/mongostore"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
+	"github.com/loci-memory/loci/internal/tracing"
 	"github.com/loci-memory/loci/internal/vaultsync"
 
 	wirefmt "github.com/loci-memory/loci/internal/chatapi"
@@ -128,6 +128,8 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if opts.Embedder != nil {
 		opened.Embedder = opts.Embedder
 	}
+	metrics := obs.NewMetrics()
+	opts.waited = metrics.WriteWaited
 	store, err := openStore(ctx, config, opts, clock, l.log)
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
@@ -165,22 +167,26 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		options.Words = &core.Scale{Measure: rules(l.words).Measure, Threshold: l.words.Recall.Threshold}
 		l.log.Warn(wrong)
 	}
-	metrics := obs.NewMetrics(store.Totals)
 	l.engine = engine.New(core.Parts{
 		Store: store, Searcher: searcher, Embedder: embedder, Reranker: opened.Reranker, Prompts: prompts.In(prompt.Form(config.Preset.Reply)),
 		Metrics: metrics, Log: l.log, Now: opts.Now,
 		Wake: func() { l.runner.Wake() },
 	}, options)
 	l.closers = append([]func() error{func() error { l.engine.Close(); return nil }}, append(l.closers, store.Close, opened.Close)...)
+	tracer, err := tracing.Open(ctx, config.OTLP.Endpoint, obs.Version(), l.log)
+	if err != nil {
+		return nil, err
+	}
+	l.closers = append(l.closers, tracer.Close)
 	if l.engine.LLM = opts.LLM; opts.LLM == nil && config.Learn.Model != "" {
-		l.engine.LLM = learner
+		l.engine.LLM = tracedLearner{learner, tracer}
 		l.closers = append(l.closers, learner.Close)
 	}
 	if err := bootstrap(ctx, l.engine, config.Bootstrap); err != nil {
 		return nil, err
 	}
 	l.runner = jobs.New(store, map[memory.JobKind]jobs.Handler{
-		memory.JobLearn: l.engine.Lessons.Learn, memory.JobRelearn: l.engine.Lessons.LearnAgain, memory.JobUpkeep: l.engine.Upkeep.Tidy, memory.JobSummarize: l.engine.Lessons.Summarize,
+		memory.JobLearn: traceLearning(tracer, l.engine.Lessons.Learn), memory.JobRelearn: l.engine.Lessons.LearnAgain, memory.JobUpkeep: l.engine.Upkeep.Tidy, memory.JobSummarize: l.engine.Lessons.Summarize,
 		memory.JobEmbed: l.engine.Vectors.EmbedMissing, memory.JobShare: l.engine.Share.PropagateShares, memory.JobErase: l.engine.Erase.ResumeErasure,
 	}, jobs.Options{Lease: jobLease(config), Now: opts.Now, Log: l.log, Metrics: metrics})
 	if s, ok := store.(server); ok && config.Store.Server() {
@@ -204,8 +210,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.chat = proxy.New(l.engine, proxy.Options{
 		Upstream: upstream, ChatOnly: config.Upstream.API == "chat", Placement: wirefmt.Placement(config.Recall.Placement), Keep: config.Recall.Blocks == "keep", Named: config.Preset.Named, Sessions: config.Record.Sessions,
 		Projects: config.Record.Projects, Folders: config.Record.Folder,
-		Metrics: metrics, Log: l.log, Now: opts.Now, Anonymous: l.doctor.Warn(doctor.ChatOfNobody), UserIgnored: l.doctor.Warn(doctor.UserIgnored), ClientKeys: config.UsesClientKeys(),
+		Metrics: metrics, Tracer: tracer, Log: l.log, Now: opts.Now, Anonymous: l.doctor.Warn(doctor.ChatOfNobody), UserIgnored: l.doctor.Warn(doctor.UserIgnored), ClientKeys: config.UsesClientKeys(),
 	})
+	l.watch(metrics, opts)
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version()}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
@@ -216,7 +223,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
 		SSO:      ssoOf(config.SSO),
 		Budget:   httpx.NewBudget(httpx.BodyBudget()),
-		Answered: func(a httpx.Access) { metrics.Answered(a.Method, a.Route, a.Status, a.Took); logAccess(l.log, a) },
+		Answered: answered(metrics, l.log),
 		Log:      l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
 		Reads: rest.Reads, Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},
 	}.Complete()
@@ -284,16 +291,6 @@ func jobLease(c config.Config) time.Duration {
 	return jobs.DefaultLease
 }
 
-// logAccess writes a line for each request: ids and sizes, no words. Probes are for debugging.
-func logAccess(log *slog.Logger, a httpx.Access) {
-	level := slog.LevelInfo
-	if slices.Contains(httpx.DefaultOpen, a.Route) || a.Route == "/metrics" || strings.HasPrefix(a.Route, "/assets/") {
-		level = slog.LevelDebug
-	}
-	log.LogAttrs(context.Background(), level, "request", slog.String("request", a.ID), slog.String("user", a.User), slog.String("method", a.Method), slog.String("route", a.Route),
-		slog.Int("status", a.Status), slog.Int64("ms", a.Took.Milliseconds()), slog.Int64("upstream_ms", a.Upstream.Milliseconds()), slog.Int64("input", a.Input), slog.Int64("output", a.Output))
-}
-
 func openPrompts(dir string) (*prompt.Set, error) {
 	if dir == "" {
 		return prompt.Default(), nil
@@ -322,7 +319,7 @@ func prefixes(key string, in []string) ([]netip.Prefix, error) {
 
 func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.Postgres() {
-		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, TraceBytes: traceBytes})
+		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, Waited: opts.waited, TraceBytes: traceBytes})
 		if err != nil {
 			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
 		}
@@ -335,7 +332,9 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 		}
 		return store, nil
 	}
-	within := func(now func() time.Time) (memory.Store, error) { return openDatabase(ctx, config, now, log) }
+	within := func(now func() time.Time) (memory.Store, error) {
+		return openDatabase(ctx, config, now, log, opts.waited)
+	}
 	if config.Vault == "" {
 		return within(opts.Now)
 	}
@@ -352,7 +351,7 @@ func databaseDir(c config.Config) (string, error) {
 	return filepath.Join(dir, vaultstore.OwnFolder), err
 }
 
-func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger) (memory.Store, error) {
+func openDatabase(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, waited func(time.Duration)) (memory.Store, error) {
 	if c.Store == "memory" && c.Vault == "" {
 		return inmem.Open(inmem.Options{Now: now}), nil
 	}
@@ -361,7 +360,7 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 		return nil, err
 	}
 	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(dir, databaseFile), sqlstore.Options{
-		Now: now, Log: log, Rebuilt: c.Vault != "", TraceBytes: traceBytes,
+		Now: now, Log: log, Waited: waited, Rebuilt: c.Vault != "", TraceBytes: traceBytes,
 	})
 	if err != nil {
 		return nil, config.Unusable(dir, fmt.Errorf("open the memory in %s: %w", dir, err))

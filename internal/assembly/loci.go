@@ -44,6 +44,7 @@ type Options struct {
 
 	// Reload reads the settings again, for the API's reload; nil: it cannot.
 	Reload func() (config.Config, error)
+	waited func(time.Duration) // see [sqlstore.Options]
 }
 
 // Loci is an open memory. It is safe for concurrent use.

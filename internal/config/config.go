@@ -69,6 +69,7 @@ type Config struct {
 	Limits   LimitsConfig   `koanf:"limits"`
 	Log      LogConfig      `koanf:"log"`
 	TLS      TLSConfig      `koanf:"tls"`
+	OTLP     OTLPConfig     `koanf:"otlp"`
 	SSO      SSOConfig      `koanf:"sso"`
 	Audit    AuditConfig    `koanf:"audit"`
 	Backup   BackupConfig   `koanf:"backup"`
@@ -273,6 +274,11 @@ type SSOConfig struct {
 	Admins   []string `koanf:"admins" doc:"Users who may do anything when they signed in this way, and groups of such users as group:NAME: by the claim groups of the token, or the header."`
 }
 
+// OTLPConfig is where traces go.
+type OTLPConfig struct {
+	Endpoint string `koanf:"endpoint" secret:"yes" doc:"URL of an OpenTelemetry collector that gets a trace of each chat by OTLP/HTTP, as http://localhost:4318; /v1/traces where it has no path. Traces hold ids, models, tokens and durations, never words. Empty: none. See docs/guide/metrics.md."`
+}
+
 // AuditConfig is the record of acts that concern trust.
 type AuditConfig struct {
 	Keep int `koanf:"keep" default:"365" doc:"How many days the audit record is kept: sign-ins, keys, what admins did in others' memory, exports, erasures. 0: for ever."`
@@ -336,7 +342,7 @@ func (c *Config) check() error {
 			return memory.Errorf(memory.Invalid, "forward.drop: invalid header %q (examples: X-Team-*, -X-OpenWebUI-*)", pattern)
 		}
 	}
-	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL, "sso.issuer": c.SSO.Issuer} {
+	for key, base := range map[string]string{"upstream.url": c.Upstream.URL, "learn.url": c.Learn.URL, "embed.url": c.Embed.URL, "models_url": c.ModelsURL, "chroma.url": c.Chroma.URL, "sso.issuer": c.SSO.Issuer, "otlp.endpoint": c.OTLP.Endpoint} {
 		if base == "" {
 			continue
 		}

@@ -128,7 +128,7 @@ func eraseRig(t *testing.T, store inspected) (*rig, *bytes.Buffer) {
 	if r.Log, err = obs.NewLogger(&log, "json", slog.LevelDebug); err != nil {
 		t.Fatal(err)
 	}
-	r.Metrics = obs.NewMetrics(r.Store.Totals)
+	r.Metrics = obs.NewMetrics()
 	r.LLM = answering(func(p memory.Prompt) string {
 		switch p.Name {
 		case "summarize":

@@ -61,7 +61,7 @@ func TestEveryRunLogsOneDecisionLine(t *testing.T) {
 		if r.Log, err = obs.NewLogger(&log, "json", slog.LevelInfo); err != nil {
 			t.Fatal(err)
 		}
-		r.Metrics = obs.NewMetrics(r.Store.Totals)
+		r.Metrics = obs.NewMetrics()
 		r.Opts.LogContent = true
 		known := map[string]string{}
 		say := func(text string) decisionLine {

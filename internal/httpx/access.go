@@ -15,6 +15,7 @@ type Access struct {
 	Method   string
 	Route    string // the pattern that the path fits, without what stands in it
 	Status   int
+	Refused  string // "key", or the limit that it was over; "": it was not refused
 	Took     time.Duration
 	Upstream time.Duration // until the upstream's headers were there; 0: it was not asked
 	Input    int64         // tokens, as far as the answer says them
@@ -61,7 +62,7 @@ func (st *state) access(r *http.Request, status int, took time.Duration) Access 
 		route = "other"
 	}
 	a := Access{
-		ID: st.id, Method: r.Method, Route: route, Status: status, Took: took,
+		ID: st.id, Method: r.Method, Route: route, Status: status, Refused: st.refused, Took: took,
 		Upstream: time.Duration(st.meter.upstream.Load()), Input: st.meter.input.Load(), Output: st.meter.output.Load(),
 	}
 	if st.identity.Owner != "" {

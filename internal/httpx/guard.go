@@ -120,6 +120,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	identity, err := g.identify(r)
 	if errors.As(err, new(badKey)) {
+		st.refused = "key"
 		if g.Refused != nil {
 			g.Refused(r)
 		}
@@ -141,6 +142,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	end, err := g.limits.take(cmp.Or(string(identity.Owner), identity.By), begun)
 	if err != nil {
+		st.refused = ProblemOf(err).limit
 		g.Refuse(track, r, err)
 		return
 	}
@@ -214,6 +216,7 @@ type state struct {
 	meter    meter
 	remote   string // the client's address, or its network
 	secure   bool   // the client used TLS
+	refused  string // see [Access]
 
 	wrongKey func(remote string) time.Duration // see [WrongKey]
 }

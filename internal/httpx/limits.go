@@ -44,7 +44,7 @@ func perMinute(n int) *rate.Limiter {
 // errLimit refuses a request over a limit.
 func errLimit(setting string, limit int, wait time.Duration) error {
 	p := newProblem(http.StatusTooManyRequests, memory.Unavailable, fmt.Sprintf("too much at once: %s is %d; try again in a while", setting, limit))
-	p.retry = max(wait, time.Second)
+	p.retry, p.limit = max(wait, time.Second), setting
 	return p
 }
 

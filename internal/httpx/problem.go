@@ -28,6 +28,7 @@ type Problem struct {
 	Code   memory.Code `json:"code,omitempty" doc:"The kind of error, for programs."`
 
 	retry time.Duration // when to try again; 0: it does not say
+	limit string        // the setting whose limit a request is over
 }
 
 // statuses is the one table from memory's codes to HTTP.

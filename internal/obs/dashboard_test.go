@@ -1,7 +1,6 @@
 package obs
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"regexp"
@@ -10,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/loci-memory/loci/memory"
 )
 
 // TestDashboardShowsMetricsThatExist reads the questions of the dashboard that is
@@ -30,7 +27,9 @@ func TestDashboardShowsMetricsThatExist(t *testing.T) {
 	if err := json.Unmarshal(text, &dashboard); err != nil {
 		t.Fatal(err)
 	}
-	known := names(NewMetrics(func(context.Context) (memory.Counts, error) { return memory.Counts{}, nil }).registry)
+	m := NewMetrics()
+	m.Watch(Sources{})
+	known := names(m.registry)
 	shown := map[string]bool{}
 	for _, panel := range dashboard.Panels {
 		for _, target := range panel.Targets {
@@ -48,9 +47,25 @@ func TestDashboardShowsMetricsThatExist(t *testing.T) {
 			}
 		}
 	}
+	guide, err := os.ReadFile("../../docs/guide/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := regexp.MustCompile(`^(loci_|memory_total_count$|memory_replacement_rate$|memory_dedup_rate$|retrieval_hit_rate$)`)
 	for _, name := range known {
-		if !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") && !shown[name] {
+		if strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") {
+			continue
+		}
+		if !shown[name] {
 			t.Errorf("no panel shows %s", name)
+		}
+		if !strings.Contains(string(guide), "| `"+name+"` |") || !own.MatchString(name) {
+			t.Errorf("the guide does not list %s, or it lacks its prefix", name)
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `((?:loci|memory|retrieval)_\\w+)` \\|").FindAllStringSubmatch(string(guide), -1) {
+		if !slices.Contains(known, m[1]) {
+			t.Errorf("the guide lists %s, which is not a metric", m[1])
 		}
 	}
 }

@@ -1,9 +1,10 @@
 package obs
 
 import (
-	"context"
 	"maps"
 	"net/http"
+	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ var (
 	recallBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .4, 1}
 	requestBuckets  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
 	overheadBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
+	tokenBuckets    = []float64{0, 50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 4000, 8000}
 )
 
 // Metrics counts what Loci does, on a registry of its own. A nil *Metrics counts
@@ -34,17 +36,22 @@ var (
 type Metrics struct {
 	registry     *prometheus.Registry
 	decisions    *prometheus.CounterVec
-	recordFailed prometheus.Counter
-	recall       prometheus.Histogram
+	recordFailed *prometheus.CounterVec
+	recall       *prometheus.HistogramVec
+	stages       *prometheus.HistogramVec
+	coreTokens   *prometheus.HistogramVec
 	degraded     *prometheus.CounterVec
-	overhead     prometheus.Histogram
+	overhead     *prometheus.HistogramVec
 	asked        *prometheus.CounterVec
 	learnRuns    *prometheus.CounterVec
 	jobs         *prometheus.CounterVec
 	tokens       *prometheus.CounterVec
 	cost         *prometheus.CounterVec
+	chatTokens   *prometheus.CounterVec
 	requests     *prometheus.HistogramVec
 	upstream     *prometheus.HistogramVec
+	refused      *prometheus.CounterVec
+	writeWait    *prometheus.HistogramVec
 
 	added, replaced, ignored atomic.Int64 // facts decided on
 	injected, used           atomic.Int64 // memories put into prompts
@@ -60,46 +67,60 @@ type asked struct {
 	minute int64
 }
 
-// NewMetrics returns metrics. totals says how much there is over all owners and
-// is asked at each scrape; nil leaves memory_total_count out.
-func NewMetrics(totals func(context.Context) (memory.Counts, error)) *Metrics {
+// NewMetrics returns metrics that count from 0.
+func NewMetrics() *Metrics {
+	r := prometheus.NewRegistry()
 	m := &Metrics{
 		hour:         map[asked]int{},
-		registry:     prometheus.NewRegistry(),
-		decisions:    counters("memory_decisions_total", "What became of extracted facts.", "action"),
-		recordFailed: prometheus.NewCounter(prometheus.CounterOpts{Name: "memory_record_failed_total", Help: "Exchanges that could not be stored."}),
-		recall:       prometheus.NewHistogram(prometheus.HistogramOpts{Name: "recall_seconds", Help: "How long recall took.", Buckets: recallBuckets}),
-		degraded:     counters("recall_degraded_total", "Parts of recall that were skipped.", "part"),
-		asked:        counters("recall_model_questions_total", "Questions that a model was to help answer, by whether it did.", "model", "helped"),
-		overhead:     prometheus.NewHistogram(prometheus.HistogramOpts{Name: "proxy_first_byte_overhead_seconds", Help: "First byte to the client less the upstream's.", Buckets: overheadBuckets}),
-		learnRuns:    counters("learn_runs_total", "Runs of learning, by how they ended.", "end"),
-		jobs:         counters("jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
-		tokens:       counters("learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
-		requests:     histograms("http_request_seconds", "How long requests took.", "method", "route", "status"),
-		upstream:     histograms("upstream_seconds", "How long the upstream took to the headers of its answer, by its status or failed.", "end"),
-		cost:         counters("learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
+		registry:     r,
+		decisions:    counters(r, "loci_decisions_total", "What became of extracted facts.", "action"),
+		recordFailed: counters(r, "loci_record_failed_total", "Exchanges that could not be stored."),
+		recall:       histograms(r, "loci_recall_seconds", "How long recall took.", recallBuckets),
+		stages:       histograms(r, "loci_recall_stage_seconds", "How long a stage of recall took; stages overlap.", recallBuckets, "stage"),
+		coreTokens:   histograms(r, "loci_core_tokens", "Tokens of the core of a prompt's block.", tokenBuckets),
+		degraded:     counters(r, "loci_recall_degraded_total", "Parts of recall that were skipped.", "part"),
+		asked:        counters(r, "loci_recall_model_questions_total", "Questions that a model was to help answer, by whether it did.", "model", "helped"),
+		overhead:     histograms(r, "loci_first_byte_overhead_seconds", "First byte to the client less the upstream's.", overheadBuckets),
+		learnRuns:    counters(r, "loci_learn_runs_total", "Runs of learning, by how they ended.", "end"),
+		jobs:         counters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
+		tokens:       counters(r, "loci_learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
+		cost:         counters(r, "loci_learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
+		chatTokens:   counters(r, "loci_chat_tokens_total", "Tokens of chats, as far as answers count them.", "side"),
+		requests:     histograms(r, "loci_http_request_seconds", "How long requests took.", requestBuckets, "method", "route", "status"),
+		upstream:     histograms(r, "loci_upstream_seconds", "How long the upstream took to the headers of its answer, by its status, failed or canceled.", requestBuckets, "end"),
+		refused:      counters(r, "loci_refused_total", "Requests refused, by the limit or key; memory: by the upstream, with memory in them.", "reason"),
+		writeWait:    histograms(r, "loci_write_wait_seconds", "How long a write waited for its turn in the store.", overheadBuckets),
 	}
-	m.registry.MustRegister(m.decisions, m.recordFailed, m.recall, m.degraded, m.asked, m.overhead, m.learnRuns, m.jobs, m.tokens, m.cost, m.requests, m.upstream,
-		gauge("memory_replacement_rate", "Of what was stored, the share that replaced something.", m.replacementRate),
-		gauge("memory_dedup_rate", "Of what was extracted, the share that was known already.", m.dedupRate),
-		gauge("retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", m.hitRate),
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	if totals != nil {
-		m.registry.MustRegister(&totalCount{totals})
+	gauge(r, "memory_replacement_rate", "Of what was stored, the share that replaced something.", m.replacementRate)
+	gauge(r, "memory_dedup_rate", "Of what was extracted, the share that was known already.", m.dedupRate)
+	gauge(r, "retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", m.hitRate)
+	info := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "loci_build_info", Help: "The version that runs.", ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},
+	})
+	info.Set(1)
+	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	for _, reason := range refusals { // 0 before the first, so that its rise is seen
+		m.refused.WithLabelValues(reason)
 	}
+	m.recordFailed.WithLabelValues()
+	m.upstream.WithLabelValues("failed")
 	return m
 }
 
-func counters(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+func counters(r *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	r.MustRegister(c)
+	return c
 }
 
-func histograms(name, help string, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: requestBuckets}, labels)
+func histograms(r *prometheus.Registry, name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
+	r.MustRegister(h)
+	return h
 }
 
-func gauge(name, help string, f func() float64) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f)
+func gauge(r *prometheus.Registry, name, help string, f func() float64) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f))
 }
 
 // Handler serves /metrics.
@@ -115,10 +136,48 @@ func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 	if m == nil {
 		return
 	}
-	m.recall.Observe(took.Seconds())
+	m.recall.WithLabelValues().Observe(took.Seconds())
 	for _, d := range degraded {
 		part, _, _ := strings.Cut(d, ": ")
 		m.degraded.WithLabelValues(part).Inc()
+	}
+}
+
+// StageEnded counts how long a stage of recall took that began then.
+func (m *Metrics) StageEnded(stage string, began time.Time) {
+	if m != nil {
+		m.stages.WithLabelValues(stage).Observe(time.Since(began).Seconds())
+	}
+}
+
+// CoreGiven counts the tokens of a core that a prompt begins with.
+func (m *Metrics) CoreGiven(tokens int) {
+	if m != nil {
+		m.coreTokens.WithLabelValues().Observe(float64(tokens))
+	}
+}
+
+// RefusedMemory is the reason of a request that the upstream refused with memory in it, and
+// RefusedKey of one whose key is not Loci's.
+const (
+	RefusedMemory = "memory"
+	RefusedKey    = "key"
+)
+
+// refusals are the known reasons of a refusal. Limits go by their settings.
+var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
+
+// Refused counts a refused request by its reason; "" is none.
+func (m *Metrics) Refused(reason string) {
+	if m != nil && reason != "" {
+		m.refused.WithLabelValues(reason).Inc()
+	}
+}
+
+// WriteWaited counts how long a write waited for its turn.
+func (m *Metrics) WriteWaited(wait time.Duration) {
+	if m != nil {
+		m.writeWait.WithLabelValues().Observe(wait.Seconds())
 	}
 }
 
@@ -160,14 +219,24 @@ func (m *Metrics) minute(now time.Time) int64 {
 	return minute
 }
 
-// Answered counts a request by the pattern of its path and its status.
-func (m *Metrics) Answered(method, route string, status int, took time.Duration) {
-	if m != nil {
-		m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
+// methods are those that have a label of their own: clients may make up any number.
+var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
+
+// Answered counts a request by the pattern of its path and its status, and the tokens of its chat.
+func (m *Metrics) Answered(method, route string, status int, took time.Duration, input, output int64) {
+	if m == nil {
+		return
 	}
+	if !slices.Contains(methods, method) {
+		method = "other"
+	}
+	m.requests.WithLabelValues(method, route, strconv.Itoa(status)).Observe(took.Seconds())
+	m.chatTokens.WithLabelValues("input").Add(float64(input))
+	m.chatTokens.WithLabelValues("output").Add(float64(output))
 }
 
-// UpstreamAsked counts a request to the upstream, by how it ended: a status, or "failed".
+// UpstreamAsked counts a request to the upstream, by how it ended: a status, "failed", or
+// "canceled" by the client.
 func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
 	if m != nil {
 		m.upstream.WithLabelValues(end).Observe(took.Seconds())
@@ -177,14 +246,14 @@ func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
 // RecordFailed counts an exchange that could not be stored.
 func (m *Metrics) RecordFailed() {
 	if m != nil {
-		m.recordFailed.Inc()
+		m.recordFailed.WithLabelValues().Inc()
 	}
 }
 
 // FirstByte counts how much later than the upstream's a first byte went out.
 func (m *Metrics) FirstByte(overhead time.Duration) {
 	if m != nil {
-		m.overhead.Observe(overhead.Seconds())
+		m.overhead.WithLabelValues().Observe(overhead.Seconds())
 	}
 }
 
@@ -271,26 +340,4 @@ func share(part, whole int64) float64 {
 		return 0
 	}
 	return float64(part) / float64(whole)
-}
-
-// totalCount asks the store how much there is when it is scraped. A store that
-// does not answer leaves the metric out of that scrape.
-type totalCount struct {
-	totals func(context.Context) (memory.Counts, error)
-}
-
-var totalDesc = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together. A PostgreSQL server estimates from its statistics what is too many to count.", []string{"kind"}, nil)
-
-// Describe names the metric.
-func (t *totalCount) Describe(ch chan<- *prometheus.Desc) { ch <- totalDesc }
-
-// Collect asks and reports.
-func (t *totalCount) Collect(ch chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), totalsTime)
-	defer cancel()
-	if c, err := t.totals(ctx); err == nil {
-		for kind, n := range map[memory.Kind]int{memory.KindFact: c.Facts, memory.KindTurn: c.Turns, memory.KindSummary: c.Summaries} {
-			ch <- prometheus.MustNewConstMetric(totalDesc, prometheus.GaugeValue, float64(n), string(kind))
-		}
-	}
 }

@@ -174,9 +174,24 @@ func scrape(t *testing.T, m *Metrics) string {
 }
 
 func TestMetricsCount(t *testing.T) {
-	m := NewMetrics(func(context.Context) (memory.Counts, error) {
-		return memory.Counts{Facts: 3, Turns: 4, Summaries: 1, Pending: 9}, nil
+	now := time.Date(2026, 5, 3, 14, 0, 0, 0, time.UTC)
+	m := NewMetrics()
+	m.Watch(Sources{
+		Totals: func(context.Context) (memory.Counts, error) {
+			return memory.Counts{Facts: 3, Turns: 4, Summaries: 1, Pending: 9, JobsQueued: 2, JobsParked: 1, JobsDue: now.Add(-time.Minute)}, nil
+		},
+		Parts: []string{"store", "disk"}, Problems: func(context.Context) []string { return []string{"disk"} },
+		Pools: func() []Pool { return []Pool{{Name: "read", Busy: 2, Size: 8}} },
+		Now:   func() time.Time { return now },
 	})
+	m.Answered("POST", "/v1/chat/completions", 200, 3*time.Millisecond, 11, 4)
+	m.Answered("BREW", "other", 404, time.Millisecond, 0, 0)
+	m.UpstreamAsked("failed", time.Second)
+	m.Refused("limits.tokens")
+	m.Refused("")
+	m.StageEnded("search", time.Now())
+	m.CoreGiven(120)
+	m.WriteWaited(time.Millisecond)
 	m.Decided(MemoryDecision{Decisions: []Decision{{Action: "add"}, {Action: "add"}, {Action: "add"}, {Action: "replace"}, {Action: "ignore", Reason: Redundant}, {Action: "ignore", Reason: "a question"}}})
 	m.RecordFailed()
 	m.Recalled(2*time.Millisecond, "vectors", "deadline")
@@ -192,16 +207,28 @@ func TestMetricsCount(t *testing.T) {
 		"memory_replacement_rate 0.25",
 		"memory_dedup_rate 0.2",
 		"retrieval_hit_rate 0.25",
-		`memory_decisions_total{action="add"} 3`,
-		"memory_record_failed_total 1",
+		`decisions_total{action="add"} 3`,
+		"record_failed_total 1",
 		"recall_seconds_count 2",
 		`recall_seconds_bucket{le="0.001"} 1`,
+		`recall_stage_seconds_count{stage="search"} 1`, "core_tokens_sum 120",
+		`http_request_seconds_count{method="POST",route="/v1/chat/completions",status="200"} 1`,
+		`http_request_seconds_count{method="other",route="other",status="404"} 1`,
+		`chat_tokens_total{side="input"} 11`, `chat_tokens_total{side="output"} 4`,
+		`upstream_seconds_count{end="failed"} 1`,
+		`refused_total{reason="limits.tokens"} 1`, `refused_total{reason="key"} 0`,
+		`jobs{state="queued"} 2`, `jobs{state="parked"} 1`, "oldest_job_seconds 60",
+		"write_wait_seconds_count 1", `store_connections{of="busy",pool="read"} 2`,
+		`problem{part="disk"} 1`, `problem{part="store"} 0`, "build_info{",
 		`recall_degraded_total{part="vectors"} 1`,
-		"proxy_first_byte_overhead_seconds_count 1",
+		"first_byte_overhead_seconds_count 1",
 		`learn_runs_total{end="rules"} 1`,
 		`jobs_ended_total{end="parked",kind="learn"} 1`,
 		"go_goroutines ",
 	} {
+		if !strings.HasPrefix(want, "go_") && !strings.HasPrefix(want, "memory_") && !strings.HasPrefix(want, "retrieval_") {
+			want = "loci_" + want
+		}
 		if !strings.Contains(got, "\n"+want) {
 			t.Errorf("/metrics lacks %q", want)
 		}
@@ -212,7 +239,8 @@ func TestMetricsCount(t *testing.T) {
 }
 
 func TestMetricsOutliveAFailingStore(t *testing.T) {
-	m := NewMetrics(func(context.Context) (memory.Counts, error) { return memory.Counts{}, errors.New("down") })
+	m := NewMetrics()
+	m.Watch(Sources{Totals: func(context.Context) (memory.Counts, error) { return memory.Counts{}, errors.New("down") }})
 	if got := scrape(t, m); strings.Contains(got, "\nmemory_total_count") || !strings.Contains(got, "memory_dedup_rate 0") {
 		t.Errorf("/metrics without a store: %s", got)
 	}
@@ -227,6 +255,11 @@ func TestNobodyNeedsMetrics(t *testing.T) {
 	m.Learned("x")
 	m.Retrieved(1, 1)
 	m.JobEnded(memory.JobLearn, "done")
+	m.Answered("GET", "/", 200, 0, 0, 0)
+	m.Refused("key")
+	m.StageEnded("search", time.Time{})
+	m.CoreGiven(1)
+	m.WriteWaited(0)
 	if r := m.Rates(); r != (Rates{}) {
 		t.Errorf("rates of nothing: %+v", r)
 	}

@@ -71,7 +71,9 @@ func (s *Shelf) Counts() memory.Counts {
 	for _, j := range s.Jobs {
 		switch j.State {
 		case memory.JobQueued:
-			n.JobsQueued++
+			if n.JobsQueued++; n.JobsQueued == 1 || j.RunAt.Before(n.JobsDue) {
+				n.JobsDue = j.RunAt
+			}
 		case memory.JobParked:
 			n.JobsParked++
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/chatapi"
+	"github.com/loci-memory/loci/internal/obs"
 )
 
 // ask sends the request with memory. If the upstream refuses that for its length, half of
@@ -25,6 +26,7 @@ func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 		r.Header.Del("Accept-Encoding") // the stream is added to
 	}
 	c.sent = d.Now()
+	c.traced.Asked(r.Header, c.sent, c.Model, provider(c.dialect))
 	resp, given, err := d.sendWith(r, c)
 	if err != nil || !given {
 		return resp, err
@@ -33,6 +35,7 @@ func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	if !refused {
 		return resp, nil
 	}
+	d.Metrics.Refused(obs.RefusedMemory)
 	status := resp.StatusCode
 	if why.Kind == chatapi.RefusesLength {
 		smaller, ok := c.exchange.Shrink(r.Context(), fmt.Sprintf("too long for the upstream, which answered with status %d: sent again with less", status))
@@ -71,12 +74,31 @@ func (d *Handler) sendWith(r *http.Request, c *call) (resp *http.Response, given
 	return resp, !bytes.Equal(body, c.Bare()), err
 }
 
+// provider is whose API a dialect is, as the GenAI conventions name it.
+func provider(dialect *chatapi.Dialect) string {
+	if dialect == chatapi.Messages {
+		return "anthropic"
+	}
+	return "openai"
+}
+
+// note says when the upstream's headers were there; resp is nil where it did not answer.
+func (c *call) note(began, ended time.Time, resp *http.Response) {
+	c.answered = ended
+	status := 0
+	if resp != nil {
+		status = resp.StatusCode
+	}
+	c.traced.UpstreamAsked(began, ended.Sub(began), status)
+}
+
 func (d *Handler) send(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	if d.isTranslated(c.dialect) {
 		return d.sendTranslated(r, c, body)
 	}
+	began := d.Now()
 	resp, err := d.do(r, http.MethodPost, bytes.NewReader(body))
-	c.answered = d.Now()
+	c.note(began, d.Now(), resp)
 	if err != nil || !lacksPath(resp, c) {
 		return resp, err
 	}

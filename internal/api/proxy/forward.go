@@ -40,6 +40,9 @@ func (d *Handler) doAt(r *http.Request, method, path string, h http.Header, body
 	if err == nil {
 		end = strconv.Itoa(resp.StatusCode)
 	}
+	if err != nil && r.Context().Err() != nil {
+		end = "canceled"
+	}
 	if r.Context().Err() == nil { // else it is the client that did not wait
 		d.upstreamFails.Store(err != nil || resp.StatusCode >= http.StatusInternalServerError)
 	}

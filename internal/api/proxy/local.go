@@ -38,7 +38,7 @@ func (d *Handler) answerLocally(w http.ResponseWriter, r *http.Request, c *call)
 		d.streamLocally(w, r, c, a)
 		return
 	}
-	c.record(r.Context(), a)
+	d.record(r.Context(), c, a)
 	body, err := encodeAnswer(c.dialect, a, d.Now())
 	if err != nil {
 		Refuse(w, r, err)
@@ -87,7 +87,7 @@ func (d *Handler) streamLocally(w http.ResponseWriter, r *http.Request, c *call,
 	for i, word := range strings.SplitAfter(a.Text, " ") {
 		out.write(translated(dialect.EncodePiece(a, now, word, i)))
 	}
-	c.record(r.Context(), a)
+	d.record(r.Context(), c, a)
 	end := translated(dialect.EncodeEnd(a, now))
 	if hits := c.hitsEvent(a, now); hits != nil {
 		out.write(bytes.TrimSuffix(end, []byte(chatapi.StreamEnd)))

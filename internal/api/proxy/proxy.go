@@ -31,6 +31,7 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/recent"
 	"github.com/loci-memory/loci/internal/thread"
+	"github.com/loci-memory/loci/internal/tracing"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -82,6 +83,7 @@ type Options struct {
 	Projects  []string // headers that name a project, where neither memory_project nor X-Loci-Project does
 	Folders   bool     // a chat that names no project is of the working directory that a coding agent names
 	Metrics   *obs.Metrics
+	Tracer    *tracing.Tracer // nil: nobody traces
 	Log       *slog.Logger
 	Now       func() time.Time
 
@@ -169,7 +171,9 @@ func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.
 		Refuse(w, r, err)
 		return
 	}
-	c, err := d.read(r, dialect, body)
+	traced := d.Tracer.Chat(r, arrived, dialect.Path, httpx.RequestID(r.Context()))
+	defer func() { traced.End(d.Now()) }()
+	c, err := d.read(r, dialect, body, traced)
 	if err != nil {
 		Refuse(w, r, err)
 		return
@@ -199,6 +203,7 @@ type call struct {
 	off      bool      // it was asked to take part by hiding what is said alone
 	exchange *exchange.Exchange
 	prepared retrieve.Prepared
+	traced   *tracing.Chat // nil: nobody traces
 
 	placement chatapi.Placement
 
@@ -208,7 +213,7 @@ type call struct {
 }
 
 // read decodes a request, finds out whose it is, and opens the exchange.
-func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (*call, error) {
+func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, traced *tracing.Chat) (*call, error) {
 	chat, err := dialect.Decode(body)
 	if err != nil {
 		return nil, err
@@ -227,7 +232,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 	if who.Ignores(chat.User) && d.UserIgnored != nil {
 		d.UserIgnored()
 	}
-	c := &call{Chat: chat, dialect: dialect, named: d.Named, placement: d.Placement}
+	c := &call{Chat: chat, traced: traced, dialect: dialect, named: d.Named, placement: d.Placement}
 	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.FromSubagent(chat) {
 		extras.Mode = readOnly(extras.Mode)
 	}
@@ -278,8 +283,13 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte) (
 	if in.After == "" {
 		in.After, in.From = d.follows(r, who.Owner, chat, cmp.Or(extras.ID, in.ChatID)), chat.LastUser()
 	}
+	began := d.Now()
 	c.exchange = d.engine.Exchange.Open(r.Context(), in)
 	c.prepared = c.exchange.Prepare(r.Context())
+	if traced != nil {
+		at := c.exchange.Placed()
+		traced.Recalled(c.owner, at.Conversation(), began, at.Ended, d.Now(), len(c.prepared.Hits), c.prepared.Pending, c.prepared.Trace)
+	}
 	return c, nil
 }
 
@@ -363,10 +373,13 @@ func clientID(h http.Header, name string) string {
 // record hands the answer to the engine and waits until it is stored, or the
 // engine has given up: then the chat goes on without. The client may be gone by
 // now; what was said stays said.
-func (c *call) record(ctx context.Context, a chatapi.Answer) {
+func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
 	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
+	began := d.Now()
+	c.traced.Answered(began, a.ID, a.Model, a.Finish, a.InputTokens, a.OutputTokens)
 	if c.memory {
 		place := c.exchange.RecordAnswer(ctx, a)
+		c.traced.Recorded(began, d.Now(), place.Conversation)
 		if c.dialect.Named {
 			c.rememberAnswer(a, cmp.Or(place, c.from)) // what is not stored leaves the rest together
 		}

@@ -69,7 +69,7 @@ func newEngine(t testing.TB, kept memory.Store, now func() time.Time) (*engine.E
 	store := &haltingStore{Store: kept}
 	embedder := embed.Lexical{}
 	ix := index.New(store, index.Options{Model: embedder.Fingerprint()})
-	metrics := obs.NewMetrics(store.Totals)
+	metrics := obs.NewMetrics()
 	e := engine.New(core.Parts{
 		Store: store, Searcher: ix, Embedder: embedder, Prompts: prompt.Default(), Metrics: metrics,
 		Log: slog.New(slog.DiscardHandler), Now: now, Wake: func() {},
@@ -194,9 +194,9 @@ func (r *rig) failures() string {
 	r.t.Helper()
 	w := httptest.NewRecorder()
 	r.metrics.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	m := regexp.MustCompile(`(?m)^memory_record_failed_total (\d+)$`).FindStringSubmatch(w.Body.String())
+	m := regexp.MustCompile(`(?m)^loci_record_failed_total (\d+)$`).FindStringSubmatch(w.Body.String())
 	if m == nil {
-		r.t.Fatal("no memory_record_failed_total in the metrics")
+		r.t.Fatal("no loci_record_failed_total in the metrics")
 	}
 	return m[1]
 }

@@ -112,8 +112,9 @@ func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Respons
 		}
 	}
 	path := strings.TrimPrefix(chatapi.Completions.Path, "/v1")
+	began := d.Now()
 	resp, err := d.doAt(r, http.MethodPost, path, h, bytes.NewReader(body))
-	c.answered = d.Now()
+	c.note(began, d.Now(), resp)
 	return resp, err
 }
 

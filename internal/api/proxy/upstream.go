@@ -28,7 +28,7 @@ func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *ca
 	}
 	resp, err := d.ask(r, c)
 	if err != nil {
-		c.record(r.Context(), chatapi.Answer{}) // first: the client may try again at once
+		d.record(r.Context(), c, chatapi.Answer{}) // first: the client may try again at once
 		d.refuseUpstream(w, r, err)
 		return
 	}
@@ -42,7 +42,7 @@ func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *ca
 	case resp.StatusCode == http.StatusOK:
 		d.passAnswer(w, r, c, resp)
 	default:
-		c.record(r.Context(), chatapi.Answer{}) // first: the client may try again at once
+		d.record(r.Context(), c, chatapi.Answer{}) // first: the client may try again at once
 		pass(w, resp)
 	}
 }
@@ -81,7 +81,7 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 			continue
 		}
 		a := heard.answer()
-		c.record(r.Context(), a)
+		d.record(r.Context(), c, a)
 		if heard.ended() {
 			out.write(c.hitsEvent(a, d.Now()))
 		}
@@ -101,12 +101,12 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		c.record(r.Context(), chatapi.Answer{})
+		d.record(r.Context(), c, chatapi.Answer{})
 		d.tellUpstream(w, r, err, "the upstream's answer was cut off")
 		return
 	}
 	if len(body) > maxAnswer {
-		defer c.record(r.Context(), chatapi.Answer{})
+		defer d.record(r.Context(), c, chatapi.Answer{})
 		begin(w, resp)
 		flusher{w}.write(body)
 		finish(w, resp, copyFlushing(flusher{w}, resp.Body))
@@ -120,7 +120,7 @@ func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, re
 	if err != nil { // none that can be read: it passes as it is
 		a = chatapi.Answer{}
 	}
-	c.record(r.Context(), a)
+	d.record(r.Context(), c, a)
 	if added, ok := c.withHits(plain); ok && err == nil {
 		body = added
 		resp.Header.Del("Content-Encoding")

@@ -104,7 +104,10 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	placed := core.Beside(e.Core, func() (Placement, error) {
 		defer cancel()
-		return x.place(ctx, client)
+		defer e.Metrics.StageEnded("place", time.Now())
+		p, err := x.place(ctx, client)
+		p.Ended = e.Now()
+		return p, err
 	})
 	x.placed = func() Placement {
 		p, err := placed(context.Background())

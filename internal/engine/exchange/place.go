@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/core"
@@ -17,6 +18,7 @@ import (
 type Placement struct {
 	At      thread.Alignment
 	Err     error                    // why it was not found out, though that was tried
+	Ended   time.Time                // when it was; zero where that was not tried
 	Deleted *memory.ConversationMark // of a conversation that was deleted and goes on
 
 	conversation memory.Conversation
@@ -31,6 +33,9 @@ type Placement struct {
 
 // Known reports whether it is known where the request belongs.
 func (p *Placement) Known() bool { return p.Err == nil && p.conversation.ID != "" }
+
+// Conversation returns the id of the conversation, "" while it is not known.
+func (p *Placement) Conversation() string { return p.conversation.ID }
 
 // Place is where a conversation goes on: behind one of its turns. The zero Place is
 // nowhere.

@@ -18,6 +18,7 @@ const maxSuccessors = 8
 // hydrate reads candidates from the store and drops those that may not be shown any more.
 // For a question about the past it returns the memories that the search read.
 func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
+	defer r.E.Metrics.StageEnded("read", time.Now())
 	hits := make([]memory.Hit, 0, len(cands))
 	if r.history != nil {
 		for _, c := range cands {

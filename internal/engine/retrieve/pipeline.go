@@ -120,6 +120,9 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	}
 	r.placed()
 	took = e.Now().Sub(started)
+	if e.Metrics != nil {
+		e.Metrics.CoreGiven(r.Opening.Tokens())
+	}
 	e.Metrics.Recalled(took, r.Degraded...)
 	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, Untold: r.Untold()}, r, took
 }
@@ -143,6 +146,7 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 		if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
 			r.E.Log.Warn("what waits is not shown", "err", err)
 		}
+		defer r.E.Metrics.StageEnded("core", time.Now())
 		beside.Part("core", func() { standing = beside.standing(ctx, r.disputed) })
 	})
 	r.stands = func() recall.Core { reading.Wait(); return standing }
@@ -160,6 +164,7 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 		place := r.Q.Place()
 		opts.Later, opts.Told = place.Later, place.Told
 	}
+	defer r.E.Metrics.StageEnded("render", time.Now())
 	block := recall.Render(r.Opening, r.Hits, opts)
 	r.Lines = block.Lines
 	r.Opening, r.overflow = r.besides(r.Opening), r.besides(r.overflow)

@@ -35,6 +35,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 		texts[i] = core.Clip(h.Memory.Content(), rerankText)
 	}
 	began := time.Now()
+	defer r.E.Metrics.StageEnded("rerank", began)
 	scores, err := core.Beside(r.E.Core, func() ([]float32, error) {
 		defer func() { r.E.reranks.see(time.Since(began)) }()
 		return r.E.Reranker.Rerank(asking, core.Clip(question, rerankText), texts...)

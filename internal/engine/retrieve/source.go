@@ -106,6 +106,7 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	known := ok && c.Knows(as, question)
 	r.vector = known
 	began := time.Now()
+	defer r.E.Metrics.StageEnded("embed", began)
 	vectors, err := core.Beside(r.E.Core, func() ([][]float32, error) {
 		vectors, err := r.E.Embedder.Embed(ctx, as, question)
 		if !known {
@@ -121,6 +122,7 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 
 // Search asks the resident index or, for a time in the past, an index built for that time.
 func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
+	defer r.E.Metrics.StageEnded("search", time.Now())
 	switch {
 	case r.Q.At != (memory.At{}):
 		return r.searchPast(ctx, s)

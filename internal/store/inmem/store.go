@@ -103,6 +103,9 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 		total.Conversations += n.Conversations
 		total.Contexts += n.Contexts
 		total.Changes += n.Changes
+		if n.JobsQueued > 0 && (total.JobsQueued == 0 || n.JobsDue.Before(total.JobsDue)) {
+			total.JobsDue = n.JobsDue
+		}
 		total.JobsQueued += n.JobsQueued
 		total.JobsParked += n.JobsParked
 	}

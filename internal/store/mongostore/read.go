@@ -312,6 +312,11 @@ func (s *Store) counts(ctx context.Context, filter bson.M) (memory.Counts, error
 	}
 	states := by(jobs, "state")
 	n.JobsQueued, n.JobsParked = states[string(memory.JobQueued)], states[string(memory.JobParked)]
+	if failed == nil && n.JobsQueued > 0 {
+		queued, first := maps.Clone(filter), options.Find().SetSort(keys("run_at")).SetLimit(1)
+		queued["state"] = memory.JobQueued
+		failed = stream(ctx, s, jobs, queued, first, func(d *jobDoc) bool { n.JobsDue = d.Job.RunAt; return true })
+	}
 	return n, failed
 }
 

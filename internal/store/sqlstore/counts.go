@@ -17,9 +17,13 @@ const countsOf = `SELECT
 	(SELECT COUNT(*) FROM summaries WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM conversations WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM contexts WHERE %[1]s status = 'active'),
-	(SELECT COUNT(*) FROM journal WHERE %[1]s true),
+	(SELECT COUNT(*) FROM journal WHERE %[1]s true), ` + backlogOf
+
+// backlogOf is the part that is of the queue, which indexes answer however much memory there is.
+const backlogOf = `
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
-	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked')`
+	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked'),
+	(SELECT COALESCE(MIN(run_at), 0) FROM jobs WHERE %[1]s state = 'queued')`
 
 // Counts says how much there is: see [memory.Facts].
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
@@ -31,8 +35,20 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(countsOf, ``), nil, scanCounts))
 }
 
+// Backlog says of all owners how many jobs there are, and no more.
+func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
+	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(`SELECT`+backlogOf, ``), nil, func(row scanner) (n memory.Counts, err error) {
+		var due int64
+		err = row.Scan(&n.JobsQueued, &n.JobsParked, &due)
+		n.JobsDue = fromMicros(due)
+		return n, err
+	}))
+}
+
 func scanCounts(row scanner) (n memory.Counts, err error) {
-	err = row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked)
+	var due int64
+	err = row.Scan(&n.Facts, &n.Pending, &n.Turns, &n.Summaries, &n.Conversations, &n.Contexts, &n.Changes, &n.JobsQueued, &n.JobsParked, &due)
+	n.JobsDue = fromMicros(due)
 	return n, err
 }
 

@@ -113,7 +113,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	toRead := config.Copy() // one snapshot a transaction
 	toRead.RuntimeParams["default_transaction_isolation"] = "repeatable read"
 	toRead.RuntimeParams["default_transaction_read_only"] = "on"
-	w := &server{db: open(config, writes), waiting: map[memory.Owner][]*call{}, into: into, now: o.Now, log: o.Log, failpoint: o.failpoint}
+	w := &server{db: open(config, writes), waiting: map[memory.Owner][]*call{}, into: into, now: o.Now, log: o.Log, waited: o.Waited, failpoint: o.failpoint}
 	s := &Store{commits: w, cache: &memoryCache{off: true}, release: func() error { return nil }, traceBytes: o.TraceBytes}
 	s.reads, s.follows = newReader(open(toRead, reads), reads, into), newReader(open(toRead, follows), follows, into)
 	s.reads.log, s.follows.log = o.Log, o.Log

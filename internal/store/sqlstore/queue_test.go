@@ -66,6 +66,11 @@ func claimPassesOverThoseAtWork(t *testing.T, r *rig) {
 	if _, id := claim(); id != "" {
 		t.Errorf("with all at work: got %s, want none", id)
 	}
+	backlog, err := r.Backlog(t.Context())
+	noError(t)(err)
+	if all, err := r.Totals(t.Context()); err != nil || backlog != (memory.Counts{JobsQueued: all.JobsQueued, JobsDue: all.JobsDue}) || backlog.JobsQueued != 200 || backlog.JobsDue.Before(memory.Time(past)) {
+		t.Errorf("the backlog is %+v, all there is %+v, %v", backlog, all, err)
+	}
 }
 
 // TestClaimIsTheOldestFree compares the order in which jobs are claimed, at random

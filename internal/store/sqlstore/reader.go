@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/retry"
 	"github.com/loci-memory/loci/memory"
 )
@@ -46,6 +47,11 @@ func (r *reader) again(ctx context.Context, with func() (again bool, err error))
 		return r.damage.note(err)
 	}
 	return withhold(r.log, persist(ctx, retry.Patience(ctx), with))
+}
+
+// pool says how busy the connections are.
+func (r *reader) pool(name string) obs.Pool {
+	return obs.Pool{Name: name, Busy: cap(r.tokens) - len(r.tokens), Size: cap(r.tokens)}
 }
 
 // close waits for the snapshots under way. It is called once.

@@ -29,6 +29,7 @@ type server struct {
 	now       func() time.Time // nil: the server's clock
 	log       *slog.Logger     // nil: nobody's
 	notifier  *notifier
+	waited    func(time.Duration)
 	failpoint func(point string)
 
 	joining sync.Mutex
@@ -61,7 +62,7 @@ func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) err
 	if owner == "" {
 		return p.answer(ctx, p.try(ctx, owner, do))
 	}
-	c := &call{ctx: ctx, do: do, done: make(chan struct{})}
+	c := newCall(ctx, do)
 	p.joining.Lock()
 	waiting, running := p.waiting[owner]
 	p.waiting[owner] = append(waiting, c)
@@ -92,7 +93,7 @@ func (p *server) writeAll(owner memory.Owner) {
 		}
 		p.waiting[owner] = nil
 		p.joining.Unlock()
-		calls = slices.DeleteFunc(calls, func(c *call) bool { return !c.taken.CompareAndSwap(false, true) })
+		calls = slices.DeleteFunc(calls, func(c *call) bool { return !c.take(p.waited) })
 		p.writeTogether(owner, calls)
 		for _, c := range calls {
 			close(c.done)

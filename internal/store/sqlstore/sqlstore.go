@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -25,6 +26,8 @@ type Options struct {
 	// TraceBytes is how many bytes of traces an owner has at most, besides the number that
 	// SaveTraces is told: the oldest go first. 0: any number.
 	TraceBytes int64
+
+	Waited func(time.Duration) // called with how long each write waited for its turn; nil: nobody is told
 
 	// failpoint is called at the named points of a commit; tests kill there.
 	failpoint func(point string)
@@ -70,6 +73,16 @@ func (s *Store) Ping(ctx context.Context) error {
 		return err
 	}
 	return wrap("ping the database", withhold(s.reads.log, explainServer(s.reads.db.PingContext(ctx))))
+}
+
+// Pools returns how busy the connections are.
+func (s *Store) Pools() []obs.Pool {
+	pools := []obs.Pool{s.reads.pool("read"), s.follows.pool("follow")}
+	if p, ok := s.commits.(*server); ok {
+		stats := p.db.Stats()
+		pools = append(pools, obs.Pool{Name: "write", Busy: stats.InUse, Size: stats.MaxOpenConnections})
+	}
+	return pools
 }
 
 // Close waits for what is under way and releases the database.

@@ -35,6 +35,7 @@ type writer struct {
 	cache     *memoryCache
 	damage    *damage
 	log       *slog.Logger // nil: nobody's
+	waited    func(time.Duration)
 	failpoint func(point string)
 	path      string        // of the file
 	copying   chan struct{} // holds one while the file is copied, erased from, or written again
@@ -54,6 +55,23 @@ type call struct {
 	err   error
 	done  chan struct{}
 	taken atomic.Bool // by the writer, or by its caller who gives it up
+	since time.Time   // when it was made
+}
+
+// newCall returns a call that waits from now on.
+func newCall(ctx context.Context, do func(*tx) error) *call {
+	return &call{ctx: ctx, do: do, done: make(chan struct{}), since: time.Now()}
+}
+
+// take reports whether its turn has come, and tells how long it waited.
+func (c *call) take(waited func(time.Duration)) bool {
+	if !c.taken.CompareAndSwap(false, true) {
+		return false
+	}
+	if waited != nil {
+		waited(time.Since(c.since))
+	}
+	return true
 }
 
 func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache *memoryCache, d *damage) (*writer, error) {
@@ -65,7 +83,7 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 		o.failpoint = func(string) {}
 	}
 	w := &writer{
-		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, cache: cache, damage: d, log: o.Log, failpoint: o.failpoint,
+		db: db, session: &session{conn: conn, kept: map[string]*sql.Stmt{}}, now: o.Now, cache: cache, damage: d, log: o.Log, waited: o.Waited, failpoint: o.failpoint,
 		path: path, copying: make(chan struct{}, 1), done: make(chan struct{}), calls: make(chan *call, maxGroup),
 	}
 	var mark int
@@ -86,7 +104,7 @@ func (w *writer) write(ctx context.Context, _ memory.Owner, do func(*tx) error) 
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return w.submit(&call{ctx: ctx, do: do, done: make(chan struct{})})
+	return w.submit(newCall(ctx, do))
 }
 
 func (w *writer) submit(c *call) error {
@@ -148,7 +166,7 @@ func (w *writer) commit(first *call) {
 	w.changed = w.changed[:0]
 	err := w.exec("BEGIN IMMEDIATE")
 	for c := first; c != nil; c = w.waiting(len(group)) {
-		if !c.taken.CompareAndSwap(false, true) {
+		if !c.take(w.waited) {
 			continue
 		}
 		group = append(group, c)

@@ -185,3 +185,24 @@ func TestTimesKeepWhatTheyAre(t *testing.T) {
 		}
 	}
 }
+
+func TestWritesTellHowLongTheyWaited(t *testing.T) {
+	waits := make(chan time.Duration, 10)
+	r := newRigWith(t, Options{Waited: func(d time.Duration) { waits <- d }})
+	release := r.hold()
+	<-waits // that of hold itself
+	began := time.Now()
+	outcomes := r.queue(t.Context(), r.insert(memtest.Ana))
+	queued := time.Now()
+	held := time.Since(queued)
+	release()
+	if err := outcomes()[0]; err != nil {
+		t.Fatal(err)
+	}
+	if wait := <-waits; wait < held || wait > time.Since(began) {
+		t.Errorf("it waited %v, at least %v and at most %v", wait, held, time.Since(began))
+	}
+	if all, err := r.Totals(t.Context()); err != nil || r.Pools()[0].Size != readConns || all.JobsQueued != 0 {
+		t.Errorf("pools %+v, totals %+v, %v", r.Pools(), all, err)
+	}
+}

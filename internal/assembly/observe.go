@@ -1,0 +1,73 @@
+package assembly
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/loci-memory/loci/internal/httpx"
+	"github.com/loci-memory/loci/internal/jobs"
+	"github.com/loci-memory/loci/internal/models"
+	"github.com/loci-memory/loci/internal/obs"
+	"github.com/loci-memory/loci/internal/tracing"
+	"github.com/loci-memory/loci/memory"
+)
+
+// problems are the parts that [Loci.ready] may name.
+var problems = []string{"store", "disk", "upstream"}
+
+// watch has each scrape of the metrics ask the store and the parts.
+func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
+	s := obs.Sources{
+		Totals: l.engine.Store.Totals, Parts: problems, Now: opts.Now,
+		Problems: func(ctx context.Context) []string { return l.ready(ctx).Problems },
+	}
+	if l.database != nil {
+		s.Pools, s.Jobs = l.database.Pools, l.database.Backlog
+	}
+	metrics.Watch(s)
+}
+
+// answered counts each request that was answered, and logs it.
+func answered(metrics *obs.Metrics, log *slog.Logger) func(httpx.Access) {
+	return func(a httpx.Access) {
+		metrics.Answered(a.Method, a.Route, a.Status, a.Took, a.Input, a.Output)
+		metrics.Refused(a.Refused)
+		logAccess(log, a)
+	}
+}
+
+// logAccess writes a line for each request: ids and sizes, no words. Probes are for debugging.
+func logAccess(log *slog.Logger, a httpx.Access) {
+	level := slog.LevelInfo
+	if slices.Contains(httpx.DefaultOpen, a.Route) || a.Route == "/metrics" || strings.HasPrefix(a.Route, "/assets/") {
+		level = slog.LevelDebug
+	}
+	log.LogAttrs(context.Background(), level, "request", slog.String("request", a.ID), slog.String("user", a.User), slog.String("method", a.Method), slog.String("route", a.Route),
+		slog.Int("status", a.Status), slog.Int64("ms", a.Took.Milliseconds()), slog.Int64("upstream_ms", a.Upstream.Milliseconds()), slog.Int64("input", a.Input), slog.Int64("output", a.Output))
+}
+
+// traceLearning gives each job that learns a span.
+func traceLearning(tracer *tracing.Tracer, learn jobs.Handler) jobs.Handler {
+	if tracer == nil {
+		return learn
+	}
+	return func(ctx context.Context, job memory.Job) (jobs.End, error) {
+		ctx, end := tracer.Learn(ctx, job)
+		how, err := learn(ctx, job)
+		end(string(how), err)
+		return how, err
+	}
+}
+
+// tracedLearner is the learner with a span for each call that a traced job makes.
+type tracedLearner struct {
+	*models.Learner
+	tracer *tracing.Tracer
+}
+
+// Complete implements [memory.LLM].
+func (l tracedLearner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
+	return l.tracer.Complete(ctx, p, l.Learner.Complete)
+}

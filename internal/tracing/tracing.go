@@ -1,0 +1,251 @@
+// Package tracing sends traces of chats to an OpenTelemetry collector, over OTLP/HTTP and by the
+// GenAI semantic conventions. Spans hold ids, models, tokens and durations, never words. It
+// measures nothing by itself: the proxy says when a stage began.
+//
+//	POST /v1/chat/completions   a chat, of the client's trace if its request names one
+//	  place                     finding the conversation
+//	  recall                    until the block is there; placing is meanwhile
+//	  chat MODEL                the upstream, to the end of its answer
+//	  record                    storing the answer
+//	  learn                     the job that learns from it, some time later, if this server runs it
+//	    chat MODEL              a call of the learning model
+package tracing
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/loci-memory/loci/internal/recent"
+	"github.com/loci-memory/loci/memory"
+)
+
+const (
+	// tracesPath is where collectors take traces, if the endpoint has no path.
+	tracesPath = "/v1/traces"
+
+	// closeTime bounds how long the last spans may take at the end.
+	closeTime = 3 * time.Second
+
+	// linked bounds the conversations whose last trace a learn job may join.
+	linked = 4096
+)
+
+// Tracer makes the spans of chats and of what is learned from them. A nil *Tracer makes none.
+type Tracer struct {
+	provider *sdk.TracerProvider
+	tracer   trace.Tracer
+	format   propagation.TraceContext
+	chats    *recent.Map[conversation, trace.SpanContext] // the last of each
+}
+
+type conversation struct {
+	owner memory.Owner
+	id    string
+}
+
+// Open returns a tracer that sends to a collector, nil without an endpoint. The variables
+// OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER and OTEL_RESOURCE_ATTRIBUTES count too. A
+// collector that is away is logged, and costs its spans only.
+func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tracer, error) {
+	if endpoint == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Host == "" {
+		return nil, memory.Errorf(memory.Invalid, "otlp.endpoint: invalid URL (example: http://localhost:4318)")
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = tracesPath
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(u.String()))
+	if err != nil {
+		return nil, err
+	}
+	about, err := resource.New(ctx, resource.WithAttributes(semconv.ServiceName("loci"), semconv.ServiceVersion(version)), resource.WithFromEnv())
+	if err != nil {
+		return nil, err
+	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces are not sent; chats go on", "setting", "otlp.endpoint", "err", err) }))
+	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
+	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), chats: recent.New[conversation, trace.SpanContext](linked)}, nil
+}
+
+// Close sends the last spans.
+func (t *Tracer) Close() error {
+	if t == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
+	defer cancel()
+	if err := t.provider.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil // a collector that is away
+}
+
+// Chat is the trace of one chat. A nil *Chat takes everything and keeps nothing.
+type Chat struct {
+	t        *Tracer
+	root     trace.Span
+	upstream trace.Span // while it answers
+	owner    memory.Owner
+}
+
+// Chat begins the trace of a chat.
+func (t *Tracer) Chat(r *http.Request, began time.Time, path, request string) *Chat {
+	if t == nil {
+		return nil
+	}
+	ctx := t.format.Extract(context.Background(), propagation.HeaderCarrier(r.Header))
+	_, root := t.tracer.Start(ctx, r.Method+" "+path, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(began),
+		trace.WithAttributes(semconv.HTTPRequestMethodKey.String(r.Method), semconv.HTTPRoute(path), attribute.String("loci.request.id", request)))
+	return &Chat{t: t, root: root}
+}
+
+// stage is a span of the chat's.
+func (c *Chat) stage(name string, began, ended time.Time, about ...attribute.KeyValue) {
+	_, span := c.t.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), name, trace.WithTimestamp(began), trace.WithAttributes(about...))
+	span.End(trace.WithTimestamp(ended))
+}
+
+// Recalled adds the stages place and recall. placed is when the conversation was found, the zero
+// time where it was not looked for; traced is the trace that tells people what was recalled.
+func (c *Chat) Recalled(owner memory.Owner, conversation string, began, placed, ended time.Time, hits, pending int, traced string) {
+	if c == nil {
+		return
+	}
+	c.owner = owner
+	c.root.SetAttributes(semconv.UserID(owner.Name()))
+	if !placed.IsZero() {
+		c.remember(conversation)
+		c.stage("place", began, placed)
+	}
+	c.stage("recall", began, ended, attribute.Int("loci.recall.hits", hits), attribute.Int("loci.pending", pending), attribute.String("loci.trace.id", traced))
+}
+
+// remember lets what is learned from the conversation join this trace.
+func (c *Chat) remember(id string) {
+	if id != "" {
+		c.root.SetAttributes(semconv.GenAIConversationID(id))
+		c.t.chats.Set(conversation{c.owner, id}, c.root.SpanContext())
+	}
+}
+
+// Asked begins the upstream's span, and names it to the upstream. It lasts until [Chat.Answered].
+func (c *Chat) Asked(h http.Header, began time.Time, model, provider string) {
+	if c == nil {
+		return
+	}
+	ctx, span := c.t.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), "chat "+model, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(began),
+		trace.WithAttributes(semconv.GenAIOperationNameChat, semconv.GenAIProviderNameKey.String(provider), semconv.GenAIRequestModel(model)))
+	c.t.format.Inject(ctx, propagation.HeaderCarrier(h))
+	c.upstream = span
+}
+
+// UpstreamAsked notes one request to the upstream; more than one are tries. status is 0 where it
+// did not answer.
+func (c *Chat) UpstreamAsked(began time.Time, took time.Duration, status int) {
+	if c == nil || c.upstream == nil {
+		return
+	}
+	c.upstream.AddEvent("loci.upstream.answered", trace.WithTimestamp(began.Add(took)), trace.WithAttributes(semconv.HTTPResponseStatusCode(status)))
+	c.upstream.SetAttributes(semconv.HTTPResponseStatusCode(status))
+	switch {
+	case status == 0:
+		c.upstream.SetAttributes(semconv.ErrorTypeKey.String("unavailable"))
+		c.upstream.SetStatus(codes.Error, "")
+	case status >= http.StatusBadRequest:
+		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
+		c.upstream.SetStatus(codes.Error, "")
+	default:
+		c.upstream.SetStatus(codes.Ok, "")
+	}
+}
+
+// Answered ends the upstream's span.
+func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output int) {
+	if c == nil || c.upstream == nil {
+		return
+	}
+	for _, a := range []attribute.KeyValue{semconv.GenAIResponseID(id), semconv.GenAIResponseModel(model)} {
+		if a.Value.AsString() != "" {
+			c.upstream.SetAttributes(a)
+		}
+	}
+	if finish != "" {
+		c.upstream.SetAttributes(semconv.GenAIResponseFinishReasons(finish))
+	}
+	if input+output > 0 {
+		c.upstream.SetAttributes(semconv.GenAIUsageInputTokens(input), semconv.GenAIUsageOutputTokens(output))
+	}
+	c.upstream.End(trace.WithTimestamp(ended))
+	c.upstream = nil
+}
+
+// Recorded adds the stage record, of a conversation; "" if nothing was stored.
+func (c *Chat) Recorded(began, ended time.Time, conversation string) {
+	if c != nil {
+		c.remember(conversation)
+		c.stage("record", began, ended)
+	}
+}
+
+// End ends the trace; an answer that was not read to its end has ended too.
+func (c *Chat) End(ended time.Time) {
+	if c != nil {
+		c.Answered(ended, "", "", "", 0, 0)
+		c.root.End(trace.WithTimestamp(ended))
+	}
+}
+
+// Learn begins the span of a job that learns, in the trace of the last chat of its conversation
+// here. Call end with how it ended.
+func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, end func(how string, err error)) {
+	if t == nil {
+		return ctx, func(string, error) {}
+	}
+	if chat, ok := t.chats.Get(conversation{job.Owner, job.Conversation}); ok {
+		ctx = trace.ContextWithRemoteSpanContext(ctx, chat)
+	}
+	ctx, span := t.tracer.Start(ctx, "learn", trace.WithSpanKind(trace.SpanKindConsumer), trace.WithAttributes(
+		semconv.UserID(job.Owner.Name()), semconv.GenAIConversationID(job.Conversation), attribute.String("loci.job.id", job.ID), attribute.Int("loci.job.attempts", job.Attempts)))
+	return ctx, func(how string, err error) {
+		span.SetAttributes(attribute.String("loci.job.end", how))
+		if err != nil {
+			span.SetStatus(codes.Error, "") // the error may have words
+		}
+		span.End()
+	}
+}
+
+// Complete has a model reply, with a span within that of ctx. Without one it makes none.
+func (t *Tracer) Complete(ctx context.Context, p memory.Prompt, complete func(context.Context, memory.Prompt) (memory.Reply, error)) (memory.Reply, error) {
+	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
+		return complete(ctx, p)
+	}
+	ctx, span := t.tracer.Start(ctx, "chat "+p.Model, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
+		semconv.GenAIOperationNameChat, semconv.GenAIProviderNameOpenAI, semconv.GenAIRequestModel(p.Model), attribute.String("loci.prompt", p.Name)))
+	defer span.End()
+	reply, err := complete(ctx, p)
+	if err != nil {
+		span.SetStatus(codes.Error, "")
+		return reply, err
+	}
+	span.SetAttributes(semconv.GenAIResponseModel(reply.Model), semconv.GenAIUsageInputTokens(reply.InputTokens), semconv.GenAIUsageOutputTokens(reply.OutputTokens))
+	return reply, nil
+}
