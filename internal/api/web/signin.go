@@ -170,7 +170,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 		form.Wrong = strings.TrimPrefix(form.Wrong, "That key is right. ")
 	}
 	if form.Wrong != "" {
-		p.note(r, "sign in refused", in.By, form.User, "")
+		_ = p.note(r, "sign in refused", in.By, form.User, "") // it is refused all the same
 		p.askAgain(w, r, status, form)
 		return
 	}

@@ -40,7 +40,7 @@ func (l Lesson) PassedOver() []learn.Outcome {
 }
 
 // Lesson reads turns of one project.
-func (r *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
+func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
 	e := reader{r}
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
 	l.said = guard(e.Core, turns, learn.GuardOptions{

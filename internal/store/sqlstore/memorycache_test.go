@@ -104,9 +104,3 @@ func BenchmarkGet(b *testing.B) {
 		}
 	})
 }
-
-func turnOf(owner memory.Owner, id string) memory.Batch {
-	turn := memtest.Turn(owner, "talk", 0, memory.RoleUser, "said "+id)
-	turn.ID = id
-	return memory.Batch{Conversation: memtest.Conversation(owner, "talk"), Turns: []memory.Turn{turn}}
-}
