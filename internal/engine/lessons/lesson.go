@@ -41,35 +41,35 @@ func (l Lesson) PassedOver() []learn.Outcome {
 
 // Lesson reads turns of one project.
 func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
-	e := reader{r}
-	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: e.Retrieve.LearnsFor(turns[0].Conversation)}}
-	l.said = guard(e.Core, turns, learn.GuardOptions{
-		Assistant: e.Opts.Assistant, Injected: e.Given(ctx, l.scope, turns), Whole: e.Prompts.Form() == prompt.InLine,
+	r := reader{e}
+	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: r.Retrieve.LearnsFor(turns[0].Conversation)}}
+	l.said = guard(r.Core, turns, learn.GuardOptions{
+		Assistant: r.Opts.Assistant, Injected: r.Given(ctx, l.scope, turns), Whole: r.Prompts.Form() == prompt.InLine,
 	})
-	before, err := e.talkBefore(ctx, job.Owner, l.said)
+	before, err := r.talkBefore(ctx, job.Owner, l.said)
 	if err != nil {
 		return Lesson{}, err
 	}
-	if err := e.answering(ctx, job.Owner, l.said, before); err != nil {
+	if err := r.answering(ctx, job.Owner, l.said, before); err != nil {
 		return Lesson{}, err
 	}
 	playing(l.said, before)
-	d, err := e.extract(ctx, job, l, before)
+	d, err := r.extract(ctx, job, l, before)
 	if err != nil {
 		return Lesson{}, err
 	}
 	if d.author.Kind == memory.ByModel {
-		e.ground(job.Owner, l.said, d.known, before)
+		r.ground(job.Owner, l.said, d.known, before)
 	}
 	d.cands, l.named = learn.ForgetOps(d.cands, l.said)
 	remember, forget := extract.Commands(l.said)
 	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.said)
 	l.forget, l.author = forget, d.author
-	e.givePlace(&l)
-	if err := e.leaveOut(ctx, &l); err != nil {
+	r.givePlace(&l)
+	if err := r.leaveOut(ctx, &l); err != nil {
 		return Lesson{}, err
 	}
-	if err := e.dropKnownContexts(ctx, &l); err != nil {
+	if err := r.dropKnownContexts(ctx, &l); err != nil {
 		return Lesson{}, err
 	}
 	return l, nil
