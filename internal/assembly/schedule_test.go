@@ -364,11 +364,13 @@ func TestManualAndScheduledBackupsExclude(t *testing.T) {
 }
 
 func TestWrongBackupSettingsStopTheStart(t *testing.T) {
+	quantum := try(age.GenerateHybridIdentity()).orFail(t).Recipient().String()
 	for name, c := range map[string]struct {
 		set  []string
 		says string
 	}{
 		"identity":  {[]string{"backup.to", "/b", "backup.recipient", "AGE-SECRET-KEY-1XYZ"}, "invalid age recipient"},
+		"quantum":   {[]string{"backup.to", "/b", "backup.recipient", quantum}, "post-quantum"},
 		"S3":        {[]string{"backup.to", "s3://K:a/b@host/bucket"}, "%2F for /"},
 		"no bucket": {[]string{"backup.to", "s3://K:abc@host"}, "invalid S3 address"},
 		"vault":     {[]string{"vault", "/tmp/v", "backup.to", "/tmp/v/b"}, "lies in the vault"},

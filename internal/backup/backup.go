@@ -157,11 +157,9 @@ func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began 
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	w, identity := archive.NewWriter(f), ""
-	if recipient != "" {
-		if w, identity, err = archive.NewEncrypted(f, recipient); err != nil {
-			return nil, err
-		}
+	w, identity, err := archive.NewEncrypted(f, recipient)
+	if err != nil {
+		return nil, err
 	}
 	m := Manifest{Loci: obs.Version(), Began: began.UTC()}
 	if err := b.addMemory(ctx, w, &m, folder); err != nil {

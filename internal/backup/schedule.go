@@ -50,10 +50,8 @@ func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, er
 	if err != nil {
 		return nil, fmt.Errorf("backup.to: %w", err)
 	}
-	if c.Backup.Recipient != "" {
-		if _, _, err := archive.NewEncrypted(io.Discard, c.Backup.Recipient); err != nil {
-			return nil, fmt.Errorf("backup.recipient: %w", err)
-		}
+	if _, _, err := archive.NewEncrypted(io.Discard, c.Backup.Recipient); err != nil {
+		return nil, fmt.Errorf("backup.recipient: %w", err)
 	}
 	vault, err := c.VaultDir()
 	if d, ok := to.(folder); ok && vault != "" && (string(d) == vault || inside(vault, string(d)) != "") {

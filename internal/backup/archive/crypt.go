@@ -17,8 +17,11 @@ const ageHeader = "age-encryption.org/v1\n"
 const secretKey = "AGE-SECRET-KEY-" // begins an identity
 
 // NewEncrypted begins an archive that is encrypted for an age recipient, and for the identity that it
-// returns, with which whoever made the archive can check it.
+// returns, with which whoever made the archive can check it. recipient "": it is not encrypted.
 func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, err error) {
+	if recipient == "" {
+		return NewWriter(w), "", nil
+	}
 	all, err := age.ParseRecipients(strings.NewReader(recipient))
 	if err != nil { // its cause may quote an identity, which is secret
 		return nil, "", memory.Errorf(memory.Invalid, "invalid age recipient; one begins with age1, and age-keygen -y FILE prints that of an identity")
@@ -29,7 +32,7 @@ func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, er
 	}
 	sealed, err := age.Encrypt(w, append(all, own.Recipient())...)
 	if err != nil {
-		return nil, "", err
+		return nil, "", memory.Errorf(memory.Invalid, "%v", err)
 	}
 	to := NewWriter(sealed)
 	to.sealed = sealed
