@@ -99,10 +99,10 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 // openBackup opens a backup that this program understands; shown says where it is kept.
 func openBackup(ctx context.Context, file, identity string) (_ *archive.Archive, shown string, err error) {
 	file, shown, temp, err := fetched(ctx, file)
-	if err != nil {
-		return nil, "", errors.Join(err, os.RemoveAll(temp))
+	var a *archive.Archive
+	if err == nil {
+		a, err = archive.Open(file, identity)
 	}
-	a, err := archive.Open(file, identity)
 	if err != nil {
 		return nil, "", errors.Join(err, os.RemoveAll(temp))
 	}
