@@ -60,6 +60,7 @@ type made struct {
 	*os.File
 	Size     int64 // bytes
 	Manifest Manifest
+	identity string // decrypts it, if it is encrypted
 	close    func() error
 }
 
@@ -89,14 +90,14 @@ func Backable(c config.Config) error {
 // then on. [memory.Conflict]: another is being made; [memory.Invalid]: this memory is not
 // one to be copied so.
 func (b *Maker) Make(ctx context.Context, to string) (_ io.ReadCloser, size int64, err error) {
-	m, err := b.make(ctx, to)
+	m, err := b.make(ctx, to, "")
 	if err != nil {
 		return nil, 0, err
 	}
 	return m, m.Size, nil
 }
 
-func (b *Maker) make(ctx context.Context, to string) (_ *made, err error) {
+func (b *Maker) make(ctx context.Context, to, recipient string) (_ *made, err error) {
 	if err := Backable(b.config); err != nil {
 		return nil, err
 	}
@@ -133,7 +134,7 @@ func (b *Maker) make(ctx context.Context, to string) (_ *made, err error) {
 		return nil, err
 	}
 	b.Point()
-	m, err := b.write(ctx, dir, folder, began)
+	m, err := b.write(ctx, dir, folder, recipient, began)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func (b *Maker) make(ctx context.Context, to string) (_ *made, err error) {
 }
 
 // write puts the archive together in a folder.
-func (b *Maker) write(ctx context.Context, dir, folder string, began time.Time) (_ *made, err error) {
+func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began time.Time) (_ *made, err error) {
 	f, err := os.OpenFile(filepath.Join(folder, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
@@ -156,7 +157,10 @@ func (b *Maker) write(ctx context.Context, dir, folder string, began time.Time) 
 			err = errors.Join(err, f.Close())
 		}
 	}()
-	w := archive.NewWriter(f)
+	w, identity, err := archive.NewEncrypted(f, recipient)
+	if err != nil {
+		return nil, err
+	}
 	m := Manifest{Loci: obs.Version(), Began: began.UTC()}
 	if err := b.addMemory(ctx, w, &m, folder); err != nil {
 		return nil, err
@@ -179,7 +183,7 @@ func (b *Maker) write(ctx context.Context, dir, folder string, began time.Time) 
 		return nil, err
 	}
 	_, err = f.Seek(0, io.SeekStart)
-	return &made{File: f, Size: size, Manifest: m}, err
+	return &made{File: f, Size: size, Manifest: m, identity: identity}, err
 }
 
 // addMemory adds the vault and the database, as they are at one moment.

@@ -123,12 +123,12 @@ func (n *notes) drop(began time.Time) error {
 	})
 }
 
-// prune forgets scheduled backups of a place that are not there any more.
+// prune forgets scheduled backups of a place that are not there.
 func (n *notes) prune(at place, names []string) error {
 	return n.change(func(all []note) []note {
 		return slices.DeleteFunc(all, func(one note) bool {
 			name := filepath.Base(one.Path)
-			return !one.At.IsZero() && scheduledName.MatchString(name) && one.Path == at.path(name) && !slices.Contains(names, name)
+			return scheduledName.MatchString(name) && one.Path == at.path(name) && !slices.Contains(names, name)
 		})
 	})
 }

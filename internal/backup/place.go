@@ -14,16 +14,15 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"github.com/loci-memory/loci/internal/backup/archive"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
 
 // place keeps scheduled backups.
 type place interface {
-	list(ctx context.Context) ([]string, error)                // names, oldest first
-	put(ctx context.Context, name, file string) error          // whole or not at all
-	get(ctx context.Context, name, dir string) (string, error) // path of the file, or of a copy in dir
+	list(ctx context.Context) ([]string, error)                         // names, oldest first
+	put(ctx context.Context, name string, from *made) error             // whole or not at all
+	get(ctx context.Context, name, dir string) (file string, err error) // in dir if it is not on this machine
 	remove(ctx context.Context, name string) error
 	path(name string) string // without secrets
 }
@@ -50,9 +49,6 @@ func (d folder) path(name string) string { return filepath.Join(string(d), name)
 
 func (d folder) list(context.Context) (names []string, err error) {
 	entries, err := os.ReadDir(string(d))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, memory.Errorf(memory.NotFound, "there is no folder %s: make it, or mount its disk", d)
-	}
 	for _, e := range entries {
 		if scheduledName.MatchString(e.Name()) {
 			names = append(names, e.Name())
@@ -61,15 +57,18 @@ func (d folder) list(context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (d folder) put(_ context.Context, name, file string) error {
+func (d folder) put(_ context.Context, name string, from *made) error {
 	half := d.path("loci-backup.half") // written over if a crash left one
-	err := copyFile(file, half, "")
-	if err == nil {
+	out, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, from)
+	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
 		err = os.Rename(half, d.path(name))
 	}
 	if err != nil {
-		_ = os.Remove(half) // the first error says what is wrong
-		return err
+		return errors.Join(err, os.Remove(half))
 	}
 	return disk.SyncFolder(string(d))
 }
@@ -78,29 +77,11 @@ func (d folder) get(_ context.Context, name, _ string) (string, error) { return 
 
 func (d folder) remove(_ context.Context, name string) error { return os.Remove(d.path(name)) }
 
-// copyFile copies a file, encrypted if there is a recipient. The copy lasts.
-func copyFile(from, to, recipient string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close() //nolint:errcheck // it is only read
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	if recipient != "" {
-		err = archive.Encrypt(out, in, recipient)
-	} else {
-		_, err = io.Copy(out, in)
-	}
-	return errors.Join(err, out.Sync(), out.Close())
-}
-
 // bucket is a place on an S3 server.
 type bucket struct {
-	client             *minio.Client
-	host, name, prefix string // prefix "" or with a slash at its end
+	client          *minio.Client
+	host, name, dir string // dir "" or with a slash at its end
+	one             string // the name of the only backup that is listed; "": all are
 }
 
 func openBucket(address string) (*bucket, error) {
@@ -109,8 +90,11 @@ func openBucket(address string) (*bucket, error) {
 		return nil, memory.Errorf(memory.Invalid, "invalid S3 address (example: s3://KEY:SECRET@s3.eu-central-1.amazonaws.com/bucket/prefix; in SECRET write %%2F for / and %%2B for +)")
 	}
 	b := &bucket{host: u.Host}
-	b.name, b.prefix, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
-	b.prefix = strings.TrimPrefix(b.prefix+"/", "/")
+	b.name, b.dir, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
+	if scheduledName.MatchString(path.Base(b.dir)) {
+		b.dir, b.one = path.Split(b.dir)
+	}
+	b.dir = strings.TrimPrefix(strings.TrimSuffix(b.dir, "/")+"/", "/")
 	o := &minio.Options{Creds: credentials.NewEnvAWS(), Secure: u.Query().Get("tls") != "false", Region: u.Query().Get("region"), MaxRetries: 3}
 	if secret, ok := u.User.Password(); ok {
 		o.Creds = credentials.NewStaticV4(u.User.Username(), secret, "")
@@ -120,12 +104,12 @@ func openBucket(address string) (*bucket, error) {
 }
 
 func (b *bucket) path(name string) string {
-	return s3Scheme + path.Join(b.host, b.name, b.prefix, name)
+	return s3Scheme + path.Join(b.host, b.name, b.dir, name)
 }
 
 func (b *bucket) list(ctx context.Context) (names []string, err error) {
-	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix}) { // in order
-		if name := strings.TrimPrefix(o.Key, b.prefix); scheduledName.MatchString(name) {
+	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir + b.one}) { // in order
+		if name := strings.TrimPrefix(o.Key, b.dir); scheduledName.MatchString(name) {
 			names = append(names, name)
 		}
 		err = errors.Join(err, o.Err)
@@ -133,44 +117,37 @@ func (b *bucket) list(ctx context.Context) (names []string, err error) {
 	return names, err
 }
 
-func (b *bucket) put(ctx context.Context, name, file string) error {
-	_, err := b.client.FPutObject(ctx, b.name, b.prefix+name, file, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
+func (b *bucket) put(ctx context.Context, name string, from *made) error {
+	_, err := b.client.PutObject(ctx, b.name, b.dir+name, from.File, from.Size, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
 	return err
 }
 
 func (b *bucket) get(ctx context.Context, name, dir string) (string, error) {
 	file := filepath.Join(dir, name)
-	return file, b.client.FGetObject(ctx, b.name, b.prefix+name, file, minio.GetObjectOptions{})
+	return file, b.client.FGetObject(ctx, b.name, b.dir+name, file, minio.GetObjectOptions{})
 }
 
 func (b *bucket) remove(ctx context.Context, name string) error {
-	return b.client.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{})
+	return b.client.RemoveObject(ctx, b.name, b.dir+name, minio.RemoveObjectOptions{})
 }
 
-// fetched returns the path of a backup on this machine, and what shows where it is kept. One at an S3
-// address is copied into the folder for temporary files, until drop; a prefix means the newest in it.
-func fetched(ctx context.Context, file string) (local, shown string, drop func() error, err error) {
-	drop = func() error { return nil }
+// fetched returns the path of a backup on this machine, and what shows where it is kept. The newest at
+// an S3 address is copied into temp, which is the caller's to remove.
+func fetched(ctx context.Context, file string) (local, shown, temp string, err error) {
 	if !strings.HasPrefix(file, s3Scheme) {
 		shown, err = filepath.Abs(file)
-		return file, shown, drop, err
+		return file, shown, "", err
 	}
 	b, err := openBucket(file)
 	if err != nil {
-		return "", "", drop, err
+		return "", "", "", err
 	}
-	name := ""
-	if whole := strings.TrimSuffix(b.prefix, "/"); path.Ext(whole) == ".zip" || path.Ext(whole) == ".age" {
-		b.prefix, name = path.Split(whole)
-	} else if names, err := b.list(ctx); err != nil || len(names) == 0 {
-		return "", "", drop, errors.Join(memory.Errorf(memory.NotFound, "there is no scheduled backup in %s", b.path("")), err)
-	} else {
-		name = names[len(names)-1]
+	names, err := b.list(ctx)
+	if err != nil || len(names) == 0 {
+		return "", "", "", errors.Join(memory.Errorf(memory.NotFound, "there is no scheduled backup at %s", b.path(b.one)), err)
 	}
-	dir, err := os.MkdirTemp("", "loci-restore-")
-	drop = func() error { return os.RemoveAll(dir) }
-	if err == nil {
-		local, err = b.get(ctx, name, dir)
+	if temp, err = os.MkdirTemp("", "loci-restore-"); err == nil {
+		local, err = b.get(ctx, names[len(names)-1], temp)
 	}
-	return local, b.path(name), drop, err
+	return local, b.path(names[len(names)-1]), temp, err
 }

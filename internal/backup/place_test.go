@@ -41,7 +41,7 @@ func TestPlacesKeepWholeFiles(t *testing.T) {
 				if err := os.WriteFile(file, data, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				if err := p.put(t.Context(), name, file); err != nil {
+				if err := p.put(t.Context(), name, madeOf(t, file)); err != nil {
 					t.Fatal(err)
 				}
 				got, err := p.get(t.Context(), name, t.TempDir())
@@ -68,6 +68,20 @@ func TestPlacesKeepWholeFiles(t *testing.T) {
 	}
 }
 
+func madeOf(t *testing.T, file string) *made {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &made{File: f, Size: info.Size()}
+}
+
 // TestUploadThatEndsInTheMiddleIsNoBackup cuts an upload of several parts off.
 func TestUploadThatEndsInTheMiddleIsNoBackup(t *testing.T) {
 	backend := s3mem.New()
@@ -92,7 +106,7 @@ func TestUploadThatEndsInTheMiddleIsNoBackup(t *testing.T) {
 	if err := os.WriteFile(file, make([]byte, 40<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.put(ctx, "loci-2026-01-02T03-04-05Z.zip", file); err == nil {
+	if err := p.put(ctx, "loci-2026-01-02T03-04-05Z.zip", madeOf(t, file)); err == nil {
 		t.Error("it went well")
 	}
 	if names, err := p.list(t.Context()); err != nil || len(names) > 0 {

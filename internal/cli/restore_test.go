@@ -17,12 +17,12 @@ func TestRestoreTakesAnEncryptedBackup(t *testing.T) {
 	dir := t.TempDir()
 	key, err := age.GenerateX25519Identity()
 	noError(t)(err)
-	var plain, encrypted bytes.Buffer
-	w := archive.NewWriter(&plain)
+	var encrypted bytes.Buffer
+	w, _, err := archive.NewEncrypted(&encrypted, key.Recipient().String())
+	noError(t)(err)
 	noError(t)(w.Add("vault/note.md", strings.NewReader("hello")))
 	_, err = w.Finish(archive.Manifest{At: time.Now(), Counts: map[string]int64{"facts": 3}})
 	noError(t)(err)
-	noError(t)(archive.Encrypt(&encrypted, &plain, key.Recipient().String()))
 	file, identity := filepath.Join(dir, "b.zip.age"), filepath.Join(dir, "key.txt")
 	noError(t)(os.WriteFile(file, encrypted.Bytes(), 0o600))
 	noError(t)(os.WriteFile(identity, []byte(key.String()), 0o600))

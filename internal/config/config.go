@@ -288,25 +288,8 @@ type AuditConfig struct {
 type BackupConfig struct {
 	Every     time.Duration `koanf:"every" default:"0s" doc:"How often the memory of all users is backed up to backup.to, as 24h. 0s: never. Needs memory in SQLite or a vault; the tools of a PostgreSQL or MongoDB server back up that. See docs/backup.md."`
 	To        string        `koanf:"to" secret:"yes" doc:"Where scheduled backups are kept: a folder that exists, or s3://KEY:SECRET@host/bucket/prefix, with ?region=NAME or ?tls=false behind it where needed. Without KEY and SECRET those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY count. One server alone keeps its backups there."`
-	Keep      int           `koanf:"keep" default:"7" doc:"How many scheduled backups are kept. The newest that was restored on trial is kept besides."`
+	Keep      int           `koanf:"keep" default:"7" doc:"How many scheduled backups are kept. None is deleted while the newest cannot be restored."`
 	Recipient string        `koanf:"recipient" doc:"Recipient (age1...) that scheduled backups are encrypted for with age. Its identity is needed to restore one, and Loci does not have it: keep it elsewhere. Empty: they are not encrypted."`
-}
-
-// Place returns where scheduled backups are kept, with ~ resolved.
-func (b BackupConfig) Place() (string, error) { return atHome("backup.to", b.To) }
-
-func (c *Config) checkBackup() error {
-	switch b := c.Backup; {
-	case b.Every == 0:
-		return nil
-	case c.Store.Server():
-		return memory.Errorf(memory.Invalid, "backup.every: memory is on a database server, whose own tools back it up (pg_dump, mongodump); set backup.every to 0s. See docs/backup.md")
-	case b.To == "", c.Store == "memory" && c.Vault == "":
-		return memory.Errorf(memory.Invalid, "backup.every: needs backup.to, a folder or s3://KEY:SECRET@host/bucket/prefix, and store sqlite or a vault")
-	case b.Every < time.Minute:
-		return memory.Errorf(memory.Invalid, "backup.every: %v is out of range; valid is 0s, or 1m and more", b.Every)
-	}
-	return nil
 }
 
 // check refuses what the tags cannot express. Every message names the key.
@@ -358,8 +341,9 @@ func (c *Config) check() error {
 	if err := c.Store.check(); err != nil {
 		return err
 	}
-	if err := c.checkBackup(); err != nil {
-		return err
+	if b := c.Backup; b.Every != 0 && (b.Every < time.Minute || b.To == "" || c.Store.Server() || c.Store == "memory" && c.Vault == "") {
+		return memory.Errorf(memory.Invalid, "backup.every: %v needs backup.to (a folder or s3://KEY:SECRET@host/bucket/prefix), 1m or more, and store sqlite or a vault; "+
+			"a database server is backed up by its own tools (pg_dump, mongodump); 0s turns it off", b.Every)
 	}
 	if c.Store.Server() && c.Vault != "" {
 		return memory.Errorf(memory.Invalid, "vault: it is kept in files of this machine, for which store is sqlite or memory")

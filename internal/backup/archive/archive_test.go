@@ -200,7 +200,7 @@ func TestWhatIsNoBackupIsRefused(t *testing.T) {
 // held reads an archive in memory.
 func held(archive []byte) (map[string]string, error) {
 	a := &Archive{}
-	if err := a.open(bytes.NewReader(archive), int64(len(archive))); err != nil {
+	if err := a.open(bytes.NewReader(archive), int64(len(archive)), ""); err != nil {
 		return nil, err
 	}
 	got := map[string]string{}

@@ -22,6 +22,7 @@ import (
 // Archive is an archive that is being read.
 type Archive struct {
 	Manifest Manifest
+	Temp     string // folder that goes when it is closed; "": none
 
 	file  *os.File
 	files []*zip.File // in the order of the manifest's members
@@ -45,11 +46,7 @@ func Open(path, identity string) (*Archive, error) {
 		err = memory.Errorf(memory.Invalid, "it is not a plain file")
 	}
 	if err == nil {
-		var plain io.ReaderAt
-		var size int64
-		if plain, size, err = decrypted(f, info.Size(), identity); err == nil {
-			err = a.open(plain, size)
-		}
+		err = a.open(f, info.Size(), identity)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
@@ -58,7 +55,11 @@ func Open(path, identity string) (*Archive, error) {
 }
 
 // open reads the directory and the manifest.
-func (a *Archive) open(from io.ReaderAt, size int64) error {
+func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
+	from, size, err := decrypted(from, size, identity)
+	if err != nil {
+		return err
+	}
 	z, err := zip.NewReader(from, size)
 	if err != nil {
 		return damaged("it cannot be read as a zip file, or is not whole: %v", err)
@@ -117,7 +118,7 @@ func (a *Archive) readManifest(f *zip.File) error {
 }
 
 // Close closes the file.
-func (a *Archive) Close() error { return a.file.Close() }
+func (a *Archive) Close() error { return errors.Join(a.file.Close(), os.RemoveAll(a.Temp)) }
 
 // Check reads every member and holds it against the manifest. report, if not nil, is
 // told how many bytes more were read.

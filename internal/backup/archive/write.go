@@ -16,6 +16,7 @@ import (
 type Writer struct {
 	zip     *zip.Writer
 	members []Member
+	sealed  io.Closer // nil: it is not encrypted
 }
 
 // NewWriter begins an archive.
@@ -58,5 +59,8 @@ func (w *Writer) Finish(m Manifest) (Manifest, error) {
 	if _, err := to.Write(text); err != nil {
 		return m, err
 	}
-	return m, w.zip.Close()
+	if err := w.zip.Close(); err != nil || w.sealed == nil {
+		return m, err
+	}
+	return m, w.sealed.Close()
 }
