@@ -586,7 +586,7 @@ func TestPageAsksForTheKey(t *testing.T) {
 	const ready = `document.activeElement.name === "key" && document.readyState === "complete"`
 	b.until("the key is asked for", ready)
 	b.press("another key" + kb.Enter)
-	b.see("[role=alert]", "not this server's key")
+	b.see("[role=alert]", "not a key of this server")
 	b.until("the key is asked for again", ready)
 	b.press("a-key-of-this-server" + kb.Enter)
 	b.see("h1", "Memories")
