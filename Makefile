@@ -147,6 +147,7 @@ e2e: ## drive a running server with other people's clients
 	found=; for c in "$$CHROMIUM" chromium chromium-browser google-chrome; do command -v "$$c" >/dev/null 2>&1 && found=yes; done; \
 	if [ -z "$$found" ]; then echo "  page: it is not tried in a browser: install chromium, or name one in CHROMIUM" | tee -a $(SKIPPED); fi; \
 	if ! command -v prometheus >/dev/null 2>&1; then echo "  Prometheus: the dashboard and the alerts are not tried: install Debian's prometheus" | tee -a $(SKIPPED); fi; \
+	if ! command -v caddy >/dev/null 2>&1; then echo "  Caddy: the guide to operations is not tried behind it: install Debian's caddy" | tee -a $(SKIPPED); fi; \
 	if (cd e2e && $(GO) mod download) > tmp/e2e.log 2>&1; then $(GO) -C e2e vet ./... && $(TESTED) -C e2e test -json ./...; \
 	else echo "  e2e: its clients need to be fetched from the Go module proxy once; then: make e2e: $$(tail -n 1 tmp/e2e.log)" | tee -a $(SKIPPED); fi
 

@@ -20,12 +20,14 @@ if [ ! -x tmp/chroma/bin/chroma ]; then
 	{ python3 -m venv tmp/chroma && tmp/chroma/bin/pip install --quiet --disable-pip-version-check -r tools/chroma.txt; } >tmp/chroma.log 2>&1 ||
 		echo "  it could not be installed: $(tail -n 1 tmp/chroma.log)"
 fi
-# A real Prometheus tries the dashboard and the alerts.
-if ! command -v prometheus >/dev/null 2>&1 && can_install; then
-	echo "== installing Prometheus for the tests of the dashboard and the alerts"
-	(apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends prometheus) >/dev/null 2>&1 ||
-		echo "  it could not be installed"
-	# The tests start their own; Debian's would run beside them.
-	if command -v systemctl >/dev/null 2>&1; then systemctl disable --now prometheus >/dev/null 2>&1 || :; fi
-fi
+# A real Prometheus tries the dashboard and the alerts, a real Caddy docs/guide/operations.md.
+for program in prometheus caddy; do
+	if ! command -v $program >/dev/null 2>&1 && can_install; then
+		echo "== installing $program for its tests"
+		(apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $program) >/dev/null 2>&1 ||
+			echo "  it could not be installed"
+		# The tests start their own; Debian's would run beside them.
+		if command -v systemctl >/dev/null 2>&1; then systemctl disable --now $program >/dev/null 2>&1 || :; fi
+	fi
+done
 exit 0
