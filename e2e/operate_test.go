@@ -166,11 +166,11 @@ func TestServerTakesOverSettings(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &entry); err != nil {
 			t.Errorf("not JSON: %s", line)
 		}
-		if entry["request"] == "search-1" && entry["msg"] == "request" && (entry["route"] != "/api/memory/search" && entry["route"] != "refused" || entry["user"] != "default" || entry["ms"] == nil) {
+		if entry["client_request"] == "search-1" && entry["msg"] == "request" && (entry["route"] != "/api/memory/search" && entry["route"] != "refused" || entry["user"] != "default" || entry["ms"] == nil) {
 			t.Errorf("the access log: %s", line)
 		}
 	}
-	if !strings.Contains(l.log.String(), `"request":"search-1"`) {
+	if !strings.Contains(l.log.String(), `"client_request":"search-1"`) {
 		t.Error("the access log lacks a request")
 	}
 }

@@ -225,7 +225,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		Budget:   httpx.NewBudget(httpx.BodyBudget()),
 		Answered: answered(metrics, l.log),
 		Log:      l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
-		Reads: rest.Reads, Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},
+		Reads: append(slices.Clone(rest.Reads), "/signin", "/signout", "/switch"), Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},
 	}.Complete()
 	shown := l.pageOptions(config, learner, upstream)
 	shown.Auth, shown.Note, shown.Issuer = &guard, l.audit.Note, issuer(config.SSO, guard.SSO)

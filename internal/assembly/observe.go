@@ -44,7 +44,7 @@ func logAccess(log *slog.Logger, a httpx.Access) {
 	if slices.Contains(httpx.DefaultOpen, a.Route) || a.Route == "/metrics" || strings.HasPrefix(a.Route, "/assets/") {
 		level = slog.LevelDebug
 	}
-	log.LogAttrs(context.Background(), level, "request", slog.String("request", a.ID), slog.String("user", a.User), slog.String("method", a.Method), slog.String("route", a.Route),
+	log.LogAttrs(context.Background(), level, "request", slog.String("request", a.ID), slog.String("client_request", a.Client), slog.String("user", a.User), slog.String("method", a.Method), slog.String("route", a.Route),
 		slog.Int("status", a.Status), slog.Int64("ms", a.Took.Milliseconds()), slog.Int64("upstream_ms", a.Upstream.Milliseconds()), slog.Int64("input", a.Input), slog.Int64("output", a.Output))
 }
 

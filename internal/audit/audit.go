@@ -161,8 +161,14 @@ func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // Refused notes that a request came with a wrong key, once an hour from an address.
 func (l *Log) Refused(r *http.Request) {
 	if l != nil && l.first(KeyRefused, httpx.AddressOf(r.Context())) {
-		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Brief(r.URL.Path, 100)}) // it is refused all the same
+		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Brief(door(r.URL.Path), 100)}) // it is refused all the same
 	}
+}
+
+// door is a path's first two parts: what follows may name something.
+func door(path string) string {
+	parts := strings.SplitN(path, "/", 4)
+	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
 // Run drops entries that are older than as many days as days says by then, until the context ends;

@@ -63,7 +63,7 @@ func addKey(g *global) *cobra.Command {
 	cmd.Flags().StringVar(&in.User, "user", "", "whose memory it opens, and nobody else's")
 	cmd.Flags().BoolVar(&front, "front", false, "for a front end that names the user of each request")
 	cmd.Flags().BoolVar(&admin, "admin", false, "for whoever runs the server")
-	cmd.Flags().BoolVar(&read, "read", false, "it may read and not write; chats with it leave nothing")
+	cmd.Flags().BoolVar(&read, "read", false, "it may read and not write; chats with it leave no words")
 	cmd.Flags().IntVar(&days, "days", 0, "after how many days it expires; 0: never")
 	cmd.Flags().BoolVar(&mem0, "mem0", false, "show it as mem0's tools want keys, beginning with m0-")
 	cmd.MarkFlagsMutuallyExclusive("user", "front", "admin")

@@ -234,7 +234,7 @@ type LimitsConfig struct {
 	Body       int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of 1 GiB; over it chats pass without memory, and other requests are answered 503 with Retry-After."`
 	Requests   int   `koanf:"requests" default:"0" doc:"Most requests of one user, or of one key that is not a user's, in a minute, at each server; over it they are answered 429 with Retry-After. 0: any number."`
 	Tokens     int   `koanf:"tokens" default:"0" doc:"Most tokens of the upstream, prompts and answers, that one user or key may take in a minute, as far as its answers say them. 0: any number. What learning takes in a day is learn.day_tokens, what a user may keep upkeep.user."`
-	Concurrent int   `koanf:"concurrent" default:"64" doc:"Most requests of one user or key at once. 0: any number."`
+	Concurrent int   `koanf:"concurrent" default:"64" doc:"Most requests of one user at once. 0: any number."`
 
 	Text int `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
 }

@@ -10,7 +10,8 @@ import (
 
 // Access is what is known of a request once it was answered. It names nothing that anybody said.
 type Access struct {
-	ID       string // the client's X-Request-Id, if it sent one
+	ID       string
+	Client   string // X-Request-Id, if the client sent one
 	User     string // whose memory it was about; "": nobody's
 	Method   string
 	Route    string // the pattern that the path fits, without what stands in it
@@ -62,7 +63,7 @@ func (st *state) access(r *http.Request, status int, took time.Duration) Access 
 		route = "other"
 	}
 	a := Access{
-		ID: st.id, Method: r.Method, Route: route, Status: status, Refused: st.refused, Took: took,
+		ID: st.id, Client: st.client, Method: r.Method, Route: route, Status: status, Refused: st.refused, Took: took,
 		Upstream: time.Duration(st.meter.upstream.Load()), Input: st.meter.input.Load(), Output: st.meter.output.Load(),
 	}
 	if st.identity.Owner != "" {

@@ -103,7 +103,7 @@ type guard struct {
 // ServeHTTP runs the chain.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := g.Now()
-	st := &state{id: cmp.Or(clientRequestID(r), rand.Text()), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
+	st := &state{id: rand.Text(), client: clientRequestID(r), door: r.Method + " " + r.URL.Path, log: g.Log, wrongKey: g.wrongKey}
 	r = r.WithContext(context.WithValue(r.Context(), stateKey{}, st))
 	st.secure = g.seeThrough(r)
 	st.remote = place(r.RemoteAddr)
@@ -140,7 +140,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil && g.Unverified != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
 		g.Unverified()
 	}
-	end, err := g.limits.take(cmp.Or(string(identity.Owner), identity.By), begun)
+	end, err := g.limits.take(string(identity.Owner), identity.By, begun)
 	if err != nil {
 		st.refused = ProblemOf(err).limit
 		g.Refuse(track, r, err)
@@ -214,6 +214,7 @@ type state struct {
 	log      *slog.Logger
 	identity Identity
 	meter    meter
+	client   string // the client's own id of the request, "" for none
 	remote   string // the client's address, or its network
 	secure   bool   // the client used TLS
 	refused  string // see [Access]

@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"sync"
@@ -17,7 +18,7 @@ import (
 type Limits struct {
 	Requests   int // a minute
 	Tokens     int // a minute, of the upstream's answers and their prompts
-	Concurrent int // requests at once
+	Concurrent int // requests of a user at once
 }
 
 // limiter counts what users and keys take.
@@ -48,8 +49,10 @@ func errLimit(setting string, limit int, wait time.Duration) error {
 	return p
 }
 
-// take counts a request of a user or key, and returns what is called with its tokens when it ends.
-func (l *limiter) take(who string, now time.Time) (end func(tokens int64, now time.Time), err error) {
+// take counts a request of a user or, without one, of a key, and returns what is called with its
+// tokens when it ends. Many people may be behind a key, so that how many ask at once is not counted.
+func (l *limiter) take(user, key string, now time.Time) (end func(tokens int64, now time.Time), err error) {
+	who := cmp.Or(user, key)
 	if l.Limits == (Limits{}) || who == "" {
 		return func(int64, time.Time) {}, nil
 	}
@@ -65,7 +68,7 @@ func (l *limiter) take(who string, now time.Time) (end func(tokens int64, now ti
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if l.Concurrent > 0 && a.running >= l.Concurrent {
+	if l.Concurrent > 0 && user != "" && a.running >= l.Concurrent {
 		return nil, errLimit("limits.concurrent", l.Concurrent, time.Second)
 	}
 	if a.requests != nil && !a.requests.AllowN(now, 1) {

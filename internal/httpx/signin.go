@@ -2,6 +2,8 @@ package httpx
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,7 +29,7 @@ func WithSignIn(ctx context.Context, in SignIn) context.Context {
 
 // What a session is by, as it is kept. The server's own key is "".
 const (
-	byFrontKey = "front"
+	byFrontKey = "front:" // and what tells it from another
 	byKey      = "key:"   // and the key's id
 	byUser     = "user:"  // and the name, by single sign-on
 	byAdmin    = "admin:" // the same, for whoever runs the server
@@ -41,7 +43,7 @@ func (o *Options) ByKey(text string) (in SignIn, by string, ok bool) {
 	case k.id != "":
 		by = byKey + k.id
 	case k.role == memory.KeyFront:
-		by = byFrontKey
+		by = byFrontKey + o.frontID()
 	}
 	return k.signIn(), by, ok && !k.expired
 }
@@ -52,8 +54,8 @@ func (o *Options) SessionOf(by string) (SignIn, bool) {
 	switch kind + ":" {
 	case ":":
 		return SignIn{Role: memory.KeyAdmin, By: "server key"}, o.Key != ""
-	case byFrontKey + ":":
-		return SignIn{Role: memory.KeyFront, By: "front key"}, o.FrontKey != ""
+	case byFrontKey:
+		return SignIn{Role: memory.KeyFront, By: "front key"}, o.FrontKey != "" && name == o.frontID()
 	case byKey:
 		k, ok := o.Keys.ByID(name, o.Now())
 		return keyedBy(k, o.Now()).signIn(), ok
@@ -63,6 +65,12 @@ func (o *Options) SessionOf(by string) (SignIn, bool) {
 		return SignIn{Role: memory.KeyAdmin, User: name, By: name}, true
 	}
 	return SignIn{}, false
+}
+
+// frontID changes with the front key, so that a session by an earlier one ends.
+func (o *Options) frontID() string {
+	sum := sha256.Sum256([]byte("loci front session\x00" + o.FrontKey))
+	return hex.EncodeToString(sum[:8])
 }
 
 // SSO says how people are named whom another server signs in. The zero value: none does.

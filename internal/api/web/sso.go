@@ -120,7 +120,7 @@ func (p *Page) signedInBySSO(w http.ResponseWriter, r *http.Request) {
 		p.ssoFailed(w, r, t.Next, err)
 		return
 	}
-	p.onward(w, r, t.Next, "Signed in")
+	p.onward(w, r, local(t.Next), "Signed in")
 }
 
 // ssoFailed asks to sign in again and says what was wrong.
