@@ -193,22 +193,17 @@ func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Tim
 	return int(r.DeletedCount), nil
 }
 
-// RenameNoted hides a name: see [memory.Audit].
+// RenameNoted hides a name: see [memory.Audit]. Broken off, it may be half done; an erasure does it
+// again.
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
-	both, n := bson.A{}, 0
+	of := func(field string) bson.M { return bson.M{"owner": memory.Global(namespace), field: user} }
+	n, err := s.in(audit).CountDocuments(ctx, bson.M{"$or": bson.A{of("user"), of("by")}})
 	for _, field := range []string{"user", "by"} {
-		both = append(both, bson.M{field: user})
+		if err == nil {
+			_, err = s.in(audit).UpdateMany(ctx, of(field), bson.M{"$set": bson.M{field: to}})
+		}
 	}
-	filter := ofOwner(memory.Global(namespace))
-	filter["$or"] = both
-	r, err := s.in(audit).UpdateMany(ctx, filter, bson.A{bson.M{"$set": bson.M{
-		"user": bson.M{"$cond": bson.A{bson.M{"$eq": bson.A{"$user", bson.M{"$literal": user}}}, bson.M{"$literal": to}, "$user"}},
-		"by":   bson.M{"$cond": bson.A{bson.M{"$eq": bson.A{"$by", bson.M{"$literal": user}}}, bson.M{"$literal": to}, "$by"}},
-	}}})
-	if err == nil {
-		n = int(r.ModifiedCount)
-	}
-	return n, s.told(err)
+	return int(n), s.told(err)
 }
 
 type signInDoc struct {
