@@ -36,8 +36,7 @@ func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) f
 func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
 	l.reloads.Lock()
 	defer l.reloads.Unlock()
-	taken, atStart := l.asked.Reload(next)
-	will := l.asked.Taking(next)
+	will, taken, atStart := l.asked.Reload(next)
 	prompts, err := openPrompts(l.asked.Prompts)
 	if err != nil {
 		return client.Reloaded{}, err

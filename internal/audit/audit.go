@@ -135,28 +135,13 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 			httpx.WriteError(w, r, err)
 			return
 		}
-		to := &statusWriter{ResponseWriter: w}
-		next.ServeHTTP(to, r)
-		if to.status >= http.StatusBadRequest {
-			e.Detail = "failed with status " + strconv.Itoa(to.status)
+		next.ServeHTTP(w, r)
+		if status := httpx.StatusOf(w); status >= http.StatusBadRequest {
+			e.Detail = "failed with status " + strconv.Itoa(status)
 			_ = l.Note(context.WithoutCancel(r.Context()), e) // the log has it
 		}
 	})
 }
-
-// statusWriter remembers an answer's status.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // Refused notes that a request came with a wrong key, once an hour from an address.
 func (l *Log) Refused(r *http.Request) {

@@ -134,7 +134,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	st.identity = identity
 	if identity.ReadOnly && !g.reads(r) {
-		g.Refuse(track, r, memory.Errorf(memory.Forbidden, "this key may read and not write (its scope is read)"))
+		g.Refuse(track, r, ErrReadOnly)
 		return
 	}
 	if err == nil && g.Unverified != nil && len(g.JWTSecret) == 0 && r.Header.Get(HeaderOpenWebJWT) != "" {
@@ -150,6 +150,9 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer g.limitBody(track, r)()
 	g.next.ServeHTTP(track, r)
 }
+
+// ErrReadOnly refuses what a key of the scope read may not.
+var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may read and not write (its scope is read)")
 
 // reads reports whether a request writes nothing, or its API decides that.
 func (g *guard) reads(r *http.Request) bool {
@@ -277,6 +280,14 @@ func (t *tracker) Write(p []byte) (int, error) {
 		t.status = http.StatusOK
 	}
 	return t.ResponseWriter.Write(p)
+}
+
+// StatusOf returns the status that was written to a handler's answer behind [Guard], 0 for none.
+func StatusOf(w http.ResponseWriter) int {
+	if t, ok := w.(*tracker); ok {
+		return t.status
+	}
+	return 0
 }
 
 // Flush sends what was written so far.

@@ -115,29 +115,29 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		return Identity{}, err
 	}
 	id := Identity{Namespace: o.Namespace, signed: signed.Subject != ""}
-	if keyed.role == "" && signed.Subject == "" {
+	if keyed.Role == "" && signed.Subject == "" {
 		in, ok := r.Context().Value(signInKey{}).(SignIn)
 		if sso, is := o.SSO.signIn(r); is {
 			in, ok = sso, true
 		}
 		if ok {
-			keyed = keyOf(in)
+			keyed.SignIn = in
 		}
 	}
-	id.By, id.ReadOnly = cmp.Or(keyed.by, signed.Subject, "this machine"), keyed.scope == memory.ScopeRead
+	id.By, id.ReadOnly = cmp.Or(keyed.By, signed.Subject, "this machine"), keyed.Scope == memory.ScopeRead
 	proxied := "" // with a key nothing depends on the address
 	if o.Key == "" {
 		proxied = proxySign(r)
 	}
-	if keyed.role == memory.KeyUser { // whoever else is named
+	if keyed.Role == memory.KeyUser { // whoever else is named
 		id.Role, id.signed = RoleUser, true
-		id.Owner, err = userOwner(o.Namespace, keyed.user, "the key's user")
+		id.Owner, err = userOwner(o.Namespace, keyed.User, "the key's user")
 		return id, err
 	}
 	switch {
-	case keyed.role == memory.KeyFront:
+	case keyed.Role == memory.KeyFront:
 		id.Role, id.mayName = RoleUser, true
-	case keyed.role == memory.KeyAdmin:
+	case keyed.Role == memory.KeyAdmin:
 		id.Role, id.mayName = RoleAdmin, true
 	case signed.Subject != "": // from wherever: a token is one user's
 		id.Role = RoleUser
@@ -153,9 +153,9 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		return Identity{}, err
 	}
 	id.Owner, id.Name, err = o.owner(r, id, signed)
-	if err == nil && id.Owner == "" && keyed.user != "" { // an admin who named nobody
+	if err == nil && id.Owner == "" && keyed.User != "" { // an admin who named nobody
 		id.signed = true
-		id.Owner, err = userOwner(o.Namespace, keyed.user, "the user")
+		id.Owner, err = userOwner(o.Namespace, keyed.User, "the user")
 	}
 	if err == nil && id.Owner == "" && !o.Multi {
 		id.Owner, id.unnamed = memory.User(o.Namespace, DefaultUser), true

@@ -125,22 +125,15 @@ func checkKey(k memory.Key) error {
 
 // keyed is what a request's keys say of it. The zero value: nothing.
 type keyed struct {
-	role    memory.KeyRole
-	user    string
-	scope   memory.KeyScope
-	by      string // what the audit record calls it
+	SignIn
 	id      string // of a stored key
 	expired bool
 }
 
-func keyOf(in SignIn) keyed { return keyed{role: in.Role, user: in.User, scope: in.Scope, by: in.By} }
-
-func (k keyed) signIn() SignIn { return SignIn{Role: k.role, User: k.user, Scope: k.scope, By: k.by} }
-
 // known returns what a text says if it is a key of Loci's.
 func (o *Options) known(text string) (keyed, bool) {
 	bare := strings.TrimPrefix(text, Mem0Prefix)
-	for by, own := range map[string]keyed{o.Key: {role: memory.KeyAdmin, by: "server key"}, o.FrontKey: {role: memory.KeyFront, by: "front key"}} {
+	for by, own := range map[string]keyed{o.Key: {SignIn: byServerKey}, o.FrontKey: {SignIn: byFront}} {
 		if by != "" && (sameKey(text, by) || sameKey(bare, by)) {
 			return own, true
 		}
@@ -156,7 +149,7 @@ func (o *Options) known(text string) (keyed, bool) {
 
 // keyedBy is what a stored key says. The audit record calls a user's by the user.
 func keyedBy(k memory.Key, now time.Time) keyed {
-	return keyed{role: k.Role, user: k.User, scope: k.Scope, by: cmp.Or(k.User, "key "+k.Name), id: k.ID(), expired: expired(k, now)}
+	return keyed{SignIn{k.Role, k.User, k.Scope, cmp.Or(k.User, "key "+k.Name)}, k.ID(), expired(k, now)}
 }
 
 // hasKeys reports whether there is any key that a request could come with.

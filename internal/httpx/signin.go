@@ -19,6 +19,12 @@ type SignIn struct {
 	By    string // what the audit record calls it
 }
 
+// What the keys that are settings open.
+var (
+	byServerKey = SignIn{Role: memory.KeyAdmin, By: "server key"}
+	byFront     = SignIn{Role: memory.KeyFront, By: "front key"}
+)
+
 type signInKey struct{}
 
 // WithSignIn returns a context whose requests [Guard] takes for those of a sign-in, unless they
@@ -42,10 +48,10 @@ func (o *Options) ByKey(text string) (in SignIn, by string, ok bool) {
 	switch {
 	case k.id != "":
 		by = byKey + k.id
-	case k.role == memory.KeyFront:
+	case k.Role == memory.KeyFront:
 		by = byFrontKey + o.frontID()
 	}
-	return k.signIn(), by, ok && !k.expired
+	return k.SignIn, by, ok && !k.expired
 }
 
 // SessionOf returns what a session opens that is by that; false: it opens nothing any more.
@@ -53,12 +59,12 @@ func (o *Options) SessionOf(by string) (SignIn, bool) {
 	kind, name, _ := strings.Cut(by, ":")
 	switch kind + ":" {
 	case ":":
-		return SignIn{Role: memory.KeyAdmin, By: "server key"}, o.Key != ""
+		return byServerKey, o.Key != ""
 	case byFrontKey:
-		return SignIn{Role: memory.KeyFront, By: "front key"}, o.FrontKey != "" && name == o.frontID()
+		return byFront, o.FrontKey != "" && name == o.frontID()
 	case byKey:
 		k, ok := o.Keys.ByID(name, o.Now())
-		return keyedBy(k, o.Now()).signIn(), ok
+		return keyedBy(k, o.Now()).SignIn, ok
 	case byUser:
 		return SignIn{Role: memory.KeyUser, User: name, By: name}, true
 	case byAdmin:

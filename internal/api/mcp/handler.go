@@ -143,7 +143,7 @@ func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 		out, err := func() (any, error) {
 			c, err := who(ctx)
 			if err == nil && httpx.IdentityOf(ctx).ReadOnly && (t.Annotations == nil || !t.Annotations.ReadOnlyHint) {
-				err = memory.Errorf(memory.Forbidden, "this key may read and not write (its scope is read)")
+				err = httpx.ErrReadOnly
 			}
 			if err != nil {
 				return nil, err

@@ -191,7 +191,7 @@ func serve(version string, writes bool, do verb) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, identity: httpx.IdentityOf(r.Context()), query: r.URL.Query(), version: version, writes: writes}
 		if writes && c.identity.ReadOnly {
-			Refuse(w, r, memory.Errorf(memory.Forbidden, "this key may read and not write (its scope is read)"))
+			Refuse(w, r, httpx.ErrReadOnly)
 			return
 		}
 		out, err := c.read(do)

@@ -233,10 +233,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 		d.UserIgnored()
 	}
 	c := &call{Chat: chat, traced: traced, dialect: dialect, named: d.Named, placement: d.Placement}
-	if slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.FromSubagent(chat) {
-		extras.Mode = readOnly(extras.Mode)
-	}
-	if who.ReadOnly {
+	if who.ReadOnly || slices.ContainsFunc(subagents, func(name string) bool { return r.Header.Get(name) != "" }) || chatapi.FromSubagent(chat) {
 		extras.Mode = readOnly(extras.Mode)
 	}
 	c.off, c.hits, c.nobody = extras.Mode == chatapi.ModeOff, extras.Hits, who.Owner == ""

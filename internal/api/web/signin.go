@@ -95,6 +95,15 @@ func (p *Page) session(ctx context.Context, token string) (memory.Session, error
 	return s, err
 }
 
+// sessionOf returns the session of a request's cookie.
+func (p *Page) sessionOf(r *http.Request) (memory.Session, error) {
+	c, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return memory.Session{}, err
+	}
+	return p.session(r.Context(), c.Value)
+}
+
 // openSession signs a browser in, in place of the session that it had. by is what it signed in
 // with, as [httpx.Options.SessionOf] reads it, and user whose memory it is to show.
 func (p *Page) openSession(w http.ResponseWriter, r *http.Request, by, user string, life time.Duration) error {
@@ -195,13 +204,9 @@ func (p *Page) note(r *http.Request, act, by, user, detail string) error {
 
 // switchUser shows an admin the memory of another user, or again their own.
 func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
-	c, err := r.Cookie(sessionCookie)
+	s, err := p.sessionOf(r)
 	if err == nil {
 		err = readForm(r)
-	}
-	var s memory.Session
-	if err == nil {
-		s, err = p.session(r.Context(), c.Value)
 	}
 	user, id := r.PostFormValue("user"), httpx.IdentityOf(r.Context())
 	switch {
@@ -224,18 +229,13 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
-	by := ""
-	if c, err := r.Cookie(sessionCookie); err == nil {
-		if s, err := p.session(r.Context(), c.Value); err == nil {
-			by = s.By
-		}
-	}
+	s, _ := p.sessionOf(r) // the zero session is by no account
 	if err := p.closeSession(r); err != nil {
 		p.Refuse(w, r, err)
 		return
 	}
 	http.SetCookie(w, cookie(r, sessionCookie, "", -time.Second))
-	if to := p.Issuer.endOf(r, by); to != "" {
+	if to := p.Issuer.endOf(r, s.By); to != "" {
 		p.onward(w, r, to, "Signing out")
 		return
 	}
