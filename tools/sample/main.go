@@ -1,0 +1,162 @@
+// Command sample draws text of the project for readers who have not seen its code, and counts words
+// that hide a subject.
+//
+//	go run ./tools/sample/main.go            300 comments, 150 identifiers, 100 texts of the program, 60 paragraphs
+//	go run ./tools/sample/main.go -words     lines of Go, tests apart, with each of the words
+//
+// The commit at HEAD is the seed: the same commit draws the same sample. -seed TEXT draws another.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"log"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// limits are the lines that may have each word.
+var limits = map[string]int{"said": 300, "known": 300, "told": 100, "given": 150, "whom": 30, "anew": 10, "stands": 60, "beside": 80}
+
+func main() {
+	log.SetFlags(0)
+	words := flag.Bool("words", false, "count words instead of drawing a sample")
+	seed := flag.String("seed", "", "draw by this text instead of the commit")
+	flag.Parse()
+	if *words {
+		countWords(os.Stdout)
+		return
+	}
+	if *seed == "" {
+		*seed = run("git", "rev-parse", "HEAD")
+	}
+	drawn := collect()
+	fmt.Printf("# Sample of %s\n", *seed)
+	for _, part := range []struct {
+		name string
+		n    int
+	}{{"comments", 300}, {"identifiers", 150}, {"texts", 100}, {"paragraphs", 60}} {
+		fmt.Printf("\n## %s\n\n", part.name)
+		for i, line := range draw(drawn[part.name], part.n, *seed+part.name) {
+			fmt.Printf("%d. %s\n", i+1, line)
+		}
+	}
+}
+
+// run returns what a command prints.
+func run(name string, args ...string) string {
+	out, err := exec.Command(name, args...).Output()
+	if err != nil {
+		log.Fatalf("%s: %v", name, err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// files lists the files of the main module that match a pattern, tests and test data apart.
+func files(pattern string) []string {
+	all := strings.Fields(run("git", "ls-files", pattern))
+	return slices.DeleteFunc(all, func(f string) bool {
+		return strings.HasSuffix(f, "_test.go") || regexp.MustCompile(`(^|/)(testdata|bench|e2e|tools|contract|kernels)/`).MatchString(f)
+	})
+}
+
+func read(name string) string {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return string(b)
+}
+
+func countWords(w io.Writer) {
+	n := map[string]int{}
+	for _, name := range files("*.go") {
+		for line := range strings.Lines(read(name)) {
+			for word := range limits {
+				if regexp.MustCompile(`(?i)\b` + word + `\b`).MatchString(line) {
+					n[word]++
+				}
+			}
+		}
+	}
+	for _, word := range slices.Sorted(maps.Keys(limits)) {
+		fmt.Fprintf(w, "%-8s %5d of %d\n", word, n[word], limits[word])
+	}
+}
+
+// draw returns n of the lines in a random order that the seed fixes.
+func draw(lines []string, n int, seed string) []string {
+	lines = slices.Compact(slices.Sorted(slices.Values(lines)))
+	var key [32]byte
+	copy(key[:], seed)
+	rand.New(rand.NewChaCha8(key)).Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
+	return lines[:min(n, len(lines))]
+}
+
+// collect gathers what a sample is drawn from: comment lines, declared identifiers, texts for people
+// and paragraphs of the documents.
+func collect() map[string][]string {
+	out := map[string][]string{}
+	add := func(part, text string) { out[part] = append(out[part], text) }
+	for _, name := range files("*.go") {
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, parser.ParseComments)
+		if err != nil {
+			log.Fatal(err)
+		}
+		at := func(p token.Pos) string { return fmt.Sprintf("%s:%d", name, set.Position(p).Line) }
+		for _, group := range file.Comments {
+			for _, c := range group.List {
+				if text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//")); strings.Count(text, " ") > 2 && !strings.HasPrefix(c.Text, "//go:") {
+					add("comments", at(c.Pos())+": "+text)
+				}
+			}
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			switch v := node.(type) {
+			case *ast.FuncDecl:
+				add("identifiers", fmt.Sprintf("%s.%s (function, %s)", file.Name.Name, v.Name.Name, at(v.Pos())))
+			case *ast.TypeSpec:
+				add("identifiers", fmt.Sprintf("%s.%s (type, %s)", file.Name.Name, v.Name.Name, at(v.Pos())))
+			case *ast.Field:
+				for _, id := range v.Names {
+					if len(id.Name) > 2 {
+						add("identifiers", fmt.Sprintf("%s (parameter or field of package %s, %s)", id.Name, file.Name.Name, at(id.Pos())))
+					}
+				}
+			case *ast.BasicLit:
+				text, err := strconv.Unquote(v.Value)
+				if v.Kind == token.STRING && err == nil && isForPeople(name, text) {
+					add("texts", at(v.Pos())+": "+strings.ReplaceAll(text, "\n", " ⏎ "))
+				}
+			}
+			return true
+		})
+	}
+	for _, name := range files("*.md") {
+		for paragraph := range strings.SplitSeq(read(name), "\n\n") {
+			if strings.Count(paragraph, " ") > 12 && !strings.HasPrefix(paragraph, "```") && !strings.HasPrefix(paragraph, "|") {
+				add("paragraphs", name+": "+strings.ReplaceAll(paragraph, "\n", " "))
+			}
+		}
+	}
+	return out
+}
+
+// isForPeople reports whether a string of the source is an error, a help text or output of a command.
+func isForPeople(name, text string) bool {
+	if strings.Count(text, " ") < 3 || regexp.MustCompile(`(?i)^\s*(select|insert|update|delete|create|with|alter) `).MatchString(text) {
+		return false
+	}
+	return regexp.MustCompile(`^internal/(cli|config|httpx|doctor|assembly|backup|model|models|api|engine|store|memory)/|^memory/|^cmd/`).MatchString(name)
+}
