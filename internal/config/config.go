@@ -27,7 +27,7 @@ import (
 type Config struct {
 	Addr    string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Any address but loopback needs api_key. For commands, the server to ask, which may be a URL."`
 	Data    string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and of everything else that Loci stores."`
-	Profile string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that belong together. Every other source of settings wins over the profile. See docs/profiles.md."`
+	Profile string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that belong together. A flag, the environment and the file win over them. See docs/profiles.md."`
 	Store   StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is stored. sqlite: in the data folder. memory: nowhere; it is lost at exit. postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database: in a database that several servers may share. See docs/design/stores.md."`
 	Vault   string        `koanf:"vault" doc:"Folder of Markdown files that hold the memory, to read and edit. The store keeps their history; if it is lost, memory is rebuilt from the files. Empty: no files. See docs/vault.md."`
 	Users   string        `koanf:"users" default:"single" valid:"single|multi" doc:"Whose memory a request without a user uses. single: that of the user default. multi: nobody's; a chat passes without memory."`
@@ -270,13 +270,13 @@ type SSOConfig struct {
 	ClientID string   `koanf:"client_id" doc:"Client id of Loci at sso.issuer."`
 	Secret   string   `koanf:"client_secret" secret:"yes" doc:"Client secret of Loci at sso.issuer. Empty: a public client, protected by PKCE."`
 	User     string   `koanf:"user" default:"sub" doc:"Claim of the token that is the user's name in Loci, the same name that front ends use: sub, email or preferred_username. Do not use a claim that people can change: they could become anybody."`
-	Header   []string `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user and, after a comma, the header with the user's groups: X-Forwarded-User,X-Forwarded-Groups. They count only from addresses in proxies, and need no key. The proxy must remove them from clients' requests."`
+	Header   []string `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user and, after a comma, the header with the user's groups: X-Forwarded-User,X-Forwarded-Groups. They count only from addresses in proxies; such a request needs no key. The proxy must remove them from clients' requests."`
 	Admins   []string `koanf:"admins" doc:"Users who are admins when they sign in this way, and groups of such users as group:NAME."`
 }
 
 // OTLPConfig is where traces go.
 type OTLPConfig struct {
-	Endpoint string `koanf:"endpoint" secret:"yes" doc:"URL of an OpenTelemetry collector that gets a trace of each chat by OTLP/HTTP, as http://localhost:4318. Traces hold ids, models, tokens and durations, never words. Empty: none. See docs/guide/metrics.md."`
+	Endpoint string `koanf:"endpoint" secret:"yes" doc:"URL of an OpenTelemetry collector that gets a trace of each chat by OTLP/HTTP, as http://localhost:4318; without a path /v1/traces is added. Traces hold ids, models, tokens and durations, never words. Empty: none. See docs/guide/metrics.md."`
 }
 
 // AuditConfig is the record of acts that concern trust.
