@@ -20,7 +20,7 @@ type cue struct {
 
 // cues are the reasons. The weights come from a listwise softmax fit (package bench,
 // Fit) on the development halves of LoCoMo, BEAM and RealMem, with the words of the
-// lexical embedder, moved a little to where all three gain; docs/ranking.md has what
+// lexical embedder, moved a little to where all three gain; docs/measurements/retrieval.md has what
 // each is worth and what fits of other conversations give.
 var cues = []cue{
 	// The words, with the neighbours' of a turn.

@@ -23,7 +23,7 @@ type sentence struct {
 
 const (
 	// statedWeight is what a word of a statement counts where the message also asks. Of 0.3, 0.5 and 1
-	// it finds the most (docs/ranking.md).
+	// it finds the most (docs/design/ranking.md).
 	statedWeight = 0.5
 
 	// mostAsked is how many bytes of a message are looked at for what it asks.

@@ -10,7 +10,7 @@ import (
 )
 
 // Candidates is how many a searcher is to propose: among more the cues find nothing that
-// is better, nor the signs of an answer anything that tells more (docs/ranking.md). Where
+// is better, nor the signs of an answer anything that tells more (docs/design/ranking.md). Where
 // it proposes fewer, there are few.
 const Candidates = 160
 
@@ -51,7 +51,7 @@ const (
 // DefaultAnswered is the chance below which a question is taken to have no answer
 // here, and nothing is shown: on development data it keeps 99 % of the answerable
 // questions and refuses 25 % (LoCoMo), 18 % (BEAM) and 6 % (RealMem) of those of
-// another conversation, which are about the same things; docs/ranking.md has what
+// another conversation, which are about the same things; docs/measurements/retrieval.md has what
 // other bars give. DefaultThreshold is far lower: where the best answers well, what
 // stands behind it may complete the answer.
 const (
