@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,7 +180,7 @@ func (s *server) url() string {
 	if s.Config().TLS.On() {
 		scheme = "https://"
 	}
-	return scheme + s.listener.Addr().String()
+	return scheme + config.Reached(s.listener.Addr().String())
 }
 
 // reloadOnHangup reads the settings again at each SIGHUP, until stop is called.
@@ -208,11 +209,8 @@ func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func
 // addresses prints what is where.
 func (s *server) addresses(w io.Writer) {
 	config := s.Config()
-	upstream := config.Upstream.Shown()
-	if upstream == "" {
-		upstream = "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"
-	}
-	fmt.Fprintf(w, "  page           %s/\n  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n  models         %s\n", s.url(), s.url(), s.url(), s.url(), upstream, s.models())
+	fmt.Fprintf(w, "  page           %[1]s/\n  chat (OpenAI)  %[1]s/v1\n  memory (REST)  %[1]s/api/memory   (%[1]s/docs)\n  upstream       %[2]s\n  models         %[3]s\n",
+		s.url(), cmp.Or(config.Upstream.Shown(), "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"), s.models())
 	if better := s.Better(); better != "" {
 		fmt.Fprintf(w, "  better         %s\n", better)
 	}
