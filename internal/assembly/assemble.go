@@ -99,11 +99,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
 	}
-	for key, networks := range map[string][]string{"trusted": config.Trusted, "proxies": config.Proxies} {
-		if _, err := prefixes(key, networks); err != nil {
-			return nil, err
-		}
-	}
 	if err := backup.Finish(config); err != nil {
 		return nil, err
 	}
@@ -140,7 +135,12 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if l.doctor.Schedule, err = backup.NewSchedule(asked, l.backups, l.log); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	l.database = databaseIn(store)
+	l.database, l.backlog = databaseIn(store), store.Totals
+	if s, ok := database(store).(interface {
+		Backlog(context.Context) (memory.Counts, error)
+	}); ok {
+		l.backlog = s.Backlog
+	}
 	if err := backup.Whole(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
@@ -543,9 +543,6 @@ func (l *Loci) vectorsAtStart(ctx context.Context) error {
 
 // databaseIn is the database of a store or of the vault around it; nil where there is none.
 func databaseIn(store memory.Store) *sqlstore.Store {
-	if files, ok := store.(*vaultstore.Store); ok {
-		store = files.Store
-	}
-	database, _ := store.(*sqlstore.Store)
-	return database
+	sql, _ := database(store).(*sqlstore.Store)
+	return sql
 }
