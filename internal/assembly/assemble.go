@@ -129,7 +129,8 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	if l.backups, err = backup.New(asked, store, opts.Now, l.log); err != nil {
+	l.audit = audit.New(store, opts.Now, l.log)
+	if l.backups, err = backup.New(asked, store, opts.Now, l.log, l.audit.Restored); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if l.doctor.Schedule, err = backup.NewSchedule(asked, l.backups, l.log); err != nil {
@@ -217,7 +218,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version()}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
-	l.audit = audit.New(store, opts.Now, l.log)
 	guard := httpx.Options{
 		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT),
 		UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},

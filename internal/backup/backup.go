@@ -43,13 +43,14 @@ type Maker struct {
 	Point  func()     // called between the steps; tests kill there
 }
 
-// New reads which backups were made. A file of them that cannot be read is logged.
-func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger) (*Maker, error) {
+// New reads which backups were made. A file of them that cannot be read is logged. record is told of
+// a restore that this is the first start after.
+func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger, record func(at time.Time, what string) error) (*Maker, error) {
 	n, err := notesOf(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.start(); err != nil {
+	if err := n.start(record); err != nil {
 		log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
 	}
 	return &Maker{config: c, store: store, Notes: n, now: now, Point: func() {}}, nil

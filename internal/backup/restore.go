@@ -288,6 +288,7 @@ func (r *restoring) note(p restorePlan, data string) error {
 	var all []note
 	this := note{Path: r.file, Began: r.archive.Manifest.Began, At: r.archive.Manifest.At}
 	have := map[note]bool{{Path: this.Path, Began: this.Began}: true}
+	this.Restored = r.options.Now().UTC()
 	all = append(all, this)
 	for _, path := range []string{filepath.Join(data, NotesFile), filepath.Join(r.dir, NotesFile)} {
 		is, err := (&notes{path: path}).Read()
