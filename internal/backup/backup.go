@@ -208,9 +208,6 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, f
 	}
 	rest := func() error {
 		b.Point()
-		if snapshot == nil {
-			return b.count(ctx, m)
-		}
 		return errors.Join(b.addDatabase(ctx, w, m, snapshot, folder), letGo())
 	}
 	if !inVault {
@@ -258,13 +255,6 @@ func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest,
 	}
 	b.Point()
 	return os.Remove(copied)
-}
-
-// count is for who has no database.
-func (b *Maker) count(ctx context.Context, m *Manifest) error {
-	totals, err := b.store.Totals(ctx)
-	m.Counts = map[string]int64{"facts": int64(totals.Facts), "turns": int64(totals.Turns)}
-	return err
 }
 
 // inside is the path of a folder within another, with slashes, "" if it is not in it.
