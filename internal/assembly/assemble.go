@@ -99,11 +99,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
 	}
-	for key, networks := range map[string][]string{"trusted": config.Trusted, "proxies": config.Proxies} {
-		if _, err := prefixes(key, networks); err != nil {
-			return nil, err
-		}
-	}
 	if err := backup.Finish(config); err != nil {
 		return nil, err
 	}
@@ -134,13 +129,19 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	if l.backups, err = backup.New(asked, store, opts.Now, l.log); err != nil {
+	l.audit = audit.New(store, opts.Now, l.log)
+	if l.backups, err = backup.New(asked, store, opts.Now, l.log, l.audit.Restored); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if l.doctor.Schedule, err = backup.NewSchedule(asked, l.backups, l.log); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	l.database = databaseIn(store)
+	l.database, l.backlog = databaseIn(store), store.Totals
+	if s, ok := database(store).(interface {
+		Backlog(context.Context) (memory.Counts, error)
+	}); ok {
+		l.backlog = s.Backlog
+	}
 	if err := backup.Whole(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
@@ -217,7 +218,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version()}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
-	l.audit = audit.New(store, opts.Now, l.log)
 	guard := httpx.Options{
 		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT),
 		UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
@@ -543,9 +543,6 @@ func (l *Loci) vectorsAtStart(ctx context.Context) error {
 
 // databaseIn is the database of a store or of the vault around it; nil where there is none.
 func databaseIn(store memory.Store) *sqlstore.Store {
-	if files, ok := store.(*vaultstore.Store); ok {
-		store = files.Store
-	}
-	database, _ := store.(*sqlstore.Store)
-	return database
+	sql, _ := database(store).(*sqlstore.Store)
+	return sql
 }

@@ -148,7 +148,7 @@ func restore(g *global) *cobra.Command {
 		Short: "Put the memory of a backup into the data folder",
 		Long: "Put the memory of a backup into the data folder, and into the vault if it has one. FILE is read whole and checked before anything is\n" +
 			"changed; broken off, it is brought to its end at the next start, or nothing has changed. No server may run on the folder.\n" +
-			"FILE may be encrypted (--identity), an address as s3://KEY:SECRET@host/bucket/prefix/NAME, or such a prefix, of which the newest is restored.\n" +
+			"FILE may be encrypted (--identity). From S3 copy it first.\n" +
 			"A folder that holds memory is refused; with --replace that is moved into a folder of its own, named in the end, and never deleted.\n" +
 			"Whoever was erased since the backup is back: erase them again. API keys are those of the backup, also such as were removed since.",
 		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip\n" +
@@ -160,7 +160,7 @@ func restore(g *global) *cobra.Command {
 				m, err := backup.Check(cmd.Context(), args[0], identity, shown.bytes)
 				shown.end()
 				return show(g, cmd, func(out printer, m backup.Manifest) {
-					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", config.ShownURL(args[0]), when(m.At), m.Loci)
+					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
 					held(out, m)
 				})(m, err)
 			}

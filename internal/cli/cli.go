@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -21,6 +22,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -56,8 +58,17 @@ func Main() int {
 	return 1
 }
 
-// tell writes what went wrong: a line for people, or a JSON object for programs.
+// logged is an error that a log of JSON lines ends with.
+type logged struct{ error }
+
+func (l logged) Unwrap() error { return l.error }
+
+// tell writes what went wrong: a line for people, a line of a log, or a JSON object for programs.
 func tell(w io.Writer, err error, told string, asJSON bool) {
+	if errors.As(err, new(logged)) {
+		slog.New(slog.NewJSONHandler(w, nil)).Error("loci ends", "err", obs.Redact(told))
+		return
+	}
 	if !asJSON {
 		fmt.Fprintln(w, "loci:", told)
 		return

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,8 +36,15 @@ func serve(g *global) *cobra.Command {
 		Long:    "Run the server: an OpenAI-compatible proxy with memory under /v1, and the memory itself under /api.",
 		Example: "  loci serve\n  LOCI_UPSTREAM_URL=http://localhost:11434/v1 loci serve --addr 127.0.0.1:7077",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			set, err := g.load(cmd)
+			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.set, "log.format=json") { // also where other settings cannot be read
+				defer func() {
+					if err != nil {
+						err = logged{err}
+					}
+				}()
+			}
 			if err != nil {
 				return err
 			}
