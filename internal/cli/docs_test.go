@@ -24,7 +24,7 @@ var (
 )
 
 // TestLinksInThePagesResolve reads every Markdown file of the repository: each relative link, anchor and
-// picture is there, and each picture of docs/page is on some page.
+// picture is there, each picture of docs/page is on some page, and docs/README.md has every page of docs.
 func TestLinksInThePagesResolve(t *testing.T) {
 	const root = "../.."
 	pages := map[string]string{}
@@ -58,6 +58,12 @@ func TestLinksInThePagesResolve(t *testing.T) {
 			} else if named && strings.HasSuffix(to, ".md") && !slices.Contains(anchorsOf(pages[to]), anchor) {
 				t.Errorf("%s: %s has no such heading", from, link)
 			}
+		}
+	}
+	index := linksOf(pages[root+"/docs/README.md"])
+	for page := range pages {
+		if name, ok := strings.CutPrefix(page, root+"/docs/"); ok && name != "README.md" && !slices.Contains(index, name) {
+			t.Errorf("docs/README.md has no line for %s", name)
 		}
 	}
 	pictures := try(filepath.Glob(root + "/docs/page/*")).orFail(t)
