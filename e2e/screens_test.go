@@ -24,10 +24,8 @@ func TestScreens(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := demo(t)
-	furnish(t, l)
-	fact := l.facts(t, nil)
 	moved := ""
-	for _, f := range fact {
+	for _, f := range l.facts(t, nil) {
 		if f.Content == "User lives in Lisbon" {
 			moved = f.ID
 		}
@@ -35,9 +33,8 @@ func TestScreens(t *testing.T) {
 	desk := browse(t, l, deskWidth, deskHeight)
 	desk.take("life", "/memories/"+moved)
 	desk.open("/playground")
-	desk.chat("My sister Mia has moved to Porto.")
-	desk.open("/playground")
-	desk.chat("Where does Mia live?")
+	desk.chat("Where do I live now?")
+	desk.chat("And what am I allergic to?")
 	desk.keep("playground")
 	desk.l = serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true", "LOCI_REVIEW_CATEGORIES=health")
 	waiting(t, desk.l)
@@ -142,26 +139,6 @@ func demo(t *testing.T) *loci {
 		t.Fatalf("loci demo did not say where it listens:\n%s", l.log)
 	}
 	return l
-}
-
-// furnish adds what a person might have said and written.
-func furnish(t *testing.T, l *loci) {
-	t.Helper()
-	for _, note := range []map[string]any{
-		{"content": "User's sister Mia visits every August", "category": "family", "tags": []string{"visits"}},
-		{"content": "User is training for a half marathon in spring", "category": "health", "tags": []string{"running", "goals"}, "confidence": 0.9},
-		{"content": "User prefers answers with short paragraphs and no lists", "category": "preference", "pinned": true},
-		{"content": "User's project Atlas ships on 4 December", "category": "work", "tags": []string{"atlas"}},
-		{"content": "User drinks coffee without milk", "category": "food", "confidence": 0.7},
-		{"content": "يفضل المستخدم الشاي بالنعناع", "category": "food"},
-	} {
-		l.post(t, "/api/memory", note)
-	}
-	l.post(t, "/api/memory/add", map[string]any{"wait": true, "conversation": "garden", "messages": []map[string]string{
-		{"role": "user", "content": "We want to plant tomatoes on the balcony. My wife Joana loves gardening, and I'm vegetarian now."},
-		{"role": "assistant", "content": "Lovely! Start the tomatoes indoors, six weeks before the last frost."},
-		{"role": "user", "content": "I work at a hospital near the river, so I can only water in the evening."},
-	}})
 }
 
 // waiting lets a server that is set to ask learn what it asks about.
