@@ -179,7 +179,7 @@ func (s *server) url() string {
 	if s.Config().TLS.On() {
 		scheme = "https://"
 	}
-	return scheme + s.listener.Addr().String()
+	return scheme + config.Reached(s.listener.Addr().String())
 }
 
 // reloadOnHangup reads the settings again at each SIGHUP, until stop is called.
