@@ -108,12 +108,13 @@ else
 fi
 
 echo "== deb"
-if ! command -v debootstrap >/dev/null; then
+mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/*$' || true)
+if [ -n "${DEBIAN_ROOT:-}" ]; then # what debootstrap made before
+	cp -a "$DEBIAN_ROOT" "$work/debian"
+elif ! command -v debootstrap >/dev/null; then
 	skip "the deb is not installed: install debootstrap"
 	exit 0
-fi
-mirror=${DEBIAN_MIRROR:-$(apt-get indextargets --format '$(REPO_URI)' | grep -m 1 '/debian/*$' || true)}
-if ! debootstrap --variant=minbase --include=systemd bookworm "$work/debian" ${mirror:+"$mirror"} >"$work/log" 2>&1; then
+elif ! debootstrap --variant=minbase --include=systemd bookworm "$work/debian" ${mirror:+"$mirror"} >"$work/log" 2>&1; then
 	skip "the deb is not installed: debootstrap got no Debian from ${mirror:-its mirror}: $(tail -n 1 "$work/log")"
 	exit 0
 fi
