@@ -73,7 +73,7 @@ func main() {
 
 const nonroot = 65532 // the user of distroless images, too
 
-// image is that of one platform.
+// image is that of one platform, and as deploy/Dockerfile has it.
 func image(arch string, at time.Time, labels map[string]string, layers ...v1.Layer) v1.Image {
 	img := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, l := range layers {
@@ -85,12 +85,12 @@ func image(arch string, at time.Time, labels map[string]string, layers ...v1.Lay
 		User: fmt.Sprintf("%d:%[1]d", nonroot), WorkingDir: "/data", Labels: labels,
 		Entrypoint: []string{"/loci"}, Cmd: []string{"serve"},
 		Env: []string{
-			"PATH=/", "LOCI_ADDR=0.0.0.0:7077", "LOCI_DATA=/data", "LOCI_LOG_FORMAT=json",
+			"PATH=/", "LOCI_ADDR=0.0.0.0:7077", "LOCI_DATA=/data", "LOCI_LOG_FORMAT=json", "TMPDIR=/data",
 			"SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt", "ZONEINFO=/usr/share/zoneinfo.zip",
 		},
 		ExposedPorts: map[string]struct{}{"7077/tcp": {}}, Volumes: map[string]struct{}{"/data": {}},
 		// A field of Docker's, which the OCI format lacks: Docker reads it there all the same, Podman does not.
-		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/loci", "health"}, Interval: 30 * time.Second, Timeout: 5 * time.Second, StartPeriod: 30 * time.Second, Retries: 3},
+		Healthcheck: &v1.HealthConfig{Test: []string{"CMD", "/loci", "health"}, Interval: 10 * time.Second, Timeout: 5 * time.Second, StartPeriod: 60 * time.Second},
 	}
 	return must(mutate.ConfigFile(img, config))
 }
@@ -104,7 +104,7 @@ type file struct {
 }
 
 // baseFiles are what a static binary needs: Mozilla's root certificates, pinned by go.sum, the time
-// zones of the Go toolchain, a user, folders to write to, and the licences.
+// zones of the Go toolchain, a user, a folder to write to, and the licences.
 func baseFiles(notices string) []file {
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
@@ -118,7 +118,6 @@ func baseFiles(notices string) []file {
 		{path: "etc/group", mode: 0o644, data: fmt.Appendf(nil, "root:x:0:\nloci:x:%d:\n", nonroot)},
 		{path: "etc/passwd", mode: 0o644, data: fmt.Appendf(nil, "root:x:0:0:root:/root:/sbin/nologin\nloci:x:%d:%[1]d:Loci:/data:/sbin/nologin\n", nonroot)},
 		{path: "etc/ssl/certs/ca-certificates.crt", mode: 0o644, data: roots.Bytes()},
-		{path: "tmp/", mode: 0o1777},
 		{path: "usr/share/doc/loci/LICENSE", mode: 0o644, data: must(os.ReadFile("LICENSE"))},
 		{path: "usr/share/doc/loci/THIRD-PARTY-NOTICES.txt", mode: 0o644, data: must(os.ReadFile(notices))},
 		{path: "usr/share/zoneinfo.zip", mode: 0o644, data: must(os.ReadFile(filepath.Join(goroot, "lib", "time", "zoneinfo.zip")))},
