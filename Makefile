@@ -27,7 +27,7 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test slowest setup models models-bge weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-sso e2e-all attack chart screens house demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test slowest setup models models-bge weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-sso e2e-all attack chart screens house demo build locibench openapi release release-check bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -207,6 +207,13 @@ locibench: ## build ./locibench, which measures how well and how fast Loci remem
 
 openapi: ## write the description of the REST API to dist/openapi.json, for a release
 	@mkdir -p dist && $(GO) run ./cmd/loci openapi > dist/openapi.json
+
+# Not part of make test: it compiles Loci for six targets, and goreleaser once.
+release: ## build what a release of this commit consists of into dist; publishes nothing; takes minutes
+	@sh tools/release/release.sh
+
+release-check: ## build the release in dist again and compare, and install it in a clean Debian (needs root, debootstrap)
+	@mkdir -p tmp && : > $(SKIPPED) && sh tools/release/check.sh
 
 bench: ## run the micro-benchmarks
 	@$(GO) test -run '^$$' -bench . -benchmem ./...

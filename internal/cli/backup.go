@@ -17,7 +17,6 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/backup/archive"
-	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )

@@ -136,7 +136,7 @@ func root() *cobra.Command {
 	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), relate(g), forget(g),
 		history(g), undo(g), review(g), profile(g), coreCommand(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g))
 	cmd.AddCommand(share(g), users(g), settings(g))
-	cmd.AddCommand(modelsCommand(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), auditRecord(g), mcp(g), hook(g), connectTo(g), openAPI())
+	cmd.AddCommand(modelsCommand(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), auditRecord(g), mcp(g), hook(g), connectTo(g), openAPI(), health(g), version(g))
 	for _, sub := range cmd.Commands() {
 		sub.SuggestFor = others[sub.Name()]
 	}
