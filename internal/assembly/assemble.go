@@ -319,18 +319,10 @@ func prefixes(key string, in []string) ([]netip.Prefix, error) {
 
 func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.Postgres() {
-		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, Waited: opts.waited, TraceBytes: traceBytes})
-		if err != nil {
-			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
-		}
-		return store, nil
+		return asStore(sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, Waited: opts.waited, TraceBytes: traceBytes}))
 	}
 	if config.Store.Mongo() {
-		store, err := mongostore.Open(ctx, string(config.Store), mongostore.Options{Now: clock, Log: log, TraceBytes: traceBytes})
-		if err != nil {
-			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
-		}
-		return store, nil
+		return asStore(mongostore.Open(ctx, string(config.Store), mongostore.Options{Now: clock, Log: log, TraceBytes: traceBytes}))
 	}
 	within := func(now func() time.Time) (memory.Store, error) {
 		return openDatabase(ctx, config, now, log, opts.waited)
@@ -339,6 +331,14 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 		return within(opts.Now)
 	}
 	return vaultsync.Open(ctx, config, opts.Now, opts.Logger, within)
+}
+
+// asStore leaves no store that is nil in an interface that is not.
+func asStore[S memory.Store](store S, err error) (memory.Store, error) {
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return store, nil
 }
 
 // databaseDir is the folder of the database: the data folder or, where memory is in a vault

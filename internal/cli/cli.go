@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -199,6 +200,8 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 		switch err := reach(cmd.Context(), c); {
 		case err == nil:
 			return c, none, nil
+		case errors.As(err, new(*tls.CertificateVerificationError)):
+			return nil, nil, err
 		case !errors.Is(err, memory.Unavailable):
 			return c, none, err
 		case config.AddressDecides():
@@ -212,8 +215,12 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 	c, done, err = g.openAlone(cmd, config, opts)
 	if at := config.ServedAt(); errors.Is(err, memory.Conflict) && at != "" {
 		c = client.New(at, opts)
-		if reach(cmd.Context(), c) == nil {
+		is := reach(cmd.Context(), c)
+		if is == nil {
 			return c, none, nil
+		}
+		if errors.As(is, new(*tls.CertificateVerificationError)) {
+			err = memory.Errorf(memory.Unavailable, "name the server as its certificate does, with --addr https://NAME: %w", is)
 		}
 	}
 	return c, done, err
@@ -233,11 +240,13 @@ func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client
 	if config.Log.Level == "info" {
 		config.Log.Level = "warn" // one command is not a server's log
 	}
-	open := openAnywhere // for other commands, too
-	if !g.serves {
-		config.Addr, open = "127.0.0.1:0", listen
+	var s *server
+	if g.serves { // other commands, too
+		s, err = openAnywhere(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
+	} else {
+		config.Addr = "127.0.0.1:0"
+		s, err = listen(ctx, config, loci.Options{Log: cmd.ErrOrStderr()}, nil)
 	}
-	s, err := open(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
 	if err != nil {
 		return nil, nil, err
 	}

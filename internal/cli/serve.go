@@ -57,13 +57,7 @@ func serve(g *global) *cobra.Command {
 				}
 				return next, err
 			}
-			encrypted := func(l net.Listener) (net.Listener, error) {
-				if !set.TLS.On() {
-					return l, nil
-				}
-				return cert.encrypted(l, set)
-			}
-			s, err := openBehind(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, encrypted)
+			s, err := open(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, cert)
 			if err != nil {
 				return err
 			}
@@ -124,12 +118,8 @@ func (s *serving) close() error {
 }
 
 // open is listen for a server that other commands find, too.
-func open(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	return openBehind(ctx, config, opts, nil)
-}
-
-func openBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
-	s, err := listenBehind(ctx, config, opts, wrap)
+func open(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
+	s, err := listen(ctx, config, opts, cert)
 	if err != nil {
 		return nil, err
 	}
@@ -139,14 +129,12 @@ func openBehind(ctx context.Context, config config.Config, opts loci.Options, wr
 	return s, nil
 }
 
-// listen is listenBehind with nothing before the listener.
-func listen(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	return listenBehind(ctx, config, opts, nil)
-}
-
-// listenBehind listens, opens the memory and serves it; [server.run] has it learn. wrap puts something before the
-// listener; nil: nothing.
-func listenBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
+// listen listens, opens the memory and serves it; [server.run] has it learn. Without cert it serves
+// this machine alone, and no TLS.
+func listen(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
+	if cert == nil {
+		config.TLS.Cert, config.TLS.Key, config.TLS.ACME = "", "", nil
+	}
 	addr, err := config.ListenAddr()
 	if err == nil {
 		err = httpx.CheckListen(addr, config.APIKey != "")
@@ -158,8 +146,8 @@ func listenBehind(ctx context.Context, config config.Config, opts loci.Options, 
 	if err != nil {
 		return nil, fmt.Errorf("%w; --addr names another address", err)
 	}
-	if wrap != nil {
-		if listener, err = wrap(listener); err != nil {
+	if config.TLS.On() {
+		if listener, err = cert.encrypted(listener, config); err != nil {
 			return nil, errors.Join(err, listener.Close())
 		}
 	}
@@ -175,10 +163,10 @@ func listenBehind(ctx context.Context, config config.Config, opts loci.Options, 
 
 // openAnywhere is open at the usual address or, if that is taken, at a free port.
 func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	s, err := open(ctx, config, opts)
+	s, err := open(ctx, config, opts, nil)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
 		config.Addr = "127.0.0.1:0"
-		s, err = open(ctx, config, opts)
+		s, err = open(ctx, config, opts, nil)
 	}
 	return s, err
 }
