@@ -24,9 +24,12 @@ case $tag in
 esac
 echo "== release $version of $commit"
 
-tmp=tmp/release
-rm -rf "$tmp" && mkdir -p "$tmp/completions"
-go build -C tools/release -trimpath -buildvcs=false -o "$root/$tmp/" tool .
+# In a clone, from which Go takes the commit: from a worktree it does not.
+src=$root/tmp/release
+rm -rf "$src" && git clone -q "$root" "$src" && cd "$src" && git checkout -q "$commit"
+tmp=tmp/made
+mkdir -p "$tmp/completions"
+go build -C tools/release -trimpath -buildvcs=false -o "$src/$tmp/" tool .
 go build -trimpath -ldflags "-X github.com/loci-memory/loci/internal/obs.release=$version" -o "$tmp/loci" ./cmd/loci
 "$tmp/loci" completion bash >"$tmp/completions/loci.bash"
 "$tmp/loci" completion zsh >"$tmp/completions/_loci"
@@ -59,7 +62,7 @@ fi
 	done <"$tmp/licences"
 } >"$tmp/THIRD-PARTY-NOTICES.txt"
 
-export LOCI_VERSION="$version" LOCI_TIME="$time" LOCI_EPOCH="$(git show -s --format=%ct HEAD)" PATH="$root/$tmp:$PATH"
+export LOCI_VERSION="$version" LOCI_TIME="$time" LOCI_EPOCH="$(git show -s --format=%ct HEAD)" PATH="$src/$tmp:$PATH"
 goreleaser release --clean --snapshot
 "$tmp/release" "$version" "$commit" "$time" "$tmp/THIRD-PARTY-NOTICES.txt" dist
 rm -r dist/image # loci_*_oci.tar holds it
@@ -81,3 +84,5 @@ cd dist
 find . -type f \( -name 'loci[_-]*' -o -name loci.rb -o -name loci.json -o -name openapi.json -o -name provenance.txt -o -name 'THIRD*' \) |
 	sed 's,^\./,,' | LC_ALL=C sort | xargs sha256sum >checksums.txt
 cat checksums.txt
+cd "$root"
+rm -rf dist && mv "$src/dist" dist && rm -rf "$src"
