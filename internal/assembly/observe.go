@@ -50,9 +50,6 @@ func logAccess(log *slog.Logger, a httpx.Access) {
 
 // traceLearning gives each job that learns a span.
 func traceLearning(tracer *tracing.Tracer, learn jobs.Handler) jobs.Handler {
-	if tracer == nil {
-		return learn
-	}
 	return func(ctx context.Context, job memory.Job) (jobs.End, error) {
 		ctx, end := tracer.Learn(ctx, job)
 		how, err := learn(ctx, job)

@@ -90,7 +90,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	if err != nil {
 		return out, fmt.Errorf("take the backup: %w", err)
 	}
-	m, err := backup.Check(ctx, half, "", shown.bytes)
+	m, err := backup.Check(ctx, half, "", shown.of("checked"))
 	if err != nil {
 		return out, fmt.Errorf("check what came: %w", err)
 	}
@@ -148,7 +148,7 @@ func restore(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shown := progressOn(cmd.ErrOrStderr())
 			if check {
-				m, err := backup.Check(cmd.Context(), args[0], identity, shown.bytes)
+				m, err := backup.Check(cmd.Context(), args[0], identity, shown.of("checked"))
 				shown.end()
 				return show(g, cmd, func(out printer, m backup.Manifest) {
 					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
@@ -159,7 +159,7 @@ func restore(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := backup.Restore(cmd.Context(), c, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: shown.bytes})
+			done, err := backup.Restore(cmd.Context(), c, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: shown.of("restored")})
 			shown.end()
 			return show(g, cmd, printer.restored)(done, err)
 		},
