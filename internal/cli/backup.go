@@ -67,7 +67,7 @@ type backedUp struct {
 // job by the clock would find it that names another folder or address than the server.
 func (g *global) backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
 	half := path + ".half"
-	f, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := fresh(half)
 	if err != nil {
 		return out, fmt.Errorf("nothing can be written into %s: %w", filepath.Dir(path), cause(err))
 	}
@@ -101,6 +101,14 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 		return out, err
 	}
 	return backedUp{path, n, m}, disk.SyncFolder(filepath.Dir(path))
+}
+
+// fresh makes a file for its owner alone, in place of one that was left there.
+func fresh(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // held writes what a backup holds.
