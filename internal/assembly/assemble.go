@@ -137,11 +137,14 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	l.database, _ = database(store).(*sqlstore.Store)
-	l.backlog = store.Totals
+	l.looks.backlog = store.Totals
+	if config.Store == "sqlite" {
+		l.looks.dir, _ = config.DataDir() // it is open
+	}
 	if s, ok := database(store).(interface {
 		Backlog(context.Context) (memory.Counts, error)
 	}); ok {
-		l.backlog = s.Backlog
+		l.looks.backlog = s.Backlog
 	}
 	if err := backup.Whole(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
