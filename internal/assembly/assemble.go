@@ -136,11 +136,15 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if l.doctor.Schedule, err = backup.NewSchedule(asked, l.backups, l.log); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	l.database, l.backlog = databaseIn(store), store.Totals
+	l.database, _ = database(store).(*sqlstore.Store)
+	l.looks.backlog = store.Totals
+	if config.Store == "sqlite" {
+		l.looks.dir, _ = config.DataDir() // it is open
+	}
 	if s, ok := database(store).(interface {
 		Backlog(context.Context) (memory.Counts, error)
 	}); ok {
-		l.backlog = s.Backlog
+		l.looks.backlog = s.Backlog
 	}
 	if err := backup.Whole(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
@@ -539,10 +543,4 @@ func (l *Loci) vectorsAtStart(ctx context.Context) error {
 		return nil // words are enough until the first search, which sees to it
 	}
 	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
-}
-
-// databaseIn is the database of a store or of the vault around it; nil where there is none.
-func databaseIn(store memory.Store) *sqlstore.Store {
-	sql, _ := database(store).(*sqlstore.Store)
-	return sql
 }

@@ -2,6 +2,8 @@ package assembly
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/loci-memory/loci/client"
@@ -10,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/internal/recall"
+	"github.com/loci-memory/loci/memory"
 )
 
 // healthTime bounds how long a health check waits for the store.
@@ -53,7 +56,7 @@ func (l *Loci) ready(ctx context.Context) client.Ready {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	is := client.Ready{Status: client.StatusReady, Problems: []string{}}
-	if l.draining.Load() {
+	if l.looks.draining.Load() {
 		is.Status = client.StatusDraining
 	}
 	if l.engine.Ping(ctx) != nil {
@@ -62,41 +65,50 @@ func (l *Loci) ready(ctx context.Context) client.Ready {
 	if l.chat.UpstreamFails() {
 		is.Problems = append(is.Problems, "upstream")
 	}
-	is.Problems = append(is.Problems, l.looked(ctx)...)
+	is.Problems = append(is.Problems, l.looks.look(ctx, l.engine.Now())...)
 	return is
 }
 
 // lookEvery is how often readiness checks write to the disk and count jobs: anybody may ask.
 const lookEvery = 5 * time.Second
 
-// looked returns which of disk and jobs is in trouble. Who asks while another looks gets what was
+// looks is what readiness checks last found on the disk and in the queue.
+type looks struct {
+	draining atomic.Bool
+	dir      string // in which the store writes; "": it writes nowhere
+	backlog  func(context.Context) (memory.Counts, error)
+
+	mu    sync.Mutex // guards what follows
+	at    time.Time
+	found []string
+}
+
+// look returns which of disk and jobs is in trouble. Who asks while another looks gets what was
 // found before.
-func (l *Loci) looked(ctx context.Context) (found []string) {
-	now := l.engine.Now()
-	l.looks.Lock()
-	due := now.Sub(l.lookedAt).Abs() >= lookEvery // the clock may go back
+func (l *looks) look(ctx context.Context, now time.Time) (found []string) {
+	l.mu.Lock()
+	due, last := now.Sub(l.at).Abs() >= lookEvery, l.found // the clock may go back
 	if due {
-		l.lookedAt = now
+		l.at = now
 	}
-	last := l.found
-	l.looks.Unlock()
+	l.mu.Unlock()
 	if !due {
 		return last
 	}
-	if dir, err := databaseDir(l.config); err == nil && !l.config.Store.Server() && l.config.Store.Kind() != "memory" && disk.Probe(dir) != nil {
+	if l.dir != "" && disk.Probe(l.dir) != nil {
 		found = append(found, "disk")
 	}
 	if n, err := l.backlog(ctx); err == nil && n.JobsParked > 0 {
 		found = append(found, "jobs")
 	}
-	l.looks.Lock()
-	defer l.looks.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.found = found
 	return found
 }
 
 // Drain has the server say that it is about to stop: see [client.Ready].
-func (l *Loci) Drain() { l.draining.Store(true) }
+func (l *Loci) Drain() { l.looks.draining.Store(true) }
 
 // healthFor returns as much of the health as whoever asks may know. Addresses and paths,
 // which the store's errors name as well, are for admins.

@@ -20,7 +20,7 @@ var problems = []string{"store", "upstream", "disk", "jobs"}
 // watch has each scrape of the metrics ask the store and the parts.
 func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
-		Totals: l.engine.Store.Totals, Jobs: l.backlog, Parts: problems, Now: opts.Now,
+		Totals: l.engine.Store.Totals, Jobs: l.looks.backlog, Parts: problems, Now: opts.Now,
 		Problems: func(ctx context.Context) []string { return l.ready(ctx).Problems },
 	}
 	if l.database != nil {
@@ -50,9 +50,6 @@ func logAccess(log *slog.Logger, a httpx.Access) {
 
 // traceLearning gives each job that learns a span.
 func traceLearning(tracer *tracing.Tracer, learn jobs.Handler) jobs.Handler {
-	if tracer == nil {
-		return learn
-	}
 	return func(ctx context.Context, job memory.Job) (jobs.End, error) {
 		ctx, end := tracer.Learn(ctx, job)
 		how, err := learn(ctx, job)

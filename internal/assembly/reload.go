@@ -21,9 +21,6 @@ func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) f
 		if g.Proxies, err = prefixes("proxies", c.Proxies); err != nil {
 			return err
 		}
-		if g.Trusted == nil {
-			g.Trusted = guard.Trusted
-		}
 		g.Hosts, g.Limits = c.Hosts, httpx.Limits{Requests: c.Limits.Requests, Tokens: c.Limits.Tokens, Concurrent: c.Limits.Concurrent}
 		front := httpx.CORS(c.CORS.Origins, page.Owns, page.SignedIn(httpx.Guard(g, next)))
 		l.front.Store(&front)

@@ -293,9 +293,3 @@ func AddFile(w *archive.Writer, name, path string) error {
 	defer f.Close() //nolint:errcheck // it is only read
 	return w.Add(name, f)
 }
-
-// CheckNotes reports, by its error, whether the file of the backups that were made can be read.
-func (b *Maker) CheckNotes() error {
-	_, err := b.Notes.Read()
-	return err
-}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,7 +71,7 @@ func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64
 		}
 	}
 	if path, isFile := strings.CutPrefix(address, sqlitePrefix); isFile {
-		if !exists(path) {
+		if !there(path) {
 			return 0, 0, memory.Errorf(memory.NotFound, "there is no database at %s", path)
 		}
 		return sqlstore.SchemaOf(ctx, path)
@@ -119,7 +118,7 @@ func beginCopy(ctx context.Context, target carrier, source string) error {
 
 func openCarrier(ctx context.Context, address string, source bool) (carrier, error) {
 	switch path, isFile := strings.CutPrefix(address, sqlitePrefix); {
-	case isFile && source && !exists(path):
+	case isFile && source && !there(path):
 		return nil, memory.Errorf(memory.NotFound, "there is no database at %s", path)
 	case mongostore.IsAddress(address):
 		return as(mongostore.Open(ctx, address, mongostore.Options{}))
@@ -129,11 +128,6 @@ func openCarrier(ctx context.Context, address string, source bool) (carrier, err
 		return as(sqlstore.OpenSQLite(ctx, path, sqlstore.Options{}))
 	}
 	return nil, memory.Errorf(memory.Invalid, "it is not an address of a database; valid: sqlite:PATH, postgres://user:password@host:5432/database, %s", mongostore.Example)
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // as leaves no store that is nil in an interface that is not.

@@ -333,7 +333,7 @@ func TestMigrateRefuses(t *testing.T) {
 			t.Errorf("from %s to %s: got %v, want %v with %q", one.from, one.to, err, one.is, one.text)
 		}
 	}
-	if exists(filepath.Join(dir, "none")) {
+	if there(filepath.Join(dir, "none")) {
 		t.Error("a source that was not there is there now")
 	}
 }

@@ -25,7 +25,7 @@ type RestoreOptions struct {
 	Now      func() time.Time // nil: time.Now
 
 	// Report, if not nil, is told how far it is, in bytes.
-	Report func(what string, done, total int64)
+	Report func(done, of int64)
 
 	Point func() // called between the steps; tests kill there
 }
@@ -40,13 +40,13 @@ type Restored struct {
 
 // Check reads a backup whole and says what is in it. Its error says what is wrong
 // with it: see [Restore]. identity is a file of age identities, for an encrypted one.
-func Check(ctx context.Context, file, identity string, report func(what string, done, total int64)) (m Manifest, err error) {
+func Check(ctx context.Context, file, identity string, report func(done, of int64)) (m Manifest, err error) {
 	a, err := openBackup(file, identity)
 	if err != nil {
 		return m, err
 	}
 	m = a.Manifest
-	return m, errors.Join(a.Check(ctx, telling(report, "checked", m.Size())), a.Close())
+	return m, errors.Join(a.Check(ctx, report), a.Close())
 }
 
 // Restore puts the memory of a backup into the data folder, and into the vault where it has
@@ -118,18 +118,6 @@ func fits(c config.Config, m Manifest) error {
 		return memory.Errorf(memory.Invalid, "the backup has no vault: restore it without the setting vault, and set that afterwards")
 	}
 	return nil
-}
-
-// telling makes a report of bytes one of how far it is.
-func telling(report func(what string, done, total int64), what string, total int64) func(int64) {
-	if report == nil {
-		return nil
-	}
-	var done int64
-	return func(n int64) {
-		done += n
-		report(what, done, total)
-	}
 }
 
 // restoring is a restore under way.
@@ -214,9 +202,8 @@ func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	if err := errors.Join(os.RemoveAll(folder), r.dropVault(), os.Mkdir(folder, 0o700)); err != nil {
 		return plan, err
 	}
-	tell := telling(r.options.Report, "restored", r.archive.Manifest.Size())
 	data := filepath.Join(folder, archive.DataFolder)
-	if err := r.archive.Unpack(ctx, archive.DataFolder, data, tell); err != nil {
+	if err := r.archive.Unpack(ctx, archive.DataFolder, data, r.options.Report); err != nil {
 		return plan, err
 	}
 	r.options.Point()
@@ -224,7 +211,7 @@ func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 		if err := os.MkdirAll(filepath.Dir(r.vault), 0o700); err != nil {
 			return plan, err
 		}
-		if err := r.archive.Unpack(ctx, archive.VaultFolder, r.vaultBeside(), tell); err != nil {
+		if err := r.archive.Unpack(ctx, archive.VaultFolder, r.vaultBeside(), r.options.Report); err != nil {
 			return plan, err
 		}
 		plan.Vault, plan.VaultBeside = r.vault, r.vaultBeside()

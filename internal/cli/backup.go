@@ -67,7 +67,7 @@ type backedUp struct {
 // job by the clock would find it that names another folder or address than the server.
 func (g *global) backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
 	half := path + ".half"
-	f, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	f, err := fresh(half)
 	if err != nil {
 		return out, fmt.Errorf("nothing can be written into %s: %w", filepath.Dir(path), cause(err))
 	}
@@ -90,7 +90,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	if err != nil {
 		return out, fmt.Errorf("take the backup: %w", err)
 	}
-	m, err := backup.Check(ctx, half, "", shown.bytes)
+	m, err := backup.Check(ctx, half, "", shown.of("checked"))
 	if err != nil {
 		return out, fmt.Errorf("check what came: %w", err)
 	}
@@ -101,6 +101,14 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 		return out, err
 	}
 	return backedUp{path, n, m}, disk.SyncFolder(filepath.Dir(path))
+}
+
+// fresh makes a file for its owner alone, in place of one that was left there.
+func fresh(path string) (*os.File, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // held writes what a backup holds.
@@ -148,7 +156,7 @@ func restore(g *global) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			shown := progressOn(cmd.ErrOrStderr())
 			if check {
-				m, err := backup.Check(cmd.Context(), args[0], identity, shown.bytes)
+				m, err := backup.Check(cmd.Context(), args[0], identity, shown.of("checked"))
 				shown.end()
 				return show(g, cmd, func(out printer, m backup.Manifest) {
 					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
@@ -159,7 +167,7 @@ func restore(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			done, err := backup.Restore(cmd.Context(), c, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: shown.bytes})
+			done, err := backup.Restore(cmd.Context(), c, args[0], backup.RestoreOptions{Replace: replace, Identity: identity, Report: shown.of("restored")})
 			shown.end()
 			return show(g, cmd, printer.restored)(done, err)
 		},

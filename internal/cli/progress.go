@@ -29,6 +29,11 @@ func progressOn(w io.Writer) *progress {
 // bytes says how many bytes of something are through; of is 0 where nobody knows how many there are.
 func (p *progress) bytes(name string, done, of int64) { p.at(name, done, of, size) }
 
+// of is bytes of what has a name.
+func (p *progress) of(name string) func(done, of int64) {
+	return func(done, of int64) { p.bytes(name, done, of) }
+}
+
 // count is bytes of things.
 func (p *progress) count(name string, done, of int64) {
 	p.at(name, done, of, func(n int64) string { return fmt.Sprint(n) })

@@ -247,7 +247,7 @@ func (d *Doctor) doctorFolders(c *checkup) {
 		}
 		c.room("data folder", dir, disk.Room)
 	}
-	if err := d.Backups.CheckNotes(); err != nil {
+	if _, err := d.Backups.Notes.Read(); err != nil {
 		c.found("data folder", backup.NotesFile, err.Error(), "move it away; receipts of erasures name the backups that it listed no more")
 	}
 	if d.Vault != nil {

@@ -28,7 +28,6 @@ type Options struct {
 	Key       string         // LOCI_API_KEY; "": no key, loopback only
 	FrontKey  string         // LOCI_FRONT_KEY, of the role front; "": none
 	Keys      *Keyring       // those that are stored; nil: none
-	Namespace string         // of the keys; "": memory.DefaultNamespace
 	Multi     bool           // several users: nobody in particular gets no memory
 	JWTSecret []byte         // of X-OpenWebUI-User-Jwt; none: such tokens are ignored
 	Hosts     []string       // names, without port, that this server is reached by besides loopback's
@@ -65,7 +64,6 @@ var loopbackPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), neti
 
 // Complete returns the options with what is used where nothing was set.
 func (o Options) Complete() Options {
-	o.Namespace = cmp.Or(o.Namespace, memory.DefaultNamespace)
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
 	o.StallTime = cmp.Or(o.StallTime, DefaultStallTime)

@@ -112,7 +112,6 @@ func TestIdentity(t *testing.T) {
 		{"a signed token goes before headers", signedMulti, with(HeaderKey, key, HeaderOpenWebJWT, good, HeaderUser, "bob"), 200, ana, RoleAdmin},
 		{"an expired token is refused, key or not", signedMulti, with(HeaderKey, key, HeaderOpenWebJWT, late), 401, "", ""},
 		{"without a secret a token names nobody", keyedMulti, with(HeaderKey, key, HeaderOpenWebJWT, good), 200, "", RoleAdmin},
-		{"a namespace of one's own", Options{Namespace: "acme"}, with(HeaderUser, "ana"), 200, memory.User("acme", "ana"), RoleAdmin},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w, got := ask(t, tt.o, tt.set)

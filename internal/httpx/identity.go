@@ -114,7 +114,7 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	if err != nil {
 		return Identity{}, err
 	}
-	id := Identity{Namespace: o.Namespace, signed: signed.Subject != ""}
+	id := Identity{Namespace: memory.DefaultNamespace, signed: signed.Subject != ""}
 	if keyed.Role == "" && signed.Subject == "" {
 		in, ok := r.Context().Value(signInKey{}).(SignIn)
 		if sso, is := o.SSO.signIn(r); is {
@@ -131,7 +131,7 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	}
 	if keyed.Role == memory.KeyUser { // whoever else is named
 		id.Role, id.signed = RoleUser, true
-		id.Owner, err = userOwner(o.Namespace, keyed.User, "the key's user")
+		id.Owner, err = userOwner(memory.DefaultNamespace, keyed.User, "the key's user")
 		return id, err
 	}
 	switch {
@@ -155,10 +155,10 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	id.Owner, id.Name, err = o.owner(r, id, signed)
 	if err == nil && id.Owner == "" && keyed.User != "" { // an admin who named nobody
 		id.signed = true
-		id.Owner, err = userOwner(o.Namespace, keyed.User, "the user")
+		id.Owner, err = userOwner(memory.DefaultNamespace, keyed.User, "the user")
 	}
 	if err == nil && id.Owner == "" && !o.Multi {
-		id.Owner, id.unnamed = memory.User(o.Namespace, DefaultUser), true
+		id.Owner, id.unnamed = memory.User(memory.DefaultNamespace, DefaultUser), true
 	}
 	return id, err
 }
@@ -167,7 +167,7 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 // owner is called; "" where it says nothing.
 func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memory.Owner, called string, err error) {
 	if signed.Subject != "" {
-		owner, err = userOwner(o.Namespace, signed.Subject, HeaderOpenWebJWT)
+		owner, err = userOwner(memory.DefaultNamespace, signed.Subject, HeaderOpenWebJWT)
 		return owner, displayName(signed.Name), err
 	}
 	if id.mayName {
@@ -181,7 +181,7 @@ func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memo
 				if plain, err := url.PathUnescape(user); err == nil && name == HeaderUser {
 					user = plain // many clients send only ASCII
 				}
-				owner, err = userOwner(o.Namespace, user, name)
+				owner, err = userOwner(memory.DefaultNamespace, user, name)
 				if name == HeaderOpenWebUser {
 					called, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // of a wrong one it is ""
 				}

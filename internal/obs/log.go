@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/loci-memory/loci/internal/lazy"
@@ -66,17 +67,7 @@ func redact(_ []string, a slog.Attr) slog.Attr {
 
 func isSecret(key string) bool {
 	key = strings.ReplaceAll(strings.ToLower(key), "-", "_")
-	for _, name := range secretNames {
-		if key == name {
-			return true
-		}
-	}
-	for _, end := range secretEnds {
-		if strings.HasSuffix(key, end) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(secretNames, key) || slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(key, end) })
 }
 
 // Redact returns s with what looks like a secret hidden.
@@ -115,25 +106,14 @@ func (d MemoryDecision) Log(ctx context.Context, log *slog.Logger) {
 		one.Fact, one.Reason = Redact(one.Fact), Redact(one.Reason)
 		decisions[i] = one
 	}
+	var text bytes.Buffer // JSON in logs for people, too
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(decisions) // texts always encode
 	log.LogAttrs(ctx, slog.LevelInfo, "memory_decision",
 		slog.String("event", "memory_decision"),
 		slog.String("user_id", d.UserID),
 		slog.Int("input_message_length", d.InputMessageLength),
 		slog.Int("extracted_count", d.ExtractedCount),
-		slog.Any("decisions", decisionList(decisions)))
-}
-
-// decisionList is written as JSON in logs for people, too.
-type decisionList []Decision
-
-// MarshalJSON implements json.Marshaler: without it the text would be a string in JSON.
-func (l decisionList) MarshalJSON() ([]byte, error) { return l.MarshalText() }
-
-// MarshalText implements encoding.TextMarshaler.
-func (l decisionList) MarshalText() ([]byte, error) {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode([]Decision(l))
-	return bytes.TrimSpace(b.Bytes()), err
+		slog.Any("decisions", json.RawMessage(bytes.TrimSpace(text.Bytes()))))
 }

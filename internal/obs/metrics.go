@@ -202,10 +202,10 @@ func (m *Metrics) Missed(model string, now time.Time) (missed, all int) {
 	defer m.mu.Unlock()
 	m.minute(now)
 	for of, n := range m.hour {
-		if of.model == model {
-			all += n
+		if of.model != model {
+			continue
 		}
-		if of.model == model && !of.helped {
+		if all += n; !of.helped {
 			missed += n
 		}
 	}

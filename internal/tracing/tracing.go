@@ -165,16 +165,16 @@ func (c *Chat) UpstreamAsked(began time.Time, took time.Duration, status int) {
 	}
 	c.upstream.AddEvent("loci.upstream.answered", trace.WithTimestamp(began.Add(took)), trace.WithAttributes(semconv.HTTPResponseStatusCode(status)))
 	c.upstream.SetAttributes(semconv.HTTPResponseStatusCode(status))
-	switch {
-	case status == 0:
-		c.upstream.SetAttributes(semconv.ErrorTypeKey.String("unavailable"))
-		c.upstream.SetStatus(codes.Error, "")
-	case status >= http.StatusBadRequest:
-		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(strconv.Itoa(status)))
-		c.upstream.SetStatus(codes.Error, "")
-	default:
-		c.upstream.SetStatus(codes.Ok, "")
+	failed := "unavailable"
+	if status != 0 {
+		failed = strconv.Itoa(status)
 	}
+	end := codes.Ok
+	if status == 0 || status >= http.StatusBadRequest {
+		end = codes.Error
+		c.upstream.SetAttributes(semconv.ErrorTypeKey.String(failed))
+	}
+	c.upstream.SetStatus(end, "")
 }
 
 // Answered ends the upstream's span.

@@ -156,15 +156,15 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 	}
 	raw, _ := token.Extra("id_token").(string)
 	id, err := verifier.Verify(ctx, raw)
+	var claims map[string]any
+	if err == nil {
+		err = id.Claims(&claims)
+	}
 	if err != nil {
 		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token is not valid: %w", err)
 	}
 	if id.Nonce != t.Nonce {
 		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token is of another sign-in: begin again")
-	}
-	var claims map[string]any
-	if err := id.Claims(&claims); err != nil {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token cannot be read: %w", err)
 	}
 	user, _ := claims[i.User].(string)
 	if !httpx.ValidUser(user) {

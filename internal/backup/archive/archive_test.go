@@ -284,7 +284,7 @@ func TestCheckEndsWithItsContext(t *testing.T) {
 		t.Errorf("%v, want that it ends", err)
 	}
 	var read int64
-	if err := a.Check(t.Context(), func(n int64) { read += n }); err != nil || read != a.Manifest.Size() {
+	if err := a.Check(t.Context(), func(done, _ int64) { read = done }); err != nil || read != a.Manifest.Size() {
 		t.Errorf("told of %d bytes, %v; want %d", read, err, a.Manifest.Size())
 	}
 }

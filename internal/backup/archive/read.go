@@ -23,6 +23,7 @@ import (
 type Archive struct {
 	Manifest Manifest
 	file     *os.File
+	done     int64       // bytes that were read of its members
 	files    []*zip.File // in the order of the manifest's members
 }
 
@@ -119,15 +120,15 @@ func (a *Archive) readManifest(f *zip.File) error {
 func (a *Archive) Close() error { return a.file.Close() }
 
 // Check reads every member and holds it against the manifest. report, if not nil, is
-// told how many bytes more were read.
-func (a *Archive) Check(ctx context.Context, report func(n int64)) error {
+// told how many bytes were read, of how many.
+func (a *Archive) Check(ctx context.Context, report func(done, of int64)) error {
 	return a.each(ctx, "", report, func(string) (io.WriteCloser, error) { return nothing{}, nil })
 }
 
 // Unpack writes the members under a folder of the archive into dir, which is made, and
 // holds them against the manifest. They last when it returns nil. Of a failure it
 // leaves what it has written.
-func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(n int64)) (err error) {
+func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(done, of int64)) (err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
 	}
@@ -159,10 +160,8 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(n 
 }
 
 // each reads the members whose names begin so, and gives the rest of the name away.
-func (a *Archive) each(ctx context.Context, prefix string, report func(n int64), to func(name string) (io.WriteCloser, error)) error {
-	if report == nil {
-		report = func(int64) {}
-	}
+func (a *Archive) each(ctx context.Context, prefix string, report func(done, of int64), to func(name string) (io.WriteCloser, error)) error {
+	of := a.Manifest.Size()
 	for i, m := range a.Manifest.Members {
 		name, under := strings.CutPrefix(m.Name, prefix)
 		if !under {
@@ -172,7 +171,11 @@ func (a *Archive) each(ctx context.Context, prefix string, report func(n int64),
 		if err != nil {
 			return fmt.Errorf("write %s: %w", m.Name, err)
 		}
-		if err := errors.Join(read(ctx, a.files[i], m, w, report), w.Close()); err != nil {
+		if err := errors.Join(read(ctx, a.files[i], m, w, func(n int64) {
+			if a.done += n; report != nil {
+				report(a.done, of)
+			}
+		}), w.Close()); err != nil {
 			return err
 		}
 	}

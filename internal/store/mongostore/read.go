@@ -282,15 +282,18 @@ func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts
 	return n, err
 }
 
+// anybody is the filter of what all owners have.
+var anybody = bson.M{"owner": bson.M{"$exists": true}}
+
 // Totals says how much there is.
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
-	n, err := s.counts(ctx, bson.M{"owner": bson.M{"$exists": true}})
+	n, err := s.counts(ctx, anybody)
 	return n, s.told(err)
 }
 
 // Backlog says of all owners how many jobs there are, and no more.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
-	n, err := s.backlog(ctx, bson.M{"owner": bson.M{"$exists": true}})
+	n, err := s.backlog(ctx, anybody)
 	return n, s.told(err)
 }
 
