@@ -218,7 +218,7 @@ type Change struct {
 	NewID     string        `json:"new_id,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
 	Author    memory.Author `json:"author"`
-	CreatedAt time.Time     `json:"created_at"`
+	CreatedAt time.Time     `json:"created_at,omitzero"`
 	Before    *memory.Image `json:"before,omitempty"`
 	After     *memory.Image `json:"after,omitempty"`
 }
