@@ -34,7 +34,7 @@ func TestWhatIsWrongIsToldInOnePlainLine(t *testing.T) {
 	if _, err := tryAt(t, file, "sqlite", "list"); err == nil || !strings.Contains(err.Error(), "the data folder "+file+" cannot be used") || !strings.Contains(err.Error(), "--data") {
 		t.Errorf("with a file as the data folder: %v", err)
 	}
-	if _, err := open(t.Context(), config.Config{Addr: "127.0.0.1:99999"}, loci.Options{}); err == nil || !strings.Contains(err.Error(), "--addr") {
+	if _, err := open(t.Context(), config.Config{Addr: "127.0.0.1:99999"}, loci.Options{}, nil); err == nil || !strings.Contains(err.Error(), "--addr") {
 		t.Errorf("a port that is none: %v", err)
 	}
 }
