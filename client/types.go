@@ -261,7 +261,7 @@ type Undone struct {
 type Receipt struct {
 	Run     string    `json:"run" doc:"To undo it by."`
 	Changes int       `json:"changes"`
-	At      time.Time `json:"at"`
+	At      time.Time `json:"at,omitzero"`
 	Traces  int       `json:"traces,omitempty" doc:"Of an erasure: traces of others, who were shown it by a pool or with everybody, that went with it."`
 	Held    []string  `json:"held,omitempty" doc:"Of an erasure: what may still hold the words and is not reached."`
 }
