@@ -80,6 +80,7 @@ check-fmt:
 vet:
 	@echo "== go vet"
 	@$(GO) vet ./...
+	@$(GO) build -tags demo -o /dev/null ./cmd/loci
 
 # A difference is a failure; not being able to look, as without network, is none.
 check-tidy:
@@ -91,7 +92,7 @@ check-tidy:
 lint: ## run the linter
 	@echo "== golangci-lint"
 	@mkdir -p tmp
-	@if $(MAKE) --no-print-directory $(LINT) > tmp/lint.log 2>&1; then $(LINT) run ./... && (cd bench && ../$(LINT) run ./...); \
+	@if $(MAKE) --no-print-directory $(LINT) > tmp/lint.log 2>&1; then $(LINT) run ./... && $(LINT) run --build-tags demo --tests=false ./... && (cd bench && ../$(LINT) run ./...); \
 	else echo "  linter: it could not be built (it needs to reach the Go module proxy once; then: make lint): $$(grep -v '^make' tmp/lint.log | tail -n 1)" | tee -a $(SKIPPED); fi
 
 $(LINT): tools/go.mod tools/go.sum
@@ -118,6 +119,7 @@ unit: ## run the tests, with the race detector and coverage
 	echo "  PostgreSQL: it is not tried: install Debian's postgresql, or name a server in TEST_POSTGRES" | tee -a $(SKIPPED); fi
 	@if [ ! -x tmp/chroma/bin/chroma ]; then echo "  Chroma: it is not tried: make setup installs a server where it may" | tee -a $(SKIPPED); fi
 	@if [ -z "$$LOCI_MODELS_DIR" ] && [ ! -f $(MINILM) ]; then echo "  real weights: what needs them is not tried: make models gets them" | tee -a $(SKIPPED); fi
+	@$(GO) test -tags demo -run 'TestScripts/demo' ./cmd/loci
 ifeq ($(RACE),)
 	@$(FILES) $(TESTED) test -json -cover $(TEST_FLAGS) $(PACKAGES)
 else
@@ -198,7 +200,8 @@ house: ## print how large the sources and the documents are
 	@sh tools/house.sh
 
 demo: ## show a person being remembered, on a real server
-	@$(GO) run ./cmd/loci demo
+	@echo "Go compiles first: about a minute, if it never did"
+	@$(GO) run -tags demo ./cmd/loci demo
 
 build: ## build the binary ./loci
 	@CGO_ENABLED=0 $(GO) build -trimpath -o loci ./cmd/loci

@@ -59,3 +59,25 @@ func (c *Client) AllAudit(ctx context.Context, q AuditQuery) ([]AuditEntry, erro
 		return page.Entries, page.Next, err
 	}))
 }
+
+// Setting is a setting as people are shown it.
+type Setting struct {
+	Key   string `json:"key"`
+	Env   string `json:"env"`
+	Value string `json:"value" doc:"Of a secret only that it is set."`
+	From  string `json:"from" doc:"default, profile NAME, file, environment or flag"`
+	Doc   string `json:"doc"`
+}
+
+// Own reports whether somebody set it.
+func (s Setting) Own() bool { return s.From != "default" }
+
+// Settings are all settings.
+type Settings struct {
+	Settings []Setting `json:"settings"`
+}
+
+// Settings returns the settings in effect on the server.
+func (c *Client) Settings(ctx context.Context) (Settings, error) {
+	return get[Settings](ctx, c, "/api/settings")
+}

@@ -114,13 +114,12 @@ func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener
 }
 
 // stream posts in and calls yield with each event of the answer, until one of its errors.
-func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error, headers ...string) error {
+func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("encode request: %w", err)
 	}
-	headers = append(headers, "Content-Type", "application/json", "Accept", "text/event-stream")
-	resp, err := c.send(ctx, http.MethodPost, path, bytes.NewReader(body), headers...)
+	resp, err := c.send(ctx, http.MethodPost, path, bytes.NewReader(body), "Content-Type", "application/json", "Accept", "text/event-stream")
 	if err != nil {
 		return err
 	}

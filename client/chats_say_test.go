@@ -53,14 +53,3 @@ func TestAReplyIsHeardAsItIsWritten(t *testing.T) {
 		})
 	}
 }
-
-func TestAnUnnotedAnswerIsHeard(t *testing.T) {
-	const said = "data: {\"choices\":[{\"delta\":{\"content\":\"Hel\"}}]}\n\ndata: {\"choices\":[]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"lo\"}}]}\n\n"
-	for body, whole := range map[string]bool{said + "data: [DONE]\n\n": true, said: false, said + "data: garbage\n\n": false} {
-		heard := ""
-		answer, err := saying(t, 200, body).CompleteUnnoted(context.Background(), Completion{Model: "m"}, func(p string) { heard += p })
-		if answer != "Hello" || heard != answer || (err == nil) != whole {
-			t.Errorf("%q: %q, heard %q, %v", body, answer, heard, err)
-		}
-	}
-}

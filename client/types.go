@@ -218,7 +218,7 @@ type Change struct {
 	NewID     string        `json:"new_id,omitempty"`
 	Reason    string        `json:"reason,omitempty"`
 	Author    memory.Author `json:"author"`
-	CreatedAt time.Time     `json:"created_at"`
+	CreatedAt time.Time     `json:"created_at,omitzero"`
 	Before    *memory.Image `json:"before,omitempty"`
 	After     *memory.Image `json:"after,omitempty"`
 }
@@ -261,7 +261,7 @@ type Undone struct {
 type Receipt struct {
 	Run     string    `json:"run" doc:"To undo it by."`
 	Changes int       `json:"changes"`
-	At      time.Time `json:"at"`
+	At      time.Time `json:"at,omitzero"`
 	Traces  int       `json:"traces,omitempty" doc:"Of an erasure: traces of others, who were shown it by a pool or with everybody, that went with it."`
 	Held    []string  `json:"held,omitempty" doc:"Of an erasure: what may still hold the words and is not reached."`
 }

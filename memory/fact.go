@@ -128,8 +128,8 @@ type Fact struct {
 	ObservedSeq  int64           `json:"observed_seq,omitempty" bson:"observed_seq,omitempty"` // order among what was said at the same time: turn index, then offset
 	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // when it became true; zero: as long as anyone knows
 	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // when it stopped being true; zero: still
-	CreatedAt    time.Time       `json:"created_at" bson:"created"`
-	UpdatedAt    time.Time       `json:"updated_at" bson:"updated"`
+	CreatedAt    time.Time       `json:"created_at,omitzero" bson:"created"`
+	UpdatedAt    time.Time       `json:"updated_at,omitzero" bson:"updated"`
 	ExpiresAt    time.Time       `json:"expires_at,omitzero" bson:"expires"`
 	SupersededBy string          `json:"superseded_by,omitempty" bson:"superseded_by,omitempty"`
 	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // the model + prompt hash, or the rule, that made it
@@ -194,7 +194,7 @@ type Link struct {
 	Fact        Fact      `json:"fact"`                             // the copy; Fact.Scope.Owner is the home
 	HomeVersion int64     `json:"home_version" bson:"home_version"` // also what Fact.Version comes back as
 	Status      Status    `json:"status" bson:"link_status"`
-	CreatedAt   time.Time `json:"created_at" bson:"linked"`
+	CreatedAt   time.Time `json:"created_at,omitzero" bson:"linked"`
 	Version     int64     `json:"-"`
 }
 
@@ -205,7 +205,7 @@ type ProfileEntry struct {
 	Value     string    `json:"value"`
 	Tokens    int       `json:"tokenCount" bson:"tokenCount"`
 	Status    Status    `json:"status"`
-	UpdatedAt time.Time `json:"updated_at" bson:"updated"`
+	UpdatedAt time.Time `json:"updated_at,omitzero" bson:"updated"`
 	Version   int64     `json:"-"`
 }
 
@@ -227,7 +227,7 @@ type Relation struct {
 	To        string       `json:"to"`
 	Kind      RelationKind `json:"kind"`
 	Status    Status       `json:"status"`
-	CreatedAt time.Time    `json:"created_at" bson:"created"`
+	CreatedAt time.Time    `json:"created_at,omitzero" bson:"created"`
 	Version   int64        `json:"-"`
 }
 
@@ -240,7 +240,7 @@ type Summary struct {
 	MessageCount int       `json:"message_count" bson:"message_count"`
 	Model        string    `json:"model"` // a model's name, or "rule_based"
 	Status       Status    `json:"status"`
-	CreatedAt    time.Time `json:"created_at" bson:"created"`
+	CreatedAt    time.Time `json:"created_at,omitzero" bson:"created"`
 	Version      int64     `json:"-"`
 }
 
@@ -253,8 +253,8 @@ type Context struct {
 	Title     string    `json:"title,omitempty" bson:"title,omitempty"`
 	Content   string    `json:"content"`
 	Status    Status    `json:"status"` // active or retired
-	CreatedAt time.Time `json:"created_at" bson:"created"`
-	UpdatedAt time.Time `json:"updated_at" bson:"updated"`
+	CreatedAt time.Time `json:"created_at,omitzero" bson:"created"`
+	UpdatedAt time.Time `json:"updated_at,omitzero" bson:"updated"`
 	Version   int64     `json:"-"`
 }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/loci-memory/loci/client"
-	"github.com/loci-memory/loci/internal/api/mcp"
 	"github.com/loci-memory/loci/internal/api/mem0"
 	"github.com/loci-memory/loci/internal/api/pipelines"
 	"github.com/loci-memory/loci/internal/api/proxy"
@@ -37,7 +36,6 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/internal/store/inmem"
-	"github.com/loci-memory/loci/internal/store/mongostore"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	vaultstore "github.com/loci-memory/loci/internal/store/vault"
 	"github.com/loci-memory/loci/internal/tracing"
@@ -52,6 +50,7 @@ const (
 	databaseFile = config.DatabaseFile
 	indexFolder  = config.IndexFolder
 	words        = config.Lexical
+	mcpPath      = "/mcp"
 )
 
 // assemble puts the concrete parts together; it is the only place that names them.
@@ -219,7 +218,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	})
 	l.watch(metrics, opts)
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
-	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version()}))
+	mux.Handle(mcpPath, mcpHandler(l.engine))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
 	guard := httpx.Options{
@@ -229,7 +228,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		Budget:   httpx.NewBudget(httpx.BodyBudget()),
 		Answered: answered(metrics, l.log),
 		Log:      l.log, Now: opts.Now, Unverified: l.doctor.Warn(doctor.UnverifiedToken), Refused: l.audit.Refused,
-		Reads: append(slices.Clone(rest.Reads), "/signin", "/signout", "/switch"), Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcp.Path},
+		Reads: append(slices.Clone(rest.Reads), "/signin", "/signout", "/switch"), Scoped: []string{"/v1/", "/v2/", "/v3/", mem0.Prefix + "/", mcpPath},
 	}.Complete()
 	shown := l.pageOptions(config, learner, upstream)
 	shown.Auth, shown.Note, shown.Issuer = &guard, l.audit.Note, issuer(config.SSO, guard.SSO)
@@ -245,7 +244,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		mux.Handle(path+"/", mem0API)
 	}
 	mux.Handle("/", page.Or(rest.New(l.engine, rest.Options{
-		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Ready: l.ready, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note, Reload: l.reloadFromAPI,
+		Version: obs.Version(), MaxBody: config.Limits.Body, Health: l.healthFor, Ready: l.ready, Doctor: l.doctor.Examine, Backup: l.backups.Make, Keys: l.keys, Note: l.audit.Note, Reload: l.reloadFromAPI, Settings: shown.Settings,
 		Held: func(since, until time.Time) []string {
 			held := l.backups.MayHold(since, until)
 			if l.database != nil {
@@ -322,11 +321,12 @@ func prefixes(key string, in []string) ([]netip.Prefix, error) {
 }
 
 func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
-	if config.Store.Postgres() {
-		return asStore(sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, Waited: opts.waited, TraceBytes: traceBytes}))
-	}
-	if config.Store.Mongo() {
-		return asStore(mongostore.Open(ctx, string(config.Store), mongostore.Options{Now: clock, Log: log, TraceBytes: traceBytes}))
+	if config.Store.Server() {
+		store, err := config.Store.Open(ctx, sqlstore.Options{Now: clock, Log: log, Waited: opts.waited, TraceBytes: traceBytes})
+		if err != nil {
+			return nil, fmt.Errorf("store: %w", err)
+		}
+		return store, nil
 	}
 	within := func(now func() time.Time) (memory.Store, error) {
 		return openDatabase(ctx, config, now, log, opts.waited)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/api/mem0"
 	"github.com/loci-memory/loci/internal/api/proxy"
 	"github.com/loci-memory/loci/internal/api/rest"
@@ -26,7 +27,7 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream pr
 		return l.engine.Prompts.ForModels(prompt.Models{Learn: learner.Wanted(), Query: query, Chats: query})
 	}
 	o := web.Options{
-		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []web.Setting { return shownSettings(l.settled()) },
+		Key: c.APIKey, Multi: c.Users == "multi", Recency: c.Recall.RecencyWeight, Documents: c.Recall.Contexts, Health: l.health, Settings: func() []client.Setting { return l.settled().Shown() },
 		Models: func() []web.Model { is, _ := l.embeds.Now(); return shownModels(l.settled(), learner.Learns(), is) }, Lacks: c.ProfileLacks(), Prompts: c.Prompts, InUse: inUse,
 		Others: []string{"/api/", "/v1/", "/docs", "/openapi", "/health", "/metrics", "/query"},
 	}
@@ -91,15 +92,6 @@ func answererShown(c config.Config) web.Model {
 		return web.Model{For: "Answers chats", Name: responder.Name, Key: "upstream.url", Why: "No server is named: memory answers by itself."}
 	}
 	return web.Model{For: "Answers chats", Name: "as each chat asks", Key: "upstream.url", Why: "At " + c.Upstream.Shown() + ", beside the built-in " + responder.Name + "."}
-}
-
-// shownSettings are the settings as the page shows them.
-func shownSettings(c config.Config) []web.Setting {
-	var out []web.Setting
-	for _, s := range c.Shown() {
-		out = append(out, web.Setting{Key: s.Key, Value: s.Value, From: s.From, Doc: s.Doc})
-	}
-	return out
 }
 
 // refuser answers with an error in the shape of the API that was asked.

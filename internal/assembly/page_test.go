@@ -20,7 +20,7 @@ func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 		Flags: map[string]string{"recall.threshold": "0.5"},
 	})).orFail(t)
 	got := map[string]web.Setting{}
-	for _, s := range shownSettings(config) {
+	for _, s := range config.Shown() {
 		got[s.Key] = s
 		if strings.Contains(s.Value, "hunter2") {
 			t.Errorf("%s is shown as %q", s.Key, s.Value)
@@ -35,6 +35,20 @@ func TestThePageSaysWhereSettingsAreFromAndNoSecret(t *testing.T) {
 	} {
 		if s := got[key]; s.Value != want[0] || s.From != want[1] {
 			t.Errorf("%s is shown as %q from %s, want %q from %s", key, s.Value, s.From, want[0], want[1])
+		}
+	}
+}
+
+func TestSettingsInEffectAreListedWithoutSecrets(t *testing.T) {
+	l := openWith(t, map[string]string{"api_key": "marzipan", "recall.top_k": "7"})
+	for key, want := range map[string]int{"marzipan": http.StatusOK, "another": http.StatusUnauthorized} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost/api/settings", nil)
+		r.Header.Set("Authorization", "Bearer "+key)
+		w := httptest.NewRecorder()
+		l.Handler().ServeHTTP(w, r)
+		got := w.Body.String()
+		if w.Code != want || strings.Contains(got, "marzipan") || want == http.StatusOK && !strings.Contains(got, `"key":"recall.top_k","env":"LOCI_RECALL_TOP_K","value":"7"`) {
+			t.Errorf("with the key %s: %d %.300s", key, w.Code, got)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/shelf"
-	"github.com/loci-memory/loci/internal/store/mongostore"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
@@ -120,22 +120,20 @@ func openCarrier(ctx context.Context, address string, source bool) (carrier, err
 	switch path, isFile := strings.CutPrefix(address, sqlitePrefix); {
 	case isFile && source && !there(path):
 		return nil, memory.Errorf(memory.NotFound, "there is no database at %s", path)
-	case mongostore.IsAddress(address):
-		return as(mongostore.Open(ctx, address, mongostore.Options{}))
-	case sqlstore.IsPostgres(address):
-		return as(sqlstore.OpenPostgres(ctx, address, sqlstore.Options{}))
+	case config.StoreAddress(address).Server():
+		return as(config.StoreAddress(address).Open(ctx, sqlstore.Options{}))
 	case isFile && path != "":
 		return as(sqlstore.OpenSQLite(ctx, path, sqlstore.Options{}))
 	}
-	return nil, memory.Errorf(memory.Invalid, "it is not an address of a database; valid: sqlite:PATH, postgres://user:password@host:5432/database, %s", mongostore.Example)
+	return nil, memory.Errorf(memory.Invalid, "it is not an address of a database; valid: sqlite:PATH, %s", config.ServerExamples)
 }
 
-// as leaves no store that is nil in an interface that is not.
-func as[S carrier](s S, err error) (carrier, error) {
+// as returns a store as a carrier; those of [openCarrier] are.
+func as(s memory.Store, err error) (carrier, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s.(carrier), nil
 }
 
 func migrate(ctx context.Context, from, to string, report func(Moving)) (moved Moved, err error) {

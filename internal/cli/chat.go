@@ -15,18 +15,17 @@ import (
 
 func chat(g *global) *cobra.Command {
 	var id, model string
-	var temporary bool
 	cmd := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to a model that remembers",
 		Long: "Chat in the terminal, with what memory has for each message shown before the reply. With a MESSAGE it says that alone.\n" +
 			"Lines that begin with these words are for the command itself:\n\n" + chatHelp,
-		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2\n  loci chat --temporary",
+		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2",
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if err := completeChatID(ctx, c, &id); err != nil {
 				return err
 			}
-			t := &chatting{client: c, out: newPrinter(cmd.OutOrStdout()), chat: id, model: model, temporary: temporary}
+			t := &chatting{client: c, out: newPrinter(cmd.OutOrStdout()), chat: id, model: model}
 			if len(args) > 0 {
 				return t.say(ctx, strings.Join(args, " "))
 			}
@@ -35,13 +34,11 @@ func chat(g *global) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&id, "chat", "", "a chat to go on with; a new one unless given")
 	cmd.Flags().StringVar(&model, "model", "", "model that answers; the server's own choice unless given")
-	cmd.Flags().BoolVar(&temporary, "temporary", false, "read no memory, and keep nothing of what is said")
 	g.withUser(cmd)
 	return cmd
 }
 
 const chatHelp = `  /new            begin another chat
-  /temporary      begin one that reads no memory and leaves nothing in it
   /again          another reply to what was said last
   /help           this list
   /quit           leave; Ctrl-C does so, too
@@ -49,12 +46,10 @@ const chatHelp = `  /new            begin another chat
 
 // chatting is a chat in a terminal.
 type chatting struct {
-	client    *client.Client
-	out       printer
-	chat      string // "" before something is said
-	model     string
-	temporary bool
-	messages  []client.CompletionMessage // of a temporary chat, which is nowhere else
+	client *client.Client
+	out    printer
+	chat   string // "" before something is said
+	model  string
 }
 
 // converse takes one line after the other until there are no more or ctx ends.
@@ -120,13 +115,9 @@ func linesOf(ctx context.Context, in io.Reader) <-chan string {
 func (t *chatting) take(ctx context.Context, line string) error {
 	words := strings.Fields(line)
 	switch words[0] {
-	case "/new", "/temporary":
-		t.chat, t.messages, t.temporary = "", nil, words[0] == "/temporary"
-		kept := "a new chat"
-		if t.temporary {
-			kept = "a new chat; no memory is read for it, and nothing of it is kept"
-		}
-		t.out.line("%s", t.out.in(dim, kept))
+	case "/new":
+		t.chat = ""
+		t.out.line("%s", t.out.in(dim, "a new chat"))
 		return nil
 	case "/again":
 		return t.again(ctx)
@@ -138,10 +129,6 @@ func (t *chatting) take(ctx context.Context, line string) error {
 }
 
 func (t *chatting) say(ctx context.Context, words string) error {
-	if t.temporary {
-		t.messages = append(t.messages, client.CompletionMessage{Role: memory.RoleUser, Content: words})
-		return t.unnoted(ctx)
-	}
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
@@ -151,18 +138,12 @@ func (t *chatting) say(ctx context.Context, words string) error {
 }
 
 func (t *chatting) again(ctx context.Context) error {
-	switch {
-	case !t.temporary && t.chat != "":
-		return t.hear(func(to client.ChatListener) (client.ChatDone, error) {
-			return t.client.Regenerate(ctx, t.chat, client.RegenerateRequest{Model: t.model}, to)
-		})
-	case t.temporary && len(t.messages) > 0:
-		if last := len(t.messages) - 1; t.messages[last].Role == memory.RoleAssistant {
-			t.messages = t.messages[:last]
-		}
-		return t.unnoted(ctx)
+	if t.chat == "" {
+		return memory.Errorf(memory.Invalid, "nothing was said yet")
 	}
-	return memory.Errorf(memory.Invalid, "nothing was said yet")
+	return t.hear(func(to client.ChatListener) (client.ChatDone, error) {
+		return t.client.Regenerate(ctx, t.chat, client.RegenerateRequest{Model: t.model}, to)
+	})
 }
 
 // begin makes a chat where there is none yet.
@@ -194,29 +175,6 @@ func (t *chatting) hear(reply func(client.ChatListener) (client.ChatDone, error)
 	t.out.line("")
 	if err == nil && done.Answer == nil {
 		t.out.line("%s", t.out.in(dim, "  (this was not kept)"))
-	}
-	return err
-}
-
-// unnoted lets a model answer without memory.
-func (t *chatting) unnoted(ctx context.Context) error {
-	model := t.model
-	if model == "" {
-		h, err := t.client.Health(ctx)
-		if err != nil {
-			return err
-		}
-		if h.Upstream != "" {
-			return memory.Errorf(memory.Invalid, "name the model of a temporary chat: loci chat --temporary --model NAME")
-		}
-		model = memory.RecallModel
-	}
-	answer, err := t.client.CompleteUnnoted(ctx, client.Completion{Model: model, Messages: t.messages}, func(piece string) {
-		fmt.Fprint(t.out, harmless(piece))
-	})
-	t.out.line("")
-	if answer != "" {
-		t.messages = append(t.messages, client.CompletionMessage{Role: memory.RoleAssistant, Content: answer})
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-// Package cli is the command line: one file a command. Commands about memory talk
+// Package cli is the command line: one file a subject. Commands about memory talk
 // to the server at --addr, or to that of the data folder where --data chose it; where none
 // answers they open the data folder themselves, so that they work with and without one.
 package cli
@@ -23,6 +23,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/lazy"
 	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/memory"
 )
@@ -49,6 +50,7 @@ func Main() int {
 	}
 	told = strings.ReplaceAll(told, "\n\t", " ")                           // a database's driver breaks lines
 	begun = begun && !strings.HasPrefix(told, "if any flags in the group") // cobra compares them late
+	told = advised(ran, told)
 	if !begun {
 		told = strings.Join(strings.Fields(told), " ") + "; see " + ran.CommandPath() + " --help"
 	}
@@ -57,6 +59,41 @@ func Main() int {
 		return 2
 	}
 	return 1
+}
+
+// advice is what to do about errors that do not say so, by words that they hold.
+var advice = [][2]string{
+	{"there is no memory ", "loci list --status all shows the ids"},
+	{"there is no change or run ", "loci history shows the ids"},
+	{"there is no key ", "loci keys list shows the ids"},
+	{"there is no chat ", "loci list --kind turn --json names the conversations"},
+	{"the profile has no ", "loci profile shows its keys"},
+	{"is not closed", "loci users list shows who is"},
+	{"no server of models is set", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
+	{"no such file or directory", "check the path"},
+}
+
+var (
+	ofRequest = lazy.Compile(`^validation failed; (.*) \((?:body|query)\.(\w+).*\)$`)
+	noNumber  = lazy.Compile(`strconv\.\w+: parsing .*: (invalid syntax|value out of range)`)
+)
+
+// advised says what to do about an error, if it does not say so itself.
+func advised(ran *cobra.Command, told string) string {
+	args := strings.HasPrefix(told, "accepts ") || strings.HasPrefix(told, "requires at least ")
+	if args || strings.HasPrefix(told, "unknown command") && ran.HasParent() && !ran.HasSubCommands() {
+		return "write it as: " + ran.UseLine()
+	}
+	if m := ofRequest.FindStringSubmatch(told); m != nil {
+		told = "--" + strings.TrimSuffix(strings.ReplaceAll(m[2], "_", "-"), "s") + ": " + m[1]
+	}
+	told = noNumber.ReplaceAllString(told, "write a number")
+	for _, a := range advice {
+		if strings.Contains(told, a[0]) && !strings.Contains(told, "loci ") {
+			return told + "; " + a[1]
+		}
+	}
+	return told
 }
 
 // logged is an error that a log of JSON lines ends with.
@@ -138,6 +175,7 @@ func root() *cobra.Command {
 		history(g), undo(g), review(g), profile(g), coreCommand(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g))
 	cmd.AddCommand(share(g), users(g), settings(g))
 	cmd.AddCommand(modelsCommand(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), auditRecord(g), mcp(g), hook(g), connectTo(g), openAPI(), health(g), version(g))
+	g.offer(cmd)
 	for _, sub := range cmd.Commands() {
 		sub.SuggestFor = others[sub.Name()]
 	}
@@ -209,7 +247,7 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 			if cmd.Flags().Changed("addr") {
 				without = "--addr"
 			}
-			return nil, nil, memory.Errorf(memory.Unavailable, "no server answers at %s; without %s the memory of the data folder is asked", config.Addr, without)
+			return nil, nil, memory.Errorf(memory.Unavailable, "no server answers at %s; start one with loci serve, or leave out %s to ask the data folder", config.Addr, without)
 		}
 	}
 	c, done, err = g.openAlone(cmd, config, opts)
@@ -226,6 +264,19 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 	return c, done, err
 }
 
+// running returns a client of the server that commands would ask and its URL, nil where none answers.
+func (g *global) running(cmd *cobra.Command, c config.Config) (*client.Client, string) {
+	url := c.ServerURL()
+	if c.FolderDecides() {
+		url = c.ServedAt()
+	}
+	at := client.New(url, client.Options{Key: c.APIKey, User: g.user})
+	if url == "" || reach(cmd.Context(), at) != nil {
+		return nil, ""
+	}
+	return at, url
+}
+
 // reach asks whether a server is there; [memory.Unavailable] says that none is.
 func reach(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -240,13 +291,13 @@ func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client
 	if config.Log.Level == "info" {
 		config.Log.Level = "warn" // one command is not a server's log
 	}
-	var s *server
-	if g.serves { // other commands, too
-		s, err = openAnywhere(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
-	} else {
-		config.Addr = "127.0.0.1:0"
-		s, err = listen(ctx, config, loci.Options{Log: cmd.ErrOrStderr()}, nil)
+	open := openAnywhere // for other commands, too
+	if !g.serves {
+		config.Addr, open = "127.0.0.1:0", func(ctx context.Context, c loci.Config, o loci.Options) (*server, error) {
+			return listen(ctx, c, o, nil)
+		}
 	}
+	s, err := open(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/model/responder"
+	"github.com/loci-memory/loci/internal/recall"
 )
 
 func demo(g *global) *cobra.Command {
@@ -25,8 +26,8 @@ func demo(g *global) *cobra.Command {
 		Use:   "demo",
 		Short: "See a person being remembered, with nothing installed",
 		Long: "Start a real server on built-in defaults, play three chats of one person on different days over HTTP, show what\n" +
-			"was learned and what went into the last answer and why, and leave the server up. It keeps its memory in a folder\n" +
-			"of its own, which is removed at the end; settings of the environment are not used.",
+			"was learned, what went into the last answer and why, forget a fact, undo that, and leave the server up. It keeps its\n" +
+			"memory in a folder of its own, which is removed at the end; settings of the environment are not used.",
 		Example: "  loci demo\n  loci demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -39,6 +40,7 @@ func demo(g *global) *cobra.Command {
 
 // playDemo runs the server and the chats.
 func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err error) {
+	fmt.Fprintln(w, "Loci demo: no model, no key, no network. Three chats of one person; each starts with an empty history.")
 	dir, err := os.MkdirTemp("", "loci-demo-")
 	if err != nil {
 		return err
@@ -122,7 +124,6 @@ var chats = []struct {
 }
 
 func (d *demonstration) play(ctx context.Context) error {
-	fmt.Fprintf(d.w, "Loci demo: no model, no key, no network. Three chats of one person; each starts with an empty history.\n")
 	trace := ""
 	for i, chat := range chats {
 		d.clock.daysAgo(chat.daysAgo)
@@ -147,7 +148,10 @@ func (d *demonstration) play(ctx context.Context) error {
 	if err := d.learned(ctx); err != nil {
 		return err
 	}
-	return d.why(ctx, trace)
+	if err := d.why(ctx, trace); err != nil {
+		return err
+	}
+	return d.forget(ctx)
 }
 
 // learned shows the facts, and what became of the old ones.
@@ -172,24 +176,50 @@ func (d *demonstration) learned(ctx context.Context) error {
 	return nil
 }
 
-// why shows what the last answer was given, and how each score came about.
+// why shows what the last answer was given, and the reasons.
 func (d *demonstration) why(ctx context.Context, id string) error {
 	t, err := d.memory.Trace(ctx, id)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(d.w, "\n── What went into the last answer, and why ──\n")
-	cut := t.Found
 	for _, h := range t.Hits {
-		if h.Why.Get("core") == 0 { // what begins every prompt was not searched for
-			cut--
-		}
-		parts := make([]string, 0, len(h.Why))
-		for _, p := range h.Why {
-			parts = append(parts, fmt.Sprintf("%s %.2f", p.Name, p.Value))
-		}
-		fmt.Fprintf(d.w, "  %.2f  %-4s  %s\n        %s\n", h.Score, h.Kind, oneLine(h.Content, 90), strings.Join(parts, " · "))
+		fmt.Fprintf(d.w, "  %-4s  %s\n        because %s\n", h.Kind, oneLine(h.Content, 90), recall.Reasons(h.Why))
 	}
-	fmt.Fprintf(d.w, "  found %d, left out %d, in %.1f ms\n", t.Found, cut, t.Took.Seconds()*1000)
+	fmt.Fprintf(d.w, "  in %.1f ms\n", t.Took.Seconds()*1000)
 	return nil
+}
+
+// forget forgets something and takes that back.
+func (d *demonstration) forget(ctx context.Context) error {
+	const question = "What am I allergic to?"
+	look := func() error {
+		fmt.Fprintf(d.w, "  $ loci search \"%s\"\n", question)
+		one := 1
+		found, err := d.memory.Search(ctx, client.SearchRequest{Query: question, TopK: &one})
+		if len(found.Hits) == 0 && err == nil {
+			fmt.Fprintln(d.w, "    nothing relevant")
+		}
+		for _, h := range found.Hits {
+			fmt.Fprintf(d.w, "    %s\n", oneLine(h.Content, 90))
+		}
+		return err
+	}
+	fmt.Fprintf(d.w, "\n── Forgetting, and undo ──\n  $ loci forget \"my allergy\" --yes\n")
+	gone, err := d.memory.Forget(ctx, client.ForgetRequest{Query: "my allergy"})
+	if err != nil {
+		return err
+	}
+	for _, m := range gone.Memories {
+		fmt.Fprintf(d.w, "    forgot %s: %s\n", m.Kind, oneLine(m.Content, 90))
+	}
+	if err := look(); err != nil {
+		return err
+	}
+	undone, err := d.memory.Undo(ctx, client.UndoRequest{Run: gone.Run})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(d.w, "  $ loci undo --yes\n    took back %s\n", many(len(undone.Steps), "changes"))
+	return look()
 }

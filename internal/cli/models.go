@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,10 +10,13 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/learn"
 	"github.com/loci-memory/loci/internal/model/hub"
 	"github.com/loci-memory/loci/internal/model/transformer"
 	"github.com/loci-memory/loci/internal/models"
@@ -69,7 +74,7 @@ func modelsList(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			inUse, err := models.InUse(config)
+			inUse, err := g.modelsInUse(cmd, config)
 			if err != nil {
 				return err
 			}
@@ -84,6 +89,17 @@ func modelsList(g *global) *cobra.Command {
 		}),
 	}
 	return g.withJSON(cmd)
+}
+
+// modelsInUse are the models that the running server or, where none answers, a start here uses.
+func (g *global) modelsInUse(cmd *cobra.Command, c config.Config) ([]string, error) {
+	if at, _ := g.running(cmd, c); at != nil {
+		is, err := at.Health(cmd.Context())
+		if err == nil && is.Embedder != "" { // some may not know
+			return (&config.Config{Embedder: is.Embedder, Reranker: is.Reranker}).ModelsInUse(), nil
+		}
+	}
+	return models.InUse(c)
 }
 
 func printModels(w io.Writer, dir string, all []localModel) {
@@ -239,8 +255,8 @@ func modelsRemove(g *global) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			name := filepath.ToSlash(filepath.Clean(args[0]))
-			if slices.Contains(config.ModelsInUse(), name) {
-				return memory.Errorf(memory.Conflict, "%s is in use: the settings name it as embedder or reranker", name)
+			if inUse, err := g.modelsInUse(cmd, config); err != nil || slices.Contains(inUse, name) {
+				return cmp.Or(err, memory.Errorf(memory.Conflict, "%s is in use; name another one in embedder or reranker, restart the server, then remove it", name))
 			}
 			if err := hub.Remove(dir, name); err != nil {
 				return err
@@ -263,5 +279,140 @@ func (g *global) onModels(do func(cmd *cobra.Command, c config.Config, dir strin
 			return err
 		}
 		return do(cmd, c, dir, args)
+	}
+}
+
+func modelsTry(g *global) *cobra.Command {
+	return &cobra.Command{
+		Use:   "try [MODEL]",
+		Short: "Try a model that learns: whether what it writes is remembered at once",
+		Long: "Ask the model that learns, or another one of its server, about a dozen fixed messages (some 900 tokens), and say whether what\n" +
+			"it writes is remembered at once (learn.trust: tried). The server asks the same before a first lesson; this repeats it.",
+		Example: "  loci models try\n  loci models try qwen2.5:7b\n  LOCI_LEARN_URL=http://127.0.0.1:8080/v1 loci models try qwen2.5-7b",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			config, err := g.load(cmd)
+			if err != nil {
+				return err
+			}
+			if len(args) > 0 {
+				config.Learn.Model, config.Learn.Prefer = args[0], nil
+			}
+			prompts, err := openPrompts(config.Prompts)
+			if err != nil {
+				return err
+			}
+			return show(g, cmd, func(out printer, is learn.Trial) { out.line("%s", is) })(models.Try(cmd.Context(), config, prompts))
+		},
+	}
+}
+
+func reembed(g *global) *cobra.Command {
+	var dry, all, prune bool
+	cmd := &cobra.Command{
+		Use:   "reembed",
+		Short: "Give memories the vectors that they lack",
+		Long: "After the setting embedder has changed, memories get vectors by the new one in the background; until nearly all have\n" +
+			"one they are found by their words. This begins at once and shows how far it is. Broken off, it goes on where it was:\n" +
+			"a server by itself, without one at the next loci reembed.\n\n" +
+			"Vectors of earlier embedders stay, until --prune gives them up once nearly all have one by the embedder in use.",
+		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --prune --all",
+		Args:    cobra.NoArgs,
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			if prune {
+				return pruneVectors(ctx, g, cmd, c, client.PruneRequest{DryRun: dry, All: all})
+			}
+			begin, look := c.ReembedAll, c.VectorsOfAll
+			if !all {
+				begin = func(ctx context.Context, in client.ReembedRequest) (is client.AllVectors, err error) {
+					is.Vectors, err = c.Reembed(ctx, in)
+					return is, err
+				}
+				look = func(ctx context.Context) (is client.AllVectors, err error) {
+					is.Vectors, err = c.Vectors(ctx)
+					return is, err
+				}
+			}
+			first, err := begin(ctx, client.ReembedRequest{DryRun: dry})
+			is := first
+			if err == nil && !dry {
+				err = follow(ctx, cmd.ErrOrStderr(), &is.Vectors, func() (err error) { is, err = look(ctx); return err })
+			}
+			if err != nil {
+				return err
+			}
+			printed := any(is)
+			if !all {
+				printed = is.Vectors
+			}
+			return g.print(cmd.OutOrStdout(), printed, func(out printer) {
+				printVectors(out, first.Vectors, is.Vectors, dry)
+				if all {
+					fmt.Fprintf(out, "%d of %d users have all their vectors\n", is.Complete, is.Users)
+				}
+			})
+		}),
+	}
+	f := cmd.Flags()
+	f.BoolVar(&dry, "dry-run", false, "only say how many they are")
+	f.BoolVar(&all, "all", false, "those of all users, and what everybody shares")
+	f.BoolVar(&prune, "prune", false, "give up vectors of earlier embedders")
+	return onMemory(g, cmd)
+}
+
+func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, in client.PruneRequest) error {
+	return show(g, cmd, func(out printer, gone client.Pruned) {
+		verb := "given up"
+		if in.DryRun {
+			verb = "to give up"
+		}
+		for _, m := range gone.Models {
+			users := ""
+			if in.All {
+				users = fmt.Sprintf(" of %d users", m.Users)
+			}
+			fmt.Fprintf(out, "%d vectors by %s%s\n", m.Vectors, m.Model, users)
+		}
+		fmt.Fprintf(out, "%d vectors %s; those by %s stay\n", gone.Vectors, verb, gone.Model)
+	})(c.PruneVectors(ctx, in))
+}
+
+// lookEvery is how often is asked how far it is.
+const lookEvery = 200 * time.Millisecond
+
+// follow shows how far it is until it is done or waits for something; look brings is up
+// to date.
+func follow(ctx context.Context, w io.Writer, is *client.Vectors, look func() error) error {
+	bar := progressOn(w)
+	defer bar.end()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for of := int64(is.Memories); is.Lacking > 0 && is.UnderWay && is.Error == ""; {
+		bar.count("embedded", of-int64(is.Lacking), of)
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if err := look(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func printVectors(w io.Writer, first, is client.Vectors, dry bool) {
+	given := first.Lacking - is.Lacking
+	switch {
+	case first.Lacking == 0:
+		fmt.Fprintf(w, "nothing to do: no memory of %d lacks a vector by %s\n", is.Memories, is.Model)
+	case dry:
+		fmt.Fprintf(w, "%d of %d memories lack a vector by %s; to give them one: loci reembed\n", is.Lacking, is.Memories, is.Model)
+	case is.Lacking == 0:
+		fmt.Fprintf(w, "%d embedded by %s\n", given, is.Model)
+	case is.Error != "":
+		fmt.Fprintf(w, "%d embedded by %s; %d wait: %s\n", given, is.Model, is.Lacking, brief(is.Error, 200))
+	default:
+		fmt.Fprintf(w, "%d embedded by %s; what it does not take is found by its words: %d\n", given, is.Model, is.Lacking)
 	}
 }

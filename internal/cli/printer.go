@@ -8,7 +8,10 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/text"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -134,4 +137,147 @@ func place(q client.Quote) string {
 		out += ", conversation " + brief(q.Conversation, 60)
 	}
 	return out
+}
+
+// isTerminal reports whether a person sits at the other end of f. It takes the null device for
+// one as well, where nobody sees the colours.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// progress tells people how far long work is: a line that changes on a terminal, nothing elsewhere.
+type progress struct {
+	w    io.Writer // nil: nobody looks
+	read int64
+	next time.Time
+}
+
+// tick is how often the line changes.
+const tick = 200 * time.Millisecond
+
+func progressOn(w io.Writer) *progress {
+	p := &progress{next: time.Now().Add(tick)}
+	if f, ok := w.(*os.File); ok && isTerminal(f) {
+		p.w = w
+	}
+	return p
+}
+
+// bytes says how many bytes of something are through; of is 0 where nobody knows how many there are.
+func (p *progress) bytes(name string, done, of int64) { p.at(name, done, of, size) }
+
+// of is bytes of what has a name.
+func (p *progress) of(name string) func(done, of int64) {
+	return func(done, of int64) { p.bytes(name, done, of) }
+}
+
+// count is bytes of things.
+func (p *progress) count(name string, done, of int64) {
+	p.at(name, done, of, func(n int64) string { return fmt.Sprint(n) })
+}
+
+func (p *progress) at(name string, done, of int64, unit func(int64) string) {
+	if p.w == nil || time.Now().Before(p.next) {
+		return
+	}
+	p.next = time.Now().Add(tick)
+	if of <= 0 {
+		fmt.Fprintf(p.w, "\r%s %s\x1b[K", name, unit(done))
+		return
+	}
+	const width = 30
+	full := int(min(done, of) * width / of)
+	fmt.Fprintf(p.w, "\r%s [%s%s] %s of %s\x1b[K", name, strings.Repeat("#", full), strings.Repeat(".", width-full), unit(done), unit(of))
+}
+
+// end takes the line away.
+func (p *progress) end() {
+	if p.w != nil {
+		fmt.Fprint(p.w, "\r\x1b[K")
+	}
+}
+
+// reading counts what is read.
+func (p *progress) reading(r io.Reader, name string, of int64) io.Reader {
+	return readerFunc(func(b []byte) (int, error) {
+		n, err := r.Read(b)
+		p.read += int64(n)
+		p.bytes(name, p.read, of)
+		return n, err
+	})
+}
+
+type readerFunc func(b []byte) (int, error)
+
+// Read implements io.Reader.
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
+
+// timeFlag is a flag that names a time as people write it.
+type timeFlag struct {
+	at  *time.Time
+	end bool // of a day or longer the end is meant, not the beginning
+}
+
+// Set implements pflag.Value.
+func (m timeFlag) Set(s string) (err error) {
+	*m.at, err = readTime(s, time.Now(), m.end)
+	return err
+}
+
+// Type implements pflag.Value.
+func (m timeFlag) Type() string { return "time" }
+
+// String implements pflag.Value.
+func (m timeFlag) String() string {
+	if m.at == nil || m.at.IsZero() {
+		return ""
+	}
+	return m.at.Format(time.RFC3339)
+}
+
+// clocks are the ways to write a time of a day.
+var clocks = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"}
+
+// readTime reads a time in now's zone: RFC 3339, "2026-05-03 14:00", "14:00" of
+// today, "90m" ago, "now", and days or longer as people say them ("2026-05-03",
+// "yesterday", "last week", "in May"), of which it returns the beginning or the end.
+func readTime(s string, now time.Time, end bool) (time.Time, error) {
+	s = strings.TrimSpace(s)
+	if s == "now" {
+		return now, nil
+	}
+	for _, layout := range clocks {
+		if t, err := time.ParseInLocation(layout, s, now.Location()); err == nil {
+			return t, nil
+		}
+	}
+	day := func(t time.Time) time.Time {
+		return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, now.Location())
+	}
+	if t, err := time.Parse("15:04", s); err == nil {
+		return time.Date(now.Year(), now.Month(), now.Day(), t.Hour(), t.Minute(), 0, 0, now.Location()), nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return now.Add(-d), nil
+	}
+	if dates := text.Resolve(s, now); len(dates) == 1 && dates[0].Of(s) == s {
+		if end {
+			return day(dates[0].To).Add(-time.Microsecond), nil
+		}
+		return day(dates[0].From), nil
+	}
+	return time.Time{}, memory.Errorf(memory.Invalid, `%q is not a valid time; write 2026-05-03, "2026-05-03 14:00", yesterday, "last week", 90m (ago) or RFC 3339`, s)
+}
+
+// timeFlags are the flags of a read of another time.
+func timeFlags(cmd *cobra.Command, at *memory.At) {
+	cmd.Flags().Var(timeFlag{at: &at.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
+	cmd.Flags().Var(timeFlag{at: &at.ValidAt, end: true}, "valid-at", "what was true then")
+}
+
+// reading makes a read one of the time that its flags name.
+func (g *global) reading(cmd *cobra.Command) *cobra.Command {
+	timeFlags(cmd, &g.at)
+	return onMemory(g, cmd)
 }

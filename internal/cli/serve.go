@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,8 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +23,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/crypto/acme"
+	"golang.org/x/crypto/acme/autocert"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/loci-memory/loci"
@@ -270,4 +275,105 @@ func (s *server) run(ctx context.Context) error {
 		return s.srv.Close()
 	})
 	return errors.Join(group.Wait(), s.Close())
+}
+
+// certificate is a server's, which can be read again while it serves.
+type certificate struct {
+	now    atomic.Pointer[tls.Certificate]
+	issuer *acme.Client // asked for certificates, where the settings say so; nil: Let's Encrypt
+}
+
+// read reads the files that the settings name. One that is broken, or does not fit its key, leaves
+// what was there.
+func (c *certificate) read(set config.TLSConfig) error {
+	if set.Cert == "" {
+		return nil
+	}
+	pair, err := tls.LoadX509KeyPair(set.Cert, set.Key)
+	if err != nil {
+		return memory.Errorf(memory.Invalid, "tls.cert %s with tls.key %s: %w", set.Cert, set.Key, err)
+	}
+	c.now.Store(&pair)
+	return nil
+}
+
+// encrypted puts TLS on a listener as the settings say.
+func (c *certificate) encrypted(l net.Listener, set config.Config) (net.Listener, error) {
+	t := &tls.Config{
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.now.Load(), nil },
+	}
+	if len(set.TLS.ACME) > 0 {
+		dir, err := set.DataDir()
+		if err != nil {
+			return nil, err
+		}
+		m := autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(set.TLS.ACME...), Cache: autocert.DirCache(filepath.Join(dir, "acme")), Client: c.issuer}
+		of := m.TLSConfig()
+		t.GetCertificate, t.NextProtos = of.GetCertificate, of.NextProtos
+	}
+	return tls.NewListener(l, t), c.read(set.TLS)
+}
+
+func openAPI() *cobra.Command {
+	return &cobra.Command{
+		Use:     "openapi",
+		Short:   "Print the OpenAPI description of the REST API",
+		Long:    "Prints what a server answers at /openapi.json. No server is needed.",
+		Example: "  loci openapi > openapi.json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			description, err := loci.OpenAPI()
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(append(description, '\n'))
+			return err
+		},
+	}
+}
+
+// Go lets as much garbage come together as there is in use before it collects
+// (GOGC=100). Most of what a large index holds is bytes without pointers that never
+// become garbage: twice that would be a waste, and walking it costs little.
+const (
+	// leastRoom is for garbage however small the index is: at 1,300 recalls a second
+	// some seven collections a second. Half of that saves little and makes them ten.
+	leastRoom = 24 << 20
+	// leastPercent is of what is in use, so that what a collection costs is spread
+	// over more garbage where there is more to walk.
+	leastPercent = 20
+	// besides is what is in use beside the index.
+	besides = 8 << 20
+)
+
+// collectAt returns the GOGC for an index of so many bytes: room for garbage of
+// leastRoom or leastPercent, whichever is more, and never more than Go's own 100.
+func collectAt(resident int64) int {
+	return int(min(100, max(leastPercent, 100*leastRoom/(resident+besides))))
+}
+
+// boundGarbage sets GOGC by what is resident until ctx ends. Whoever sets GOGC or
+// GOMEMLIMIT has decided otherwise. It is no limit of memory, near which the
+// collector would hardly let anything else run.
+func boundGarbage(ctx context.Context, resident func() int64) {
+	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
+		return
+	}
+	set := collectAt(resident())
+	before := debug.SetGCPercent(set)
+	defer debug.SetGCPercent(before)
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if next := collectAt(resident()); next != set {
+			set = next
+			debug.SetGCPercent(set)
+		}
+	}
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -10,17 +11,20 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
 )
 
 func settings(g *global) *cobra.Command {
+	var local bool
 	cmd := &cobra.Command{
 		Use:   "settings [WORD]",
 		Short: "What may be set, what is, and where that is from",
-		Long: "All settings with their values, as this command line, the environment, the file and the profile have them; with a word those whose names\n" +
-			"hold it, and what they mean. A server that runs may have been started with others: its page shows them. Of secrets it is said that they are set.",
-		Example: "  loci settings\n  loci settings upstream\n  LOCI_RECALL_TOP_K=5 loci settings top_k",
+		Long: "All settings with their values, as the running server has them; where none answers, or with --local, --set, --config or --profile, as a start\n" +
+			"of this command line, the environment, the file and the profile would. With a word those whose names hold it, and what they mean. Of secrets\n" +
+			"it is said that they are set.",
+		Example: "  loci settings\n  loci settings upstream\n  LOCI_RECALL_TOP_K=5 loci settings top_k --local",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, wrong := g.load(cmd)
@@ -30,9 +34,17 @@ func settings(g *global) *cobra.Command {
 					return err
 				}
 			}
-			all := c.Shown()
+			all, server := c.Shown(), ""
+			local = local || wrong != nil || len(g.set) > 0 || g.config != "" || cmd.Flags().Changed("profile")
+			if at, url := g.running(cmd, c); at != nil && !local {
+				of, err := at.Settings(cmd.Context())
+				if err != nil {
+					return fmt.Errorf("ask %s for its settings: %w; --local shows those of this command line", url, err)
+				}
+				all, server = of.Settings, url
+			}
 			if len(args) > 0 {
-				all = slices.DeleteFunc(all, func(s config.Shown) bool {
+				all = slices.DeleteFunc(all, func(s client.Setting) bool {
 					word := strings.ToLower(args[0])
 					return !strings.Contains(s.Key, word) && !strings.Contains(strings.ToLower(s.Env), word)
 				})
@@ -40,7 +52,13 @@ func settings(g *global) *cobra.Command {
 			if len(all) == 0 {
 				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists them all", brief(args[0], 60))
 			}
-			err := g.print(cmd.OutOrStdout(), map[string][]config.Shown{"settings": all}, func(out printer) {
+			err := g.print(cmd.OutOrStdout(), struct {
+				Server string `json:"server,omitempty"`
+				client.Settings
+			}{server, client.Settings{Settings: all}}, func(out printer) {
+				if server != "" {
+					out.line("%s", out.in(dim, "of the server at "+server))
+				}
 				if len(args) > 0 {
 					out.explained(all)
 				} else {
@@ -53,9 +71,9 @@ func settings(g *global) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&g.json, "json", false, "print JSON for programs")
+	cmd.Flags().BoolVar(&local, "local", false, "those of this command line, also where a server runs")
 	cmd.AddCommand(settingsImport(g))
-	return cmd
+	return g.withJSON(cmd)
 }
 
 func settingsImport(g *global) *cobra.Command {
@@ -89,7 +107,7 @@ func settingsImport(g *global) *cobra.Command {
 }
 
 // settings writes a line for each.
-func (s printer) settings(all []config.Shown) {
+func (s printer) settings(all []client.Setting) {
 	t := tabwriter.NewWriter(s.Writer, 0, 0, 2, ' ', 0)
 	for _, one := range all {
 		line := one.Key + "\t" + value(one)
@@ -103,7 +121,7 @@ func (s printer) settings(all []config.Shown) {
 }
 
 // explained writes what each means, too.
-func (s printer) explained(all []config.Shown) {
+func (s printer) explained(all []client.Setting) {
 	for i, one := range all {
 		if i > 0 {
 			s.line("")
@@ -115,4 +133,71 @@ func (s printer) explained(all []config.Shown) {
 }
 
 // value is a setting's value, and – for none.
-func value(s config.Shown) string { return cmp.Or(brief(s.Value, 200), "–") }
+func value(s client.Setting) string { return cmp.Or(brief(s.Value, 200), "–") }
+
+func doctor(g *global) *cobra.Command {
+	var confirm bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "What is wrong with the folders, the vault, the database, the index and the models",
+		Long: "It looks at everything that Loci keeps and says what is wrong and what to do about it; its exit status is 1 then.\n" +
+			"Files that are gone from the vault at once, as if a disk were not there, are not forgotten until --confirm says so, which tells how to take it back.",
+		Example: "  loci doctor\n  loci doctor --confirm",
+		Args:    cobra.NoArgs,
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			found, undo, err := examine(ctx, c, confirm)
+			if err != nil {
+				return err
+			}
+			err = g.print(cmd.OutOrStdout(), found, func(out printer) {
+				out.checkup(found)
+				if undo.ToTime != nil {
+					out.line("to take this back: %s", undoCommand(undo, g.user))
+				}
+			})
+			if n := len(found.Findings); err == nil && n > 0 {
+				err = fmt.Errorf("%s found", many(n, "faults"))
+			}
+			return err
+		}),
+	}
+	cmd.Flags().BoolVar(&confirm, "confirm", false, "forget the files that are gone at once")
+	return g.withJSON(cmd)
+}
+
+// examine asks what is wrong and, where that confirms deletions, how they are undone.
+func examine(ctx context.Context, c *client.Client, confirm bool) (found client.Checkup, undo client.UndoRequest, err error) {
+	if !confirm {
+		found, err = c.Doctor(ctx)
+		return found, undo, err
+	}
+	before, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
+	if err != nil {
+		return found, undo, fmt.Errorf("read the last change: %w", err)
+	}
+	if found, err = c.ConfirmDeletions(ctx); err != nil || len(before.Changes) == 0 {
+		return found, undo, err
+	}
+	last := before.Changes[0]
+	after, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
+	if err == nil && after.Changes[0].ID != last.ID {
+		undo.ToTime = &last.CreatedAt
+	}
+	return found, undo, err
+}
+
+// checkup writes what was looked at and what is wrong.
+func (s printer) checkup(c client.Checkup) {
+	for _, what := range c.Checked {
+		s.line("looked at %s", what)
+	}
+	for _, f := range c.Findings {
+		s.line("%s", s.in(red, strings.TrimSpace(f.Part+" "+f.Path)+": "+f.What))
+		if f.Do != "" {
+			s.line("  %s", f.Do)
+		}
+	}
+	if len(c.Findings) == 0 {
+		s.line("nothing is wrong")
+	}
+}

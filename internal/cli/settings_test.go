@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/client"
 )
 
 func TestSettingsAreListed(t *testing.T) {
@@ -23,7 +23,7 @@ func TestSettingsAreListed(t *testing.T) {
 	if one := run("settings", "TOP_K"); !strings.Contains(one, "LOCI_RECALL_TOP_K") || !strings.Contains(one, "recall.top_k  -1  (default)") || strings.Contains(one, "recall.budget") {
 		t.Errorf("one: %s", one)
 	}
-	var told struct{ Settings []config.Shown }
+	var told struct{ Settings []client.Setting }
 	if err := json.Unmarshal([]byte(run("settings", "upstream", "--json")), &told); err != nil || len(told.Settings) < 2 || told.Settings[0].Env != "LOCI_UPSTREAM_URL" {
 		t.Errorf("for programs: %+v, %v", told, err)
 	}

@@ -2,10 +2,16 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/memory"
 )
 
 func upkeep(g *global) *cobra.Command {
@@ -43,4 +49,201 @@ func (s printer) left(u client.Upkeep, undoHint string) {
 		return
 	}
 	s.line("%s", undoHint)
+}
+
+func pause(g *global) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "pause [learning|memory|none]",
+		Short: "Put memory on hold, or see what is",
+		Long: "learning: what is said is kept and never learned from. memory: chats neither read memory nor leave anything in it.\n" +
+			"none: nothing is on hold. Without a word it says what is.",
+		Example: "  loci pause\n  loci pause learning\n  loci pause none",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && pauses[args[0]] == "" {
+				return memory.Errorf(memory.Invalid, "pause %s: it is learning, memory or none", args[0])
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				shown := show(g, cmd, func(out printer, p client.Pause) { out.line("%s", pauses[p.Pause]) })
+				if len(args) == 0 {
+					return shown(c.Paused(ctx))
+				}
+				return shown(c.Pause(ctx, client.Pause{Pause: args[0]}))
+			})
+		},
+	}
+	return onMemory(g, cmd)
+}
+
+// pauses says in words what is on hold.
+var pauses = map[string]string{
+	"none":     "nothing is on hold",
+	"learning": "learning is on hold: what is said is kept and never learned from",
+	"memory":   "memory is on hold: chats neither read it nor leave anything in it",
+}
+
+func relearn(g *global) *cobra.Command {
+	var in client.RelearnRequest
+	var since time.Time
+	cmd := &cobra.Command{
+		Use:   "relearn",
+		Short: "Learn again from what was said",
+		Long: "Queue what the user said to be learned from again, by the model or the rules that are set now. What is known stays,\n" +
+			"what was forgotten, undone or rejected stays so. A running server does the work in the background.",
+		Example: "  loci relearn --since yesterday\n  loci relearn --conversation 0199c5d2-…",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !since.IsZero() {
+				in.Since = &since
+			}
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				if err := completeChatID(ctx, c, &in.Conversation); err != nil {
+					return err
+				}
+				return show(g, cmd, func(out printer, queued client.Relearning) {
+					out.line("%s to learn from again; loci jobs shows when that is done", many(queued.Turns, "turns"))
+				})(c.Relearn(ctx, in))
+			})
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&in.Conversation, "conversation", "", "only this conversation")
+	f.Var(timeFlag{at: &since}, "since", "only what was said later than this: 2026-05-03, yesterday, 90m (ago), …")
+	return onMemory(g, cmd)
+}
+
+func usage(g *global) *cobra.Command {
+	var since time.Time
+	cmd := &cobra.Command{
+		Use:     "usage",
+		Short:   "What the learning model was asked and cost, by day",
+		Example: "  loci usage\n  loci usage --since \"last week\"",
+		Args:    cobra.NoArgs,
+		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
+			return show(g, cmd, func(out printer, all client.UsageList) { printUsage(out, all.Usage) })(c.Usage(ctx, since))
+		}),
+	}
+	cmd.Flags().Var(timeFlag{at: &since}, "since", "from this day on: 2026-05-03, yesterday, …")
+	return onMemory(g, cmd)
+}
+
+func printUsage(w io.Writer, all []memory.Usage) {
+	if len(all) == 0 {
+		fmt.Fprintln(w, "no model was asked")
+		return
+	}
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "day\tfor\tmodel\tcalls\ttokens in\ttokens out\tcost")
+	var sum memory.Usage
+	for _, u := range all {
+		sum.Add(u)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, brief(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
+	}
+	fmt.Fprintf(t, "all\t\t\t%d\t%d\t%d\t%.4f\n", sum.Calls, sum.InputTokens, sum.OutputTokens, sum.Cost)
+	_ = t.Flush() // an error of w shows when the next line is written
+}
+
+func jobs(g *global) *cobra.Command {
+	var ids []string
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "jobs",
+		Short: "Work that is under way, waiting or parked",
+		Long: fmt.Sprintf("Unfinished work: what kind, how often it failed and why, when it is tried next. A job that failed %d times,\n"+
+			"or during which the process died %d times in a row, is parked and waits for --retry.", memory.MaxAttempts, memory.MaxAbandoned),
+		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
+				retried, err := retry(ctx, c, ids, all)
+				if err != nil {
+					return err
+				}
+				now, err := c.Jobs(ctx)
+				if err != nil {
+					return err
+				}
+				out := struct {
+					client.Jobs
+					Retried []string `json:"retried,omitempty"`
+				}{now, retried}
+				return g.print(cmd.OutOrStdout(), out, func(out printer) {
+					for _, id := range retried {
+						fmt.Fprintf(out, "tried again: %s\n", id)
+					}
+					if all && len(retried) == 0 {
+						fmt.Fprintln(out, "no job is parked")
+					}
+					out.jobs(now.Jobs, time.Now())
+				})
+			})
+		},
+	}
+	cmd.Flags().StringArrayVar(&ids, "retry", nil, "try this parked job again; may be repeated")
+	cmd.Flags().BoolVar(&all, "all", false, "try all parked jobs again")
+	cmd.MarkFlagsMutuallyExclusive("retry", "all")
+	return onMemory(g, cmd)
+}
+
+// retry lets parked jobs run again, these or all, and returns which.
+func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]string, error) {
+	if !all && len(ids) == 0 {
+		return nil, nil
+	}
+	now, err := c.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	there := namesOf(now.Jobs, func(j client.Job) named { return named{j.ID, string(j.Kind) + ", " + string(j.State)} })
+	for i := range ids {
+		if err := complete(&ids[i], there); err != nil {
+			return nil, err
+		}
+	}
+	if all {
+		for _, j := range now.Jobs {
+			if j.State == memory.JobParked {
+				ids = append(ids, j.ID)
+			}
+		}
+	}
+	for _, id := range ids {
+		if err := c.RetryJob(ctx, id); err != nil {
+			if errors.Is(err, memory.NotFound) {
+				return nil, memory.Errorf(memory.NotFound, "there is no job %s; loci jobs lists them", id)
+			}
+			return nil, fmt.Errorf("try job %s again: %w", id, err)
+		}
+	}
+	return ids, nil
+}
+
+// jobs writes unfinished work as it is now.
+func (s printer) jobs(jobs []client.Job, now time.Time) {
+	if len(jobs) == 0 {
+		s.line("no work is waiting")
+	}
+	parked := 0
+	for _, j := range jobs {
+		state, next := fmt.Sprintf("%-8s", j.State), ""
+		switch {
+		case j.State == memory.JobParked:
+			state = s.in(red, state)
+			parked++
+		case j.State == memory.JobQueued && j.RunAt.After(now):
+			next = "  next try " + when(j.RunAt)
+		case j.State == memory.JobQueued:
+			next = "  due now"
+		}
+		if j.Attempts > 0 {
+			next += "  failed " + many(j.Attempts, "times")
+		}
+		s.line("%s %-9s %s  since %s%s", state, j.Kind, j.ID, when(j.CreatedAt), next)
+		if j.Error != "" {
+			s.line("         %s", brief(j.Error, 200))
+		}
+	}
+	if parked > 0 {
+		s.line("parked jobs wait for you: loci jobs --retry ID, or --all")
+	}
 }

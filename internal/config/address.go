@@ -2,11 +2,14 @@ package config
 
 import (
 	"net/url"
+	"strings"
 
-	"github.com/loci-memory/loci/internal/store/mongostore"
 	"github.com/loci-memory/loci/internal/store/sqlstore"
 	"github.com/loci-memory/loci/memory"
 )
+
+// ServerExamples are addresses of databases on servers.
+const ServerExamples = "postgres://user:password@host:5432/database, mongodb://user:password@host:27017/database"
 
 // StoreAddress is where memory is kept: "sqlite", "memory", or the address of a database on a
 // PostgreSQL or MongoDB server, which may hold a password. Printed it shows none.
@@ -39,7 +42,9 @@ func (a StoreAddress) Kind() string {
 func (a StoreAddress) Postgres() bool { return sqlstore.IsPostgres(string(a)) }
 
 // Mongo reports whether the store is a MongoDB database.
-func (a StoreAddress) Mongo() bool { return mongostore.IsAddress(string(a)) }
+func (a StoreAddress) Mongo() bool {
+	return strings.HasPrefix(string(a), "mongodb://") || strings.HasPrefix(string(a), "mongodb+srv://")
+}
 
 // Server reports whether the store is on a server, which other processes may share.
 func (a StoreAddress) Server() bool { return a.Postgres() || a.Mongo() }
@@ -49,5 +54,5 @@ func (a StoreAddress) check() error {
 		return nil
 	}
 	// Its words may be a misspelt address, password and all.
-	return memory.Errorf(memory.Invalid, "store: this is not possible; valid: sqlite, memory, postgres://user:password@host:5432/database, "+mongostore.Example)
+	return memory.Errorf(memory.Invalid, "store: this is not possible; valid: sqlite, memory, "+ServerExamples)
 }

@@ -7,26 +7,16 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/loci-memory/loci/client"
 )
-
-// Shown is a setting as people are shown it.
-type Shown struct {
-	Key   string `json:"key"`
-	Env   string `json:"env"`
-	Value string `json:"value"` // of a secret only "set"
-	From  string `json:"from"`  // default, profile NAME, file, environment or flag
-	Doc   string `json:"doc"`
-}
-
-// Own reports whether somebody set it.
-func (s Shown) Own() bool { return s.From != fromDefault }
 
 // Shown returns all settings in the order of Config's fields: what each is and where that is
 // from. Of a secret it only says that it is set.
-func (c Config) Shown() []Shown {
+func (c Config) Shown() []client.Setting {
 	values := map[string]reflect.Value{}
 	valuesOf(reflect.ValueOf(c), "", values)
-	var out []Shown
+	var out []client.Setting
 	for _, s := range settings() {
 		value := values[s.Key]
 		shown := fmt.Sprint(value.Interface())
@@ -50,7 +40,7 @@ func (c Config) Shown() []Shown {
 		if len(s.Valid) > 0 {
 			doc += " Valid: " + strings.Join(s.Valid, ", ") + "."
 		}
-		out = append(out, Shown{Key: s.Key, Env: s.Env, Value: shown, From: c.From(s.Key), Doc: doc})
+		out = append(out, client.Setting{Key: s.Key, Env: s.Env, Value: shown, From: c.From(s.Key), Doc: doc})
 	}
 	return out
 }

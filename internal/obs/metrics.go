@@ -1,9 +1,9 @@
 package obs
 
 import (
+	"context"
 	"maps"
 	"net/http"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,47 +11,30 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-
 	"github.com/loci-memory/loci/memory"
-)
-
-// totalsTime bounds how long a scrape waits for the store.
-const totalsTime = 2 * time.Second
-
-// Buckets of the histograms, seconds. Recall is meant to take one millisecond by words, and ends
-// after 150, or after a second with a slow local model; the proxy's share of a first byte is meant
-// to stay under one to five milliseconds.
-var (
-	recallBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .4, 1}
-	requestBuckets  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
-	overheadBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1}
-	tokenBuckets    = []float64{0, 50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 4000, 8000}
 )
 
 // Metrics counts what Loci does, on a registry of its own. A nil *Metrics counts
 // nothing, so that only who looks needs one. All methods may be called at once.
 type Metrics struct {
-	registry     *prometheus.Registry
-	decisions    *prometheus.CounterVec
-	recordFailed *prometheus.CounterVec
-	recall       *prometheus.HistogramVec
-	stages       *prometheus.HistogramVec
-	coreTokens   *prometheus.HistogramVec
-	degraded     *prometheus.CounterVec
-	overhead     *prometheus.HistogramVec
-	asked        *prometheus.CounterVec
-	learnRuns    *prometheus.CounterVec
-	jobs         *prometheus.CounterVec
-	tokens       *prometheus.CounterVec
-	cost         *prometheus.CounterVec
-	chatTokens   *prometheus.CounterVec
-	requests     *prometheus.HistogramVec
-	upstream     *prometheus.HistogramVec
-	refused      *prometheus.CounterVec
-	writeWait    *prometheus.HistogramVec
+	registry     registry
+	decisions    counters
+	recordFailed counters
+	recall       histograms
+	stages       histograms
+	coreTokens   histograms
+	degraded     counters
+	overhead     histograms
+	asked        counters
+	learnRuns    counters
+	jobs         counters
+	tokens       counters
+	cost         counters
+	chatTokens   counters
+	requests     histograms
+	upstream     histograms
+	refused      counters
+	writeWait    histograms
 
 	added, replaced, ignored atomic.Int64 // facts decided on
 	injected, used           atomic.Int64 // memories put into prompts
@@ -60,51 +43,27 @@ type Metrics struct {
 	hour map[asked]int // questions of the last hour
 }
 
+// Sources are what a scrape asks. Metrics of a nil source are left out.
+type Sources struct {
+	Totals   func(context.Context) (memory.Counts, error) // over all owners
+	Jobs     func(context.Context) (memory.Counts, error) // of the jobs alone, where that is quicker; nil: Totals says it
+	Problems func(context.Context) []string               // the names of parts in trouble
+	Parts    []string                                     // all names that Problems may have
+	Pools    func() []Pool
+	Now      func() time.Time // the store's clock
+}
+
+// Pool is a pool of connections to the database.
+type Pool struct {
+	Name       string
+	Busy, Size int
+}
+
 // asked is what questions of a minute have in common.
 type asked struct {
 	model  string
 	helped bool
 	minute int64
-}
-
-// NewMetrics returns metrics that count from 0.
-func NewMetrics() *Metrics {
-	r := prometheus.NewRegistry()
-	m := &Metrics{
-		hour:         map[asked]int{},
-		registry:     r,
-		decisions:    counters(r, "loci_decisions_total", "What became of extracted facts.", "action"),
-		recordFailed: counters(r, "loci_record_failed_total", "Exchanges that could not be stored."),
-		recall:       histograms(r, "loci_recall_seconds", "How long recall took.", recallBuckets),
-		stages:       histograms(r, "loci_recall_stage_seconds", "How long a stage of recall took; stages overlap.", recallBuckets, "stage"),
-		coreTokens:   histograms(r, "loci_core_tokens", "Tokens of the core of a prompt's block.", tokenBuckets),
-		degraded:     counters(r, "loci_recall_degraded_total", "Parts of recall that were skipped.", "part"),
-		asked:        counters(r, "loci_recall_model_questions_total", "Questions that a model was to help answer, by whether it did.", "model", "helped"),
-		overhead:     histograms(r, "loci_first_byte_overhead_seconds", "First byte to the client less the upstream's.", overheadBuckets),
-		learnRuns:    counters(r, "loci_learn_runs_total", "Runs of learning, by how they ended.", "end"),
-		jobs:         counters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
-		tokens:       counters(r, "loci_learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
-		cost:         counters(r, "loci_learn_cost_total", "What the learning model cost, by the prices set.", "purpose", "model"),
-		chatTokens:   counters(r, "loci_chat_tokens_total", "Tokens of chats, as far as answers count them.", "side"),
-		requests:     histograms(r, "loci_http_request_seconds", "How long requests took.", requestBuckets, "method", "route", "status"),
-		upstream:     histograms(r, "loci_upstream_seconds", "How long the upstream took to the headers of its answer, by its status, failed or canceled.", requestBuckets, "end"),
-		refused:      counters(r, "loci_refused_total", "Requests refused, by the limit or key; memory: by the upstream, with memory in them.", "reason"),
-		writeWait:    histograms(r, "loci_write_wait_seconds", "How long a write waited for its turn in the store.", overheadBuckets),
-	}
-	gauge(r, "memory_replacement_rate", "Of what was stored, the share that replaced something.", func() float64 { return m.Rates().Replacement })
-	gauge(r, "memory_dedup_rate", "Of what was extracted, the share that was known already.", func() float64 { return m.Rates().Dedup })
-	gauge(r, "retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", func() float64 { return m.Rates().Hit })
-	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "loci_build_info", Help: "The version that runs.", ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},
-	})
-	info.Set(1)
-	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, reason := range refusals { // 0 before the first, so that its rise is seen
-		m.refused.WithLabelValues(reason)
-	}
-	m.recordFailed.WithLabelValues()
-	m.upstream.WithLabelValues("failed")
-	return m
 }
 
 // nobody has what is counted for nobody.
@@ -115,30 +74,6 @@ func (m *Metrics) or() *Metrics {
 		return nobody()
 	}
 	return m
-}
-
-func counters(r *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {
-	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	r.MustRegister(c)
-	return c
-}
-
-func histograms(r *prometheus.Registry, name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
-	r.MustRegister(h)
-	return h
-}
-
-func gauge(r *prometheus.Registry, name, help string, f func() float64) {
-	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, f))
-}
-
-// Handler serves /metrics.
-func (m *Metrics) Handler() http.Handler {
-	if m == nil {
-		return http.NotFoundHandler()
-	}
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
 // Recalled counts one recall and the parts of it that were skipped, as "part: why".
@@ -165,9 +100,6 @@ const (
 	RefusedMemory = "memory"
 	RefusedKey    = "key"
 )
-
-// refusals are the known reasons of a refusal. Limits go by their settings.
-var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
 
 // Refused counts a refused request by its reason; "" is none.
 func (m *Metrics) Refused(reason string) {

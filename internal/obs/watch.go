@@ -1,3 +1,5 @@
+//go:build !demo
+
 package obs
 
 import (
@@ -10,21 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Sources are what a scrape asks.
-type Sources struct {
-	Totals   func(context.Context) (memory.Counts, error) // over all owners
-	Jobs     func(context.Context) (memory.Counts, error) // of the jobs alone, which is quicker
-	Problems func(context.Context) []string               // the names of parts in trouble
-	Parts    []string                                     // all names that Problems may have
-	Pools    func() []Pool                                // nil: there are none
-	Now      func() time.Time                             // the store's clock
-}
-
-// Pool is a pool of connections to the database.
-type Pool struct {
-	Name       string
-	Busy, Size int
-}
+// totalsTime bounds how long a scrape waits for the store.
+const totalsTime = 2 * time.Second
 
 // Watch has each scrape ask the sources. It is called at most once.
 func (m *Metrics) Watch(s Sources) {

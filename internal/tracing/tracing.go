@@ -23,7 +23,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -72,7 +71,7 @@ func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tra
 	if u.Path == "" || u.Path == "/" {
 		u.Path = tracesPath
 	}
-	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(u.String()))
+	exporter, err := newExporter(ctx, u.String())
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,9 @@ func (d *handler) adminOperations(a adder) {
 	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Read the settings, prompts and certificates again; what is wrong leaves all as it was", "settings are", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
 		return d.Reload(ctx)
 	})
+	forAdmin(a, http.MethodGet, "/api/settings", "list-settings", "List the settings in effect; of a secret only that it is set", "settings are", func(context.Context, *struct{}) (client.Settings, error) {
+		return client.Settings{Settings: d.Settings()}, nil
+	})
 	forAdmin(a, http.MethodGet, "/api/audit", "list-audit", "What is on record of sign-ins, keys and acts of whoever runs the server, newest first", "the audit record is", d.audit)
 }
 

@@ -50,6 +50,8 @@ type Options struct {
 
 	Reload func(context.Context) (client.Reloaded, error) // reads the settings again
 
+	Settings func() []client.Setting // in effect
+
 	Note func(context.Context, memory.AuditEntry) error // puts an act on record; nil: there is no record
 
 	// Backup makes a backup that is kept at to, and returns it with its size in bytes.

@@ -62,7 +62,7 @@ func newRig(t *testing.T, key string) *rig {
 			return client.Health{Status: "ok", Version: "1", Models: []string{"loci/recall"}}
 		},
 		Settings: func() []Setting {
-			return []Setting{{"addr", "127.0.0.1:1", "flag", "Address."}, {"recall.top_k", "8", "default", "Most."}}
+			return []Setting{{Key: "addr", Value: "127.0.0.1:1", From: "flag", Doc: "Address."}, {Key: "recall.top_k", Value: "8", From: "default", Doc: "Most."}}
 		},
 		Models: func() []Model { return nil },
 	})

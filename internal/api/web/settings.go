@@ -12,12 +12,7 @@ import (
 )
 
 // Setting is a setting as the page shows it.
-type Setting struct {
-	Key, Value, From, Doc string
-}
-
-// Own reports whether somebody set it.
-func (s Setting) Own() bool { return s.From != "default" }
+type Setting = client.Setting
 
 // Model is a model in use, or what stands in for one.
 type Model struct {

@@ -116,7 +116,7 @@ func TestEveryViewShowsWhatThereIs(t *testing.T) {
 func TestASearchSaysWhyAndWhatWasLeftOut(t *testing.T) {
 	r := newRig(t, "")
 	furnish(r)
-	r.shows("/?q=Where+does+the+user+live", "User lives in Lisbon", `class="w-words"`, "cue.words", "relevance", "left out, and why", "/traces/")
+	r.shows("/?q=Where+does+the+user+live", "User lives in Lisbon", `class="w-words"`, "it has words of the question", "· words ", "relevance", "left out, and why", "/traces/")
 }
 
 func TestMemoryAsOfADayIsThatOfItsEnd(t *testing.T) {

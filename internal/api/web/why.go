@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/loci-memory/loci/internal/recall"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -13,7 +14,8 @@ type bar struct {
 	Score    float64
 	Core     bool // it stands in every prompt, and was not searched for
 	Segments []segment
-	Parts    []memory.Part // every number, in the order of the stages
+	Reasons  string // in plain words
+	Numbers  string // all, in the order of the stages
 }
 
 // segment is what one kind of reason adds.
@@ -40,7 +42,7 @@ var reasons = []reason{
 // barOf splits a score: relevance by the cues that speak for the memory, and beside
 // it recency, whose weight is 0 to 1.
 func barOf(score float64, why memory.Why, recency float64) *bar {
-	b := &bar{Score: score, Parts: why, Core: why.Get("core") > 0}
+	b := &bar{Score: score, Reasons: recall.Reasons(why), Numbers: recall.Numbers(why), Core: why.Get("core") > 0}
 	shares, sum := make([]float64, len(reasons)), 0.0
 	for _, part := range why {
 		cue, ok := strings.CutPrefix(part.Name, "cue.")

@@ -122,15 +122,9 @@ type Store struct {
 
 var _ memory.Store = (*Store)(nil)
 
-// IsAddress reports whether an address is one of MongoDB.
-func IsAddress(address string) bool {
-	return strings.HasPrefix(address, "mongodb://") || strings.HasPrefix(address, "mongodb+srv://")
-}
-
-// Example is how an address looks.
-const Example = "mongodb://user:password@host:27017/database"
-
 const (
+	// example is how an address looks.
+	example = "mongodb://user:password@host:27017/database"
 	// selectTime is how long the driver looks for a server before a call fails, to be tried again.
 	selectTime  = 2 * time.Second
 	connectTime = 5 * time.Second
@@ -141,11 +135,11 @@ const (
 // Open returns the store in the database that an address names, made if there is none.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	parsed, err := connstring.ParseAndValidate(address)
-	if err != nil || !IsAddress(address) { // whose words may quote the address
-		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", Example)
+	if err != nil { // whose words may quote the address
+		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", example)
 	}
 	if parsed.Database == "" {
-		return nil, memory.Errorf(memory.Invalid, "the address names no database; one that does looks like %s", Example)
+		return nil, memory.Errorf(memory.Invalid, "the address names no database; one that does looks like %s", example)
 	}
 	set := options.Client().ApplyURI(address).SetRegistry(registry).SetAppName("loci").
 		SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
@@ -157,7 +151,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	}
 	client, err := mongo.Connect(set)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", Example)
+		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", example)
 	}
 	if o.Point == nil {
 		o.Point = func() {}

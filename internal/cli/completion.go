@@ -4,11 +4,108 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/model/hub"
+	"github.com/loci-memory/loci/internal/prompt"
 	"github.com/loci-memory/loci/memory"
 )
+
+// completed says what shells are offered for flags and for commands' arguments.
+var completed = map[string]string{
+	"--profile": "profiles", "--set": "set", "--kind": "kinds", "--status": "statuses", "--core": "core", "--action": "actions", "--run": "runs",
+	"loci settings": "settings", "loci prompts show": "prompts", "loci models verify": "models", "loci models remove": "models", "loci pause": "pauses",
+	"loci keys rotate": "keys", "loci keys remove": "keys", "loci profile": "entries", "loci profile set": "entries", "loci profile remove": "entries",
+}
+
+// values returns what a shell is offered, each perhaps with a tab and what it is. c is nil where no
+// server answers: no data folder is opened for a completion.
+func values(ctx context.Context, what string, set config.Config, c *client.Client) (out []string) {
+	switch what {
+	case "profiles":
+		return config.Profiles()
+	case "kinds":
+		return []string{"fact", "turn", "summary", "all"}
+	case "statuses":
+		return []string{"active", "pending", "superseded", "retired", "rejected", "replaced", "all"}
+	case "core":
+		return []string{"auto", "always", "never"}
+	case "pauses":
+		return slices.Sorted(maps.Keys(pauses))
+	case "prompts":
+		return prompt.Names()
+	case "actions":
+		for _, action := range slices.Sorted(maps.Keys(verbs)) {
+			out = append(out, string(action))
+		}
+	case "set", "settings":
+		for _, s := range set.Shown() {
+			out = append(out, s.Key+map[string]string{"set": "="}[what]+"\t"+s.Doc)
+		}
+	case "models":
+		dir, _ := set.ModelsFolder()
+		all, _ := hub.List(dir) // without a folder there are none
+		for _, m := range all {
+			out = append(out, m.Name)
+		}
+	}
+	if c == nil {
+		return out
+	}
+	switch what { // an error of the server offers nothing
+	case "keys":
+		all, _ := c.Keys(ctx)
+		for _, k := range all.Keys {
+			out = append(out, k.ID+"\t"+brief(k.Name, 60))
+		}
+	case "entries":
+		all, _ := c.Profile(ctx)
+		for _, e := range all.Entries {
+			out = append(out, e.Key)
+		}
+	case "runs":
+		page, _ := c.Changes(ctx, client.ChangesQuery{Limit: 100})
+		for _, change := range page.Changes {
+			out = append(out, change.Run+"\t"+when(change.CreatedAt)+" "+by(change.Author))
+		}
+	}
+	return slices.Compact(out)
+}
+
+// offer has shells complete the values of a command and of those under it.
+func (g *global) offer(cmd *cobra.Command) {
+	completing := func(what string) cobra.CompletionFunc {
+		return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
+			directive := cobra.ShellCompDirectiveNoFileComp
+			if what == "set" {
+				directive |= cobra.ShellCompDirectiveNoSpace
+			}
+			set, err := g.load(cmd)
+			if err != nil {
+				return nil, directive
+			}
+			c, _ := g.running(cmd, set)
+			return slices.DeleteFunc(slices.Clone(values(cmd.Context(), what, set, c)), func(v string) bool { return !strings.HasPrefix(v, start) }), directive
+		}
+	}
+	for place, what := range completed {
+		if flag, is := strings.CutPrefix(place, "--"); is && cmd.LocalFlags().Lookup(flag) != nil {
+			_ = cmd.RegisterFlagCompletionFunc(flag, completing(what)) // an error says that it is done already
+		}
+	}
+	if what := completed[cmd.CommandPath()]; what != "" {
+		cmd.ValidArgsFunction = completing(what)
+	}
+	for _, sub := range cmd.Commands() {
+		g.offer(sub)
+	}
+}
 
 const (
 	leastOfID = 4  // characters that stand for an id; fewer are taken for one as they are
@@ -20,6 +117,13 @@ var errNoID = memory.Errorf(memory.Invalid, "the id is empty; the lists show ids
 
 // named is something with an id, and what a person knows it by.
 type named struct{ id, words string }
+
+func namesOf[T any](all []T, of func(T) named) (out []named) {
+	for _, one := range all {
+		out = append(out, of(one))
+	}
+	return out
+}
 
 // complete puts the whole id in the place of start where that begins the id of just one of all. One
 // that begins none stays: whoever is asked for it says so.
@@ -70,10 +174,7 @@ func completeMemoryID(ctx context.Context, c *client.Client, start string) (stri
 	if err != nil {
 		return "", fmt.Errorf("find what %s is: %w", start, err)
 	}
-	var all []named
-	for _, m := range page.Memories {
-		all = append(all, named{m.ID, m.Content})
-	}
+	all := namesOf(page.Memories, func(m client.Memory) named { return named{m.ID, m.Content} })
 	whole := start
 	err = complete(&whole, all)
 	if err != nil && page.Next != "" { // it may be an id itself, further down
@@ -130,11 +231,7 @@ func completeRunID(ctx context.Context, c *client.Client, start *string) error {
 	if err != nil {
 		return fmt.Errorf("find the run %s: %w", run, err)
 	}
-	var all []named
-	for _, one := range page.Changes {
-		all = append(all, named{one.Run, when(one.CreatedAt) + " " + by(one.Author)})
-	}
-	err = complete(&run, all)
+	err = complete(&run, namesOf(page.Changes, func(one client.Change) named { return named{one.Run, when(one.CreatedAt) + " " + by(one.Author)} }))
 	*start = run + rest
 	return err
 }
@@ -142,10 +239,7 @@ func completeRunID(ctx context.Context, c *client.Client, start *string) error {
 // completeContextIDs completes ids of contexts in place, and returns all contexts.
 func completeContextIDs(ctx context.Context, c *client.Client, ids []string) (client.Contexts, error) {
 	all, err := c.Contexts(ctx)
-	var there []named
-	for _, d := range all.Contexts {
-		there = append(there, named{d.ID, d.Title})
-	}
+	there := namesOf(all.Contexts, func(d client.ContextDocument) named { return named{d.ID, d.Title} })
 	for i := range ids {
 		err = errors.Join(err, complete(&ids[i], there))
 	}

@@ -1,0 +1,15 @@
+//go:build !demo
+
+package assembly
+
+import (
+	"net/http"
+
+	"github.com/loci-memory/loci/internal/api/mcp"
+	"github.com/loci-memory/loci/internal/engine"
+	"github.com/loci-memory/loci/internal/obs"
+)
+
+func mcpHandler(e *engine.Engine) http.Handler {
+	return mcp.New(e, mcp.Options{Version: obs.Version()})
+}

@@ -1,0 +1,67 @@
+//go:build !demo
+
+package backup
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/loci-memory/loci/memory"
+)
+
+// bucket is a place on an S3 server.
+type bucket struct {
+	client          *minio.Client
+	host, name, dir string // dir "" or with a slash at its end
+}
+
+func openBucket(address string) (place, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" || strings.Contains(u.Path, "@") { // the error may quote the secret
+		return nil, memory.Errorf(memory.Invalid, "invalid S3 address (example: s3://KEY:SECRET@s3.eu-central-1.amazonaws.com/bucket/prefix; in SECRET write %%2F for / and %%2B for +)")
+	}
+	b := &bucket{host: u.Host}
+	b.name, b.dir, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
+	b.dir = strings.TrimPrefix(b.dir+"/", "/")
+	o := &minio.Options{Creds: credentials.NewEnvAWS(), Secure: u.Query().Get("tls") != "false", Region: u.Query().Get("region"), MaxRetries: 3}
+	if secret, ok := u.User.Password(); ok {
+		o.Creds = credentials.NewStaticV4(u.User.Username(), secret, "")
+	}
+	b.client, err = minio.New(u.Host, o)
+	return b, err
+}
+
+func (b *bucket) path(name string) string {
+	return s3Scheme + path.Join(b.host, b.name, b.dir, name)
+}
+
+func (b *bucket) list(ctx context.Context) (names []string, err error) {
+	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // in order
+		if name := strings.TrimPrefix(o.Key, b.dir); scheduledName.MatchString(name) {
+			names = append(names, name)
+		}
+		err = errors.Join(err, o.Err)
+	}
+	return names, err
+}
+
+func (b *bucket) put(ctx context.Context, name string, from *made) error {
+	_, err := b.client.PutObject(ctx, b.name, b.dir+name, from.File, from.Size, minio.PutObjectOptions{ContentType: "application/octet-stream", SendContentMd5: true, DisableContentSha256: true})
+	return err
+}
+
+func (b *bucket) get(ctx context.Context, name, dir string) (string, error) {
+	file := filepath.Join(dir, name)
+	return file, b.client.FGetObject(ctx, b.name, b.dir+name, file, minio.GetObjectOptions{})
+}
+
+func (b *bucket) remove(ctx context.Context, name string) error {
+	return b.client.RemoveObject(ctx, b.name, b.dir+name, minio.RemoveObjectOptions{})
+}

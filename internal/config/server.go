@@ -1,0 +1,19 @@
+//go:build !demo
+
+package config
+
+import (
+	"context"
+
+	"github.com/loci-memory/loci/internal/store/mongostore"
+	"github.com/loci-memory/loci/internal/store/sqlstore"
+	"github.com/loci-memory/loci/memory"
+)
+
+// Open opens the store on a database server. With an error the store is not to be used.
+func (a StoreAddress) Open(ctx context.Context, o sqlstore.Options) (memory.Store, error) {
+	if a.Mongo() {
+		return mongostore.Open(ctx, string(a), mongostore.Options{Now: o.Now, Log: o.Log, TraceBytes: o.TraceBytes})
+	}
+	return sqlstore.OpenPostgres(ctx, string(a), o)
+}
