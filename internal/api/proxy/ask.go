@@ -166,7 +166,7 @@ func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 		return until, !again
 	})
 	if !again {
-		d.Log.Warn("the model's template refuses memory in a separate message; it goes into the user's message",
+		d.Log.Warn("the model's template refuses memory in a message of its own; it goes into the user's message",
 			"model", c.Model, "path", c.dialect.Path, "until", until.UTC().Format(time.RFC3339), "wording", why.Wording)
 	}
 }
