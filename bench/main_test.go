@@ -216,7 +216,7 @@ func TestWrongUseIsNamed(t *testing.T) {
 		"one is not enough":             {"retrieval", "--set", "jsonl", "--fit", "--limit", "1", talk},
 		"--facts":                       {"chat", "--facts", "none"},
 		"--json prints":                 {"chat", "--json", "--show"},
-		"half held back":                {"chat", "--held-back", "--show"},
+		"held-back half":                {"chat", "--held-back", "--show"},
 		"no trial set":                  {"chat", "--set", "/no/such/folder"},
 		"--url and --model":             {"learn", "--model", "m", lesson},
 		`"x" is not a data set`:         {"learn", "--set", "x", lesson},
@@ -226,7 +226,7 @@ func TestWrongUseIsNamed(t *testing.T) {
 		"--budget":                      {"qa", "--budget", "0", talk},
 		"only locomo":                   {"qa", "--set", "jsonl", "--held-back", talk},
 		"--only":                        {"load", "--only", "nothing"},
-		"1 and more":                    {"load", "--memories", "0"},
+		"at least 1":                    {"load", "--memories", "0"},
 		"above 1":                       {"size", "--popularity", "1"},
 	} {
 		if out, err := bench(t, args...); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) {

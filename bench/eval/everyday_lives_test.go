@@ -81,7 +81,7 @@ func (p *pupil) live(t *testing.T, name string, f *lifeFigures, show bool) {
 			t.Logf("%s: %q wants %v, has it at %d of %d: %s%s", name, q.text, q.answers, right+1, len(found.Hits), wrong, shown(found.Hits, names))
 		}
 	}
-	known, err := p.known(t.Context(), user)
+	known, err := p.facts(t.Context(), user)
 	if err != nil {
 		t.Fatal(err)
 	}

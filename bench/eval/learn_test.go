@@ -95,7 +95,7 @@ func TestRulesAreMeasuredOnOwnLessons(t *testing.T) {
 	r := learnOwn(t, LearnOptions{})
 	for metric, want := range map[string]float64{
 		"precision": 1, "recall": 2. / 3, "superseded": 1,
-		"junk per 100 turns": 0, "pending per 100 turns": 0, "duplicates": 0, "learning given up": 0,
+		"junk per 100 turns": 0, "pending per 100 turns": 0, "duplicates": 0, "learning failed": 0,
 	} {
 		if got := figure(t, r, metric); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s = %v, want %v\n%+v", metric, got, want, r.Lessons[0].Shown)
@@ -179,8 +179,8 @@ func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
 	})
 	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake"})
 	model := r.Lessons[0].Model
-	if r.By != "fake" || model.Calls != answered || model.InputTokens != 100*answered || figure(t, r, "learning given up") != 1 {
-		t.Errorf("by %q, %+v of %d calls, given up %v", r.By, model, answered, figure(t, r, "learning given up"))
+	if r.By != "fake" || model.Calls != answered || model.InputTokens != 100*answered || figure(t, r, "learning failed") != 1 {
+		t.Errorf("by %q, %+v of %d calls, failed %v", r.By, model, answered, figure(t, r, "learning failed"))
 	}
 	if got, want := figure(t, r, "tokens a turn"), float64(answered)*(100+10)/2; got != want || want == 0 {
 		t.Errorf("tokens %v, want %v", got, want)
