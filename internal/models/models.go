@@ -60,7 +60,7 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 			return nil, err
 		}
 		if !model.Reranks() {
-			return nil, memory.Errorf(memory.Invalid, "reranker: %s is an encoder, not a cross-encoder; it can be the embedder", name)
+			return nil, memory.Errorf(memory.Invalid, "reranker: %s gives vectors and cannot compare texts; it can be the embedder", name)
 		}
 		m.Reranker = model
 	}
