@@ -24,24 +24,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// load is a run under way: serve as a process of its own on a data folder of its own, asked over HTTP
-// from this one.
+// load is a run: a server process with its own data folder, and clients in this process.
 type load struct {
 	run
 	memories, requests, clients, owners, each int
 	duration                                  time.Duration
 	only, serverSettings                      []string
-	path, store                               string // the program, and where its memory is
+	path, store                               string // the program, and the database address
 
-	dir      string // of everything that it keeps
+	dir      string // parent of all its folders
 	upstream *httptest.Server
 	http     *http.Client
 	serving  *process       // nil: none
-	memory   *client.Client // of user bench at serving
-	said     []string       // by user bench; nil: nothing yet
+	memory   *client.Client // client of user bench
+	turns    []string       // of user bench; nil: none yet
 }
 
-// parts are what a load run can measure, in the order in which it does.
+// parts are the parts of a load run, in order.
 var parts = []struct {
 	name string
 	do   func(*load, context.Context) error
@@ -56,33 +55,33 @@ func loadCommand() *cobra.Command {
 	for _, p := range parts {
 		names = append(names, p.name)
 	}
-	cmd := l.command("load", "Measure latency, throughput, start and size, beside others in the same run",
+	cmd := l.command("load", "Measure latency, throughput, start and size, with comparisons in the same run",
 		cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
 			for _, part := range l.only {
 				if !slices.Contains(names, part) {
-					return memory.Errorf(memory.Invalid, "--only: %s is not a part; valid: %v", part, names)
+					return memory.Errorf(memory.Invalid, "--only: invalid part %s; valid: %v", part, names)
 				}
 			}
 			if min(l.memories, l.requests, l.clients, l.owners, l.each) < 1 {
-				return memory.Errorf(memory.Invalid, "numbers are 1 and more")
+				return memory.Errorf(memory.Invalid, "numbers must be at least 1")
 			}
 			return l.all(cmd.Context())
 		})
 	f := cmd.Flags()
 	f.StringVar(&l.path, "loci", "loci", "the `program` to measure")
 	f.StringArrayVar(&l.serverSettings, "set", nil, "a setting of the server, as key=value; may be repeated")
-	f.IntVar(&l.memories, "memories", 10_000, "turns of one user")
-	f.IntVar(&l.requests, "requests", 1_000, "requests of each measure")
-	f.IntVar(&l.clients, "clients", 8, "clients at once, where several are meant")
-	f.DurationVar(&l.duration, "duration", 10*time.Second, "longest of one measure, whatever --requests says")
+	f.IntVar(&l.memories, "memories", 10_000, "turns of user bench")
+	f.IntVar(&l.requests, "requests", 1_000, "requests per measure")
+	f.IntVar(&l.clients, "clients", 8, "concurrent clients, for measures with several")
+	f.DurationVar(&l.duration, "duration", 10*time.Second, "maximum time of a measure, even if fewer than --requests were made")
 	f.IntVar(&l.owners, "owners", 1_000, "users of the part zipf")
-	f.IntVar(&l.each, "each", 100, "turns of each of them")
-	f.StringVar(&l.store, "store", "", "`address` of an empty PostgreSQL database, in place of SQLite")
+	f.IntVar(&l.each, "each", 100, "turns of each user of zipf")
+	f.StringVar(&l.store, "store", "", "`address` of an empty PostgreSQL database, instead of SQLite")
 	f.StringSliceVar(&l.only, "only", names, "parts to measure")
 	return cmd
 }
 
-// all measures the parts that are asked for.
+// all measures the selected parts.
 func (l *load) all(ctx context.Context) (err error) {
 	if l.dir, err = os.MkdirTemp("", "locibench-"); err != nil {
 		return err
@@ -102,7 +101,7 @@ func (l *load) all(ctx context.Context) (err error) {
 		if !slices.Contains(l.only, part.name) {
 			continue
 		}
-		if part.name != "start" && part.name != "zipf" { // which begin with nothing
+		if part.name != "start" && part.name != "zipf" { // both begin with an empty store
 			err = l.filled(ctx)
 		}
 		if err == nil {
@@ -115,8 +114,7 @@ func (l *load) all(ctx context.Context) (err error) {
 	return nil
 }
 
-// start runs the server on a data folder in place of the one that runs, and returns how long it took
-// until it answered.
+// start replaces the running server by one on another data folder, and returns the time until it answered.
 func (l *load) start(ctx context.Context, data string) (ready time.Duration, err error) {
 	if err := l.stop(); err != nil {
 		return 0, err
@@ -138,30 +136,30 @@ func (l *load) stop() (err error) {
 	return err
 }
 
-// as returns a client of a server for a user.
+// as returns a client for a user of a server.
 func (l *load) as(url, user string) *client.Client {
 	return client.New(url, client.Options{HTTP: l.http, User: user})
 }
 
-// folder is where the memory of user bench is.
+// folder is the data folder with the memory of user bench.
 const folder = "one"
 
-// bulkSize is how many turns one request of a bulk add holds.
+// bulkSize is the number of turns in a request of a bulk add.
 const bulkSize = 500
 
-// filled has a server run with the turns of user bench.
+// filled ensures that a server runs with the turns of user bench.
 func (l *load) filled(ctx context.Context) error {
 	if l.serving == nil || l.serving.data != filepath.Join(l.dir, folder) {
 		if _, err := l.start(ctx, folder); err != nil {
 			return err
 		}
 	}
-	if l.said != nil {
+	if l.turns != nil {
 		return nil
 	}
-	l.said = talk.New(1).Sentences(l.memories)
+	l.turns = talk.New(1).Sentences(l.memories)
 	began := time.Now()
-	took, err := l.keep(ctx, l.memory, l.said)
+	took, err := l.keep(ctx, l.memory, l.turns)
 	if err != nil {
 		return err
 	}
@@ -171,10 +169,10 @@ func (l *load) filled(ctx context.Context) error {
 	return l.out.Rows(row)
 }
 
-// keep adds turns and has nothing learned from them. It returns what each request took.
-func (l *load) keep(ctx context.Context, c *client.Client, said []string) (took []time.Duration, err error) {
+// keep adds turns without learning from them, and returns the time of each request.
+func (l *load) keep(ctx context.Context, c *client.Client, turns []string) (took []time.Duration, err error) {
 	infer := false
-	for some := range slices.Chunk(said, bulkSize) {
+	for some := range slices.Chunk(turns, bulkSize) {
 		in := client.AddMessages{Infer: &infer, Conversation: fmt.Sprint("talk-", len(took))}
 		for _, s := range some {
 			in.Messages = append(in.Messages, client.Message{Role: memory.RoleUser, Content: s})
@@ -194,14 +192,14 @@ func (l *load) value(part, name, unit string, x float64, note string) error {
 	return l.out.Rows(report.Row{Part: part, Name: name, Cells: cells, Note: note})
 }
 
-// resident prints what the server holds in memory, where the system says that.
+// resident prints the server's resident memory, if the system reports it.
 func (l *load) resident(part, when string) error {
 	rss, peak := resident(l.serving.pid)
 	return l.value(part, "resident, "+when, "MiB", rss, fmt.Sprintf("at most %.1f so far", peak))
 }
 
-// starts measures how long the server takes until it answers, and what it needs then: on an empty
-// folder, and until it has recalled something of one with memories.
+// starts measures the time and memory of a start until the first answer on an empty folder, and until the first recall
+// on one with memories.
 func (l *load) starts(ctx context.Context) error {
 	const empty, full = 9, 3
 	var first, recalled []time.Duration
@@ -222,23 +220,23 @@ func (l *load) starts(ctx context.Context) error {
 		}
 		for hits := 0; hits == 0; {
 			var err error
-			if hits, err = l.ask(ctx, l.memory, talk.Question(l.said)); err != nil {
+			if hits, err = l.ask(ctx, l.memory, talk.Question(l.turns)); err != nil {
 				return err
 			}
 		}
 		recalled = append(recalled, time.Since(l.serving.started))
 	}
-	recalled = recalled[1:] // once asked, it may keep more in its folder, to start by
+	recalled = recalled[1:] // the first recall may have stored data that speeds up later starts
 	return l.out.Rows(latencies("start", "from nothing to the first answer, empty folder", 1, first, 0),
 		latencies("start", fmt.Sprintf("from nothing to the first recall, %d turns", l.memories), 1, recalled, 0))
 }
 
-// disk measures what turns take on disk, index included.
+// disk measures the disk space of turns, including the index.
 func (l *load) disk(ctx context.Context) error {
 	if l.store != "" {
-		return nil // what is on disk is the database's
+		return nil // only the database server knows
 	}
-	if _, err := l.ask(ctx, l.memory, talk.New(9).Question(l.said)); err != nil {
+	if _, err := l.ask(ctx, l.memory, talk.New(9).Question(l.turns)); err != nil {
 		return err
 	}
 	if err := l.stop(); err != nil {
@@ -253,14 +251,14 @@ func (l *load) disk(ctx context.Context) error {
 }
 
 const (
-	// topK is how many memories each question asks for.
+	// topK is the number of memories per question.
 	topK = 10
-	// variety is how many different questions there are.
+	// variety is the number of different questions.
 	variety = 1_021
 )
 
-// ask puts a question to memory and returns how many memories came. An answer that had to leave
-// something out is an error: it would not measure all of recall.
+// ask searches memory and returns the number of hits. A degraded answer is an error, since it does not measure the
+// whole pipeline.
 func (l *load) ask(ctx context.Context, c *client.Client, question string) (hits int, err error) {
 	k := topK
 	answer, err := c.Search(ctx, client.SearchRequest{Query: question, TopK: &k})
@@ -273,14 +271,13 @@ func (l *load) ask(ctx context.Context, c *client.Client, question string) (hits
 	return len(answer.Hits), nil
 }
 
-// recall measures searches through the whole pipeline, beside requests that ask nothing of memory,
-// and what the server needs by then.
+// recall measures searches through the whole pipeline, compared with health checks, and the server's memory.
 func (l *load) recall(ctx context.Context) error {
 	health := task{name: "health check, which asks nothing of memory", do: timed(func(ctx context.Context, _ int) error {
 		_, err := l.memory.Health(ctx)
 		return err
 	})}
-	questions := talk.New(2).Questions(variety, l.said)
+	questions := talk.New(2).Questions(variety, l.turns)
 	name := fmt.Sprintf("top %d of %d turns", topK, l.memories)
 	asking := task{name: name, do: timed(func(ctx context.Context, i int) error {
 		_, err := l.ask(ctx, l.memory, questions[(i+warmUp)%len(questions)])
@@ -294,7 +291,7 @@ func (l *load) recall(ctx context.Context) error {
 	return l.resident("recall", fmt.Sprintf("%d turns", l.memories))
 }
 
-// add measures facts written down one by one, each durable when it is answered.
+// add measures adding facts one by one, each durable when it is answered.
 func (l *load) add(ctx context.Context) error {
 	for seed, clients := range []int{1, l.clients} {
 		texts := talk.New(uint64(30 + seed)).Sentences(l.requests + warmUp)
@@ -309,19 +306,19 @@ func (l *load) add(ctx context.Context) error {
 	return nil
 }
 
-// learn measures what a message costs until it has been learned from by the built-in rules: of a user
-// who has said nothing before, and of one who has. The caller waits and is told by polling.
+// learn measures the time until the built-in rules have learned from a message, for a new user and one with turns.
+// The client polls.
 func (l *load) learn(ctx context.Context) error {
 	talk := talk.New(6)
 	tell := func(user string, turns int) task {
 		c, name := l.as(l.serving.url, user), fmt.Sprintf("one message until it is learned, user with %d turns", turns)
-		said := make([]string, l.requests+warmUp)
-		for i := range said {
-			said[i] = fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.Word(), talk.Word(), talk.Word())
+		messages := make([]string, l.requests+warmUp)
+		for i := range messages {
+			messages[i] = fmt.Sprintf("I like %s %s. I have a dog called %s.", talk.Word(), talk.Word(), talk.Word())
 		}
 		return task{name: name, do: timed(func(ctx context.Context, i int) error {
-			messages := []client.Message{{Role: memory.RoleUser, Content: said[i+warmUp]}}
-			in := client.AddMessages{Messages: messages, Conversation: fmt.Sprint("learn-", i/8), Wait: true}
+			body := []client.Message{{Role: memory.RoleUser, Content: messages[i+warmUp]}}
+			in := client.AddMessages{Messages: body, Conversation: fmt.Sprint("learn-", i/8), Wait: true}
 			_, err := c.AddMessages(ctx, in)
 			return err
 		})}
@@ -329,23 +326,23 @@ func (l *load) learn(ctx context.Context) error {
 	return l.measure(ctx, "learn", 1, tell("newcomer", 0), tell("bench", l.memories))
 }
 
-// popularity is the exponent of Zipf's law by which users are drawn.
+// popularity is the exponent of Zipf's law for drawing users.
 const popularity = 1.1
 
-// zipf measures recall for many users: of one whose index is not in memory, of the same one again,
-// and of users drawn by Zipf's law. The index keeps as many as its budget allows.
+// zipf measures recall for many users: for one without an index in memory, for the same one again, and for users
+// drawn by Zipf's law. The index budget limits the users in memory.
 func (l *load) zipf(ctx context.Context) error {
 	if _, err := l.start(ctx, "many"); err != nil {
 		return err
 	}
 	user := func(i int) *client.Client { return l.as(l.serving.url, fmt.Sprint("user-", i)) }
-	said := func(i int) []string { return talk.New(uint64(1_000 + i)).Sentences(l.each) }
+	turnsOf := func(i int) []string { return talk.New(uint64(1_000 + i)).Sentences(l.each) }
 	began, turns := time.Now(), float64(l.owners*l.each)
 	group, filling := errgroup.WithContext(ctx)
 	group.SetLimit(l.clients)
 	for i := range l.owners {
 		group.Go(func() error {
-			_, err := l.keep(filling, user(i), said(i))
+			_, err := l.keep(filling, user(i), turnsOf(i))
 			return err
 		})
 	}
@@ -361,7 +358,7 @@ func (l *load) zipf(ctx context.Context) error {
 	} else if err := l.value("zipf", "on disk while serving", "bytes a memory", float64(bytes)/turns, ""); err != nil {
 		return err
 	}
-	if _, err := l.start(ctx, "many"); err != nil { // whereupon no user is in memory
+	if _, err := l.start(ctx, "many"); err != nil { // after a start no user is in memory
 		return err
 	}
 	var first, again []time.Duration
@@ -370,10 +367,10 @@ func (l *load) zipf(ctx context.Context) error {
 		if n >= l.requests || (n > 0 && time.Since(began) > l.duration) {
 			break
 		}
-		talk, said := talk.New(uint64(n)), said(i)
+		talk, turns := talk.New(uint64(n)), turnsOf(i)
 		for _, took := range []*[]time.Duration{&first, &again} {
 			began := time.Now()
-			if _, err := l.ask(ctx, user(i), talk.Question(said)); err != nil {
+			if _, err := l.ask(ctx, user(i), talk.Question(turns)); err != nil {
 				return err
 			}
 			*took = append(*took, time.Since(began))
@@ -390,7 +387,7 @@ func (l *load) zipf(ctx context.Context) error {
 		var asked []string
 		for i := range l.requests + warmUp {
 			u := int(draw.Uint64())
-			users, asked = append(users, user(u)), append(asked, talk.New(uint64(i)).Question(said(u)))
+			users, asked = append(users, user(u)), append(asked, talk.New(uint64(i)).Question(turnsOf(u)))
 		}
 		drawn := task{name: "recall, users by Zipf's law", do: timed(func(ctx context.Context, i int) error {
 			_, err := l.ask(ctx, users[i+warmUp], asked[i+warmUp])

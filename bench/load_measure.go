@@ -21,14 +21,14 @@ import (
 // task is one thing to measure.
 type task struct {
 	name   string
-	spread time.Duration // over which the clients begin; 0: all at the same moment
+	spread time.Duration // time over which the clients begin; 0: all at once
 
-	// do makes one request of a client and returns how long it took. i counts the requests of all
-	// clients; it is negative while warming up.
+	// do makes one request of a client and returns its time. i counts the requests of all clients, and is negative
+	// while warming up.
 	do func(ctx context.Context, client, i int) (time.Duration, error)
 }
 
-// timed makes a request whose whole time counts.
+// timed returns a do that measures the whole request.
 func timed(do func(ctx context.Context, i int) error) func(context.Context, int, int) (time.Duration, error) {
 	return func(ctx context.Context, _, i int) (time.Duration, error) {
 		began := time.Now()
@@ -37,10 +37,10 @@ func timed(do func(ctx context.Context, i int) error) func(context.Context, int,
 	}
 }
 
-// rounds is how often tasks that are compared take turns.
+// rounds is how often compared tasks alternate.
 const rounds = 4
 
-// warmUp is the most requests before the first that counts.
+// warmUp is the maximum number of requests before the first that counts.
 const warmUp = 50
 
 // measure makes the requests of each task and prints a row for each.
@@ -54,9 +54,8 @@ func (l *load) measure(ctx context.Context, part string, clients int, tasks ...t
 	return err
 }
 
-// inTurns makes the requests of each task, which take turns, so that what else the machine does falls
-// on all alike. None goes on much longer than the longest time that was asked. It returns what each
-// request took, and each task in all.
+// inTurns alternates between tasks, so that other load of the machine affects all equally. A task runs hardly longer
+// than --duration. It returns the time of each request, and the total of each task.
 func (l *load) inTurns(ctx context.Context, clients int, tasks []task) (
 	took [][]time.Duration, busy []time.Duration, err error,
 ) {
@@ -82,8 +81,8 @@ func (l *load) inTurns(ctx context.Context, clients int, tasks []task) (
 	return took, busy, nil
 }
 
-// run makes up to n requests, numbered from from on, and returns the time of each. Every client makes
-// at least one while there are enough.
+// run makes up to n requests, numbered from from, and returns the time of each. Every client makes at least one if n
+// suffices.
 func (t task) run(ctx context.Context, clients, from, n int, longest time.Duration) ([]time.Duration, error) {
 	took, errs := make([][]time.Duration, clients), make([]error, clients)
 	var next atomic.Int64
@@ -100,7 +99,7 @@ func (t task) run(ctx context.Context, clients, from, n int, longest time.Durati
 				one, err := t.do(ctx, c, from+i)
 				if err != nil {
 					errs[c] = err
-					next.Store(int64(n)) // the others need not go on
+					next.Store(int64(n)) // stops the other clients
 					return
 				}
 				took[c] = append(took[c], one)
@@ -111,11 +110,10 @@ func (t task) run(ctx context.Context, clients, from, n int, longest time.Durati
 	return slices.Concat(took...), errors.Join(errs...)
 }
 
-// percentiles are what is printed of times, in percent.
+// percentiles are the printed percentiles of times.
 var percentiles = []int{50, 95, 99, 100}
 
-// latencies is the row of times: the exact percentiles (nearest rank) in milliseconds and, if they took
-// a time in all, how many there were a second.
+// latencies returns a row with the exact percentiles (nearest rank) in milliseconds and, if all is not 0, the rate.
 func latencies(part, name string, clients int, took []time.Duration, all time.Duration) report.Row {
 	cells := []report.Cell{report.Number("clients", "%.0f", float64(clients))}
 	row := report.Row{Part: part, Name: name, N: len(took), Cells: cells}
@@ -130,25 +128,24 @@ func latencies(part, name string, clients int, took []time.Duration, all time.Du
 	return row
 }
 
-// process is a loci that serves.
+// process is a running Loci server.
 type process struct {
 	url, data string
 	started   time.Time
 	pid       int
-	said      bytes.Buffer // on standard error
+	stderr    bytes.Buffer
 	end       func()
 	ended     chan error
 }
 
-// startTime and stopTime bound how long the program may take to answer, and to end. Nothing that works
-// comes near either.
+// startTime and stopTime bound the time until the program answers, and until it ends. Both are far above normal.
 const (
 	startTime = time.Minute
 	stopTime  = 2 * time.Minute
 )
 
-// serve starts the program on a data folder, at a free port. The surroundings' LOCI_ variables are kept
-// from it, so that the defaults are measured and what was asked for. The caller must stop it.
+// serve starts the program on a data folder, at a free port, without LOCI_ variables of the environment. The caller
+// must stop it.
 func (l *load) serve(ctx context.Context, data string) (*process, error) {
 	port, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -167,10 +164,10 @@ func (l *load) serve(ctx context.Context, data string) (*process, error) {
 	ctx, s.end = context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, l.path, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay, cmd.Stderr = stopTime, &s.said
+	cmd.WaitDelay, cmd.Stderr = stopTime, &s.stderr
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "LOCI_") })
 	if l.store != "" {
-		cmd.Env = append(cmd.Env, "LOCI_STORE="+l.store) // others may read what a command line has
+		cmd.Env = append(cmd.Env, "LOCI_STORE="+l.store) // other users can read command lines
 	}
 	s.started = time.Now()
 	if err := cmd.Start(); err != nil {
@@ -189,18 +186,18 @@ func (l *load) serve(ctx context.Context, data string) (*process, error) {
 	return nil, fmt.Errorf("start the server: %w", s.stop())
 }
 
-// stop lets the process come to its end by itself and waits for it.
+// stop asks the process to end and waits for it.
 func (s *process) stop() error {
 	s.end()
 	if err := <-s.ended; err != nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(s.said.String()))
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(s.stderr.String()))
 	}
 	return nil
 }
 
-// field returns what a line "name : value" of a file says, "" if there is none.
+// field returns the value of a line "name: value" in a file, "" if there is none.
 func field(file, name string) string {
-	data, _ := os.ReadFile(file) // there is none but on Linux
+	data, _ := os.ReadFile(file) // the file exists only on Linux
 	for line := range strings.Lines(string(data)) {
 		if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value)
@@ -211,8 +208,7 @@ func field(file, name string) string {
 
 func processor() string { return field("/proc/cpuinfo", "model name") }
 
-// resident returns how many MiB of a process are in memory, and the most that ever were; 0 where the
-// system does not say.
+// resident returns the resident memory of a process in MiB and its peak, 0 if the system does not report them.
 func resident(pid int) (rss, peak float64) {
 	mib := func(name string) float64 {
 		number, _, _ := strings.Cut(field(fmt.Sprintf("/proc/%d/status", pid), name), " ")

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// proxyClients is how many chats there are at once with slowModel, which thinks for thinkTime.
+	// proxyClients is the number of concurrent chats with slowModel, which answers after thinkTime.
 	proxyClients = 32
 	thinkTime    = 200 * time.Millisecond
 	slowModel    = "slow"
 
-	// longest is how many messages a conversation has before the next one begins.
+	// longest is the maximum number of messages in a conversation.
 	longest = 12
 )
 
-// newUpstream is a model server that streams short answers: at once, or as slowModel after thinkTime.
+// newUpstream returns a model server that streams short answers, as slowModel after thinkTime.
 func newUpstream() *httptest.Server {
 	answers := talk.New(8).Sentences(997)
 	var next atomic.Int64
@@ -46,19 +46,19 @@ func newUpstream() *httptest.Server {
 			fmt.Sprintf(chunk, n, fmt.Sprintf(`{"role":"assistant","content":%q}`, answer), "null"),
 			fmt.Sprintf(chunk, n, "{}", `"stop"`), "[DONE]",
 		} {
-			fmt.Fprintf(w, "data: %s\n\n", event) // a client that goes away is no error
+			fmt.Fprintf(w, "data: %s\n\n", event) // the client may disconnect
 			_ = http.NewResponseController(w).Flush()
 		}
 	}))
 }
 
-// proxy measures streamed chats through Loci, with memory off and on, beside the upstream itself: the
-// time to the first event, and the whole exchange, which Loci ends only when what was said is stored.
+// proxy measures streamed chats through Loci, with memory off and on, compared with the upstream itself: the time to
+// the first event, and the whole exchange, which Loci ends after the turns are stored.
 func (l *load) proxy(ctx context.Context) error {
 	for _, upstream := range []struct {
 		model, name string
 		clients     int
-		spread      time.Duration // else the waiting would keep all in step
+		spread      time.Duration // keeps the clients from running in step
 	}{
 		{"fast", "upstream answers at once", 1, 0},
 		{slowModel, fmt.Sprintf("upstream answers after %v", thinkTime), proxyClients, thinkTime},
@@ -103,11 +103,11 @@ func (l *load) proxy(ctx context.Context) error {
 	return nil
 }
 
-// conversation is one under way with a model, and how long its first events took.
+// conversation is a running conversation with a model, and the times to its first events.
 type conversation struct {
 	*load
 	base     string
-	request  map[string]any // but for its messages
+	request  map[string]any // without its messages
 	talk     *talk.Talk
 	messages []client.Message
 	first    []time.Duration
@@ -117,15 +117,14 @@ func (v *conversation) add(role memory.Role, content string) {
 	v.messages = append(v.messages, client.Message{Role: role, Content: content})
 }
 
-// chat goes on with the conversation by one exchange. It returns how long all of it took, and keeps how
-// long the first event did.
+// chat adds one exchange to the conversation. It returns its total time, and stores the time to the first event.
 func (v *conversation) chat(ctx context.Context, i int) (time.Duration, error) {
 	if len(v.messages) >= longest {
 		v.messages = nil
 	}
 	if len(v.messages)%4 == 0 {
-		v.add(memory.RoleUser, v.talk.Question(v.said))
-	} else { // every other message tells something
+		v.add(memory.RoleUser, v.talk.Question(v.turns))
+	} else { // every other message is a statement
 		v.add(memory.RoleUser, v.talk.Sentence())
 	}
 	v.request["messages"] = v.messages
@@ -144,7 +143,7 @@ func (v *conversation) chat(ctx context.Context, i int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = resp.Body.Close() }() // it is read to its end below
+	defer func() { _ = resp.Body.Close() }() // the body is read completely below
 	var first time.Duration
 	var events strings.Builder
 	lines := bufio.NewScanner(resp.Body)
@@ -157,7 +156,7 @@ func (v *conversation) chat(ctx context.Context, i int) (time.Duration, error) {
 	whole := time.Since(began)
 	_, answer, ok := strings.Cut(events.String(), `"content":"`)
 	if answer, _, _ = strings.Cut(answer, `"`); !ok || lines.Err() != nil {
-		return 0, fmt.Errorf("chat: %s, %v, an answer without words: %s", resp.Status, lines.Err(), events.String())
+		return 0, fmt.Errorf("chat: %s, %v, an answer without text: %s", resp.Status, lines.Err(), events.String())
 	}
 	if i >= 0 {
 		v.first = append(v.first, first)

@@ -1,6 +1,5 @@
-// Command locibench measures Loci: how well it finds, brings memory into chats, learns, and lets a
-// model answer; and latency, throughput, start and size next to other ways to keep and find texts.
-// It is a module of its own, so that what Loci is compared with is not linked into Loci.
+// Command locibench measures Loci: the quality of recall, of memory in chats, of learning and of answers by a model;
+// and latency, throughput, start and size. It is a separate module, so that Loci does not link its dependencies.
 package main
 
 import (
@@ -39,15 +38,15 @@ func command() *cobra.Command {
 	return cmd
 }
 
-// helps are the long texts of the commands.
+// helps are the long help texts of the commands.
 //
 //go:embed help
 var helps embed.FS
 
-// run is what all commands have: where they print, and the flags that several have.
+// run has the output and the flags that several commands share.
 type run struct {
 	out    *report.Printer
-	config config.Config // of what is measured
+	config config.Config // of the measured Loci
 
 	json, heldBack, show bool
 	limit                int
@@ -55,24 +54,23 @@ type run struct {
 	url, key             string // of a model server
 }
 
-// command returns a command that prints JSON lines by --json. do runs with the settings loaded.
-// Its long text is in help.
+// command returns a command with the flag --json and a long text from help. do runs after the settings are loaded.
 func (r *run) command(
 	use, short string, args cobra.PositionalArgs, do func(*cobra.Command, []string) error,
 ) *cobra.Command {
 	name, _, _ := strings.Cut(use, " ")
 	long, err := helps.ReadFile("help/" + name + ".txt")
 	if err != nil {
-		panic(err) // every test makes all commands
+		panic(err) // every test builds all commands
 	}
 	cmd := &cobra.Command{Use: use, Short: short, Long: string(long), Args: args}
 	cmd.Flags().BoolVar(&r.json, "json", false, "print a JSON line for every measure")
 	cmd.RunE = func(cmd *cobra.Command, files []string) (err error) {
 		if r.limit < 0 {
-			return memory.Errorf(memory.Invalid, "--limit is not below 0")
+			return memory.Errorf(memory.Invalid, "--limit must be at least 0")
 		}
 		if r.json && r.show {
-			return memory.Errorf(memory.Invalid, "--json prints measures alone; leave out --show")
+			return memory.Errorf(memory.Invalid, "--json prints only measures; omit --show")
 		}
 		if r.config, err = config.Load(config.Sources{Env: os.Environ(), File: r.file}); err != nil {
 			return err
@@ -84,23 +82,23 @@ func (r *run) command(
 	return cmd
 }
 
-// models says which models are measured.
+// models prints the measured models.
 func (r *run) models(m eval.Models) {
 	r.out.Say("%s", m)
 	r.out.About("embedder", m.Embedder)
 	r.out.About("reranker", m.Reranker)
 }
 
-// setFlags adds those that say what is measured.
+// setFlags adds the flags for the data set and the settings.
 func (r *run) setFlags(cmd *cobra.Command, set, help string) {
 	cmd.Flags().StringVar(&r.set, "set", set, help)
-	cmd.Flags().StringVar(&r.file, "config", "", "settings file (YAML), beside LOCI_ variables")
+	cmd.Flags().StringVar(&r.file, "config", "", "settings file (YAML), in addition to LOCI_ variables")
 }
 
-// modelFlags adds those that name a model server.
+// modelFlags adds the flags for a model server.
 func (r *run) modelFlags(cmd *cobra.Command, variable string) {
 	f := cmd.Flags()
-	f.StringVar(&r.url, "url", "", "base URL of an OpenAI-compatible server that has the model")
-	f.StringVar(&r.key, "key", os.Getenv(variable), "key for it, or variable "+variable)
-	f.Lookup("key").DefValue = "" // help does not tell it
+	f.StringVar(&r.url, "url", "", "base URL of an OpenAI-compatible server with the model")
+	f.StringVar(&r.key, "key", os.Getenv(variable), "key for the server, or variable "+variable)
+	f.Lookup("key").DefValue = "" // keeps the key out of the help
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestMain lets this binary be the program that a load run starts.
+// TestMain lets the test binary act as the program that a load run starts.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "serve" {
 		os.Exit(cli.Main())
@@ -49,7 +49,7 @@ func lines(t *testing.T, args ...string) map[string]map[string]any {
 	found := map[string]map[string]any{}
 	for line := range strings.Lines(out) {
 		if line[0] != '{' {
-			continue // said to people on standard error
+			continue // a text for people on standard error
 		}
 		row := map[string]any{}
 		if err := json.Unmarshal([]byte(line), &row); err != nil {
@@ -216,7 +216,7 @@ func TestWrongUseIsNamed(t *testing.T) {
 		"one is not enough":             {"retrieval", "--set", "jsonl", "--fit", "--limit", "1", talk},
 		"--facts":                       {"chat", "--facts", "none"},
 		"--json prints":                 {"chat", "--json", "--show"},
-		"half held back":                {"chat", "--held-back", "--show"},
+		"held-back half":                {"chat", "--held-back", "--show"},
 		"no trial set":                  {"chat", "--set", "/no/such/folder"},
 		"--url and --model":             {"learn", "--model", "m", lesson},
 		`"x" is not a data set`:         {"learn", "--set", "x", lesson},
@@ -226,7 +226,7 @@ func TestWrongUseIsNamed(t *testing.T) {
 		"--budget":                      {"qa", "--budget", "0", talk},
 		"only locomo":                   {"qa", "--set", "jsonl", "--held-back", talk},
 		"--only":                        {"load", "--only", "nothing"},
-		"1 and more":                    {"load", "--memories", "0"},
+		"at least 1":                    {"load", "--memories", "0"},
 		"above 1":                       {"size", "--popularity", "1"},
 	} {
 		if out, err := bench(t, args...); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), want) {
@@ -235,7 +235,7 @@ func TestWrongUseIsNamed(t *testing.T) {
 	}
 }
 
-// loadArgs are a run on very little.
+// loadArgs returns the arguments of a small run.
 func loadArgs(args ...string) []string {
 	return append([]string{"load", "--loci", os.Args[0], "--memories", "60", "--requests", "4", "--clients", "2", "--owners", "3", "--each", "5"}, args...)
 }
@@ -270,7 +270,7 @@ func TestLoadMeasuresADatabaseServer(t *testing.T) {
 
 func TestLoadHandsSettingsToTheServer(t *testing.T) {
 	if _, err := bench(t, loadArgs("--only", "recall", "--set", "no.such.setting=1")...); err == nil || !strings.Contains(err.Error(), "no.such.setting") {
-		t.Errorf("%v, want what the server said about the setting", err)
+		t.Errorf("%v, want the server's error about the setting", err)
 	}
 }
 

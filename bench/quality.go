@@ -21,7 +21,7 @@ import (
 func retrievalCommand() *cobra.Command {
 	r := &run{}
 	var pooled, fit bool
-	cmd := r.command("retrieval FILE...", "Measure how well memory finds what was said, on public data or your own",
+	cmd := r.command("retrieval FILE...", "Measure how well memory finds messages, on public data or your own",
 		cobra.MinimumNArgs(1), func(cmd *cobra.Command, files []string) error {
 			set, err := eval.Open(r.set, r.limit, files...)
 			if err != nil {
@@ -35,9 +35,9 @@ func retrievalCommand() *cobra.Command {
 		})
 	r.setFlags(cmd, "locomo", "the data set's format")
 	f := cmd.Flags()
-	f.IntVar(&r.limit, "limit", 0, "only the first so many conversations")
+	f.IntVar(&r.limit, "limit", 0, "number of conversations (0: all)")
 	f.BoolVar(&pooled, "pooled", false, "all conversations in one memory")
-	f.BoolVar(&fit, "fit", false, "fit the weights of the ranking, each part of the conversations left out once")
+	f.BoolVar(&fit, "fit", false, "fit the weights of the ranking, with cross-validation over conversations")
 	return cmd
 }
 
@@ -56,8 +56,7 @@ func (r *run) retrieval(ctx context.Context, set eval.Dataset, pooled bool) erro
 	return r.out.Rows(report.Rows()...)
 }
 
-// server opens a Loci of its own while do asks it, and says which models it had, and how many searches
-// were not whole.
+// server runs do with a new Loci, and prints its models and the number of degraded searches.
 func (r *run) server(ctx context.Context, do func(*eval.Instance) error) error {
 	instance, err := eval.OpenInstance(ctx, r.config, nil, nil)
 	if err != nil {
@@ -66,15 +65,15 @@ func (r *run) server(ctx context.Context, do func(*eval.Instance) error) error {
 	err = do(instance)
 	r.models(instance.Models())
 	if n := instance.Skipped(); n > 0 {
-		r.out.Say("%d searches went without a part of recall", n)
+		r.out.Say("%d searches were degraded: a stage of recall was skipped", n)
 		r.out.About("skipped", n)
 	}
 	return errors.Join(err, instance.Close())
 }
 
-// fit says what the weights of the ranking should be, with the embedder in use.
+// fit prints the best weights of the ranking with the current embedder.
 func (r *run) fit(ctx context.Context, set eval.Dataset) (err error) {
-	if _, err := r.config.ForBench(nil); err != nil { // it names a server
+	if _, err := r.config.ForBench(nil); err != nil { // fails if the settings name a server
 		return err
 	}
 	opened, err := models.OpenEmbedder(ctx, r.config)
@@ -96,13 +95,13 @@ func chatCommand() *cobra.Command {
 	r := &run{}
 	var facts string
 	var direct bool
-	cmd := r.command("chat", "Measure whether what a message needs reaches the prompt of a chat",
+	cmd := r.command("chat", "Measure whether the memories that a message needs reach the prompt of a chat",
 		cobra.NoArgs, func(cmd *cobra.Command, _ []string) error {
 			if facts != eval.FactsByRules && facts != eval.FactsGiven {
-				return memory.Errorf(memory.Invalid, "--facts: %q is not possible; valid: rules, given", facts)
+				return memory.Errorf(memory.Invalid, "--facts: invalid value %q; valid: rules, given", facts)
 			}
 			if r.show && r.heldBack {
-				return memory.Errorf(memory.Invalid, "--show: nobody is to know messages of the half held back")
+				return memory.Errorf(memory.Invalid, "--show: messages of the held-back half must stay unseen")
 			}
 			persons, err := eval.OpenChat(r.set, r.heldBack)
 			if err == nil && direct {
@@ -119,14 +118,14 @@ func chatCommand() *cobra.Command {
 		})
 	r.setFlags(cmd, "bench/eval/testdata/chat-recall", "folder of the trial sets")
 	f := cmd.Flags()
-	f.BoolVar(&r.heldBack, "held-back", false, "the half that nothing is tuned on")
-	f.BoolVar(&direct, "direct", false, "ask the short questions of the folder's direct.jsonl alone")
-	f.StringVar(&facts, "facts", eval.FactsByRules, "where facts come from: rules (learned) or given (the set's own)")
+	f.BoolVar(&r.heldBack, "held-back", false, "the half that is not used for tuning")
+	f.BoolVar(&direct, "direct", false, "ask only the short questions of the folder's direct.jsonl")
+	f.StringVar(&facts, "facts", eval.FactsByRules, "source of facts: rules (learned) or given (from the set)")
 	f.BoolVar(&r.show, "show", false, "list the messages that were not answered, and the unrelated ones with memory")
 	return cmd
 }
 
-// chats prints what trial sets gave.
+// chats prints the results of trial sets.
 func (r *run) chats(report eval.ChatReport, persons []eval.ChatPerson, facts string) error {
 	r.out.About("facts", facts)
 	r.models(report.Models)
@@ -143,7 +142,7 @@ func (r *run) chats(report eval.ChatReport, persons []eval.ChatPerson, facts str
 func learnCommand() *cobra.Command {
 	r := &run{}
 	var o eval.LearnOptions
-	cmd := r.command("learn FILE...", "Measure what is learned from talk, by rules or a real model",
+	cmd := r.command("learn FILE...", "Measure what is learned from conversations, by rules or a real model",
 		cobra.MinimumNArgs(1), func(cmd *cobra.Command, files []string) error {
 			if (r.url == "") != (o.Model == "") {
 				return memory.Errorf(memory.Invalid, "--url and --model go together")
@@ -171,31 +170,31 @@ func learnCommand() *cobra.Command {
 	r.setFlags(cmd, "jsonl", "the data set's format")
 	r.modelFlags(cmd, "LOCI_LEARN_KEY")
 	f := cmd.Flags()
-	f.IntVar(&r.limit, "limit", 0, "only the first so many lessons")
-	f.StringVar(&o.Model, "model", "", "model that learns; the built-in rules without")
-	f.BoolVar(&r.show, "show", false, "list what was missed, what is junk, and why learning was given up")
+	f.IntVar(&r.limit, "limit", 0, "number of lessons (0: all)")
+	f.StringVar(&o.Model, "model", "", "model that learns (default: the built-in rules)")
+	f.BoolVar(&r.show, "show", false, "list missed and junk facts, and why learning failed")
 	return cmd
 }
 
-// qa is what one run of the command is asked for.
+// qa has the flags of the command qa.
 type qa struct {
 	run
 	budgets             []int
-	answer, judge, rows string // models, and the file of answers
+	answer, judge, rows string // names of models, and the file of answers
 }
 
 func qaCommand() *cobra.Command {
 	q := &qa{}
-	cmd := q.command("qa FILE...", "Measure what a context of so many tokens holds, and what a model answers from it",
+	cmd := q.command("qa FILE...", "Measure how much of the evidence fits into a context, and what a model answers from it",
 		cobra.MinimumNArgs(1), q.measure)
 	q.setFlags(cmd, "locomo", "the data set's format")
 	q.modelFlags(cmd, "LOCI_QA_KEY")
 	f := cmd.Flags()
-	f.BoolVar(&q.heldBack, "held-back", false, "the half of LoCoMo that nothing is tuned on")
-	f.IntVar(&q.limit, "limit", 0, "only the first so many conversations")
-	f.IntSliceVar(&q.budgets, "budget", []int{250, 700, 1500, 5000}, "tokens of context")
+	f.BoolVar(&q.heldBack, "held-back", false, "the half of LoCoMo that is not used for tuning")
+	f.IntVar(&q.limit, "limit", 0, "number of conversations (0: all)")
+	f.IntSliceVar(&q.budgets, "budget", []int{250, 700, 1500, 5000}, "tokens of the context")
 	f.StringVar(&q.answer, "answer-model", "", "model that answers")
-	f.StringVar(&q.judge, "judge-model", "", "model that judges (the one that answers unless given)")
+	f.StringVar(&q.judge, "judge-model", "", "model that judges (default: the one that answers)")
 	f.StringVar(&q.rows, "out", "", "new `file` for the answers, a JSON line each")
 	return cmd
 }
@@ -203,7 +202,7 @@ func qaCommand() *cobra.Command {
 func (q *qa) measure(cmd *cobra.Command, files []string) error {
 	switch {
 	case len(q.budgets) == 0 || slices.Min(q.budgets) < 1:
-		return memory.Errorf(memory.Invalid, "--budget: tokens are above 0 (example: 250,700)")
+		return memory.Errorf(memory.Invalid, "--budget: must be above 0 (example: 250,700)")
 	case (q.answer == "") != (q.url == "") || (q.answer == "") != (q.rows == ""):
 		return memory.Errorf(memory.Invalid, "--answer-model, --url and --out go together")
 	}
@@ -232,9 +231,9 @@ func (q *qa) measure(cmd *cobra.Command, files []string) error {
 	return q.out.Rows(eval.QARows(rows, q.answer != "", q.budgets)...)
 }
 
-// ask has models answer rows and judge the answers.
+// ask lets models answer rows and judge the answers.
 func (q *qa) ask(ctx context.Context, rows []eval.QARow) error {
-	// Waiting out a limit of so many tokens a minute takes more tries than a chat may.
+	// A limit of tokens per minute may need more retries than a chat allows.
 	o := llm.Options{BaseURL: q.url, Key: q.key, Model: q.answer, Timeout: llm.DefaultTimeout}
 	o.Patience, o.Tries = 10*time.Minute, 8
 	answer, err := llm.New(o)

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// size describes who uses a server.
+// size describes the load of a server.
 type size struct {
 	run
 	users, each, requests int
-	resident, stored      int64 // bytes that index and database hold for a memory
+	resident, stored      int64 // bytes per memory in the index and the database
 	popularity            float64
 	budgets               []string
 }
@@ -27,22 +27,21 @@ func sizeCommand() *cobra.Command {
 		func(*cobra.Command, []string) error { return s.simulate() })
 	f := cmd.Flags()
 	f.IntVar(&s.users, "users", 1_000_000, "users")
-	f.IntVar(&s.each, "each", 1_000, "memories of each")
-	f.Int64Var(&s.resident, "resident", 1_160, "bytes that the index holds for a memory")
-	f.Int64Var(&s.stored, "stored", 1_320, "bytes that the database keeps for a memory")
+	f.IntVar(&s.each, "each", 1_000, "memories per user")
+	f.Int64Var(&s.resident, "resident", 1_160, "bytes per memory in the index")
+	f.Int64Var(&s.stored, "stored", 1_320, "bytes per memory in the database")
 	f.Float64Var(&s.popularity, "popularity", popularity, "exponent of Zipf's law, above 1")
-	f.IntVar(&s.requests, "requests", 2_000_000, "requests that are counted, after as many that are not")
+	f.IntVar(&s.requests, "requests", 2_000_000, "counted requests, after as many for warm-up")
 	budgets := []string{"256MiB", "1GiB", "4GiB", "16GiB", "64GiB"}
 	f.StringSliceVar(&s.budgets, "budget", budgets, "settings index.budget to try")
 	return cmd
 }
 
-// simulate has one replica keep resident indexes, the least recently used of which leave when the
-// budget is full. Without sessions that stick to a replica each of many sees the same mix, so that it
-// holds for all of them.
+// simulate runs one replica with an LRU of resident indexes. Without sticky sessions all replicas see the same mix, so
+// the result holds for each.
 func (s *size) simulate() error {
 	if s.users < 2 || min(s.each, s.requests) < 1 || min(s.resident, s.stored) < 1 || s.popularity <= 1 {
-		return memory.Errorf(memory.Invalid, "users are 2 and more, other numbers 1 and more, popularity above 1")
+		return memory.Errorf(memory.Invalid, "users must be at least 2, other numbers at least 1, popularity above 1")
 	}
 	gib := func(each int64) float64 { return float64(int64(s.users)*int64(s.each)*each) / (1 << 30) }
 	s.out.Say("%d users of %d memories: %.1f GiB in the database (%d bytes each), "+
@@ -74,14 +73,14 @@ func (s *size) simulate() error {
 	return nil
 }
 
-// recent are the users whose indexes are resident.
+// recent has the users whose indexes are resident.
 type recent struct {
 	room  int
-	order list.List // of users, the last asked for in front
+	order list.List // of users, the most recent first
 	at    map[uint64]*list.Element
 }
 
-// ask reports whether a user's index is resident, and makes it so.
+// ask reports whether a user's index was resident, and makes it resident.
 func (r *recent) ask(user uint64) bool {
 	if e, ok := r.at[user]; ok {
 		r.order.MoveToFront(e)

@@ -26,12 +26,11 @@ import (
 // The sources of the facts of a trial set's memory.
 const (
 	FactsByRules = "rules" // Loci's built-in rules learn from the exchanges
-	FactsGiven   = "given" // nothing is learned; the set's own facts are added, as a good model would learn them
+	FactsGiven   = "given" // the set's facts are added, as a good model would learn them
 )
 
-// Chat runs trial sets with the models and the settings of recall of c: it records each person's chats
-// through the proxy, and then sends every message, bare and in each surrounding, without recording it.
-// Facts are [FactsByRules] or [FactsGiven].
+// Chat runs trial sets with the models and recall settings of c. It records each person's chats through the proxy,
+// then sends every message, bare and in each surrounding, in read mode. facts is [FactsByRules] or [FactsGiven].
 func Chat(ctx context.Context, persons []ChatPerson, c config.Config, facts string) (report ChatReport, err error) {
 	report = ChatReport{TopK: core.Options{TopK: c.Recall.TopK}.Most(true), counts: map[string]int{}}
 	trial, err := openChatTrial(ctx, c, facts)
@@ -49,20 +48,20 @@ func Chat(ctx context.Context, persons []ChatPerson, c config.Config, facts stri
 	return report, nil
 }
 
-// chatTrial is a memory of trial sets in this process, behind the proxy as clients use it, and the
-// model server, which answers as it is told and keeps the messages that it was sent.
+// chatTrial has a Loci in this process, used through its proxy, and the model server, which gives the set answer and
+// records the messages it gets.
 type chatTrial struct {
 	*Instance
 	upstream *httptest.Server
 	facts    string
 	now      atomic.Int64 // in seconds
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	answer string
 	sent   []chatMessage
 }
 
-// openChatTrial opens a memory of its own.
+// openChatTrial opens a new memory.
 func openChatTrial(ctx context.Context, c config.Config, facts string) (t *chatTrial, err error) {
 	t = &chatTrial{facts: facts}
 	t.upstream = httptest.NewServer(t)
@@ -83,7 +82,7 @@ func (t *chatTrial) close() error {
 	return err
 }
 
-// ServeHTTP answers as the upstream.
+// ServeHTTP implements http.Handler as the upstream.
 func (t *chatTrial) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var asked struct{ Messages []chatMessage }
 	if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
@@ -95,10 +94,10 @@ func (t *chatTrial) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.sent = asked.Messages
 	choice := map[string]any{"message": chatMessage{memory.RoleAssistant, t.answer}, "finish_reason": "stop"}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{choice}}) // a client may be gone
+	_ = json.NewEncoder(w).Encode(map[string]any{"choices": []any{choice}}) // the client may have disconnected
 }
 
-// chatHit is a memory that was put into a prompt.
+// chatHit is a memory in a prompt.
 type chatHit struct {
 	ID      string `json:"id"`
 	Content string `json:"content"`
@@ -111,8 +110,8 @@ type chatMessage struct {
 	Content string      `json:"content"`
 }
 
-// send sends a chat through the proxy, and returns what memory added to its prompt. The conversation
-// may have no id.
+// send sends a chat through the proxy, and returns the text and hits that memory added. The conversation's id may be
+// empty.
 func (t *chatTrial) send(ctx context.Context, user, mode, id string, messages []chatMessage, answer string) (
 	block string, hits []chatHit, err error,
 ) {
@@ -145,7 +144,7 @@ func (t *chatTrial) send(ctx context.Context, user, mode, id string, messages []
 	return t.added(messages), answered.Hits, nil
 }
 
-// added returns what the upstream was sent beside the client's own messages.
+// added returns the text that the upstream got in addition to the client's messages.
 func (t *chatTrial) added(own []chatMessage) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,14 +161,13 @@ func (t *chatTrial) added(own []chatMessage) string {
 	return b.String()
 }
 
-// record has a person hold their chats: each exchange goes through the proxy and is learned from
-// before the next. Facts that are given are known from their day on, those without a day behind the
-// chats. The messages are sent the day after the last chat.
+// record sends a person's chats through the proxy, and waits for learning after each exchange. The set's facts are
+// added at their date or, without one, after the chats. The messages follow a day after the last chat.
 func (t *chatTrial) record(ctx context.Context, p ChatPerson) error {
 	end := p.Chats[len(p.Chats)-1].At.Add(24 * time.Hour)
-	know := t.given(p, end)
+	addFacts := t.ownFacts(p, end)
 	for i, c := range p.Chats {
-		if err := know(ctx, c.At); err != nil {
+		if err := addFacts(ctx, c.At); err != nil {
 			return err
 		}
 		var messages []chatMessage
@@ -186,13 +184,13 @@ func (t *chatTrial) record(ctx context.Context, p ChatPerson) error {
 			messages = append(messages, chatMessage{memory.RoleAssistant, e.Assistant})
 		}
 	}
-	err := know(ctx, end.Add(time.Second))
+	err := addFacts(ctx, end.Add(time.Second))
 	t.now.Store(end.Unix())
 	return errors.Join(err, t.Loci.Settle(ctx))
 }
 
-// given returns what adds a person's own facts up to a time, where they are given, each once.
-func (t *chatTrial) given(p ChatPerson, end time.Time) func(ctx context.Context, before time.Time) error {
+// ownFacts returns a function that adds a person's facts before a time, each once, with [FactsGiven].
+func (t *chatTrial) ownFacts(p ChatPerson, end time.Time) func(ctx context.Context, before time.Time) error {
 	next, ids := 0, map[string]string{}
 	return func(ctx context.Context, before time.Time) (err error) {
 		for ; t.facts == FactsGiven && next < len(p.Facts); next++ {
@@ -222,7 +220,7 @@ func (t *chatTrial) given(p ChatPerson, end time.Time) func(ctx context.Context,
 	}
 }
 
-// chatMemory is one memory of a person, and the exchanges and facts of the set that it comes from.
+// chatMemory is a memory of a person, with the exchanges and facts of the set that are its sources.
 type chatMemory struct {
 	id, content string
 	from        []string
@@ -232,9 +230,9 @@ func (m chatMemory) isFrom(gold []string) bool {
 	return slices.ContainsFunc(m.from, func(id string) bool { return slices.Contains(gold, id) })
 }
 
-// memories returns the turns and active facts that a person's memory has after the chats.
+// memories returns the turns and active facts of a person after the chats.
 func (t *chatTrial) memories(ctx context.Context, p ChatPerson) (out []chatMemory, err error) {
-	by := map[string][]string{} // what a turn or fact says, or a turn's id, to exchanges and facts
+	by := map[string][]string{} // exchanges and facts by a memory's text or a turn's id
 	for _, chat := range p.Chats {
 		for _, e := range chat.Exchanges {
 			by[e.User], by[e.Assistant] = append(by[e.User], e.ID), append(by[e.Assistant], e.ID)
@@ -249,22 +247,22 @@ func (t *chatTrial) memories(ctx context.Context, p ChatPerson) (out []chatMemor
 			return nil, fmt.Errorf("list memories: %w", err)
 		}
 		for _, m := range listed {
-			known := chatMemory{id: m.ID, content: m.Content, from: slices.Clone(by[m.Content])}
+			stored := chatMemory{id: m.ID, content: m.Content, from: slices.Clone(by[m.Content])}
 			if kind == "turn" {
-				by[m.ID] = known.from
+				by[m.ID] = stored.from
 			} else if m.Provenance != nil {
 				for _, turn := range m.Provenance.Turns {
-					known.from = append(known.from, by[turn]...)
+					stored.from = append(stored.from, by[turn]...)
 				}
 			}
-			out = append(out, known)
+			out = append(out, stored)
 		}
 	}
 	slices.SortFunc(out, func(a, b chatMemory) int { return strings.Compare(a.id, b.id) })
 	return out, nil
 }
 
-// ChatReport is what trial sets gave.
+// ChatReport has the results of trial sets.
 type ChatReport struct {
 	Models Models
 	TopK   int
@@ -274,7 +272,7 @@ type ChatReport struct {
 	counts  map[string]int
 }
 
-// chatRun is one person's messages on their way.
+// chatRun is the run of one person's messages.
 type chatRun struct {
 	*chatTrial
 	report   *ChatReport
@@ -283,7 +281,7 @@ type chatRun struct {
 	bare     bool // the message was answered without surroundings
 }
 
-// all records the person's chats and sends all their messages.
+// all records the person's chats and sends all messages.
 func (r *chatRun) all(ctx context.Context) (err error) {
 	if err := r.record(ctx, r.person); err != nil {
 		return err
@@ -301,8 +299,8 @@ func (r *chatRun) all(ctx context.Context) (err error) {
 	return nil
 }
 
-// unrelatedBeside is the one surrounding of messages that need no memory.
-const unrelatedBeside = "small talk 120"
+// unrelatedAround is the only surrounding of messages that need no memory.
+const unrelatedAround = "small talk 120"
 
 // ask sends a message, bare and in its surroundings.
 func (r *chatRun) ask(ctx context.Context, m ChatMessage, kind string) error {
@@ -314,7 +312,7 @@ func (r *chatRun) ask(ctx context.Context, m ChatMessage, kind string) error {
 			around := s.name(place)
 			if kind == "" {
 				r.report.arounds = distinct(append(r.report.arounds, around))
-			} else if around = "beside"; !strings.HasPrefix(s.Name, unrelatedBeside) {
+			} else if around = "around"; !strings.HasPrefix(s.Name, unrelatedAround) {
 				continue
 			}
 			if err := r.probe(ctx, m, s.around(m.Message, place), kind, around); err != nil {
@@ -325,7 +323,7 @@ func (r *chatRun) ask(ctx context.Context, m ChatMessage, kind string) error {
 	return nil
 }
 
-// probe sends one message, and counts what it got.
+// probe sends one message, and counts its memories.
 func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, around string) error {
 	block, hits, err := r.send(ctx, r.person.ID, "read", "", []chatMessage{{memory.RoleUser, message}}, "ok")
 	if err != nil {
@@ -333,14 +331,14 @@ func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, aroun
 	}
 	var core, found []chatMemory
 	for _, h := range hits {
-		known := chatMemory{content: h.Content}
+		hit := chatMemory{content: h.Content}
 		if i := slices.IndexFunc(r.memories, func(m chatMemory) bool { return m.id == h.ID }); i >= 0 {
-			known.from = r.memories[i].from
+			hit.from = r.memories[i].from
 		}
 		if h.Core {
-			core = append(core, known)
+			core = append(core, hit)
 		} else {
-			found = append(found, known)
+			found = append(found, hit)
 		}
 	}
 	add := func(what, around string, n int) { r.report.counts[kind+" "+what+" "+around] += n }
@@ -364,7 +362,7 @@ func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, aroun
 		helped += count(holds(f.content, m.Answers) || f.isFrom(m.Gold))
 	}
 	for _, of := range distinct([]string{around, "all"}) {
-		add("given", of, count(len(found) > 0))
+		add("matched", of, count(len(found) > 0))
 		add("hits", of, len(found))
 		add("helped", of, helped)
 	}
@@ -375,12 +373,12 @@ func (r *chatRun) probe(ctx context.Context, m ChatMessage, message, kind, aroun
 	return nil
 }
 
-// answeredBy reports whether one of some memories has an answer.
+// answeredBy reports whether one of the memories has an answer.
 func (m ChatMessage) answeredBy(memories []chatMemory) bool {
 	return slices.ContainsFunc(memories, func(g chatMemory) bool { return holds(g.content, m.Answers) })
 }
 
-// Rows are the measures of which there is anything to count.
+// Rows returns the measures whose whole is not 0.
 func (r ChatReport) Rows() (rows []report.Row) {
 	add := func(name, part, whole string, cell func(metric string, n, of int) report.Cell) {
 		if of := r.counts[whole]; of > 0 {
@@ -397,9 +395,9 @@ func (r ChatReport) Rows() (rows []report.Row) {
 		r.counts[" lost"] = max(r.counts[" lost"], r.counts[" lost in "+around])
 	}
 	add("lost, worst surrounding", " lost", " answered ", report.Count)
-	add("unrelated with memory", "unrelated given ", "unrelated messages ", report.Count)
-	add("  "+unrelatedBeside+" beside", "unrelated given beside", "unrelated messages beside", report.Count)
-	add("hits of these", "unrelated hits ", "unrelated given ", report.Average)
+	add("unrelated with memory", "unrelated matched ", "unrelated messages ", report.Count)
+	add("  "+unrelatedAround+" around", "unrelated matched around", "unrelated messages around", report.Count)
+	add("hits of these", "unrelated hits ", "unrelated matched ", report.Average)
 	add("hits of a bare message", " hits ", " messages ", report.Average)
 	add("hits that help", " helped ", " hits ", report.Percent)
 	add("hits that help, all", " helped all", " hits all", report.Percent)

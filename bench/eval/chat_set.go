@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ChatPerson is one trial set of `locibench chat`: what somebody said, and messages that need some of
-// it or none. bench/eval/testdata/chat-recall/README.md describes the format.
+// ChatPerson is one trial set of `locibench chat`: a person's chats, and messages that need memories of them or none.
+// bench/eval/testdata/chat-recall/README.md describes the format.
 type ChatPerson struct {
 	ID    string `json:"id"`
 	Chats []struct {
@@ -27,9 +27,9 @@ type ChatPerson struct {
 	} `json:"chats"`
 	Facts []struct {
 		ID       string    `json:"id"`
-		At       time.Time `json:"at"` // from when on it is known; zero: after the chats
+		At       time.Time `json:"at"` // date; zero: after the chats
 		From     []string  `json:"from"`
-		Replaces string    `json:"replaces"` // the earlier fact that it corrects, or ends where it has no text
+		Replaces string    `json:"replaces"` // the earlier fact that it corrects or, without text, ends
 		Text     string    `json:"text"`
 	} `json:"facts"`
 	Needed       []ChatMessage `json:"needed"`
@@ -47,13 +47,13 @@ type ChatExchange struct {
 // ChatMessage is a message that needs memory, or none.
 type ChatMessage struct {
 	ID      string   `json:"id"`
-	Kind    string   `json:"kind"` // direct: a short question for one fact
+	Kind    string   `json:"kind"` // direct: a short question about one fact
 	Message string   `json:"message"`
 	Answers []string `json:"answers"` // one of them must be in the block
-	Gold    []string `json:"gold"`    // facts and exchanges that hold it
+	Gold    []string `json:"gold"`    // facts and exchanges with the answer
 }
 
-// Surrounding is text before or after a message that is not about what the message asks.
+// Surrounding is unrelated text before or after a message.
 type Surrounding struct {
 	Name   string   `json:"name"`
 	Kind   string   `json:"kind"`   // talk joins a message with a space, others with an empty line
@@ -73,7 +73,7 @@ func (s Surrounding) around(message, place string) string {
 	return message + between + s.Text
 }
 
-// name is what the table calls it: people have pasted either code or a log.
+// name returns the surrounding's name in the table. Code and logs have the same name.
 func (s Surrounding) name(place string) string {
 	if s.Kind == "code" || s.Kind == "log" {
 		return "code or log " + place
@@ -81,14 +81,14 @@ func (s Surrounding) name(place string) string {
 	return s.Name + " " + place
 }
 
-// The files of a folder of trial sets, beside the sets.
+// Files of a folder of trial sets that are not sets.
 const (
 	heldBackFile = "held-back.zip"
 	readmeFile   = "README.md"
 )
 
-// OpenChat reads the trial sets of a folder in order of id: the development half, or the one held
-// back, whose hash must be the one that the folder's README.md notes.
+// OpenChat reads the trial sets of a folder in order of id: the development half, or the held-back half, whose hash
+// must be in the folder's README.md.
 func OpenChat(dir string, heldBack bool) (out []ChatPerson, err error) {
 	sets := os.DirFS(dir)
 	if heldBack {
@@ -114,7 +114,7 @@ func OpenChat(dir string, heldBack bool) (out []ChatPerson, err error) {
 	return out, err
 }
 
-// Directly returns persons who ask the short questions of the folder's direct.jsonl alone.
+// Directly returns persons with only the short questions of the folder's direct.jsonl.
 func Directly(dir string, persons []ChatPerson) ([]ChatPerson, error) {
 	type question struct {
 		Person string `json:"person"`
@@ -133,7 +133,7 @@ func Directly(dir string, persons []ChatPerson) ([]ChatPerson, error) {
 	return persons, err
 }
 
-// heldBackSets opens the other half.
+// heldBackSets opens the held-back half.
 func heldBackSets(dir fs.FS) (fs.FS, error) {
 	noted, err := fs.ReadFile(dir, readmeFile)
 	packed, missing := fs.ReadFile(dir, heldBackFile)
@@ -146,7 +146,7 @@ func heldBackSets(dir fs.FS) (fs.FS, error) {
 	return zip.NewReader(bytes.NewReader(packed), int64(len(packed)))
 }
 
-// holds reports whether a text has one of the answers, whatever their case.
+// holds reports whether a text contains one of the answers, ignoring case.
 func holds(text string, answers []string) bool {
 	text = strings.ToLower(text)
 	return slices.ContainsFunc(answers, func(a string) bool { return strings.Contains(text, strings.ToLower(a)) })

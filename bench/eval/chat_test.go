@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chatSet is a person who tells three things.
+// chatSet is a person with three statements.
 const chatSet = `{"id":"ida","chats":[{"at":"2025-03-03T07:05:00Z","exchanges":[
  {"id":"e1","user":"My sister Ragna keeps goats in Voss.","assistant":"How many goats?"},
  {"id":"e2","user":"Good morning!","assistant":"Good morning to you."}]},
@@ -75,7 +75,7 @@ func TestChatSetsAreWhole(t *testing.T) {
 	}
 }
 
-// What a message needs must be there to be found: an answer is in the facts that hold, or in a turn.
+// Every needed answer must be in a current fact or in a turn.
 func TestAnswersOfChatSetsAreThere(t *testing.T) {
 	for dir, direct := range map[string]bool{"testdata/chat-recall": true, "testdata/chat-unseen": false} {
 		persons, err := OpenChat(dir, false)
@@ -155,7 +155,7 @@ func TestChatIsMeasuredAsTheUpstreamSeesIt(t *testing.T) {
 	}
 }
 
-// Probes must not teach memory what later probes find.
+// Nothing may be learned from probes.
 func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
 	var p ChatPerson
 	if err := json.Unmarshal([]byte(chatSet), &p); err != nil {
@@ -194,7 +194,7 @@ func TestMessagesOfATrialLeaveNoTrace(t *testing.T) {
 	}
 }
 
-// A fact that is corrected or ended on a later day is not what memory holds at the end.
+// At the end, memory must not contain a fact that was corrected or ended later.
 func TestGivenFactsAreCorrectedAndEnded(t *testing.T) {
 	var p ChatPerson
 	facts := `"facts":[
@@ -226,7 +226,7 @@ func TestGivenFactsAreCorrectedAndEnded(t *testing.T) {
 	}
 }
 
-func TestDirectQuestionsStandApart(t *testing.T) {
+func TestDirectQuestionsAreCountedSeparately(t *testing.T) {
 	dir := chatFolder(t, func(string) string { return "" })
 	lines := `{"person":"ida","id":"d1","kind":"direct","message":"where's ragna","answers":["Voss"],"gold":["f1"]}` + "\n" +
 		`{"person":"bea","id":"d1","message":"who","answers":["nobody"]}` + "\n"

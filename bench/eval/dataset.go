@@ -1,6 +1,6 @@
-// Package eval measures how well Loci finds what was said ([Measured]), brings it into chats
-// ([Chat]), learns from talk ([Learned]) and lets a model answer ([Retrieve], [Ask]). It reads
-// public data sets in their own formats, which are not part of Loci, or one's own lines.
+// Package eval measures how well Loci finds messages ([Measured]), adds memory to chats ([Chat]), learns ([Learned])
+// and supports a model's answers ([Retrieve], [Reader.Ask]). It reads public data sets, which are not part of Loci,
+// and the user's own JSON lines.
 package eval
 
 import (
@@ -23,7 +23,7 @@ import (
 
 // Turn is one message of a data set.
 type Turn struct {
-	Ref     string      `json:"id"`      // the data set's own, unique within an owner
+	Ref     string      `json:"id"`      // id in the data set, unique within an owner
 	Session string      `json:"session"` // becomes the conversation
 	Role    memory.Role `json:"role"`
 	Name    string      `json:"name"` // of the speaker, "" for user and assistant
@@ -31,29 +31,29 @@ type Turn struct {
 	At      time.Time   `json:"at"`
 }
 
-// own is a turn of one's own talk, whose session and role may be left out.
+// own fills in the session and role of a turn of the user's own data.
 func (t Turn) own() Turn {
 	t.Session, t.Role = cmp.Or(t.Session, "1"), cmp.Or(t.Role, memory.RoleUser)
 	return t
 }
 
-// Question is asked of one owner's turns.
+// Question is a question about one owner's turns.
 type Question struct {
 	ID           string // unique within its data set
 	Text         string
 	Category     string
-	Answer       string   // the right one, "" where the data set has none
-	Gold         []string // refs of the turns, or their sessions, that answer
-	Before       int      // the first so many turns are known when it is asked; 0: all
-	Unanswerable bool     // about the same people and things, but not answered by the turns
+	Answer       string   // the right answer, "" if the data set has none
+	Gold         []string // refs of the turns or sessions with the answer
+	Before       int      // number of turns before the question; 0: all
+	Unanswerable bool     // about the same people and things, but without an answer in the turns
 }
 
-// Conversation is what one owner said and is asked.
+// Conversation has the turns of one owner and the questions about them.
 type Conversation struct {
 	Name      string
 	Turns     []Turn
 	Questions []Question
-	Sessions  bool // gold is sessions; the best turn of each stands for it
+	Sessions  bool // gold is sessions, ranked by the best turn of each
 }
 
 // Dataset is a named list of conversations.
@@ -62,7 +62,7 @@ type Dataset struct {
 	Conversations []Conversation
 }
 
-// reader reads what a file in some format has.
+// reader parses a file in some format.
 type reader[R any] func(in io.Reader, name string) ([]R, error)
 
 // readers are the formats of [Open].
@@ -73,21 +73,21 @@ var readers = map[string]reader[Conversation]{
 	"jsonl":   eachValue(ownTalk.conversations),
 }
 
-// Open reads the first limit conversations (0: all) of files in a format. [memory.Invalid] for
-// another format, or where there is no question with gold.
+// Open reads the first limit conversations (0: all) of files in a format. An unknown format, or files without gold, are
+// [memory.Invalid].
 func Open(format string, limit int, files ...string) (Dataset, error) {
 	all, err := open(readers, format, limit, files, func(c Conversation) bool { return len(c.answerable()) > 0 })
 	return Dataset{Name: format, Conversations: all}, err
 }
 
-// open reads the first limit things (0: all) of files, of which one at least has gold.
+// open reads the first limit entries (0: all) of files, and requires that one has gold.
 func open[R any](
 	readers map[string]reader[R], format string, limit int, files []string, hasGold func(R) bool,
 ) (all []R, err error) {
 	read := readers[format]
 	if read == nil {
 		valid := strings.Join(sortedKeys(readers), ", ")
-		return nil, memory.Errorf(memory.Invalid, "%q is not a data set; valid: %s", format, valid)
+		return nil, memory.Errorf(memory.Invalid, "%q is not a data set format; valid: %s", format, valid)
 	}
 	for _, file := range files {
 		some, err := readFile(file, read)
@@ -103,7 +103,7 @@ func open[R any](
 	return all, nil
 }
 
-// readFile reads a file, unpacked if its name ends in .gz.
+// readFile reads a file, which may be compressed if its name ends in .gz.
 func readFile[R any](path string, read reader[R]) (out []R, err error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -120,8 +120,8 @@ func readFile[R any](path string, read reader[R]) (out []R, err error) {
 	return read(in, name)
 }
 
-// eachValue reads a JSON list, or JSON values one after the other, of which each makes something of its
-// own. Errors name the value, from 1 on.
+// eachValue returns a reader of a JSON list or a sequence of JSON values, which converts each. Errors have the number
+// of the value, from 1.
 func eachValue[T, R any](of func(value T, name string) ([]R, error)) reader[R] {
 	return func(in io.Reader, name string) (out []R, err error) {
 		buffered := bufio.NewReader(in)
@@ -144,38 +144,38 @@ func eachValue[T, R any](of func(value T, name string) ([]R, error)) reader[R] {
 	}
 }
 
-// first returns the first limit of a list, or all of it where limit is 0.
+// first returns the first limit elements, or all if limit is 0.
 func first[T any](limit int, list []T) []T {
 	return list[:min(cmp.Or(limit, len(list)), len(list))]
 }
 
-// ask adds a question with the gold that is known. Without any it is left out.
-func (c *Conversation) ask(q Question, known func(string) bool) {
-	q.Gold = slices.DeleteFunc(distinct(q.Gold), func(gold string) bool { return !known(gold) })
+// ask adds a question with the gold that exists. A question without any is omitted.
+func (c *Conversation) ask(q Question, exists func(string) bool) {
+	q.Gold = slices.DeleteFunc(distinct(q.Gold), func(gold string) bool { return !exists(gold) })
 	if len(q.Gold) > 0 || q.Unanswerable {
 		c.Questions = append(c.Questions, q)
 	}
 }
 
-// has reports whether something is a turn or a session.
+// has reports whether gold is a turn or a session.
 func (c *Conversation) has(gold string) bool {
 	return slices.ContainsFunc(c.Turns, func(t Turn) bool { return t.Ref == gold || t.Session == gold })
 }
 
-// answerable returns the questions that the turns answer.
+// answerable returns the questions with an answer.
 func (c Conversation) answerable() []Question {
 	return slices.DeleteFunc(slices.Clone(c.Questions), func(q Question) bool { return q.Unanswerable })
 }
 
-// known is how many turns are known when a question is asked.
-func (c Conversation) known(q Question) int {
+// turnsBefore returns the number of turns before a question.
+func (c Conversation) turnsBefore(q Question) int {
 	if q.Before <= 0 || q.Before > len(c.Turns) {
 		return len(c.Turns)
 	}
 	return q.Before
 }
 
-// speakers returns the names of who speaks, in order.
+// speakers returns the names of the speakers, in order.
 func (c Conversation) speakers() []string {
 	var names []string
 	for _, t := range c.Turns {
@@ -186,7 +186,7 @@ func (c Conversation) speakers() []string {
 	return distinct(names)
 }
 
-// distinct returns a list with only the first of equals.
+// distinct returns a list without duplicates.
 func distinct[T comparable](list []T) (out []T) {
 	seen := map[T]bool{}
 	for _, x := range list {
@@ -199,7 +199,7 @@ func distinct[T comparable](list []T) (out []T) {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// ownTalk is a conversation of one's own: see the help of locibench retrieval.
+// ownTalk is a conversation of the user's own data; see the help of locibench retrieval.
 type ownTalk struct {
 	ID        string `json:"id"`
 	Turns     []Turn `json:"turns"`
@@ -218,7 +218,7 @@ func (o ownTalk) conversations(string) ([]Conversation, error) {
 	c := Conversation{Name: o.ID}
 	for _, t := range o.Turns {
 		if t.Ref == "" || t.Content == "" || c.has(t.Ref) {
-			return nil, fmt.Errorf("a turn needs content and an id of its own, not %q", t.Ref)
+			return nil, fmt.Errorf("a turn needs content and a unique id, not %q", t.Ref)
 		}
 		c.Turns = append(c.Turns, t.own())
 	}
@@ -231,7 +231,7 @@ func (o ownTalk) conversations(string) ([]Conversation, error) {
 			asked.Before = slices.IndexFunc(c.Turns, func(t Turn) bool { return t.Ref == q.Before })
 		}
 		if q.Question == "" || asked.Before < 0 || q.Before != "" && asked.Before == 0 {
-			return nil, fmt.Errorf("question %q needs words, and something that is known before %q", asked.ID, q.Before)
+			return nil, fmt.Errorf("question %q needs text, and at least one turn before %q", asked.ID, q.Before)
 		}
 		c.ask(asked, c.has)
 	}

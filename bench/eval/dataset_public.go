@@ -14,9 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// locomoSample is a conversation of LoCoMo, as published. Gold is turns. The adversarial questions
-// of category 5 cannot be answered. Evidence that is written wrong is repaired where only one turn
-// can be meant. A caption of an image stands in the turn that shared it.
+// locomoSample is a conversation of LoCoMo, as published. Gold is turns; category 5 is unanswerable. Misspelled
+// evidence is repaired if it is unambiguous. The turn that shared an image has its caption.
 type locomoSample struct {
 	ID           string                     `json:"sample_id"`
 	Conversation map[string]json.RawMessage `json:"conversation"`
@@ -29,7 +28,7 @@ type locomoSample struct {
 	Observation map[string]map[string][][]json.RawMessage `json:"observation"`
 }
 
-// locomoKinds names LoCoMo's categories.
+// locomoKinds are the names of LoCoMo's categories.
 var locomoKinds = []string{"", "1 multi-hop", "2 temporal", "3 open-domain", "4 single-hop", "5 adversarial"}
 
 func (s locomoSample) conversations(string) ([]Conversation, error) {
@@ -39,7 +38,7 @@ func (s locomoSample) conversations(string) ([]Conversation, error) {
 
 func (s locomoSample) conversation() (Conversation, error) {
 	c := Conversation{Name: s.ID}
-	var sessions []int // some are dated but not there
+	var sessions []int // some have a date but no turns
 	for key := range s.Conversation {
 		digits, ok := strings.CutPrefix(key, "session_")
 		if n, err := strconv.Atoi(digits); ok && err == nil {
@@ -69,11 +68,11 @@ func (s locomoSample) conversation() (Conversation, error) {
 }
 
 func (s locomoSample) session(c *Conversation, session string) error {
-	var said string
-	if err := json.Unmarshal(s.Conversation[session+"_date_time"], &said); err != nil {
+	var date string
+	if err := json.Unmarshal(s.Conversation[session+"_date_time"], &date); err != nil {
 		return fmt.Errorf("date of %s: %w", session, err)
 	}
-	at, err := time.Parse("3:04 pm on 2 January, 2006", said)
+	at, err := time.Parse("3:04 pm on 2 January, 2006", date)
 	if err != nil {
 		return fmt.Errorf("date of %s: %w", session, err)
 	}
@@ -97,7 +96,7 @@ func (s locomoSample) session(c *Conversation, session string) error {
 	return nil
 }
 
-// plain returns an answer as text: what a string says, or another value as it is written.
+// plain returns an answer as text: the value of a string, or the JSON of another value.
 func plain(raw json.RawMessage) string {
 	var s string
 	if len(raw) == 0 || json.Unmarshal(raw, &s) == nil { // null is none
@@ -106,8 +105,8 @@ func plain(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// evidence returns the turns that are named, each once. Some share a string ("D8:6; D9:17") or are
-// spelled oddly ("D:11:26", "D30:05").
+// evidence returns the named turns, without duplicates. Some strings name several ("D8:6; D9:17") or are misspelled
+// ("D:11:26", "D30:05").
 func (c *Conversation) evidence(named []string) (gold []string) {
 	for _, field := range named {
 		pieces := strings.FieldsFunc(field, func(r rune) bool { return r == ';' || r == ',' || unicode.IsSpace(r) })
@@ -121,11 +120,11 @@ func (c *Conversation) evidence(named []string) (gold []string) {
 	return gold
 }
 
-// oddRef is a turn's id with a colon too many or zeros in front.
+// oddRef matches a turn's id with an extra colon or leading zeros.
 var oddRef = lazy.Compile(`^[Dd]:?0*([0-9]+):0*([0-9]+)$`)
 
-// beamChat is a chat of the BEAM benchmark. Gold is messages; a group of messages about one thing
-// is a session. Questions of the kind abstention cannot be answered.
+// beamChat is a chat of the BEAM benchmark. Gold is messages, and a group of messages about one thing is a session.
+// Questions of the kind abstention are unanswerable.
 type beamChat struct {
 	ChatID any `json:"chat_id"`
 	Chat   []struct {
@@ -173,8 +172,7 @@ func (b beamChat) conversations(string) ([]Conversation, error) {
 	return []Conversation{c}, nil
 }
 
-// numbersIn returns all numbers in a JSON value, each once: a list of ids, or an object of such
-// lists.
+// numbersIn returns all numbers in a JSON list of ids or an object of such lists, without duplicates.
 func numbersIn(raw json.RawMessage) (out []string) {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -189,8 +187,8 @@ func numbersIn(raw json.RawMessage) (out []string) {
 	}
 }
 
-// realMemPersona is one persona of RealMem. Gold is sessions; a question is asked when the sessions
-// before its own are known, and only those count as gold.
+// realMemPersona is one persona of RealMem. Gold is sessions. A question is asked before its own session, and only
+// earlier sessions are gold.
 type realMemPersona struct {
 	Dialogues []struct {
 		Session string `json:"session_uuid"`
@@ -214,7 +212,7 @@ func (p realMemPersona) conversations(name string) ([]Conversation, error) {
 
 func (p realMemPersona) conversation(name string) Conversation {
 	c := Conversation{Name: name, Sessions: true}
-	known := map[string]bool{}
+	earlier := map[string]bool{}
 	for _, d := range p.Dialogues {
 		before := len(c.Turns)
 		day, _, _ := strings.Cut(d.Time, " ")
@@ -227,7 +225,7 @@ func (p realMemPersona) conversation(name string) Conversation {
 			}
 			if asked != "" && role == memory.RoleAssistant {
 				q := Question{ID: name + ":" + place, Text: asked, Category: "query", Gold: t.Gold, Before: before}
-				c.ask(q, func(session string) bool { return known[session] })
+				c.ask(q, func(session string) bool { return earlier[session] })
 			}
 			asked = ""
 			if t.Query {
@@ -235,7 +233,7 @@ func (p realMemPersona) conversation(name string) Conversation {
 			}
 			c.Turns = append(c.Turns, Turn{Ref: place, Session: d.Session, Role: role, Content: t.Content, At: at})
 		}
-		known[d.Session] = true
+		earlier[d.Session] = true
 	}
 	return c
 }

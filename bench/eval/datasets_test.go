@@ -20,7 +20,7 @@ const tinyLoCoMo = `[{"sample_id": "one", "conversation": {"speaker_a": "Mira", 
 		{"question": "No evidence?", "evidence": [], "category": 1}, {"question": "None at all?", "category": 3},
 		{"question": "Adversarial?", "evidence": ["D1:1"], "category": 5, "adversarial_answer": "no"}]}]`
 
-// parsed reads a text in a format.
+// parsed parses a text in a format.
 func parsed(format, text string) ([]Conversation, error) {
 	return readers[format](strings.NewReader(text), "me")
 }
@@ -47,7 +47,7 @@ func TestLoCoMoIsRead(t *testing.T) {
 	}
 }
 
-func TestEvidenceIsRepairedWhereOnlyOneTurnCanBeMeant(t *testing.T) {
+func TestUnambiguousEvidenceIsRepaired(t *testing.T) {
 	for _, test := range []struct{ named, gold []string }{
 		{[]string{"D1:1", "D9:17"}, []string{"D1:1", "D9:17"}},
 		{[]string{"D8:6; D9:17"}, []string{"D8:6", "D9:17"}},
@@ -143,7 +143,7 @@ func TestOwnTalkIsRead(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoDataSetIsRefusedWithItsPlace(t *testing.T) {
+func TestInvalidDataSetIsRefusedWithItsPlace(t *testing.T) {
 	for _, test := range []struct{ format, in, says string }{
 		{"jsonl", `{"turns":[{"id":"a","content":"x"}]}{"turns":[{"id":"b"}]}`, "value 2"},
 		{"jsonl", `{"turns":[{"id":"a","content":"x","at":"yesterday"}]}`, "value 1"},

@@ -51,15 +51,14 @@ func devSets(t testing.TB) (sets []Dataset) {
 	return sets
 }
 
-// table is a report as people read it.
+// table returns a report as a table.
 func table(r Report) string {
 	var b strings.Builder
 	_ = report.NewPrinter(&b, false).Rows(r.Rows()...)
 	return b.String()
 }
 
-// The figures hold for the weights as they are; lower ones mean that a change of
-// language, index or ranking has cost something.
+// Lower figures mean that a change of language, index or ranking made retrieval worse.
 func TestRetrievalOnDevelopmentData(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures for some seconds; run without -short")

@@ -11,38 +11,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Direct is a [Target] without store and server: the index and the ranking alone, for choosing
-// between rankings. It is safe for concurrent use.
+// Direct is a [Target] with only the index and the ranking, for comparing rankings. It is safe for concurrent use.
 type Direct struct {
 	Embedder memory.Embedder // nil: words only
 	Options  recall.Options
-	// Without changes what the ranking gets, to measure what it is worth with a stage left out; nil
-	// leaves it as it is.
+	// Without changes the ranking's input, to measure the ranking without a stage; nil changes nothing.
 	Without func(*recall.Query, []memory.Candidate)
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	items map[memory.Owner][]memory.Item
 	built map[memory.Owner]*index.Snapshot // of all items of an owner; nil: not yet
 }
 
-// afterAll is when questions are asked: long after everything was said.
+// afterAll is the time of questions, after all turns.
 var afterAll = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// Ingest keeps turns for the searches that follow.
+// Ingest adds turns.
 func (d *Direct) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error {
 	d.mu.Lock()
 	items := d.items[owner]
 	d.mu.Unlock()
-	said := map[string]int{} // how many turns each conversation has
+	counts := map[string]int{} // turns by conversation
 	for _, item := range items {
-		said[item.Memory.Turn.Conversation]++
+		counts[item.Memory.Turn.Conversation]++
 	}
 	for _, t := range turns {
 		item := memory.Item{Version: int64(len(items) + 1), Memory: memory.Memory{Turn: &memory.Turn{
-			ID: t.Ref, Owner: owner, Conversation: t.Session, Index: said[t.Session], Role: t.Role, Name: t.Name,
+			ID: t.Ref, Owner: owner, Conversation: t.Session, Index: counts[t.Session], Role: t.Role, Name: t.Name,
 			Content: t.Content, Status: memory.Active, CreatedAt: t.At, RecordedAt: t.At,
 		}}}
-		said[t.Session]++
+		counts[t.Session]++
 		if d.Embedder != nil {
 			v, err := d.Embedder.Embed(ctx, memory.AsDocument, t.Content)
 			if err != nil {
@@ -61,7 +59,7 @@ func (d *Direct) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 	return nil
 }
 
-// index returns that of an owner.
+// index returns an owner's index.
 func (d *Direct) index(owner memory.Owner) *index.Snapshot {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -71,7 +69,7 @@ func (d *Direct) index(owner memory.Owner) *index.Snapshot {
 	return d.built[owner]
 }
 
-// Candidates returns what the index finds for a question, and the question read.
+// Candidates returns the parsed question and its candidates from the index.
 func (d *Direct) Candidates(
 	ctx context.Context, owner memory.Owner, question string,
 ) (q recall.Query, found []memory.Candidate, err error) {
@@ -93,7 +91,7 @@ func (d *Direct) Candidates(
 	return q, found, err
 }
 
-// Search ranks what the index finds.
+// Search returns the best of the ranked candidates.
 func (d *Direct) Search(ctx context.Context, owner memory.Owner, question string, k int) ([]Found, error) {
 	q, found, err := d.Candidates(ctx, owner, question)
 	if err != nil {
@@ -109,7 +107,7 @@ func (d *Direct) Search(ctx context.Context, owner memory.Owner, question string
 	return out, nil
 }
 
-// options are those of the ranking with this embedder.
+// options returns the ranking's options for this embedder.
 func (d *Direct) options() recall.Options {
 	o := d.Options
 	if e, ok := d.Embedder.(interface{ OfWords() bool }); ok {

@@ -17,7 +17,7 @@ var (
 	heldAskers = []string{"tamsin", "dmitri", "wanjiru", "howard"}
 )
 
-// askedFigures are what is shown to a question: what of it answers, and what stands beside that.
+// askedFigures count the hits of questions: those with the answer, and others.
 type askedFigures struct {
 	everydayFigures
 	shown                  int
@@ -29,7 +29,7 @@ func (f askedFigures) String() string {
 		f.everydayFigures, f.shown, f.asked, f.restated, f.aside)
 }
 
-// TestEverydayAsked holds that what the user asked before does not stand beside the answer. It is a gate, a little below what was reached.
+// TestEverydayAsked limits earlier questions of the user among the hits. The limits are a little above the current figures.
 func TestEverydayAsked(t *testing.T) {
 	p := newPupil(t)
 	var seen, unseen askedFigures
@@ -53,7 +53,7 @@ func TestEverydayAsked(t *testing.T) {
 	}
 }
 
-// asker has one of them tell and ask, and counts what their questions are shown.
+// asker sends one person's messages and questions, and counts the hits.
 func (p *pupil) asker(t *testing.T, name string, f *askedFigures, show bool) {
 	t.Helper()
 	user := "asked/" + name
@@ -66,37 +66,37 @@ func (p *pupil) asker(t *testing.T, name string, f *askedFigures, show bool) {
 		}
 		right := placeOf(found.Hits, names, q.answers)
 		f.count(q, right, len(found.Hits))
-		wrong := f.beside(q, found.Hits, names)
+		wrong := f.addHits(q, found.Hits, names)
 		if show && (wrong > 0 || len(q.answers) > 0 && right != 0) {
-			t.Logf("%s: %q wants %v, has it at %d of %d, %d beside it%s", name, q.text, q.answers, right+1, len(found.Hits), wrong, listed(found.Hits, names))
+			t.Logf("%s: %q wants %v, has it at %d of %d, %d others%s", name, q.text, q.answers, right+1, len(found.Hits), wrong, listed(found.Hits, names))
 		}
 	}
 }
 
-// beside adds what is shown to a question, and returns how much of it does not answer.
-func (f *askedFigures) beside(q everydayQuestion, hits []client.Hit, names map[string]string) (beside int) {
+// addHits counts the hits of a question, and returns how many do not answer it.
+func (f *askedFigures) addHits(q everydayQuestion, hits []client.Hit, names map[string]string) (wrong int) {
 	for _, h := range hits {
 		f.shown++
-		switch told := toldIn(h, names); {
-		case slices.Contains(told, "?"):
+		switch sources := sourcesOf(h, names); {
+		case slices.Contains(sources, "?"):
 			f.asked++
-		case slices.Contains(told, "="):
+		case slices.Contains(sources, "="):
 			f.restated++
-		case slices.ContainsFunc(told, func(name string) bool { return slices.Contains(q.answers, name) }):
+		case slices.ContainsFunc(sources, func(name string) bool { return slices.Contains(q.answers, name) }):
 			continue
 		default:
 			f.aside++
 		}
-		beside++
+		wrong++
 	}
-	return beside
+	return wrong
 }
 
-// listed are all hits, for a person to look at.
+// listed formats all hits for people.
 func listed(hits []client.Hit, names map[string]string) string {
 	var b strings.Builder
 	for i, h := range hits {
-		fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.120q", i+1, h.Score, h.Kind, toldIn(h, names), h.Content)
+		fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.120q", i+1, h.Score, h.Kind, sourcesOf(h, names), h.Content)
 	}
 	return b.String()
 }

@@ -19,7 +19,7 @@ var (
 	heldLives = []string{"ines", "bogdan", "sally", "yusuf", "nora", "lev"}
 )
 
-// lifeFigures are how the questions of some lives were answered, and what was learned.
+// lifeFigures count the answers to questions of some lives, and the learned facts.
 type lifeFigures struct {
 	everydayFigures
 	ahead     int // something of another person or time stands before the answer
@@ -35,9 +35,8 @@ func (f lifeFigures) String() string {
 		f.everydayFigures, f.presented, f.nearFirst, f.told, f.ahead, f.known, f.true, f.false)
 }
 
-// TestEverydayLives puts everyday questions to what people told, of which two in five have no answer there
-// but something near: another person's, another time's, a mere case. It is a gate, a little below what
-// was reached.
+// TestEverydayLives asks everyday questions. Two in five have no answer but something similar, such as of another
+// person or time. The limits are a little below the current figures.
 func TestEverydayLives(t *testing.T) {
 	p := newPupil(t)
 	var seen, unseen lifeFigures
@@ -81,7 +80,7 @@ func (p *pupil) live(t *testing.T, name string, f *lifeFigures, show bool) {
 			t.Logf("%s: %q wants %v, has it at %d of %d: %s%s", name, q.text, q.answers, right+1, len(found.Hits), wrong, shown(found.Hits, names))
 		}
 	}
-	known, err := p.known(t.Context(), user)
+	known, err := p.facts(t.Context(), user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,15 +130,15 @@ func (f *lifeFigures) ask(q everydayQuestion, hits []client.Hit, names map[strin
 // on.
 func placeOf(hits []client.Hit, names map[string]string, turns []string) int {
 	return slices.IndexFunc(hits, func(h client.Hit) bool {
-		return slices.ContainsFunc(toldIn(h, names), func(name string) bool { return slices.Contains(turns, name) })
+		return slices.ContainsFunc(sourcesOf(h, names), func(name string) bool { return slices.Contains(turns, name) })
 	})
 }
 
-// shown are the first hits, for a person to look at.
+// shown formats the first hits for people.
 func shown(hits []client.Hit, names map[string]string) string {
 	var b strings.Builder
 	for i, h := range hits[:min(len(hits), 4)] {
-		fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.90q%s", i+1, h.Score, h.Kind, toldIn(h, names), h.Content, parts(h))
+		fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.90q%s", i+1, h.Score, h.Kind, sourcesOf(h, names), h.Content, parts(h))
 	}
 	return b.String()
 }
@@ -177,7 +176,7 @@ func (f *lifeFigures) facts(t *testing.T, user string, known []client.Memory) (w
 	return wrong
 }
 
-// says reports whether a fact has all of the words. "user" is the fact's subject.
+// says reports whether a fact has all words, where "user" means the fact's subject.
 func says(fact, words string) bool {
 	have := strings.FieldsFunc(strings.ToLower(fact), func(r rune) bool { return strings.ContainsRune(" .,;:()", r) })
 	for want := range strings.FieldsSeq(words) {
@@ -189,7 +188,7 @@ func says(fact, words string) bool {
 	return true
 }
 
-// hedged reports whether a fact does not say that something is so.
+// hedged reports whether a fact is negated, a wish or uncertain.
 func hedged(fact string) bool {
 	return text.Negated(fact) || slices.ContainsFunc(strings.Fields(fact), func(w string) bool {
 		return slices.Contains([]string{"wants", "considering", "thinking", "hopes", "might", "sold", "left", "cancelled"}, w)

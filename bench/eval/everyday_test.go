@@ -17,7 +17,7 @@ import (
 
 var held = flag.Bool("held", false, "tell of the everyday questions that are held back, too")
 
-// everydayNow is when the questions are asked: a week after the talk ends.
+// everydayNow is the time of the questions, a week after the last message.
 var everydayNow = time.Date(2025, 9, 21, 19, 0, 0, 0, time.UTC)
 
 // everydayQuestion is one line of testdata/everyday-questions.txt or its like.
@@ -59,8 +59,7 @@ func everydayQuestions(t *testing.T, name string) (out []everydayQuestion) {
 	return out
 }
 
-// tellEveryday has a user tell testdata/NAME-talk.txt, and returns the names of the turns
-// by their ids.
+// tellEveryday sends testdata/NAME-talk.txt as a user, and returns the names of the turns by id.
 func tellEveryday(t *testing.T, p *pupil, user string) map[string]string {
 	t.Helper()
 	file, err := os.ReadFile("testdata/" + user + "-talk.txt")
@@ -106,8 +105,7 @@ func tellEveryday(t *testing.T, p *pupil, user string) map[string]string {
 	return out
 }
 
-// everydayFigures are how many questions were answered at which place, and what was
-// refused.
+// everydayFigures count the questions by the rank of their answer, and the refused ones.
 type everydayFigures struct {
 	answerable, first, third, eighth, silenced int // silenced: refused though there is an answer
 	unanswerable, refused                      int
@@ -142,8 +140,8 @@ func (f *everydayFigures) count(q everydayQuestion, place, hits int) {
 	}
 }
 
-// toldIn returns the names of the turns that a hit is, or was learned from.
-func toldIn(h client.Hit, names map[string]string) (out []string) {
+// sourcesOf returns the names of the turns that a hit is, or was learned from.
+func sourcesOf(h client.Hit, names map[string]string) (out []string) {
 	ids := []string{h.ID}
 	if h.Provenance != nil {
 		ids = append(ids, h.Provenance.Turns...)
@@ -156,7 +154,7 @@ func toldIn(h client.Hit, names map[string]string) (out []string) {
 	return out
 }
 
-// parts are what a hit has by the stages of recall.
+// parts formats the scores of a hit by stage of recall.
 func parts(h client.Hit) string {
 	if h.Why == nil {
 		return ""
@@ -170,7 +168,7 @@ func parts(h client.Hit) string {
 	return "\n       " + b.String()
 }
 
-// newPupil returns the program as it learns by the rules, for the time of the test.
+// newPupil returns a Loci that learns by the rules, for the time of the test.
 func newPupil(t *testing.T) *pupil {
 	t.Helper()
 	p, err := openPupil(context.Background(), LearnOptions{Config: defaults(t)})
@@ -185,7 +183,7 @@ func newPupil(t *testing.T) *pupil {
 	return p
 }
 
-// defaults are the settings without any of one's own.
+// defaults returns the default settings.
 func defaults(t testing.TB) config.Config {
 	t.Helper()
 	c, err := config.Load(config.Sources{})
@@ -195,10 +193,8 @@ func defaults(t testing.TB) config.Config {
 	return c
 }
 
-// TestEverydayQuestions puts a person's everyday questions to the program, which was told
-// eight months of their talk and learned by the rules. It is a gate, a little below what was
-// reached; the other person's questions, at which nobody looked while recall was mended, are the
-// measure.
+// TestEverydayQuestions asks everyday questions after eight months of messages, learned by the rules. The limits
+// are a little below the current figures. The questions of the second person were not used for tuning.
 func TestEverydayQuestions(t *testing.T) {
 	p := newPupil(t)
 	seen, unseen := p.everyday(t, "everyday")
@@ -217,7 +213,7 @@ func TestEverydayQuestions(t *testing.T) {
 	}
 }
 
-// everyday has a user tell a talk, and puts the questions to it.
+// everyday sends a user's messages and asks the questions.
 func (p *pupil) everyday(t *testing.T, user string) (seen, unseen everydayFigures) {
 	t.Helper()
 	names := tellEveryday(t, p, user)
@@ -228,7 +224,7 @@ func (p *pupil) everyday(t *testing.T, user string) (seen, unseen everydayFigure
 			t.Fatal(err)
 		}
 		place := slices.IndexFunc(found.Hits, func(h client.Hit) bool {
-			return slices.ContainsFunc(toldIn(h, names), func(name string) bool { return slices.Contains(q.answers, name) })
+			return slices.ContainsFunc(sourcesOf(h, names), func(name string) bool { return slices.Contains(q.answers, name) })
 		})
 		figures := &seen
 		if q.held {
@@ -243,7 +239,7 @@ func (p *pupil) everyday(t *testing.T, user string) (seen, unseen everydayFigure
 			if i == 4 {
 				break
 			}
-			fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.90q%s", i+1, h.Score, h.Kind, toldIn(h, names), h.Content, parts(h))
+			fmt.Fprintf(&b, "\n    %d %.2f %s %v: %.90q%s", i+1, h.Score, h.Kind, sourcesOf(h, names), h.Content, parts(h))
 		}
 		t.Logf("%s: %q wants %v, has it at %d of %d%s", q.kind, q.text, q.answers, place+1, len(found.Hits), b.String())
 	}

@@ -29,9 +29,9 @@ var bothStores = []struct {
 	}},
 }
 
-// TestAnIndexNeedsNoMoreThanItIsGiven makes one index of what a store tells an index and
-// one of all that it follows: they find the same, with the same numbers.
-func TestAnIndexNeedsNoMoreThanItIsGiven(t *testing.T) {
+// TestIndexFromStoreFindsTheSame compares an index loaded from a store with one that followed all changes. Results
+// and scores must be equal.
+func TestIndexFromStoreFindsTheSame(t *testing.T) {
 	for _, store := range bothStores {
 		for _, turns := range []int{5, 1100} { // more than a server tells at a time
 			t.Run(fmt.Sprint(store.name, " ", turns), func(t *testing.T) {

@@ -24,8 +24,8 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// ways counts how often a server of PostgreSQL was asked and has answered: each answer
-// ends with a message ReadyForQuery (PostgreSQL's documentation, chapter "Message Flow").
+// ways counts the round trips to a PostgreSQL server: each answer ends with ReadyForQuery (PostgreSQL's
+// documentation, chapter "Message Flow").
 type ways struct{ n atomic.Int64 }
 
 func (w *ways) carry(near net.Conn, server string) {
@@ -53,17 +53,15 @@ func (w *ways) carry(near net.Conn, server string) {
 	}
 }
 
-// TestFirstQuestionTakesFewWays asks for users by way of a server of PostgreSQL. Whether
-// there is a global pool, their version and what was found (in one way or, where some of it
-// says the same, two) is read with each question; of one who is not in memory everything,
-// in place of the version.
-func TestFirstQuestionTakesFewWays(t *testing.T) {
+// TestFirstQuestionTakesFewRoundTrips searches for users on a PostgreSQL server. Each question reads in one or two
+// round trips whether there is a global pool, the owner's version and the hits; the first one loads the owner.
+func TestFirstQuestionTakesFewRoundTrips(t *testing.T) {
 	for name, with := range map[string]bool{"index": false, "index, with pgvector for others": true} {
-		t.Run(name, func(t *testing.T) { firstQuestionTakesFewWays(t, with) })
+		t.Run(name, func(t *testing.T) { firstQuestionTakesFewRoundTrips(t, with) })
 	}
 }
 
-func firstQuestionTakesFewWays(t *testing.T, pgvector bool) {
+func firstQuestionTakesFewRoundTrips(t *testing.T, pgvector bool) {
 	var w ways
 	schema := pgtest.Schema
 	if pgvector {

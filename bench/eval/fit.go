@@ -12,28 +12,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Example is a question with the cues of its candidates: what weights are fitted to.
+// Example is a question with the cues of its candidates, to fit weights to.
 type Example struct {
-	Place int         // of its conversation in the data set
-	Units []string    // of the candidates: turns, or sessions where those are gold
+	Place int         // index of its conversation in the data set
+	Units []string    // candidates: turns, or sessions if gold is sessions
 	Cues  [][]float64 // of each candidate
 	Gold  []string
 }
 
-// Examples puts a data set into d and returns its questions as examples. They must be of two
-// conversations at least ([memory.Invalid]).
+// Examples adds a data set to d and returns its questions as examples. A data set with one conversation is
+// [memory.Invalid].
 func Examples(ctx context.Context, d *Direct, set Dataset) (examples []Example, err error) {
 	for i, c := range set.Conversations {
-		session, known := map[string]string{}, 0
+		session, ingested := map[string]string{}, 0
 		for _, t := range c.Turns {
 			session[t.Ref] = t.Session
 		}
 		for _, q := range c.answerable() {
-			upTo := max(known, c.known(q))
-			if err := d.Ingest(ctx, ownerOf(set, i), c.Turns[known:upTo]); err != nil {
+			upTo := max(ingested, c.turnsBefore(q))
+			if err := d.Ingest(ctx, ownerOf(set, i), c.Turns[ingested:upTo]); err != nil {
 				return nil, err
 			}
-			known = upTo
+			ingested = upTo
 			query, candidates, err := d.Candidates(ctx, ownerOf(set, i), q.Text)
 			if err != nil {
 				return nil, fmt.Errorf("search %q: %w", q.Text, err)
@@ -51,12 +51,12 @@ func Examples(ctx context.Context, d *Direct, set Dataset) (examples []Example, 
 		}
 	}
 	if !slices.ContainsFunc(examples, func(e Example) bool { return e.Place != examples[0].Place }) {
-		return nil, memory.Errorf(memory.Invalid, "some conversations are fitted to, others judge: one is not enough")
+		return nil, memory.Errorf(memory.Invalid, "one is not enough: weights are fitted to some conversations and evaluated on others")
 	}
 	return examples, nil
 }
 
-// scores returns what weights give each candidate.
+// scores returns the score of each candidate.
 func (e *Example) scores(w []float64) []float64 {
 	out := make([]float64, len(e.Cues))
 	for i, x := range e.Cues {
@@ -67,7 +67,7 @@ func (e *Example) scores(w []float64) []float64 {
 	return out
 }
 
-// ranks are the places of the gold in the order that weights give.
+// ranks returns the ranks of the gold.
 func (e *Example) ranks(w []float64) []int {
 	scores, order := e.scores(w), make([]int, len(e.Cues))
 	for i := range order {
@@ -81,8 +81,7 @@ func (e *Example) ranks(w []float64) []int {
 	return ranksOf(found, "", e.Gold)
 }
 
-// Evaluate measures weights on examples. The measures are of the cues alone: what comes behind them,
-// recency for one, is left out.
+// Evaluate measures weights on examples, by the cues alone: later stages such as recency are not applied.
 func Evaluate(examples []Example, w []float64) Measure {
 	ranks := make([][]int, len(examples))
 	for i := range examples {
@@ -91,11 +90,11 @@ func Evaluate(examples []Example, w []float64) Measure {
 	return meanOf(ranks)
 }
 
-// folds is how many parts conversations are dealt into: of up to so many, each is left out once.
+// folds is the number of parts of the cross-validation over conversations.
 const folds = 5
 
-// Unseen measures what fits to the other conversations give: none of a question's own conversation was
-// seen by its weights. It returns the weights of each part, too.
+// Unseen measures weights by cross-validation: they are fitted to other conversations than a question's own. It also
+// returns the weights of each part.
 func Unseen(examples []Example, fit func([]Example) []float64) (m Measure, chosen [][]float64) {
 	var ranks [][]int
 	for fold := range folds {
@@ -119,8 +118,8 @@ func Unseen(examples []Example, fit func([]Example) []float64) (m Measure, chose
 	return meanOf(ranks), chosen
 }
 
-// Fit returns weights by which the gold of the examples stands at the top: softmax over each list, 70
-// steps of Adam from start. Weights that are 0 there stay 0.
+// Fit returns weights that rank gold first: softmax over each list, 70 steps of Adam from start. Weights that are 0
+// in start stay 0.
 func Fit(examples []Example, start []float64) []float64 {
 	const steps, rate = 70, 0.1
 	w := slices.Clone(start)
@@ -145,7 +144,7 @@ func Fit(examples []Example, start []float64) []float64 {
 	return w
 }
 
-// slope adds the slope of the loss, and returns 1 if the example has gold among its candidates, else 0.
+// slope adds the gradient of the loss, and returns 1 if the candidates contain gold, else 0.
 func (e *Example) slope(w, slope []float64) float64 {
 	golds := 0
 	for _, u := range e.Units {
@@ -172,17 +171,17 @@ func (e *Example) slope(w, slope []float64) float64 {
 	return 1
 }
 
-// Weights are those of the cues, with those of an embedder's vectors given.
+// Weights returns the names and default weights of the cues, with a weight of vectors.
 func Weights(vectors float64) (names []string, w []float64) {
 	names, w, _ = recall.Cues(recall.Query{}, nil, recall.Options{})
 	w[slices.Index(names, "vector")] = vectors
 	return names, w
 }
 
-// vectorWeights are tried beside the one in use.
+// vectorWeights are the candidates of [FitVector].
 var vectorWeights = []float64{0, 1.5, 3, 6, recall.DefaultVectorWeight, 12, 18}
 
-// FitVector returns the weights in use with that weight of vectors which ranks the examples best.
+// FitVector returns the current weights with the weight of vectors that ranks the examples best.
 func FitVector(examples []Example) (w []float64) {
 	most := math.Inf(-1)
 	for _, weight := range vectorWeights {
@@ -194,8 +193,8 @@ func FitVector(examples []Example) (w []float64) {
 	return w
 }
 
-// FitRows say what another weight of vectors is worth, what each cue is, and what all weights are
-// fitted to: all conversations, or the other ones.
+// FitRows returns the measures of other weights of vectors, without each cue, and of all weights fitted to all or
+// to the other conversations.
 func FitRows(examples []Example, vectors float64) (rows []report.Row) {
 	row := func(name string, m Measure, note string) {
 		cells := []report.Cell{report.Number("recall@10", "%.3f", m.Recall), report.Number("mrr@20", "%.3f", m.MRR)}

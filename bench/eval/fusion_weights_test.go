@@ -9,10 +9,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What vectors weigh by default was fitted with all-MiniLM-L6-v2. Another weight for
-// an embedder is worth having only if it ranks better on conversations that did not
-// choose it.
-func TestWhatAWeightOfVectorsForEachEmbedderIsWorth(t *testing.T) {
+// The default weight of vectors was fitted with all-MiniLM-L6-v2. A weight per embedder must rank better on
+// conversations that it was not fitted to.
+func TestWeightPerEmbedderGeneralizes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("measures for some seconds; run without -short")
 	}
@@ -37,7 +36,7 @@ func TestWhatAWeightOfVectorsForEachEmbedderIsWorth(t *testing.T) {
 	}
 }
 
-func TestOneConversationFitsNothing(t *testing.T) {
+func TestFitNeedsTwoConversations(t *testing.T) {
 	set := twoTalks()
 	set.Conversations = set.Conversations[:1]
 	if _, err := Examples(t.Context(), &Direct{}, set); !errors.Is(err, memory.Invalid) {

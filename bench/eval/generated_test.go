@@ -81,7 +81,7 @@ func generated() Dataset {
 	return set
 }
 
-// measured takes a set through index and ranking.
+// measured measures index and ranking with a set.
 func measured(t *testing.T, target Target, set Dataset, pooled bool) Report {
 	t.Helper()
 	report, err := Measured(t.Context(), target, set, pooled, Workers)
@@ -116,7 +116,7 @@ func TestRetrievalOfGeneratedTalkDoesNotRegress(t *testing.T) {
 	}
 }
 
-func TestUnanswerableQuestionsOfGeneratedTalkAreTold(t *testing.T) {
+func TestUnanswerableGeneratedQuestionsAreRefused(t *testing.T) {
 	report := measured(t, &Direct{Embedder: embed.Lexical{}}, generated(), false)
 	for _, row := range report.Rows() {
 		if row.Name == "unanswerable in the data set" && cellOf(row, "AUC") < 0.8 {
@@ -125,7 +125,7 @@ func TestUnanswerableQuestionsOfGeneratedTalkAreTold(t *testing.T) {
 	}
 }
 
-func TestTheGateShutsWhenAStageIsBroken(t *testing.T) {
+func TestLimitsFailWhenAStageIsBroken(t *testing.T) {
 	change := func(by func(*memory.Measures)) func(*recall.Query, []memory.Candidate) {
 		return func(_ *recall.Query, list []memory.Candidate) {
 			for i := range list {

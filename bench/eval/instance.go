@@ -17,8 +17,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Instance is a Loci of its own in this process, on a memory that ends with it. Clients ask it over
-// HTTP, as they do any other.
+// Instance is a Loci server in this process with a temporary memory.
 type Instance struct {
 	Server
 	Loci *loci.Loci
@@ -28,8 +27,8 @@ type Instance struct {
 	web     *httptest.Server
 }
 
-// OpenInstance opens one with the models and the settings of recall of c, and other settings. now is
-// its clock; nil: that of the system.
+// OpenInstance opens an instance with the models and recall settings of c, and other settings. now is its clock; nil:
+// the system's.
 func OpenInstance(
 	ctx context.Context, c config.Config, settings map[string]string, now func() time.Time,
 ) (*Instance, error) {
@@ -53,10 +52,10 @@ func OpenInstance(
 	return i, nil
 }
 
-// Models names its models.
+// Models returns the names of its models.
 func (i *Instance) Models() Models { return ModelsOf(i.Loci.Config()) }
 
-// Close ends it.
+// Close stops the instance.
 func (i *Instance) Close() error {
 	i.HTTP.CloseIdleConnections()
 	i.web.Close()
@@ -64,24 +63,24 @@ func (i *Instance) Close() error {
 	return errors.Join(<-i.stopped, i.Loci.Close())
 }
 
-// Server is a [Target] over HTTP: a running Loci, with every stage on.
+// Server is a [Target] over HTTP: a running Loci with all stages.
 type Server struct {
 	URL    string
 	HTTP   *http.Client                // nil: http.DefaultClient
-	Settle func(context.Context) error // waits for vectors after turns were added; nil: writes wait for them
+	Settle func(context.Context) error // waits for vectors after a write; nil: writes wait themselves
 
 	skipped atomic.Int64
 }
 
-// Skipped returns how many searches went without a part of recall.
+// Skipped returns the number of degraded searches.
 func (s *Server) Skipped() int { return int(s.skipped.Load()) }
 
-// As returns a client of a user.
+// As returns a client for a user.
 func (s *Server) As(user string) *client.Client {
 	return client.New(s.URL, client.Options{User: user, HTTP: s.HTTP})
 }
 
-// message is a turn as clients send it, with its ref as its id.
+// message returns a turn as a client's message, with its ref as the id.
 func (t Turn) message() client.Message {
 	m := client.Message{Role: t.Role, Name: t.Name, Content: t.Content, ID: t.Ref}
 	if !t.At.IsZero() {
@@ -90,13 +89,13 @@ func (t Turn) message() client.Message {
 	return m
 }
 
-// Ingest keeps turns word for word and learns nothing from them, session by session.
+// Ingest adds turns, session by session, without learning.
 func (s *Server) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error {
 	infer := false
 	in := client.AddMessages{Infer: &infer}
 	for i, t := range turns {
 		in.Conversation = t.Session
-		if strings.TrimSpace(t.Content) != "" { // some data sets have turns in which nothing is said
+		if strings.TrimSpace(t.Content) != "" { // some data sets have empty turns
 			in.Messages = append(in.Messages, t.message())
 		}
 		if len(in.Messages) == 0 || i+1 < len(turns) && turns[i+1].Session == t.Session {
@@ -113,7 +112,7 @@ func (s *Server) Ingest(ctx context.Context, owner memory.Owner, turns []Turn) e
 	return nil
 }
 
-// Search asks for the k best turns.
+// Search returns the k best turns.
 func (s *Server) Search(ctx context.Context, owner memory.Owner, question string, k int) ([]Found, error) {
 	ask := client.SearchRequest{Query: question, TopK: &k, Kinds: []memory.Kind{memory.KindTurn}}
 	answer, err := s.As(owner.Name()).Search(ctx, ask)

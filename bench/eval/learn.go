@@ -15,20 +15,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// LearnOptions say who learns.
+// LearnOptions select the model that learns.
 type LearnOptions struct {
-	Config config.Config // whose models are used
+	Config config.Config // settings with the other models
 	URL    string        // base URL of an OpenAI-compatible server; "": the rules learn
-	Key    string        // for it
-	Model  string        // there
+	Key    string        // for the server
+	Model  string        // name at the server
 }
 
-// attempts is how often a job whose model failed is tried.
+// attempts bounds the attempts of a job whose model fails.
 const attempts = 3
 
-// Learned runs lessons through the program as it is used, in this process on a memory of its own:
-// each message of the user, with the answers that follow it, is kept through /api and learned from
-// before the next one comes. What is active at the end is compared with the gold.
+// Learned runs lessons in a new Loci in this process. It sends each user message with its answers to /api, waits for
+// learning, and at the end compares the active facts with the gold.
 func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (report LearnReport, err error) {
 	p, err := openPupil(ctx, o)
 	if err != nil {
@@ -46,10 +45,10 @@ func Learned(ctx context.Context, lessons []Lesson, o LearnOptions) (report Lear
 	return report, nil
 }
 
-// pupil is a program that learns, in this process.
+// pupil is a Loci in this process that learns.
 type pupil struct {
 	*Instance
-	ahead atomic.Int64 // how far its clock is ahead, so that nobody waits to try again
+	ahead atomic.Int64 // offset of its clock, to skip waiting for retries
 }
 
 func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
@@ -58,7 +57,7 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 	if o.URL != "" {
 		settings = map[string]string{
 			"learn.url": o.URL, "learn.model": o.Model, "learn.key": o.Key, "learn.day_tokens": "0",
-			"learn.rules": "off", // or they would stand in for a model that fails
+			"learn.rules": "off", // else they would replace a failing model
 		}
 	}
 	now := func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load())) }
@@ -66,17 +65,17 @@ func openPupil(ctx context.Context, o LearnOptions) (p *pupil, err error) {
 	return p, err
 }
 
-// learn has a user tell a lesson, and looks at what was learned.
+// learn sends a lesson as a user, and evaluates the learned facts.
 func (p *pupil) learn(ctx context.Context, user string, l Lesson) (out LessonOutcome, err error) {
 	out = LessonOutcome{Lesson: l}
 	if _, err := p.tell(ctx, user, inOrder(l.Turns), &out, nil); err != nil {
 		return out, err
 	}
-	known, err := p.known(ctx, user)
+	facts, err := p.facts(ctx, user)
 	if err != nil {
 		return out, err
 	}
-	out.judge(known)
+	out.judge(facts)
 	spent, err := p.As(user).Usage(ctx, time.Time{})
 	for _, u := range spent.Usage {
 		out.Model.Add(u)
@@ -84,8 +83,8 @@ func (p *pupil) learn(ctx context.Context, user string, l Lesson) (out LessonOut
 	return out, err
 }
 
-// inOrder returns turns of which each was said later than the one before it, by a second at least:
-// some data sets know the day alone, and of two statements of the same moment neither is newer.
+// inOrder makes each turn at least a second later than the one before. Some data sets have only dates, and of two
+// statements at the same time neither is newer.
 func inOrder(turns []Turn) []Turn {
 	turns = slices.Clone(turns)
 	var last time.Time
@@ -100,9 +99,8 @@ func inOrder(turns []Turn) []Turn {
 	return turns
 }
 
-// tell has a user say turns: each message of theirs, with what follows it in its session, is learned
-// from before the next one comes. It returns the places of turns by their ids. before, if there is
-// one, is called ahead of each message with the last turn that goes with it.
+// tell sends a user's messages, each with the following turns of its session, and waits for learning after each. It
+// returns the indexes of turns by id. before may be nil; it is called before each message with its last turn.
 func (p *pupil) tell(
 	ctx context.Context, user string, turns []Turn, out *LessonOutcome, before func(last Turn),
 ) (map[string]int, error) {
@@ -112,9 +110,9 @@ func (p *pupil) tell(
 	for i, t := range turns {
 		in.Conversation = "session " + t.Session
 		if t.Role == memory.RoleUser {
-			out.count("told", "")
+			out.count("user turns", "")
 		}
-		if strings.TrimSpace(t.Content) != "" { // some data sets have turns in which nothing is said
+		if strings.TrimSpace(t.Content) != "" { // some data sets have empty turns
 			t.Ref = ""
 			in.Messages, kept = append(in.Messages, t.message()), append(kept, i)
 		}
@@ -141,7 +139,7 @@ func (p *pupil) tell(
 	return places, nil
 }
 
-// settle waits until a job is done or was tried often enough.
+// settle waits until a job is done or has failed too often.
 func (p *pupil) settle(ctx context.Context, c *client.Client, job string, out *LessonOutcome) error {
 	for try := 1; ; try++ {
 		if err := p.Loci.Settle(ctx); err != nil {
@@ -157,7 +155,7 @@ func (p *pupil) settle(ctx context.Context, c *client.Client, job string, out *L
 				continue
 			}
 			if j.State == memory.JobParked || try == attempts {
-				out.count("given up", j.Error)
+				out.count("failed", j.Error)
 				return nil
 			}
 			if j.Attempts > 0 {
@@ -171,8 +169,8 @@ func (p *pupil) settle(ctx context.Context, c *client.Client, job string, out *L
 	}
 }
 
-// known returns a user's facts that are active, pending or superseded.
-func (p *pupil) known(ctx context.Context, user string) ([]client.Memory, error) {
+// facts returns a user's facts that are active, pending or superseded.
+func (p *pupil) facts(ctx context.Context, user string) ([]client.Memory, error) {
 	query := client.ListQuery{Kind: "fact", Status: "active,pending,superseded"}
 	return memory.Collect(p.As(user).AllMemories(ctx, query))
 }

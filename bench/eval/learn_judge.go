@@ -10,18 +10,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// LessonOutcome is what was learned of a lesson.
+// LessonOutcome is the result of a lesson.
 type LessonOutcome struct {
 	Lesson
-	Took   time.Duration // to keep and learn the turns
-	Model  memory.Usage  // what it took
-	Active []string      // facts that the program learned and holds
-	Shown  []string      // for people: what was missed, is junk and so on
+	Took   time.Duration // time to store and learn
+	Model  memory.Usage  // the model's usage
+	Active []string      // active facts at the end
+	Shown  []string      // missed facts, junk and so on, for people
 
 	counts map[string]int // see learnMetrics
 }
 
-// count counts something, and shows it if there is something to show.
+// count increases a counter, and adds words, if any, to Shown.
 func (out *LessonOutcome) count(what, words string) {
 	if out.counts == nil {
 		out.counts = map[string]int{}
@@ -33,14 +33,14 @@ func (out *LessonOutcome) count(what, words string) {
 }
 
 // judge compares facts with the gold of the lesson.
-func (out *LessonOutcome) judge(known []client.Memory) {
+func (out *LessonOutcome) judge(facts []client.Memory) {
 	replaced, found := make([]bool, len(out.Gold)), make([]bool, len(out.Gold))
 	for _, g := range out.Gold {
 		if g.Replaces != nil {
 			replaced[*g.Replaces] = true
 		}
 	}
-	for _, m := range known {
+	for _, m := range facts {
 		switch m.Status {
 		case memory.Pending:
 			out.count("pending", m.Content)
@@ -75,8 +75,8 @@ func (out *LessonOutcome) judge(known []client.Memory) {
 	}
 }
 
-// judgeOne counts an active fact as what it is, and marks the gold that it says: of two of which one
-// replaces the other, only that which it says more.
+// judgeOne classifies an active fact, and marks the gold that it states. If one gold fact replaces the other, it marks
+// only the more similar one.
 func (out *LessonOutcome) judgeOne(m client.Memory, replaced, found []bool) {
 	far := make([]float64, len(out.Gold))
 	holds, stale, elsewhere := 0.0, 0.0, false
@@ -124,7 +124,7 @@ func (out *LessonOutcome) judgeOne(m client.Memory, replaced, found []bool) {
 	}
 }
 
-// judged counts an active fact that is not merely tolerated. Wrong ones are junk, too.
+// judged counts an active fact that is not just tolerated. Wrong facts are junk too.
 func (out *LessonOutcome) judged(what, words string) {
 	out.count("judged", "")
 	switch what {
@@ -137,7 +137,7 @@ func (out *LessonOutcome) judged(what, words string) {
 	out.count(what, words)
 }
 
-// about reports whether a fact about subject is about whom the gold fact is about.
+// about reports whether subject is the gold fact's subject.
 func (g GoldFact) about(subject string) bool {
 	switch g.Subject {
 	case "":
@@ -149,18 +149,16 @@ func (g GoldFact) about(subject string) bool {
 }
 
 const (
-	// alikeFrom is which part of the shorter statement's terms the longer must have for the two to
-	// say the same. Beside other words for the same, fewer is mostly chance.
+	// alikeFrom is the share of the shorter statement's terms that the longer one must have. Below it, similarity
+	// is mostly chance.
 	alikeFrom = 0.6
-	// alikeTerms is how many terms they must share at least, as far as the shorter has so many.
+	// alikeTerms is the least number of shared terms, or all terms of a shorter statement.
 	alikeTerms = 2
 )
 
-// alike is how far two statements say the same, 0 if they do not: of the shorter one's terms (words
-// without endings and small words, and without "user") the longer has at least three fifths, and two;
-// the shorter one's names and numbers stand in the longer; and both deny something or neither does.
-// Dates do not count. Among those that say the same, it is twice the terms shared over the terms of
-// both.
+// alike returns the similarity (Dice coefficient of terms, without dates) of two statements that say the same, else 0.
+// They must share enough terms (stems without stop words and "user") and the shorter one's names and numbers, and
+// both or neither must be negated.
 func alike(a, b string) float64 {
 	a, b = undated(a), undated(b)
 	ta, tb := terms(a), terms(b)
@@ -192,7 +190,7 @@ func alike(a, b string) float64 {
 	return 2 * float64(n) / float64(len(ta)+len(tb))
 }
 
-// mostAlike is how far a statement says one of others, at most.
+// mostAlike returns the highest similarity of a statement to others.
 func mostAlike(statement string, others []string) (most float64) {
 	for _, s := range others {
 		most = max(most, alike(statement, s))
@@ -200,7 +198,7 @@ func mostAlike(statement string, others []string) (most float64) {
 	return most
 }
 
-// terms returns what a statement is about.
+// terms returns the stems of a statement's content words.
 func terms(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, t := range text.Terms(s) {
@@ -210,7 +208,7 @@ func terms(s string) map[string]bool {
 	return set
 }
 
-// undated leaves dates out of a statement: one side says "last week", the other which week that was.
+// undated removes dates, since one side may have "last week" and the other the date.
 func undated(s string) string {
 	var b strings.Builder
 	last := 0

@@ -6,36 +6,35 @@ import (
 	"github.com/loci-memory/loci/bench/report"
 )
 
-// LearnReport is how well something learned.
+// LearnReport has the results of lessons.
 type LearnReport struct {
 	By      string // the model, or "rules"
 	Models  Models
 	Lessons []LessonOutcome
 }
 
-// learnMetric is one count over another, over lessons: a share or a rate. Lessons of which the whole
-// is 0 do not count.
+// learnMetric is a quotient of two counts over lessons. Lessons whose divisor is 0 do not count.
 type learnMetric struct {
 	name, part, whole, unit string
-	times                   float64 // what the quotient is multiplied by
+	times                   float64 // factor of the quotient
 }
 
-// learnMetrics are what is reported, in this order.
+// learnMetrics are the reported metrics, in order.
 var learnMetrics = []learnMetric{
 	{"precision", "right", "judged", "active facts", 1},
 	{"recall", "found", "gold", "gold facts", 1},
 	{"superseded", "superseded", "replacement", "replacements", 1},
 	{"both active", "both active", "replacement", "replacements", 1},
-	{"junk per 100 turns", "junk", "told", "turns", 100},
+	{"junk per 100 turns", "junk", "user turns", "turns", 100},
 	{"wrong", "wrong", "active", "active facts", 1},
 	{"wrong subject", "wrong subject", "active", "active facts", 1},
-	{"active per 100 turns", "active", "told", "turns", 100},
-	{"pending per 100 turns", "pending", "told", "turns", 100},
+	{"active per 100 turns", "active", "user turns", "turns", 100},
+	{"pending per 100 turns", "pending", "user turns", "turns", 100},
 	{"stale", "stale", "active", "active facts", 1},
 	{"duplicates", "duplicate", "active", "active facts", 1},
 }
 
-// of is the metric of some lessons; not a number where there is nothing to count.
+// of returns the metric of some lessons, NaN without any count.
 func (m learnMetric) of(lessons []*LessonOutcome) float64 {
 	a, b := 0, 0
 	for _, l := range lessons {
@@ -46,7 +45,7 @@ func (m learnMetric) of(lessons []*LessonOutcome) float64 {
 	return m.times * float64(a) / float64(b)
 }
 
-// f1 is that of precision and recall.
+// f1 returns the F1 score of precision and recall.
 func f1(lessons []*LessonOutcome) float64 {
 	p, r := learnMetrics[0].of(lessons), learnMetrics[1].of(lessons)
 	if p+r == 0 {
@@ -55,7 +54,7 @@ func f1(lessons []*LessonOutcome) float64 {
 	return 2 * p * r / (p + r)
 }
 
-// estimate returns a statistic of lessons with its interval, drawn from lessons.
+// estimate returns a statistic of lessons with its bootstrap interval.
 func (r LearnReport) estimate(name string, of func([]*LessonOutcome) float64) report.Cell {
 	return report.Share(name, report.DrawsOf(make([]int, len(r.Lessons))).Estimate(func(rows []int) float64 {
 		drawn := make([]*LessonOutcome, len(rows))
@@ -74,7 +73,7 @@ func (r LearnReport) sum(what string) (n int) {
 	return n
 }
 
-// Rows are all measures, and what the model took, if one learned.
+// Rows returns all measures, and the usage of the model if one learned.
 func (r LearnReport) Rows() (rows []report.Row) {
 	add := func(name string, n int, unit string, cell report.Cell) {
 		if n > 0 && !math.IsNaN(cell.Value) {
@@ -86,7 +85,7 @@ func (r LearnReport) Rows() (rows []report.Row) {
 		add(m.name, r.sum(m.whole), m.unit, r.estimate("value", m.of))
 	}
 	add("F1", r.sum("gold"), "gold facts", r.estimate("value", f1))
-	turns := r.sum("told")
+	turns := r.sum("user turns")
 	each := func(name, format string, of func(LessonOutcome) float64) {
 		total := 0.0
 		for _, l := range r.Lessons {
@@ -94,7 +93,7 @@ func (r LearnReport) Rows() (rows []report.Row) {
 		}
 		add(name, turns, "turns", report.Number("value", format, total/float64(max(1, turns))))
 	}
-	add("learning given up", turns, "turns", report.Number("value", "%.0f", float64(r.sum("given up"))))
+	add("learning failed", turns, "turns", report.Number("value", "%.0f", float64(r.sum("failed"))))
 	each("seconds a turn", "%.4f", func(l LessonOutcome) float64 { return l.Took.Seconds() })
 	if r.By != "rules" {
 		each("calls a turn", "%.2f", func(l LessonOutcome) float64 { return float64(l.Model.Calls) })

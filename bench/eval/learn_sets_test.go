@@ -26,7 +26,7 @@ func TestEachSpeakerOfLoCoMoIsAUserOnce(t *testing.T) {
 	}
 }
 
-func TestGoldOfRealMemIsWhatTheUserSaid(t *testing.T) {
+func TestGoldOfRealMemIsFromUserTurns(t *testing.T) {
 	lessons, err := lessonsOf("realmem", `{"dialogues":[{"session_uuid":"a","current_time":"2025-12-22 (Monday)","dialogue_turns":[
 		{"speaker":"User","content":"I row on Sundays."},{"speaker":"Assistant","content":"Then try the lake."}],"extracted_memory":[
 		{"type":"Static","content":"【Habit】 User rows on Sundays","source_role_snapshot":"User","source_content_snapshot":"I row on Sundays."},

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func TestStatementsAreAlikeByTermsNamesNumbersAndDenial(t *testing.T) {
+func TestSimilarityOfStatements(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
@@ -37,7 +37,7 @@ func TestStatementsAreAlikeByTermsNamesNumbersAndDenial(t *testing.T) {
 	}
 }
 
-// miraLesson is told in the tests below: a move replaces a home.
+// miraLesson is a lesson in which a new home replaces the old one.
 const miraLesson = `{"id":"mira","turns":[{"content":"I live in Oslo and I work as a nurse.","at":"2026-03-03T07:05:00Z"},{"role":"assistant","content":"Nice."},{"content":"I moved to Bergen. I like chess.","at":"2026-04-03T07:05:00Z"}],"gold":[{"text":"User lives in Oslo","turn":0},{"text":"User works as a nurse","turn":0,"category":"work"},{"text":"User lives in Bergen","turn":2,"replaces":0},{"text":"User plays the cello"}],"junk_ok":["User likes chess"]}`
 
 // lessonsOf reads a text in a format.
@@ -95,7 +95,7 @@ func TestRulesAreMeasuredOnOwnLessons(t *testing.T) {
 	r := learnOwn(t, LearnOptions{})
 	for metric, want := range map[string]float64{
 		"precision": 1, "recall": 2. / 3, "superseded": 1,
-		"junk per 100 turns": 0, "pending per 100 turns": 0, "duplicates": 0, "learning given up": 0,
+		"junk per 100 turns": 0, "pending per 100 turns": 0, "duplicates": 0, "learning failed": 0,
 	} {
 		if got := figure(t, r, metric); math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s = %v, want %v\n%+v", metric, got, want, r.Lessons[0].Shown)
@@ -145,7 +145,7 @@ func modelServer(t testing.TB, reply func(prompt, system, user string) (status i
 			"usage": map[string]int{"prompt_tokens": 100, "completion_tokens": 10},
 		}
 		if err := json.NewEncoder(w).Encode(answer); err != nil {
-			return // the client went away
+			return // the client disconnected
 		}
 	}))
 	t.Cleanup(s.Close)
@@ -161,7 +161,7 @@ func ofModel(facts ...map[string]any) string {
 	return string(data)
 }
 
-func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
+func TestModelIsMeasuredWithTokensAndFailures(t *testing.T) {
 	answered := int64(0)
 	s := modelServer(t, func(prompt, _, user string) (int, string) {
 		_, turns, _ := strings.Cut(user, "The turns:")
@@ -179,8 +179,8 @@ func TestAModelIsMeasuredWithItsTokensAndFailures(t *testing.T) {
 	})
 	r := learnOwn(t, LearnOptions{URL: s.URL + "/v1", Model: "fake"})
 	model := r.Lessons[0].Model
-	if r.By != "fake" || model.Calls != answered || model.InputTokens != 100*answered || figure(t, r, "learning given up") != 1 {
-		t.Errorf("by %q, %+v of %d calls, given up %v", r.By, model, answered, figure(t, r, "learning given up"))
+	if r.By != "fake" || model.Calls != answered || model.InputTokens != 100*answered || figure(t, r, "learning failed") != 1 {
+		t.Errorf("by %q, %+v of %d calls, failed %v", r.By, model, answered, figure(t, r, "learning failed"))
 	}
 	if got, want := figure(t, r, "tokens a turn"), float64(answered)*(100+10)/2; got != want || want == 0 {
 		t.Errorf("tokens %v, want %v", got, want)

@@ -77,7 +77,7 @@ func (p *pupil) standing(t *testing.T, user, first, second string) []string {
 		if _, err := p.tell(t.Context(), user, turns[i:i+1], &LessonOutcome{}, nil); err != nil {
 			t.Fatal(err)
 		}
-		known, err := p.known(t.Context(), user)
+		known, err := p.facts(t.Context(), user)
 		if err != nil {
 			t.Fatal(err)
 		}

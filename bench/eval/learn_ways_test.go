@@ -19,10 +19,9 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// TestLearningTakesFewWays learns by rule from a chat by way of a server of PostgreSQL. A
-// message says two things; it is searched what is like them, all that they are compared with
-// is read at once, and before it is written once more whether that still stands.
-func TestLearningTakesFewWays(t *testing.T) {
+// TestLearningTakesFewRoundTrips learns two facts of a chat message by rule on a PostgreSQL server: it searches similar
+// facts, reads them all at once, and verifies before the write that they are unchanged.
+func TestLearningTakesFewRoundTrips(t *testing.T) {
 	var w ways
 	address, _ := pgtest.Way(t, pgtest.Schema(t), w.carry)
 	s, err := sqlstore.OpenPostgres(t.Context(), pgtest.With(address, "sslmode", "disable"), sqlstore.Options{})

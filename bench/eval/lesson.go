@@ -9,26 +9,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Lesson is talk of one user and what should be known after it. The help of locibench learn has its
-// form in JSON.
+// Lesson has turns of one user and the facts to learn from them. The help of locibench learn describes its JSON.
 type Lesson struct {
 	Name  string     `json:"id"`
 	Turns []Turn     `json:"turns"`
 	Gold  []GoldFact `json:"gold"`
-	// Wrong are statements that must not be remembered: a fact that says one of them more than what
-	// is gold or extra is junk, and counted as wrong besides. One that begins "User" is only said by
-	// facts about the user.
+	// Wrong are statements that must not be learned. A fact that is more similar to one of them than to gold and
+	// extra is junk and wrong. Only facts about the user match a statement that begins with "User".
 	Wrong []string `json:"wrong"`
-	// Extra are statements that may be remembered: they count neither as found nor as junk.
+	// Extra are statements that may be learned. They count neither as found nor as junk.
 	Extra []string `json:"junk_ok"`
 }
 
-// GoldFact is a statement worth remembering.
+// GoldFact is a statement to learn.
 type GoldFact struct {
 	Text     string   `json:"text"`
-	Or       []string `json:"or"`       // the same in other words
-	Subject  string   `json:"subject"`  // a word of whom it is about, "user" for the user; "": any will do
-	Replaces *int     `json:"replaces"` // place in Gold of what it takes the place of
+	Or       []string `json:"or"`       // other wordings
+	Subject  string   `json:"subject"`  // a word of its subject, "user" for the user; "": any subject
+	Replaces *int     `json:"replaces"` // index in Gold of the fact that it replaces
 }
 
 // lessonReaders are the formats of [OpenLearn].
@@ -38,13 +36,13 @@ var lessonReaders = map[string]reader[Lesson]{
 	"realmem": eachValue(realMemPersona.lessons),
 }
 
-// OpenLearn reads the first limit lessons (0: all) of files in a format. [memory.Invalid] for
-// another format, or where there is no gold.
+// OpenLearn reads the first limit lessons (0: all) of files in a format. An unknown format, or files without gold, are
+// [memory.Invalid].
 func OpenLearn(format string, limit int, files ...string) ([]Lesson, error) {
 	return open(lessonReaders, format, limit, files, func(l Lesson) bool { return len(l.Gold) > 0 })
 }
 
-// own is a lesson of one's own, where it is whole.
+// own validates a lesson of the user's own data.
 func (l Lesson) own(string) ([]Lesson, error) {
 	if len(l.Turns) == 0 {
 		return nil, errors.New("turns: is empty")
@@ -60,9 +58,8 @@ func (l Lesson) own(string) ([]Lesson, error) {
 	return []Lesson{l}, nil
 }
 
-// lessons makes two lessons of a conversation, one for each speaker: what that speaker says is the
-// user's, what the other says the assistant's, and the gold is the observations about the user,
-// whose name stands as "User" in them.
+// lessons returns two lessons of a conversation, one per speaker. That speaker is the user, the other the assistant,
+// and the gold is the observations about the speaker, with "User" instead of the name.
 func (s locomoSample) lessons(string) (out []Lesson, err error) {
 	c, err := s.conversation()
 	if err != nil {
@@ -80,7 +77,7 @@ func (s locomoSample) lessons(string) (out []Lesson, err error) {
 		for _, session := range sortedKeys(s.Observation) {
 			for _, o := range s.Observation[session][speaker] {
 				var words string
-				if len(o) > 1 && json.Unmarshal(o[0], &words) == nil { // what is spelled otherwise is left out
+				if len(o) > 1 && json.Unmarshal(o[0], &words) == nil { // other formats are skipped
 					words = strings.ReplaceAll(words, speaker, "User")
 					l.Gold = append(l.Gold, GoldFact{Text: words})
 				}
@@ -91,8 +88,8 @@ func (s locomoSample) lessons(string) (out []Lesson, err error) {
 	return out, nil
 }
 
-// lessons makes a lesson of a persona. Gold is the memories extracted from the user's turns; those
-// extracted from the assistant's may be remembered.
+// lessons returns the lesson of a persona. Gold is the memories extracted from the user's turns; those from the
+// assistant's turns are extra.
 func (p realMemPersona) lessons(name string) ([]Lesson, error) {
 	l := Lesson{Name: name, Turns: p.conversation(name).Turns}
 	seen := map[string]bool{}

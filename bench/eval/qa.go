@@ -19,46 +19,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// QARow is one question within one budget: the context that was found for it, its evidence in that
-// and, where a model was asked, its answer.
+// QARow is a question with a budget: its context, the evidence in it and, if a model answered, the answer.
 type QARow struct {
 	Conversation string  `json:"conversation"`
 	ID           string  `json:"question_id"`
 	Question     string  `json:"question"`
-	Answer       string  `json:"answer"` // the data set's
+	Answer       string  `json:"answer"` // from the data set
 	Category     string  `json:"category,omitempty"`
 	Unanswerable bool    `json:"unanswerable,omitempty"`
 	Budget       int     `json:"budget"` // tokens of context
 	Context      string  `json:"-"`
-	Evidence     float64 `json:"evidence"` // share of the gold in the context; 0 for unanswerable
+	Evidence     float64 `json:"evidence"` // share of the gold in the context, 0 if unanswerable
 
 	Response     string `json:"response"`
-	Refused      bool   `json:"refused"`       // the response says that it does not know
+	Refused      bool   `json:"refused"`       // the model answered that it does not know
 	Score        int    `json:"score"`         // 1: right
-	InputTokens  int    `json:"input_tokens"`  // of both models, 0 where a server does not count
+	InputTokens  int    `json:"input_tokens"`  // of both models, 0 if the server does not count them
 	OutputTokens int    `json:"output_tokens"` // of both models
 	Error        string `json:"error,omitempty"`
 }
 
-// heldBackLoCoMo are the conversations of LoCoMo that nothing is tuned on.
+// heldBackLoCoMo are the conversations of LoCoMo that are not used for tuning.
 var heldBackLoCoMo = []string{"conv-30", "conv-42", "conv-44", "conv-48", "conv-50"}
 
-// Half returns the first limit conversations (0: all) of one half of LoCoMo: the development half or
-// the one held back. Other data sets are whole.
+// Half returns the first limit conversations (0: all) of the development or held-back half of LoCoMo. Other data sets
+// have no halves.
 func (d Dataset) Half(heldBack bool, limit int) (Dataset, error) {
 	d.Conversations = slices.DeleteFunc(slices.Clone(d.Conversations), func(c Conversation) bool {
 		return slices.Contains(heldBackLoCoMo, c.Name) != heldBack
 	})
 	d.Conversations = first(limit, d.Conversations)
 	if len(d.Conversations) == 0 {
-		return d, memory.Errorf(memory.Invalid, "%s has no such half; only locomo has one held back", d.Name)
+		return d, memory.Errorf(memory.Invalid, "%s has no held-back half; only locomo has one", d.Name)
 	}
 	return d, nil
 }
 
-// Retrieve has a target find what it can for each question, and fills a context with it for each budget
-// in tokens. A context is lines of turns, each with its date and speaker: the best first as long as a
-// line fits, then in the order in which they were said.
+// Retrieve searches each question and builds a context per budget in tokens. A context has the best turns that fit, in
+// chronological order, each as a line with date and speaker.
 func Retrieve(ctx context.Context, set Dataset, target Target, budgets []int) (rows []QARow, err error) {
 	r := &retrieval{target: target, set: set, workers: Workers}
 	if err := r.own(ctx, false); err != nil {
@@ -78,7 +76,7 @@ func Retrieve(ctx context.Context, set Dataset, target Target, budgets []int) (r
 	return rows, nil
 }
 
-// line is a turn with its date and speaker.
+// line returns a turn with its date and speaker.
 func (t Turn) line() string {
 	line := cmp.Or(t.Name, string(t.Role)) + ": " + strings.Join(strings.Fields(t.Content), " ") + "\n"
 	if t.At.IsZero() {
@@ -87,8 +85,8 @@ func (t Turn) line() string {
 	return t.At.Format("[2 January 2006] ") + line
 }
 
-// fill returns a context of what was found and fits into a budget, and the share of a question's gold
-// in it. What does not fit gives way to shorter turns after it.
+// fill returns a context of the found turns that fit into a budget, and the share of the question's gold in it. A turn
+// that does not fit is skipped.
 func (c Conversation) fill(q Question, found []Found, budget int) (context string, evidence float64) {
 	lines, there := map[int]string{}, map[string]bool{}
 	for _, f := range found {
@@ -112,7 +110,7 @@ func (c Conversation) fill(q Question, found []Found, budget int) (context strin
 	return context, quotient(n, len(q.Gold))
 }
 
-// qaPrompts are what models are asked: a system message and, below the mark, the user's.
+// qaPrompts are the prompts of the models: a system message and, below the mark, the user message.
 //
 //go:embed prompts
 var qaPrompts embed.FS
@@ -121,28 +119,27 @@ func (r QARow) prompt(name string) memory.Prompt {
 	var b strings.Builder
 	t := template.Must(template.ParseFS(qaPrompts, "prompts/"+name+".md"))
 	if err := t.Execute(&b, r); err != nil {
-		panic(err) // the embedded file is broken; a test would have said so
+		panic(err) // a test parses the embedded file
 	}
 	system, user, _ := strings.Cut(b.String(), "<!-- user -->\n")
 	return memory.Prompt{Name: name, System: strings.TrimSpace(system), User: strings.TrimSpace(user)}
 }
 
-// verdictSchema is the form of a judge's reply.
+// verdictSchema is the JSON schema of a judge's reply.
 const verdictSchema = `{"type":"object","properties":{"correct":{"type":"boolean"},"refused":{"type":"boolean"}},
 	"required":["correct","refused"],"additionalProperties":false}`
 
-// Reader has a model answer questions from contexts, and another judge the answers.
+// Reader lets a model answer questions from contexts, and another one judge the answers.
 type Reader struct {
 	Answer, Judge memory.LLM
-	Out           io.Writer // of each row, as a JSON line
-	Workers       int       // questions at once
+	Out           io.Writer // gets each row as a JSON line
+	Workers       int       // number of concurrent questions
 }
 
-// tooManyFailures in a row end a run: a wrong key or name fails every question.
+// tooManyFailures is how many failures in a row end a run, such as those of a wrong key.
 const tooManyFailures = 10
 
-// Ask has rows answered and judged, and writes each at once. A question that fails is a row with an
-// error.
+// Ask answers and judges rows, and writes each at once. A failed question is a row with an error.
 func (r Reader) Ask(ctx context.Context, rows []QARow) error {
 	for _, row := range rows {
 		if row.Answer == "" && !row.Unanswerable {
@@ -167,7 +164,7 @@ func (r Reader) Ask(ctx context.Context, rows []QARow) error {
 	})
 }
 
-// ask has one question answered and judged.
+// ask answers and judges one question.
 func (r Reader) ask(ctx context.Context, row *QARow) (err error) {
 	row.Response, err = row.complete(ctx, r.Answer, row.prompt("qa_answer"))
 	if err != nil || row.Response == "" {
@@ -185,23 +182,22 @@ func (r Reader) ask(ctx context.Context, row *QARow) (err error) {
 	return nil
 }
 
-// complete asks a model, and adds to the row what that took.
+// complete asks a model, and adds its usage to the row.
 func (r *QARow) complete(ctx context.Context, model memory.LLM, p memory.Prompt) (string, error) {
 	reply, err := model.Complete(ctx, p)
 	r.InputTokens, r.OutputTokens = r.InputTokens+reply.InputTokens, r.OutputTokens+reply.OutputTokens
 	return reply.Text, err
 }
 
-// judged reads a verdict. What cannot be answered is right if it is not; anything else is right if it
-// is answered right.
-func (r *QARow) judged(said string) error {
+// judged parses a verdict. The right answer to an unanswerable question is a refusal.
+func (r *QARow) judged(reply string) error {
 	var v struct{ Correct, Refused *bool }
-	start, end := strings.Index(said, "{"), strings.LastIndex(said, "}")
-	if start < 0 || end < start || json.Unmarshal([]byte(said[start:end+1]), &v) != nil {
+	start, end := strings.Index(reply, "{"), strings.LastIndex(reply, "}")
+	if start < 0 || end < start || json.Unmarshal([]byte(reply[start:end+1]), &v) != nil {
 		return errors.New("the reply has no JSON object")
 	}
 	if v.Correct == nil || v.Refused == nil {
-		return errors.New("correct and refused are needed")
+		return errors.New("the reply must have correct and refused")
 	}
 	r.Refused, r.Score = *v.Refused, count(*v.Correct && !*v.Refused)
 	if r.Unanswerable {
@@ -210,8 +206,7 @@ func (r *QARow) judged(said string) error {
 	return nil
 }
 
-// qaMetrics are the measures of a row, evidence first, which needs no model; not a number where the row
-// does not count.
+// qaMetrics are the measures of a row, NaN if the row does not count. The first, evidence, needs no model.
 var qaMetrics = []struct {
 	name string
 	of   func(QARow) float64
@@ -223,7 +218,7 @@ var qaMetrics = []struct {
 	{"failed", func(r QARow) float64 { return float64(count(r.Error != "")) }},
 }
 
-// when is x, or not a number.
+// when returns x, or NaN.
 func when(is bool, x float64) float64 {
 	if is {
 		return x
@@ -231,7 +226,7 @@ func when(is bool, x float64) float64 {
 	return math.NaN()
 }
 
-// QARows are the measures of rows: by metric and category, a column for each budget.
+// QARows returns the measures of rows by metric and category, with a column per budget.
 func QARows(all []QARow, asked bool, budgets []int) (rows []report.Row) {
 	categories, place := map[string]bool{"": true}, map[string]int{} // of conversations
 	for _, r := range all {

@@ -50,7 +50,7 @@ func qaRows(t *testing.T, budgets ...int) []QARow {
 	return rows
 }
 
-func TestContextHoldsTheBestThatFitsInTheOrderItWasSaid(t *testing.T) {
+func TestContextHasTheBestTurnsInOrder(t *testing.T) {
 	rows := qaRows(t, 20, 100)
 	const first, third = "[3 March 2024] Mira: I row on the lake every morning.\n",
 		"[3 March 2024] Mira: My brother rows, too, and he rows much further than I do, all the way around the lake and back again.\n"

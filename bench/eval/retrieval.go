@@ -13,28 +13,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Target is what is measured: the packages alone, or a server over HTTP. Several owners may be
-// spoken to at once; turns of one owner come in order.
+// Target is a measured system: only packages, or a server over HTTP. Calls for several owners may be concurrent; turns
+// of one owner come in order.
 type Target interface {
-	// Ingest stores turns of one owner, in order.
+	// Ingest stores turns of an owner, in order.
 	Ingest(ctx context.Context, owner memory.Owner, turns []Turn) error
 	// Search returns the k best turns, best first.
 	Search(ctx context.Context, owner memory.Owner, question string, k int) ([]Found, error)
 }
 
-// Found is a turn that a target found.
+// Found is a turn found by a target.
 type Found struct {
 	Ref   string
 	Score float64
 }
 
-// searchDepth turns are fetched for a question: enough for every measure, also where the best turn
-// of each session counts.
+// searchDepth is the number of turns per search, enough for all measures, even those of sessions.
 const searchDepth = 200
 
-// Measured ingests a data set into a target, asks every question once and scores what is found: all
-// conversations are of one owner, or each of its own, who is also asked another's questions. The target
-// should be empty. Figures do not depend on how many workers there are.
+// Measured ingests a data set into an empty target, asks every question once and scores the results. Either one owner
+// has all conversations (pooled), or each has an owner, who is also asked another's questions.
 func Measured(ctx context.Context, target Target, set Dataset, pooled bool, workers int) (Report, error) {
 	r := &retrieval{target: target, set: set, workers: workers}
 	if err := r.own(ctx, pooled); err != nil {
@@ -49,33 +47,33 @@ func Measured(ctx context.Context, target Target, set Dataset, pooled bool, work
 	return r.report(), nil
 }
 
-// Workers is how many questions are asked at once.
+// Workers is the number of concurrent questions.
 var Workers = 2 * runtime.GOMAXPROCS(0)
 
-// retrieval is a data set on its way through a target.
+// retrieval is the state of [Measured].
 type retrieval struct {
 	target  Target
 	set     Dataset
 	workers int
-	probes  []*probe          // in the order of the data set, those put to another conversation last
-	session map[string]string // of each turn, by its owner and ref
+	probes  []*probe          // in the order of the data set, foreign ones last
+	session map[string]string // session of each turn, by owner and ref
 }
 
-// probe is one question to one owner, and what came of it.
+// probe is a question to an owner, with its result.
 type probe struct {
 	Question
-	conversation int // whose question it is
+	conversation int // index of the conversation of the question
 	owner        memory.Owner
-	prefix       string // of the refs and sessions of its conversation there
-	foreign      bool   // it is put to another conversation
+	prefix       string // of its refs and sessions if pooled
+	foreign      bool   // the question belongs to another conversation
 	found        []Found
-	ranks        map[string][]int // of its gold, by level
+	ranks        map[string][]int // ranks of its gold, by level
 }
 
-// answerable reports whether the turns of its owner answer it.
+// answerable reports whether the owner's turns have the answer.
 func (p *probe) answerable() bool { return !p.foreign && !p.Unanswerable }
 
-// search asks some questions.
+// search runs probes.
 func (r *retrieval) search(ctx context.Context, probes ...*probe) error {
 	return parallel(ctx, len(probes), r.workers, func(ctx context.Context, i int) (err error) {
 		p := probes[i]
@@ -86,8 +84,8 @@ func (r *retrieval) search(ctx context.Context, probes ...*probe) error {
 	})
 }
 
-// own puts each conversation and its questions to an owner of its own, each question when its time has
-// come, or all of them to one who knows everything.
+// own ingests each conversation for a separate owner and asks its questions at their time, or, if pooled, ingests all
+// for one owner and then asks.
 func (r *retrieval) own(ctx context.Context, pooled bool) error {
 	owners, turns := make([]memory.Owner, len(r.set.Conversations)), make([][]Turn, len(r.set.Conversations))
 	asks := make([][]*probe, len(r.set.Conversations))
@@ -95,7 +93,7 @@ func (r *retrieval) own(ctx context.Context, pooled bool) error {
 	for i, c := range r.set.Conversations {
 		prefix := ""
 		owners[i] = ownerOf(r.set, i)
-		if pooled { // so that refs and sessions are unique
+		if pooled { // makes refs and sessions unique
 			owners[i], prefix = memory.User(memory.DefaultNamespace, r.set.Name+"-pooled"), fmt.Sprint(i, "/")
 		}
 		for _, t := range c.Turns {
@@ -115,19 +113,19 @@ func (r *retrieval) own(ctx context.Context, pooled bool) error {
 		return r.search(ctx, r.probes...)
 	}
 	return parallel(ctx, len(owners), r.workers, func(ctx context.Context, i int) error {
-		c, known := r.set.Conversations[i], 0
+		c, ingested := r.set.Conversations[i], 0
 		grow := func(upTo int) error {
-			fresh := turns[i][known:max(known, upTo)]
-			if known += len(fresh); len(fresh) == 0 {
+			fresh := turns[i][ingested:max(ingested, upTo)]
+			if ingested += len(fresh); len(fresh) == 0 {
 				return nil
 			}
 			return r.target.Ingest(ctx, owners[i], fresh)
 		}
 		slices.SortStableFunc(asks[i], func(a, b *probe) int {
-			return cmp.Compare(c.known(a.Question), c.known(b.Question))
+			return cmp.Compare(c.turnsBefore(a.Question), c.turnsBefore(b.Question))
 		})
 		for _, p := range asks[i] {
-			err := grow(c.known(p.Question))
+			err := grow(c.turnsBefore(p.Question))
 			if err == nil {
 				err = r.search(ctx, p)
 			}
@@ -135,11 +133,11 @@ func (r *retrieval) own(ctx context.Context, pooled bool) error {
 				return err
 			}
 		}
-		return grow(len(turns[i])) // the rest is there for the questions of others
+		return grow(len(turns[i])) // foreign questions need all turns
 	})
 }
 
-// others puts every question to the next conversation, its speakers' names swapped in, if there is one.
+// others returns every question as a probe of the next conversation, if any, with that one's speakers.
 func (r *retrieval) others(pooled bool) (foreign []*probe) {
 	if pooled || len(r.set.Conversations) < 2 {
 		return nil
@@ -164,8 +162,8 @@ func ownerOf(set Dataset, i int) memory.Owner {
 	return memory.User(memory.DefaultNamespace, fmt.Sprintf("%s-%d", set.Name, i))
 }
 
-// parallel calls do for 0 to n-1, at most workers at once, and returns the first error when all have
-// returned. After an error no more are started.
+// parallel calls do for 0 to n-1 with a limit of workers, waits for all and returns the first error. After an error it
+// starts no more.
 func parallel(ctx context.Context, n, workers int, do func(ctx context.Context, i int) error) error {
 	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(workers)

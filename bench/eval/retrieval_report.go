@@ -9,33 +9,31 @@ import (
 	"github.com/loci-memory/loci/internal/config"
 )
 
-// Models name what was measured, as the settings do.
+// Models are the names of the measured models.
 type Models struct{ Embedder, Reranker string }
 
-// ModelsOf names the models of settings, where the embedder is chosen.
+// ModelsOf returns the models of settings after the embedder is chosen.
 func ModelsOf(c config.Config) Models { return Models{c.Embedder, c.Reranker} }
 
-// String is the line that people read.
+// String returns a line for people.
 func (m Models) String() string {
 	return fmt.Sprintf("embedder %s, reranker %s", m.Embedder, m.Reranker)
 }
 
-// The levels at which gold is looked for. At that of sessions, a session stands where its best turn
-// does.
+// Levels of gold. At the level of sessions, a session has the rank of its best turn.
 const (
 	TurnLevel    = "turns"
 	SessionLevel = "sessions"
 )
 
-// metrics are the measures of one question by the ranks of its gold, from 1 on, 0 for what was not
-// found. recall@10: how much of the gold is among the first 10. mrr@20: 1 over the rank of the first
-// gold among the first 20.
+// metrics are the measures of a question by the ranks of its gold, from 1, 0 if not found: recall@10 is the share of
+// gold among the first 10, mrr@20 is 1 over the rank of the first gold among the first 20.
 var metrics = []struct {
 	name string
 	of   func(ranks []int) float64
 }{{"recall@10", recallOf}, {"mrr@20", reciprocalOf}}
 
-// among reports whether a rank is one of the first so many.
+// among reports whether a rank is among the first most.
 func among(rank, most int) bool { return rank > 0 && rank <= most }
 
 func recallOf(ranks []int) float64 {
@@ -70,18 +68,17 @@ func meanOf(ranks [][]int) (m Measure) {
 	return Measure{len(ranks), m.Recall / n, m.MRR / n}
 }
 
-// Report is how a target did on a data set.
+// Report has the results of a target on a data set.
 type Report struct {
 	Set    Dataset
 	probes []*probe
 
-	// All is of the data set's own level: turns, or sessions where it names no turns.
+	// All is at the data set's own level: turns, or sessions if gold is sessions.
 	All Measure
-	// Refusal is how well the best score tells a conversation's own questions from another's: the
-	// area under the curve, 0.5 for chance. 0 where pooled.
+	// Refusal is the area under the curve of the best score as a classifier of own and foreign questions: 0.5 is
+	// chance, and 0 means pooled.
 	Refusal float64
-	// Answered is the share of own questions for which anything was found, Refused that of another's
-	// questions for which nothing was.
+	// Answered is the share of own questions with a result, Refused that of foreign questions without.
 	Answered, Refused float64
 }
 
@@ -110,8 +107,7 @@ func (r *retrieval) report() Report {
 	return out
 }
 
-// ranksOf returns the place of each gold, from 1 on, among what was found without repeats; 0 if it was
-// not.
+// ranksOf returns the rank of each gold, from 1, among the distinct results, 0 if not found.
 func ranksOf(found []string, prefix string, gold []string) (ranks []int) {
 	rank := map[string]int{}
 	for _, unit := range found {
@@ -125,7 +121,7 @@ func ranksOf(found []string, prefix string, gold []string) (ranks []int) {
 	return ranks
 }
 
-// goldSessions returns the sessions that answer a question, each once.
+// goldSessions returns the sessions with the answer, without duplicates.
 func (c Conversation) goldSessions(q Question) (out []string) {
 	if c.Sessions {
 		return q.Gold
@@ -138,7 +134,7 @@ func (c Conversation) goldSessions(q Question) (out []string) {
 	return distinct(out)
 }
 
-// scores returns the best scores of some questions, 0 where nothing was found, and their conversations.
+// scores returns the best scores of some questions, 0 without results, and their conversations.
 func (r Report) scores(is func(*probe) bool) (scores []float64, of []int) {
 	for _, p := range r.probes {
 		if is(p) {
@@ -149,7 +145,7 @@ func (r Report) scores(is func(*probe) bool) (scores []float64, of []int) {
 	return scores, of
 }
 
-// ranks returns those of each question of a level and category, "" for all, and its conversation.
+// ranks returns the ranks of the questions of a level and category, "" for all, and their conversations.
 func (r Report) ranks(level, category string) (ranks [][]int, of []int) {
 	for _, p := range r.probes {
 		if len(p.ranks[level]) > 0 && (category == "" || p.Category == category) {
@@ -159,13 +155,13 @@ func (r Report) ranks(level, category string) (ranks [][]int, of []int) {
 	return ranks, of
 }
 
-// Of returns the means of a level and category, "" for all.
+// Of returns the mean measures of a level and category, "" for all.
 func (r Report) Of(level, category string) Measure {
 	ranks, _ := r.ranks(level, category)
 	return meanOf(ranks)
 }
 
-// Rows returns all measures: of each level and category, and of refusing.
+// Rows returns all measures, by level and category, and of refusals.
 func (r Report) Rows() (rows []report.Row) {
 	categories := map[string]bool{"": true}
 	for _, p := range r.probes {
@@ -199,10 +195,8 @@ func (r Report) row(level, category string, ranks [][]int, of []int) report.Row 
 	return row
 }
 
-// refusing compares a conversation's own questions with others that cannot be answered, if there are
-// any. A question is refused where nothing is found for it at all, which the target's own threshold
-// decides. Precision is the share of the refused questions that cannot be answered, recall that of
-// those which were refused.
+// refusing compares own questions with unanswerable ones, if any. A question without results is refused. Precision is
+// the share of unanswerable questions among the refused, recall the share of refused among the unanswerable.
 func (r Report) refusing(against string, others func(*probe) bool) []report.Row {
 	own, of := r.scores((*probe).answerable)
 	other, ofOther := r.scores(others)
@@ -230,7 +224,7 @@ func (r Report) refusing(against string, others func(*probe) bool) []report.Row 
 	}}}
 }
 
-// silent is the share of best scores that are those of finding nothing.
+// silent returns the share of questions without results.
 func silent(scores []float64) float64 {
 	none := 0
 	for _, s := range scores {
@@ -246,11 +240,11 @@ func count(is bool) int {
 	return 0
 }
 
-// quotient is 0 where there is nothing to divide by.
+// quotient returns n/of, or n if of is 0.
 func quotient(n, of int) float64 { return float64(n) / float64(max(1, of)) }
 
-// areaUnderCurve returns the chance that a random one of high is above a random one of low, ties
-// counting half; 0 if there is none of either.
+// areaUnderCurve returns the probability that a random score of high is above one of low, with ties as half, 0 if
+// either is empty.
 func areaUnderCurve(high, low []float64) float64 {
 	if len(high) == 0 || len(low) == 0 {
 		return 0

@@ -34,12 +34,11 @@ func TestMetricsOfRanks(t *testing.T) {
 	}
 }
 
-// parrot finds the turns of an owner that share a word with the question, in the
-// order they were said.
+// parrot finds an owner's turns that share a word with the question, in chronological order.
 type parrot struct {
 	mu    sync.Mutex
 	turns map[memory.Owner][]Turn
-	asked []string // owner, number of turns known, and question
+	asked []string // owner, number of turns so far, and question
 }
 
 func (p *parrot) Ingest(_ context.Context, owner memory.Owner, turns []Turn) error {
@@ -64,8 +63,8 @@ func (p *parrot) Search(_ context.Context, owner memory.Owner, question string, 
 	return out[:min(k, len(out))], nil
 }
 
-// twoTalks have equal refs, a session each for every two turns, and one question
-// that is asked when half is known.
+// twoTalks has two conversations with equal refs, a session per two turns, and a question after half of the
+// turns.
 func twoTalks() Dataset {
 	set := Dataset{Name: "two"}
 	for _, who := range []string{"Mira", "Bela"} {
@@ -83,7 +82,7 @@ func twoTalks() Dataset {
 	return set
 }
 
-func TestEachConversationIsAskedWhenItsTimeHasCome(t *testing.T) {
+func TestQuestionsAreAskedAtTheirTime(t *testing.T) {
 	p := &parrot{}
 	r, err := Measured(t.Context(), p, twoTalks(), false, 1)
 	if err != nil {
@@ -115,7 +114,7 @@ func TestEachConversationIsAskedWhenItsTimeHasCome(t *testing.T) {
 	}
 }
 
-func TestPooledConversationsAreAskedWhenAllIsKnown(t *testing.T) {
+func TestPooledQuestionsAreAskedAfterAllTurns(t *testing.T) {
 	p := &parrot{}
 	r, err := Measured(t.Context(), p, twoTalks(), true, 1)
 	if err != nil {
@@ -127,7 +126,7 @@ func TestPooledConversationsAreAskedWhenAllIsKnown(t *testing.T) {
 	if !reflect.DeepEqual(p.asked, want) {
 		t.Errorf("asked %q, want %q", p.asked, want)
 	}
-	// Said: tea, boat tea, tea, boat Mira, and the same of Bela.
+	// The turns are: tea, boat tea, tea, boat Mira, and the same of Bela.
 	want2 := map[string][][]int{TurnLevel: {{2}, {2}, {4}, {5}}, SessionLevel: {{2}, {1}, {4}, {3}}}
 	for level, want := range want2 {
 		if got, _ := r.ranks(level, ""); !reflect.DeepEqual(got, want) {
@@ -166,7 +165,7 @@ func (b *broken) Search(context.Context, memory.Owner, string, int) ([]Found, er
 
 var errBroken = errors.New("out of order")
 
-func TestATargetThatFailsEndsTheRun(t *testing.T) {
+func TestFailingTargetEndsTheRun(t *testing.T) {
 	for _, pooled := range []bool{false, true} {
 		if _, err := Measured(t.Context(), &broken{}, generated(), pooled, Workers); !errors.Is(err, errBroken) {
 			t.Errorf("pooled %v: got %v, want what the target said", pooled, err)

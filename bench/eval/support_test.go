@@ -62,10 +62,10 @@ var isoDate = lazy.Compile(`\b\d{4}(?:-\d\d){1,2}\b`)
 
 var writtenDate = lazy.Compile(`(?i)\b(?:(?:january|february|march|april|may|june|july|august|september|october|november|december|spring|summer|autumn|winter|monday|tuesday|wednesday|thursday|friday|saturday|sunday)(?: \d{1,2}(?:st|nd|rd|th)?)?(?:,? \d{4})?|(?:in|since|by|until|before|after|on) \d{4})\b`)
 
-// denial is what denies, in the words of who says so or of who notes it.
+// denial matches negations.
 var denial = lazy.Compile(`(?i)\b(?:not|no|never|none|nobody|nothing|without|neither|nor|cannot|\w+n['’]?t|stop\w*|quit\w*|left|leave|gave up|given up|used to|any ?more|hat\w+|dislik\w+|avoid\w*|allerg\w*|former\w*|ex|lost|over|instead)\b`)
 
-// frequent are words of four letters and more that say little.
+// frequent are frequent words of four and more letters.
 var frequent = map[string]bool{
 	"user": true, "users": true, "their": true, "they": true, "with": true, "from": true, "that": true, "this": true, "have": true, "been": true,
 	"what": true, "when": true, "where": true, "which": true, "about": true, "currently": true, "called": true, "named": true, "likes": true,
@@ -85,7 +85,7 @@ func begins(have map[string]bool, front string) bool {
 	return false
 }
 
-// written reports whether a word stands capitalised in s.
+// written reports whether s contains a word with a capital letter.
 func written(s, word string) bool {
 	for f := range strings.FieldsFuncSeq(s, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if strings.ToLower(f) == word && unicode.IsUpper([]rune(f)[0]) {
@@ -122,7 +122,7 @@ func TestUnsupportedFactsAreFound(t *testing.T) {
 	}
 }
 
-// thirdPerson turns what the user says into what is said of them.
+// thirdPerson turns a sentence in the first person into one about the user.
 func thirdPerson(s string) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "’", "'")
 	return strings.TrimSpace(firstPerson.ReplaceAllStringFunc(s, func(words string) string { return thirdPersons[words] }))

@@ -7,11 +7,10 @@ import (
 )
 
 const (
-	// Resamples of the rows, each as many as there are, give an interval its ends.
+	// Resamples is the number of bootstrap resamples per interval.
 	Resamples = 1000
-	// clustersFrom is the number of conversations from which on whole conversations are drawn,
-	// since questions of one talk are found or missed together. A handful of conversations says
-	// nothing about how conversations differ.
+	// clustersFrom is the least number of conversations for drawing whole ones, whose questions are found or
+	// missed together. Fewer say nothing about how conversations differ.
 	clustersFrom = 10
 )
 
@@ -19,12 +18,12 @@ const (
 // (Efron & Tibshirani 1993), from a fixed seed.
 type Estimate struct{ Value, Low, High float64 }
 
-// Draws say what is drawn: strata of units of rows. Each stratum is drawn apart, and the rows of a
-// unit stay together.
+// Draws are the strata of a bootstrap, each with units of rows. Strata are drawn separately, and the rows of a unit
+// together.
 type Draws [][][]int
 
-// DrawsOf draws whole conversations where there are enough of them, and else rows, of each stratum
-// apart. A stratum lists the conversation of each of its rows.
+// DrawsOf returns draws of whole conversations if there are enough, else of rows. A stratum lists the conversation
+// of each of its rows.
 func DrawsOf(strata ...[]int) Draws {
 	whole, at := [][]int(nil), map[int]int{}
 	var single Draws
@@ -59,8 +58,7 @@ func (d Draws) Mean(values []float64) Estimate {
 	})
 }
 
-// Estimate returns a statistic of all rows with its interval. Resamples for which it is not a
-// number, such as the mean of none, do not count.
+// Estimate returns a statistic of all rows with its interval. Resamples where it is NaN do not count.
 func (d Draws) Estimate(statistic func(rows []int) float64) Estimate {
 	var rows []int
 	for _, units := range d {

@@ -1,5 +1,4 @@
-// Package report has what every command of locibench prints: rows of measures, as tables for people
-// or as JSON lines for programs, and the intervals of the measures.
+// Package report prints the measures of locibench's commands as tables or JSON lines, with their intervals.
 package report
 
 import (
@@ -12,20 +11,20 @@ import (
 	"unicode/utf8"
 )
 
-// Row is what was measured of one thing.
+// Row has the measures of one thing.
 type Row struct {
-	Part  string // the table that it belongs to
+	Part  string // its table
 	Name  string
-	N     int // questions, requests and the like that it rests on; 0: it does not say
+	N     int // number of questions, requests and so on; 0: unknown
 	Cells []Cell
 	Note  string
 }
 
-// Cell is one measure of a row. What is not a number is left out.
+// Cell is one measure of a row. NaN is not printed.
 type Cell struct {
 	Metric           string
 	Value, Low, High float64
-	Of               int // the whole, of a count
+	Of               int // the whole of a count
 	text             string
 }
 
@@ -35,17 +34,17 @@ func Share(metric string, e Estimate) Cell {
 	return Cell{Metric: metric, Value: e.Value, Low: e.Low, High: e.High, text: text}
 }
 
-// Count is how many of a whole.
+// Count is a measure n of a whole.
 func Count(metric string, n, of int) Cell {
 	return Cell{Metric: metric, Value: float64(n), Of: of, text: fmt.Sprintf("%d of %d", n, of)}
 }
 
-// Average is a count by another.
+// Average is n divided by of.
 func Average(metric string, n, of int) Cell {
 	return Number(metric, "%.1f", float64(n)/float64(max(1, of)))
 }
 
-// Percent is how many of a whole, in percent.
+// Percent is n of a whole in percent.
 func Percent(metric string, n, of int) Cell {
 	share := 100 * float64(n) / float64(max(1, of))
 	return Cell{Metric: metric, Value: share, Of: of, text: fmt.Sprintf("%.0f %% of %d", share, of)}
@@ -56,7 +55,7 @@ func Number(metric, format string, value float64) Cell {
 	return Cell{Metric: metric, Value: value, text: fmt.Sprintf(format, value)}
 }
 
-// String is the cell as the table shows it.
+// String returns the cell as in the table.
 func (c Cell) String() string {
 	if math.IsNaN(c.Value) {
 		return "–"
@@ -64,11 +63,11 @@ func (c Cell) String() string {
 	return c.text
 }
 
-// Printer prints rows as they become known.
+// Printer prints rows as they are measured.
 type Printer struct {
 	w     io.Writer
 	json  bool
-	about map[string]any // what all rows have in common, in JSON
+	about map[string]any // fields of every JSON line
 
 	part, metrics string // of the last row
 	widths        []int  // of the columns, which only grow
@@ -80,7 +79,7 @@ func NewPrinter(w io.Writer, asJSON bool) *Printer {
 	return &Printer{w: w, json: asJSON, about: map[string]any{}}
 }
 
-// About adds to each JSON line something that is the same in all; people read it by [Printer.Say].
+// About adds a field to every JSON line. For people, use [Printer.Say].
 func (p *Printer) About(key string, value any) { p.about[key] = value }
 
 // Say prints a line for people.
@@ -90,7 +89,7 @@ func (p *Printer) Say(format string, args ...any) {
 	}
 }
 
-// Rows prints rows, and returns the first error of all that was printed.
+// Rows prints rows, and returns the first error of the printer.
 func (p *Printer) Rows(rows ...Row) error {
 	for _, r := range rows {
 		if p.json {
@@ -108,7 +107,7 @@ func (p *Printer) print(format string, args ...any) {
 	}
 }
 
-// line prints a line of a table, below a head where the table or its columns change.
+// line prints a line of a table, after a header if the table or its columns change.
 func (p *Printer) line(r Row) {
 	head := fmt.Sprintf("%-48s%8s", r.Part, "n")
 	line := fmt.Sprintf("%-48s%8s", r.Name, strings.TrimPrefix(fmt.Sprint(r.N), "0"))

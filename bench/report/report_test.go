@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestIntervalHoldsTheValueAndNarrowsWithMoreRows(t *testing.T) {
+func TestIntervalNarrowsWithMoreRows(t *testing.T) {
 	for _, n := range []int{40, 640} {
 		coins := make([]float64, n)
 		for i := range coins {
@@ -21,9 +21,9 @@ func TestIntervalHoldsTheValueAndNarrowsWithMoreRows(t *testing.T) {
 	}
 }
 
-// All of a conversation is found or nothing is: questions drawn one by one would pretend to a certainty
-// that is not there.
-func TestConversationsAreDrawnWholeWhereThereAreEnough(t *testing.T) {
+// Questions of a conversation are found or missed together, so drawing single questions would give too narrow
+// intervals.
+func TestWholeConversationsAreDrawn(t *testing.T) {
 	values := func(conversations int) (values []float64, of []int) {
 		for c := range conversations {
 			for range 30 {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestHouseKeepsItsPlan is the rule for the whole repository.
+// TestHouseKeepsItsPlan checks the whole repository.
 func TestHouseKeepsItsPlan(t *testing.T) {
 	root := filepath.Join("..", "..")
 	if _, err := os.Stat(filepath.Join(root, "go.mod")); err != nil {
@@ -27,7 +27,7 @@ func TestHouseKeepsItsPlan(t *testing.T) {
 
 var update = flag.Bool("update", false, "write budget.txt, unless the total rises")
 
-// TestBudget keeps the house from growing.
+// TestBudget keeps the code from growing.
 func TestBudget(t *testing.T) {
 	text, err := os.ReadFile("budget.txt")
 	if err != nil {
@@ -54,7 +54,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetFindsGrowthAndSlack checks each way in which a house differs from its budget.
+// TestBudgetFindsGrowthAndSlack covers each difference between sizes and budget.
 func TestBudgetFindsGrowthAndSlack(t *testing.T) {
 	may, err := readBudget([]byte("# a comment\ntotal 10000 50000\na 5000 25000\nb 4000 20000\nc 960 4500\ngone 40 500\ntype:a.Wide 64 42\ntype:a.Was 41 3\n"))
 	if err != nil {
@@ -91,7 +91,7 @@ func TestBudgetFindsGrowthAndSlack(t *testing.T) {
 	}
 }
 
-// TestEveryBrokenRuleIsFound reads a house in which each rule is broken once.
+// TestEveryBrokenRuleIsFound checks a module that breaks each rule once.
 func TestEveryBrokenRuleIsFound(t *testing.T) {
 	small := house
 	got, _, err := check(filepath.Join("testdata", "house"), small)
@@ -100,17 +100,17 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	}
 	const own = "github.com/loci-memory/loci/"
 	want := []string{
-		"attic/attic.go: the folder attic stands on no floor",
-		"internal/api/rest/rest.go: imports example.com/unknown: no line in homes says where this library may be used",
+		"attic/attic.go: the folder attic has no floor",
+		"internal/api/rest/rest.go: imports example.com/unknown: homes has no entry for this library",
 		"internal/api/rest/rest.go: imports " + own + "internal/api/proxy: imports never go sideways on a floor",
 		"internal/api/rest/rest.go: imports " + own + "internal/store/inmem: only the wiring and tests name a concrete store",
 		"internal/learn/learn.go: imports " + own + "internal/recall: imports never go sideways on a floor",
 		"internal/learn/learn_test.go: imports github.com/spf13/cobra: its home is internal/cli",
 		"internal/learn/learn_test.go: starts a goroutine: the race detector does not watch internal/learn",
-		"internal/text/text.go: imports log/slog: internal/text knows no clock, chance, log or I/O",
+		"internal/text/text.go: imports log/slog: internal/text uses no clock, randomness, log or I/O",
 		"internal/text/text.go: imports modernc.org/sqlite: its home is internal/store/*",
 		"internal/text/text.go: imports " + own + "internal/learn: imports go down only",
-		"memory/memory.go: imports github.com/google/uuid: memory imports the standard library alone",
+		"memory/memory.go: imports github.com/google/uuid: memory imports only the standard library",
 		"memory/memory.go: uses time.Now: time is an argument in memory",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -118,7 +118,7 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	}
 }
 
-// TestViewsOfATypeCountAsThatType reads a struct whose methods are spread over views of it.
+// TestViewsOfATypeCountAsThatType checks a struct whose methods are spread over several types.
 func TestViewsOfATypeCountAsThatType(t *testing.T) {
 	s := sizes{types: map[string]shape{
 		"a.Exchange": {methods: 35, fields: 26}, "a.placer": {methods: 20, base: "a.Exchange"}, "a.inner": {methods: 1, fields: 2, base: "a.placer"},
@@ -131,7 +131,7 @@ func TestViewsOfATypeCountAsThatType(t *testing.T) {
 	}
 }
 
-// TestRulesNameFoldersOnFloors keeps a misspelt folder from being held to nothing.
+// TestRulesNameFoldersOnFloors finds misspelled folders in the rules.
 func TestRulesNameFoldersOnFloors(t *testing.T) {
 	for _, dir := range slices.Concat(house.pure, house.bare, house.serial) {
 		if house.floor(dir) < 0 {

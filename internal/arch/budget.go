@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// total is the row of a budget that sums up all packages.
+// total is the budget row with the sum of all packages.
 const total = "total"
 
-// size is how much Go a package has, tests apart: lines, and tokens without comments.
+// size is the size of a package without tests: lines, and tokens without comments.
 type size struct{ lines, tokens int }
 
 func (a size) plus(b size) size { return size{a.lines + b.lines, a.tokens + b.tokens} }
@@ -33,14 +33,13 @@ func measure(text []byte) size {
 	return size{bytes.Count(text, []byte("\n")), tokens}
 }
 
-// budget is the rows of budget.txt: the total, each package, and each type beyond the limits
-// of a type, whose numbers are methods and fields.
+// budget has the rows of budget.txt: the total, each package, and each type over a limit, with its methods and fields.
 type budget map[string]size
 
 // typeRow begins the name of a type's row.
 const typeRow = "type:"
 
-// newBudget returns the budget that packages and large types use up.
+// newBudget returns the sizes of packages and large types as a budget.
 func newBudget(packages map[string]size, types map[string]shape) budget {
 	b := maps.Clone(packages)
 	for _, s := range packages {
@@ -82,8 +81,8 @@ func (b budget) String() string {
 	return text.String()
 }
 
-// broken returns where the house differs from its budget: above it, or so far below that
-// the budget must be lowered. A package may lie 1 % or 20 lines below, the total 1 %.
+// broken lists the rows that are over the budget, or so far below that the budget must be lowered. A package may be
+// 1 % or 20 lines below, the total 1 %.
 func (b budget) broken(house budget) (broken []string) {
 	names := maps.Clone(b)
 	maps.Copy(names, house)
@@ -106,11 +105,11 @@ func (b budget) broken(house budget) (broken []string) {
 	return broken
 }
 
-// lowered returns the budget that the house uses up, an error where its total rises.
+// lowered returns the current sizes as the new budget, or an error if the total rises.
 func (b budget) lowered(house budget) (budget, error) {
 	is, may := house[total], b[total]
 	if is.lines > may.lines || is.tokens > may.tokens {
-		return nil, errors.New("the total may only fall: remove code first, or raise the row total by hand by the number that was agreed")
+		return nil, errors.New("the total may only fall: remove code first, or raise the row total by hand by the agreed number")
 	}
 	return house, nil
 }

@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// check reads every Go file of the module at root. It returns what breaks the rules, a
-// line each in order of file, and the budget that the house uses up.
+// check parses every Go file of the module at root. It returns one line per violation, in order of file, and the
+// current sizes.
 func check(root string, r rules) ([]string, budget, error) {
 	var found []string
 	s := sizes{packages: map[string]size{}, types: map[string]shape{}}
@@ -43,7 +43,7 @@ func check(root string, r rules) ([]string, budget, error) {
 	return found, newBudget(s.packages, s.large(r.contracts)), err
 }
 
-// skipDir leaves out what is not part of the module's build.
+// skipDir skips folders that are not part of the module's build.
 func skipDir(root, name, base string) error {
 	if name == root {
 		return nil
@@ -57,7 +57,7 @@ func skipDir(root, name, base string) error {
 	return nil
 }
 
-// file returns what one file breaks. rel is its path from the root, with slashes.
+// file returns the violations of one file. rel is its slash-separated path from the root.
 func (r rules) file(name, rel string) ([]string, error) {
 	dir, isTest := path.Dir(rel), strings.HasSuffix(rel, "_test.go")
 	isPure, isSerial := !isTest && holds(r.pure, dir), holds(r.serial, dir)
@@ -74,7 +74,7 @@ func (r rules) file(name, rel string) ([]string, error) {
 		broken = append(broken, rel+": "+fmt.Sprintf(format, args...))
 	}
 	if !isTest && r.floor(dir) < 0 {
-		say("the folder %s stands on no floor", dir)
+		say("the folder %s has no floor", dir)
 	}
 	for _, spec := range f.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
@@ -85,7 +85,7 @@ func (r rules) file(name, rel string) ([]string, error) {
 			say("imports %s: %s", target, why)
 		}
 		if isPure && isImpure(target) {
-			say("imports %s: %s knows no clock, chance, log or I/O", target, dir)
+			say("imports %s: %s uses no clock, randomness, log or I/O", target, dir)
 		}
 	}
 	if isPure {
@@ -99,18 +99,18 @@ func (r rules) file(name, rel string) ([]string, error) {
 	return broken, nil
 }
 
-// imports says why the folder may not import the target, "" if it may.
+// imports returns why the folder may not import the target, "" if it may.
 func (r rules) imports(dir, target string, isTest bool) string {
 	own, isOwn := r.own(target)
 	switch {
 	case isOwn && isTest:
-		return "" // tests may look anywhere
+		return "" // tests may import any package
 	case isOwn:
 		return r.down(dir, own)
 	case !strings.Contains(strings.Split(target, "/")[0], "."):
 		return "" // the standard library
 	case !isTest && holds(r.bare, dir):
-		return dir + " imports the standard library alone"
+		return dir + " imports only the standard library"
 	case isTest && underAny(target, r.testing), underAny(target, r.common):
 		return ""
 	}
@@ -122,15 +122,15 @@ func (r rules) imports(dir, target string, isTest bool) string {
 			return fmt.Sprintf("its home is %s", strings.Join(homes, ", "))
 		}
 	}
-	return "no line in homes says where this library may be used"
+	return "homes has no entry for this library"
 }
 
-// down says why one folder of the module may not import another.
+// down returns why a folder of the module may not import another, "" if it may.
 func (r rules) down(dir, target string) string {
 	from, to := r.floor(dir), r.floor(target)
 	switch {
 	case from < 0 || to < 0:
-		return "" // the folder without a floor is reported by itself
+		return "" // a folder without a floor is reported separately
 	case to == from:
 		return "imports never go sideways on a floor"
 	case to > from:
@@ -141,7 +141,7 @@ func (r rules) down(dir, target string) string {
 	return ""
 }
 
-// own returns the folder of an import of the module's own.
+// own returns the folder of an import, and whether it belongs to the module.
 func (r rules) own(target string) (string, bool) {
 	if target == r.module {
 		return ".", true
@@ -149,12 +149,12 @@ func (r rules) own(target string) (string, bool) {
 	return strings.CutPrefix(target, r.module+"/")
 }
 
-// floor returns the number of the floor a folder stands on, -1 for none.
+// floor returns the number of a folder's floor, -1 for none.
 func (r rules) floor(dir string) int {
 	return slices.IndexFunc(r.floors, func(floor []string) bool { return holds(floor, dir) })
 }
 
-// holds reports whether one of the patterns is the folder's.
+// holds reports whether a pattern matches the folder.
 func holds(patterns []string, dir string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		parent, all := strings.CutSuffix(p, "/*")
@@ -172,7 +172,7 @@ func underAny(target string, prefixes []string) bool {
 
 func isImpure(target string) bool { return target == impureNet || underAny(target, impure) }
 
-// clockCalls returns the names by which a file reads the clock.
+// clockCalls returns the functions of package time by which a file reads the clock.
 func clockCalls(f *ast.File) []string {
 	name := ""
 	for _, spec := range f.Imports {
@@ -197,8 +197,8 @@ func clockCalls(f *ast.File) []string {
 	return calls
 }
 
-// startsGoroutine reports whether a file has a go statement, or calls what starts one:
-// a method Go, as sync.WaitGroup and errgroup have it, or a test's Parallel.
+// startsGoroutine reports whether a file has a go statement, or calls a method Go, as of sync.WaitGroup and errgroup,
+// or Parallel of a test.
 func startsGoroutine(f *ast.File) bool {
 	starts := false
 	ast.Inspect(f, func(n ast.Node) bool {

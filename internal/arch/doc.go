@@ -1,9 +1,6 @@
-// Package arch is the house's plan as a test: which package may import which,
-// where a third-party library may appear, and which packages know no clock, log
-// or I/O. rules.go holds the plan as data, check.go reads the sources and says
-// what breaks it; budget.txt says how many lines and tokens each package may
-// have. Nothing imports this package.
+// Package arch tests the architecture: which packages may import each other, where third-party libraries may appear,
+// which packages use no clock, log or I/O, and the size of each package. rules.go has the rules, budget.txt the sizes.
 //
-// It parses files rather than ask the go command, whose answers go test would
-// keep from one run to the next without seeing that a file has changed.
+// It parses files instead of running the go command, because go test would cache the result without noticing
+// changed files.
 package arch

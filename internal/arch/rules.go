@@ -1,45 +1,39 @@
 package arch
 
-// rules are the plan of one module.
+// rules are the architecture of a module.
 type rules struct {
 	module string
 
-	// floors from the ground up, as folders; "x/*" is every folder right under x.
-	// A package may import those on lower floors, never one on its own floor or
-	// above, and every package stands on one.
+	// floors are the layers of folders from the bottom up; "x/*" means every folder directly in x.
+	// Every package is on a floor and imports only packages on lower floors.
 	floors [][]string
 
-	// homes says where a third-party module may be imported. Each is a decision;
-	// one without a line may be imported nowhere.
+	// homes lists the packages that may import a third-party module. Other modules may not be imported at all.
 	homes map[string][]string
 
-	// common are third-party modules that any package may import which is not bare:
-	// what the standard library might as well have.
+	// common are third-party modules that any package may import, except bare ones.
 	common []string
 
-	// testing are third-party modules that any test may import, besides their homes.
+	// testing are third-party modules that any test may import, in addition to their homes.
 	testing []string
 
-	// bare are the packages that import the standard library alone.
+	// bare are the packages that import only the standard library.
 	bare []string
 
-	// pure are the packages that know no clock, chance, log or I/O.
+	// pure are the packages that use no clock, randomness, log or I/O.
 	pure []string
 
-	// serial are the packages that start no goroutine, in tests neither: make test runs
-	// them without the race detector.
+	// serial are the packages that start no goroutine, even in tests. make test runs them without the race detector.
 	serial []string
 
-	// contracts are the types that may have any number of methods and fields, each with the
-	// reason.
+	// contracts are the types without limits of methods and fields, with the reason.
 	contracts map[string]string
 
-	// stores are the concrete stores, which only the packages in wiring and tests
-	// name.
+	// stores are the concrete stores, which only tests and the packages in wiring import.
 	stores, wiring []string
 }
 
-// house is Loci's plan. ARCHITECTURE.md says why.
+// house has Loci's rules. ARCHITECTURE.md explains them.
 var house = rules{
 	module: "github.com/loci-memory/loci",
 	floors: [][]string{
@@ -135,18 +129,16 @@ var house = rules{
 	wiring: []string{"internal/assembly", "internal/config", "internal/backup", "internal/vaultsync", "internal/doctor"},
 }
 
-// impure are the standard packages that a pure one does not import, each with all
-// that stands under it.
+// impure are the standard packages that a pure package does not import, including their subpackages.
 var impure = []string{
 	"crypto/rand", "database/sql", "log", "math/rand", "net/http", "net/rpc", "net/smtp", "net/textproto",
 	"os", "syscall", "testing",
 }
 
-// impureNet: of net a pure package may use the parsers net/url, net/mail and
-// net/netip alone.
+// impureNet is not imported by pure packages either, but its parsers net/url, net/mail and net/netip may be.
 const impureNet = "net"
 
-// clock are the functions of package time that read or run a clock.
+// clock are the functions of package time that read the clock or start a timer.
 var clock = map[string]bool{
 	"Now": true, "Since": true, "Until": true, "Sleep": true, "After": true, "AfterFunc": true,
 	"Tick": true, "NewTimer": true, "NewTicker": true,

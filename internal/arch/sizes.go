@@ -9,24 +9,23 @@ import (
 	"strings"
 )
 
-// How many methods and fields a reader can take in at once: the budget has a row for each
-// type with more.
+// Limits of methods and fields. The budget has a row for each type over a limit.
 const (
 	maxMethods = 40
 	maxFields  = 25
 )
 
-// sizes counts what is not tests: Go by folder, and each type by folder and name.
+// sizes has the size of each folder without tests, and of each type by folder and name.
 type sizes struct {
 	packages map[string]size
 	types    map[string]shape
 }
 
-// shape is what a type has.
+// shape is the number of methods and fields of a type.
 type shape struct {
 	methods, fields int
-	base            string // the struct of its package to which it embeds a pointer; "": none
-	isWire          bool   // its fields are named by tags, for JSON or settings
+	base            string // struct of the same package that it embeds by pointer; "": none
+	isWire          bool   // its fields have tags for JSON or settings
 }
 
 func (s sizes) add(name, dir string) error {
@@ -68,7 +67,7 @@ func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
 		if star, ok := f.Type.(*ast.StarExpr); ok && len(f.Names) == 0 {
 			if base, ok := star.X.(*ast.Ident); ok {
 				it.base = dir + "." + base.Name
-				it.fields-- // it has those of its base
+				it.fields-- // counted with the base
 			}
 		}
 		it.isWire = it.isWire || f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "koanf:"))
@@ -76,7 +75,7 @@ func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
 	s.types[dir+"."+name] = it
 }
 
-// receiver returns the name of a method's type.
+// receiver returns the name of a receiver's type.
 func receiver(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.StarExpr:
@@ -89,9 +88,8 @@ func receiver(t ast.Expr) string {
 	return "?"
 }
 
-// large returns the types beyond a limit, with their methods and fields. A type that embeds
-// a pointer to another of its package counts as that one. Contracts and wire types are left
-// out.
+// large returns the types over a limit, except contracts and wire types. A type that embeds a pointer to another one
+// of its package counts as that one.
 func (s sizes) large(contracts map[string]string) map[string]shape {
 	whole := map[string]shape{}
 	for name, it := range s.types {

@@ -31,7 +31,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 	if err != nil || len(after) != len(before) {
 		t.Errorf("there were %v, and are %v, %v", before, after, err)
 	}
-	if _, err := disk.Room(dir); err == nil && !strings.Contains(strings.Join(found.Checked, "\n"), "MiB are left on its disk") {
+	if _, err := disk.Room(dir); err == nil && !strings.Contains(strings.Join(found.Checked, "\n"), "MiB of free space") {
 		t.Errorf("it looked at %q", found.Checked)
 	}
 	l.doctor.Config.Data = filepath.Join(dir, "gone")
@@ -39,7 +39,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 		t.Errorf("without the folder: %+v, %v", found.Findings, err)
 	}
 	l.doctor.Config.Data = filepath.Join(dir, "data", databaseFile) // nothing can be written into a file
-	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "nothing can be written into it") {
+	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "it is not writable") {
 		t.Errorf("where nothing can be written: %+v, %v", found.Findings, err)
 	}
 }

@@ -1,5 +1,5 @@
-// Package doctor says what is wrong with a memory that is open: its folders, vault, database, index
-// and models, and mistakes in the setup that requests have shown.
+// Package doctor finds problems of an open memory: of its folders, vault, database, index and models, and mistakes
+// in the setup that requests have revealed.
 package doctor
 
 import (
@@ -33,16 +33,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Doctor examines a memory. Its parts do not change while it is at work.
+// Doctor examines a memory. Its fields must not change meanwhile.
 type Doctor struct {
 	Config   config.Config
 	Engine   *engine.Engine
 	Index    *index.Index
-	Chroma   *chroma.Index    // nil: there is none
-	Vault    *vaultsync.Vault // nil: there is none
-	Database *sqlstore.Store  // nil: memory is in none
+	Chroma   *chroma.Index    // nil: none
+	Vault    *vaultsync.Vault // nil: none
+	Database *sqlstore.Store  // nil: no SQL database
 	Backups  *backup.Maker
-	Schedule *backup.Schedule // nil: there is none
+	Schedule *backup.Schedule // nil: none
 	Learner  *models.Learner
 	Embeds   models.Choice
 	Log      *slog.Logger
@@ -50,8 +50,8 @@ type Doctor struct {
 	warnings warnings
 }
 
-// Examine looks at the folders, the vault, the database, the index and the models, and says
-// what is wrong. With confirm, files that are gone from the vault at once are forgotten.
+// Examine checks the folders, the vault, the database, the index and the models. With confirm, it forgets the
+// memories of vault files that disappeared together.
 func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, error) {
 	c := checkup{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
 	if err := d.doctorVault(ctx, &c, confirm); err != nil {
@@ -71,7 +71,6 @@ func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, err
 	return c.Checkup, ctx.Err()
 }
 
-// checkup is filled part by part.
 type checkup struct{ client.Checkup }
 
 func (c *checkup) looked(format string, args ...any) {
@@ -85,7 +84,7 @@ func (c *checkup) found(part, path, what, do string) {
 func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) error {
 	if d.Vault == nil {
 		if confirm {
-			return memory.Errorf(memory.Invalid, "there is no vault in which to confirm anything")
+			return memory.Errorf(memory.Invalid, "cannot confirm deletions: there is no vault")
 		}
 		return nil
 	}
@@ -95,10 +94,10 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 	}
 	c.looked("vault %s: %s", d.Vault.Store.Dir(), many(r.Files, "file"))
 	if at := d.Vault.Store.RebuiltAt(); !at.IsZero() {
-		c.looked("the vault's history: it begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
+		c.looked("the vault's history begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
 	}
 	for _, p := range r.Problems {
-		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "mend it or take it out of the vault; it is left as it is"))
+		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "fix it or remove it from the vault; Loci leaves it unchanged"))
 	}
 	for _, path := range r.Conflicts {
 		what := "a person's words, which Loci did not take over"
@@ -107,14 +106,14 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 		}
 		c.found("vault", path, what, "copy what you need of it into the memory's own file, then delete it")
 	}
-	for _, e := range r.Edits { // what could be taken over or refused was: the rest waits
+	for _, e := range r.Edits { // Examine applied or refused the others
 		_, err := d.Vault.Change(ctx, e)
-		do := "it is tried again at each change of it and at each start"
+		do := "Loci tries again when the file changes and at each start"
 		switch {
-		case err == nil: // by now; the next look accepts it
+		case err == nil: // it succeeds now; the next check accepts it
 			continue
 		case errors.Is(err, memory.Gone):
-			do = "to let the user begin anew, with this file: loci users open " + e.Owner.Name() + "; otherwise delete it"
+			do = "to reopen the erased user, with this file: loci users open " + e.Owner.Name() + "; otherwise delete it"
 		}
 		c.found("vault", e.Path, "it waits: "+err.Error(), do)
 	}
@@ -130,7 +129,7 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 		c.found("vault", "", err.Error(), "")
 	}
 	if err := d.Vault.Store.Settle(ctx); err != nil {
-		c.found("vault", "", "files cannot be written: "+err.Error(), "see to it that Loci may write there, and that there is room")
+		c.found("vault", "", "files cannot be written: "+err.Error(), "make sure that Loci may write there, and that there is free space")
 	}
 	return nil
 }
@@ -157,12 +156,11 @@ func (d *Doctor) doctorDatabase(ctx context.Context, c *checkup) {
 	}
 	c.looked("database: %s, %s, %s waiting or under way", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(unfinished, "job"))
 	for _, owner := range slices.Sorted(maps.Keys(parked)) {
-		c.found("database", "", many(parked[owner], "job")+" of "+owner.Called()+" failed too often", "see them: loci jobs --user "+owner.Name())
+		c.found("database", "", many(parked[owner], "job")+" of "+owner.Called()+" failed too often", "to list them: loci jobs --user "+owner.Name())
 	}
 }
 
-// countJobs counts the jobs of all users that loci jobs lists for one: those that wait or
-// run, and by user those that are parked.
+// countJobs counts the jobs of all users that wait or run, and the parked ones by user.
 func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memory.Owner]int, err error) {
 	owners, err := d.Engine.Store.Owners(ctx)
 	if err != nil {
@@ -185,15 +183,15 @@ func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memo
 	return unfinished, parked, nil
 }
 
-// A database of more than smallDatabase bytes takes seconds to check, so that the first
-// requests go before, for checkAfter.
+// The check of a database of more than smallDatabase bytes takes seconds, so it starts after checkAfter and does
+// not delay the first requests.
 const (
 	smallDatabase = 32 << 20
 	checkAfter    = 2 * time.Second
 )
 
-// CheckInBackground checks the database once: a query does not see that an index lost rows.
-// What is found is logged, and then the server is not ready and writes nothing.
+// CheckInBackground checks the database once, since queries do not notice missing index rows. If it finds a fault,
+// the server logs it, is not ready and writes nothing.
 func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	if d.Database == nil || d.Config.Store.Server() {
 		return nil
@@ -217,7 +215,7 @@ func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	return nil
 }
 
-// many counts things.
+// many returns a count with its noun.
 func many(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -225,37 +223,35 @@ func many(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// leastRoom is below what there should be on a disk: checkpoints, the database's log and a
-// flood of traces take some tens of MiB for a while, and a server that writes has some days
-// in which somebody may see to it.
+// leastRoom is the least free space of a disk, in bytes. Checkpoints, the database's log and traces take some tens of
+// MiB, so an operator has some days to react.
 const leastRoom = 256 << 20
 
-// doctorFolders looks whether the data folder can be written, and how much room there is in
-// it and in the vault.
+// doctorFolders checks that the data folder is writable, and the free space of its disk and the vault's.
 func (d *Doctor) doctorFolders(c *checkup) {
 	dir, err := d.Config.DataDir()
 	if err == nil {
 		_, err = os.Stat(dir)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && d.Config.Store != "sqlite": // nothing is kept in it
+	case errors.Is(err, fs.ErrNotExist) && d.Config.Store != "sqlite": // this store does not need it
 	case err != nil:
 		c.found("data folder", dir, err.Error(), "")
 	default:
 		if err := disk.Probe(dir); err != nil {
-			c.found("data folder", dir, "nothing can be written into it: "+err.Error(), "see to it that Loci may write there, and that there is room")
+			c.found("data folder", dir, "it is not writable: "+err.Error(), "make sure that Loci may write there, and that there is free space")
 		}
 		c.room("data folder", dir, disk.Room)
 	}
 	if _, err := d.Backups.Notes.Read(); err != nil {
-		c.found("data folder", backup.NotesFile, err.Error(), "move it away; receipts of erasures name the backups that it listed no more")
+		c.found("data folder", backup.NotesFile, err.Error(), "move it away; then receipts of erasures no longer name the backups that it listed")
 	}
 	if d.Vault != nil {
 		c.room("vault", d.Vault.Store.Dir(), disk.Room)
 	}
 }
 
-// room looks how much of a disk is left.
+// room checks the free space of a disk.
 func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
 	left, err := of(dir)
 	switch {
@@ -263,19 +259,19 @@ func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
 	case err != nil:
 		c.found(part, dir, err.Error(), "")
 	case left < leastRoom:
-		c.found(part, dir, fmt.Sprintf("%d MiB are left on its disk", left>>20), "make room: what cannot be written is not remembered")
+		c.found(part, dir, fmt.Sprintf("its disk has %d MiB of free space", left>>20), "free some space: without it, Loci cannot store memories")
 	default:
-		c.looked("%s %s: %d MiB are left on its disk", part, dir, left>>20)
+		c.looked("%s %s: its disk has %d MiB of free space", part, dir, left>>20)
 	}
 }
 
-// doctorIndex asks the index something, and looks whether its folder can be written.
+// doctorIndex searches the index, and checks its folder.
 func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 	_, err := d.Engine.Searcher.Search(ctx, memory.Search{
 		Scopes: []memory.Scope{{Owner: memory.User(memory.DefaultNamespace, httpx.DefaultUser)}}, Text: "memory", ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Now: d.Engine.Now(), Limit: 1,
 	})
 	if err != nil {
-		c.found("index", "", "a search fails: "+err.Error(), "stop Loci and delete the folder index in the data folder; it is made anew")
+		c.found("index", "", "a search fails: "+err.Error(), "stop Loci and delete the folder index in the data folder; Loci rebuilds it")
 		return
 	}
 	c.looked("index: %d bytes in memory", d.Index.Size())
@@ -288,15 +284,15 @@ func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 	}
 	info, err := os.Stat(filepath.Join(dir, config.IndexFolder))
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // it is made when there is something to keep
+	case errors.Is(err, fs.ErrNotExist): // Loci creates it when needed
 	case err != nil:
 		c.found("index", config.IndexFolder, err.Error(), "")
 	case !info.IsDir():
-		c.found("index", config.IndexFolder, "it is not a folder", "stop Loci and delete it; it is made anew")
+		c.found("index", config.IndexFolder, "it is not a folder", "stop Loci and delete it; Loci rebuilds the index")
 	}
 }
 
-// doctorChroma compares what the Chroma server has with the store.
+// doctorChroma compares the vectors of the Chroma server with the store.
 func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
 	if d.Chroma == nil {
 		return
@@ -309,7 +305,7 @@ func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
 	case err != nil:
 		c.found("chroma", at, err.Error(), "see whether the server runs there; words alone find until it answers, and it is filled from the store by itself")
 	case is.Missing+is.Extra > 0:
-		c.found("chroma", at, fmt.Sprintf("the collection %s lacks %d of %s and has %d that are not in the store", name, is.Missing, many(is.Memories, "vector"), is.Extra), "nothing: they are copied again by now; look once more in a minute")
+		c.found("chroma", at, fmt.Sprintf("the collection %s lacks %d of %s and has %d that are not in the store", name, is.Missing, many(is.Memories, "vector"), is.Extra), "nothing: Loci is copying them again; check again in a minute")
 	default:
 		c.looked("chroma %s: the collection %s has %s, as the store does", at, name, many(is.Memories, "vector"))
 	}
@@ -338,11 +334,11 @@ func (d *Doctor) doctorModels(c *checkup) {
 	}
 }
 
-// answerTime is how long the doctor waits for a model server.
+// answerTime bounds waiting for a model server.
 const answerTime = 3 * time.Second
 
-// doctorServers asks each model server for its models: any answer but that it is out of
-// order or refuses the key will do.
+// doctorServers requests the list of models from each model server. Every answer passes, except server errors and a
+// refused key.
 func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
 	learns := d.Learner.Learns()
@@ -353,8 +349,8 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	d.doctorRemote(ctx, c)
 }
 
-// doctorRemote asks the remote embedder and reranker for as little as there is. That they list models
-// says nothing: some servers list none.
+// doctorRemote sends a small request to the remote embedder and reranker. Their list of models is no evidence, since
+// some servers list none.
 func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -364,18 +360,18 @@ func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	wrong := models.AskRemote(ctx, settings)
 	for _, m := range [][2]string{{"embedder", is.Embedder}, {"reranker", d.Config.Reranker}} {
 		if err := wrong[m[0]]; err != nil {
-			c.found(m[0], m[1], err.Error(), "see to its server and to "+m[0]+", embed.url and embed.key")
+			c.found(m[0], m[1], err.Error(), "check its server and the settings "+m[0]+", embed.url and embed.key")
 		} else if strings.HasPrefix(m[1], config.RemoteModel) {
 			c.looked("%s %s: it answers", m[0], m[1])
 		}
 	}
 }
 
-// manyMissed is of how many questions one may be answered without a model before that is a warning.
+// manyMissed limits the questions answered without a model to one in so many; more are a warning.
 const manyMissed = 20
 
-// missing names the models that are skipped now, and those that many questions did without. It calls
-// looked with the share of others.
+// missing reports the models that are skipped now, or that many questions were answered without. It calls looked with
+// the share for other models.
 func (d *Doctor) missing(looked func(format string, args ...any)) (out []client.Finding) {
 	is, _ := d.Embeds.Now()
 	for _, m := range []struct {
@@ -387,9 +383,9 @@ func (d *Doctor) missing(looked func(format string, args ...any)) (out []client.
 	} {
 		missed, asked := d.Engine.Metrics.Missed(m.key, d.Engine.Now())
 		what := fmt.Sprintf("%d of %s of the last hour (%d %%) were answered without the %s", missed, many(asked, "question"), 100*missed/max(1, asked), m.key)
-		do := "let less run on this machine, take a smaller model (loci models), or raise recall.deadline_max"
+		do := "reduce the load of this machine, use a smaller model (loci models), or raise recall.deadline_max"
 		if core.Remote(m.model) {
-			do = "it is tried by itself; if it never answers in time, raise recall.deadline or take a quicker one"
+			do = "Loci tries it again automatically; if it is always late, raise recall.deadline or use a faster one"
 		}
 		if why := core.Skipped(m.model); why != nil {
 			what = "the " + m.key + " is skipped, and " + m.meanwhile + ": " + llm.Trouble(why) + "; " + what
@@ -412,17 +408,17 @@ func (c *checkup) server(ctx context.Context, part string, o llm.Options) {
 	status, err := askServer(ctx, o)
 	switch {
 	case err != nil:
-		c.found(part, shown, err.Error(), "see to it that the server runs and can be reached, or set "+part)
+		c.found(part, shown, err.Error(), "make sure that the server runs and can be reached, or set "+part)
 	case status >= http.StatusInternalServerError:
-		c.found(part, shown, fmt.Sprintf("it answered %d", status), "see to it that the server runs")
+		c.found(part, shown, fmt.Sprintf("it answered %d", status), "make sure that the server runs")
 	case o.Key != "" && (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		c.found(part, shown, fmt.Sprintf("it refuses the key: it answered %d", status), "set the key that the server wants")
+		c.found(part, shown, fmt.Sprintf("it refuses the key: it answered %d", status), "set the right key")
 	default:
 		c.looked("%s %s: it answers", part, shown)
 	}
 }
 
-// askServer returns the status that a server answers a question for its models with.
+// askServer requests a server's list of models and returns the HTTP status.
 func askServer(ctx context.Context, o llm.Options) (status int, err error) {
 	server, err := llm.NewForwarder(o)
 	if err != nil {

@@ -7,18 +7,17 @@ import (
 	"testing"
 )
 
-// TestTheDoctorLooksWhetherThereIsRoom: less than there should be is a finding, what is
-// enough is only told, and what is not known is neither.
-func TestTheDoctorLooksWhetherThereIsRoom(t *testing.T) {
+// TestDoctorChecksFreeSpace expects a finding for too little space, a line for enough, and nothing if it is unknown.
+func TestDoctorChecksFreeSpace(t *testing.T) {
 	for name, c := range map[string]struct {
 		left          int64
 		err           error
 		looked, found string
 	}{
-		"full":      {0, nil, "", "0 MiB are left"},
-		"little":    {leastRoom - 1, nil, "", "255 MiB are left"},
-		"enough":    {leastRoom, nil, "data folder /d: 256 MiB are left", ""},
-		"not known": {0, errors.ErrUnsupported, "", ""},
+		"full":      {0, nil, "", "has 0 MiB of"},
+		"little":    {leastRoom - 1, nil, "", "has 255 MiB of"},
+		"enough":    {leastRoom, nil, "data folder /d: its disk has 256 MiB", ""},
+		"unknown":   {0, errors.ErrUnsupported, "", ""},
 		"not there": {0, os.ErrNotExist, "", "file does not exist"},
 	} {
 		var got checkup

@@ -7,14 +7,14 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// warnings are mistakes in the setup that requests show. Each is logged once, and told by the
-// health and the doctor from then on.
+// warnings are mistakes in the setup that requests have revealed. Each is logged once, and then listed by health and
+// doctor.
 type warnings struct {
 	mu   sync.Mutex // guards seen
 	seen []client.Finding
 }
 
-// UnverifiedToken, ChatOfNobody and UserIgnored are all there are.
+// UnverifiedToken, ChatOfNobody and UserIgnored are all such mistakes.
 var (
 	UnverifiedToken = client.Finding{
 		Part: "users", What: "requests carry X-OpenWebUI-User-Jwt, but jwt_secret is not set: the token is not checked and names no user",
@@ -30,7 +30,7 @@ var (
 	}
 )
 
-// Warn returns what is called with each request that shows the mistake.
+// Warn returns a function to call for each request that reveals a mistake.
 func (d *Doctor) Warn(of client.Finding) func() {
 	var once sync.Once
 	return func() {
@@ -43,26 +43,25 @@ func (d *Doctor) Warn(of client.Finding) func() {
 	}
 }
 
-// seen are the mistakes that requests have shown since the start, and models that cannot be had.
+// seen returns mistakes revealed since the start, unavailable models and late backups.
 func (d *Doctor) seen() []client.Finding {
 	d.warnings.mu.Lock()
 	found := slices.Clone(d.warnings.seen)
 	d.warnings.mu.Unlock()
 	if wrong := d.Learner.Learns().Wrong; wrong != "" {
-		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "see to its server, or set learn.model to a model that the server lists, or to auto"})
+		found = append(found, client.Finding{Part: "learn.model", What: wrong, Do: "check its server, or set learn.model to a model that the server lists, or to auto"})
 	}
 	if why := d.Learner.Learns().Distrust; why != "" {
 		found = append(found, client.Finding{Part: "learn.trust", What: why, Do: "name a stronger model as learn.model, or set learn.trust to always; loci models try repeats the trial"})
 	}
 	if _, wrong := d.Embeds.Now(); wrong != "" {
-		found = append(found, client.Finding{Part: "embedder", What: wrong, Do: "see to it that the upstream runs, or set embedder"})
+		found = append(found, client.Finding{Part: "embedder", What: wrong, Do: "make sure that the upstream runs, or set embedder"})
 	}
 	_, late := d.Schedule.Report()
 	return append(found, late...)
 }
 
-// Warnings are the mistakes that requests have shown since the start, and the models that questions
-// do without.
+// Warnings returns mistakes revealed since the start, and models that questions are answered without.
 func (d *Doctor) Warnings() []client.Finding {
 	return append(d.seen(), d.missing(func(string, ...any) {})...)
 }

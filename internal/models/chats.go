@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// yieldFor is how long a model gives way to one chat after another before it learns beside them.
+// yieldFor is how long a model yields to consecutive chats before it learns at the same time.
 const yieldFor = 10 * time.Minute
 
 var errChat = errors.New("a chat is under way")
 
-// chats are what a model that learns on the machine which answers them gives way to.
+// chats are the running chats on the machine of the model that learns, which yields to them.
 type chats struct {
 	talks int
-	yield map[context.Context]context.CancelCauseFunc // to a chat that begins
-	since time.Time                                   // when one first did, zero after a reply that no chat met
+	yield map[context.Context]context.CancelCauseFunc // lessons to cancel when a chat begins
+	since time.Time                                   // first cancellation, zero after a reply without a chat
 }
 
-// ChatBegins says that the upstream answers a chat until end is called. It ends the lessons of a model
-// on the same machine, if that is this one or nearby.
+// ChatBegins marks a chat as running until end is called. It cancels lessons of a model on the same machine, if
+// that is this machine or nearby.
 func (l *Learner) ChatBegins() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *Learner) ChatBegins() (end func()) {
 	}
 }
 
-// enter lets a chat cancel what a model is asked, or cancels it where one is under way.
+// enter makes a lesson cancelable by chats, or cancels it if a chat is running.
 func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) tim
 	return time.Now()
 }
 
-// leave returns the error of a model that was asked: a [*jobs.PutOff] if it gave way. l.mu is held.
+// leave returns the error of a lesson, a [*jobs.PutOff] if a chat canceled it. The caller holds l.mu.
 func (l *Learner) leave(ctx context.Context, err error) error {
 	delete(l.yield, ctx)
 	switch {

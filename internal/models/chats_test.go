@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func TestALocalModelLearnsBetweenChats(t *testing.T) {
+func TestLocalModelLearnsBetweenChats(t *testing.T) {
 	asked := make(chan struct{}, 9)
 	var hangs atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +51,7 @@ func TestALocalModelLearnsBetweenChats(t *testing.T) {
 		}
 		end := l.ChatBegins()
 		if ask() != (name == "here") {
-			t.Errorf("%s: beside a chat", name)
+			t.Errorf("%s: during a chat", name)
 		}
 		end()
 		if name == "elsewhere" {
@@ -68,7 +68,7 @@ func TestALocalModelLearnsBetweenChats(t *testing.T) {
 		hangs.Store(false)
 		l.since = time.Now().Add(-2 * yieldFor)
 		if ask() || l.since.IsZero() {
-			t.Error("after one chat upon the other it still gives way, or not any more beside the next")
+			t.Error("after consecutive chats it must learn once, and then yield again")
 		}
 		l.talks = 0
 		if ask() || !l.since.IsZero() || len(l.yield) > 0 {

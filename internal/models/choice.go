@@ -21,49 +21,49 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tryTime is how long the start waits for an upstream that may have embeddings.
+// tryTime bounds waiting for the upstream's embeddings at the start.
 const tryTime = 2 * time.Second
 
-// Choice is the embedder that is used, and why.
+// Choice is the chosen embedder, and the reason.
 type Choice struct {
-	Embedder string   // as the setting has it; never auto
+	Embedder string   // as in the setting; never auto
 	Why      string   // for people
-	Better   string   // what would find more, with the command; "" where nothing is known
-	Broken   []string // models that were passed over because they cannot be opened, with the reason
+	Better   string   // a command that would improve recall, "" for none
+	Broken   []string // errors of models that could not be opened
 
-	opened  *embed.Cache // nil: it is not opened yet
-	awaited *awaited     // nil: it is decided
+	opened  *embed.Cache // nil: not opened yet
+	awaited *awaited     // nil: the choice is final
 }
 
-// Now returns the choice as it is by now, with what is wrong: it changes once, when a server that
-// was away at the start answers.
+// Now returns the current choice and its problem, if any. The choice changes once, when a server that was down at
+// the start answers.
 func (c Choice) Now() (_ Choice, wrong string) {
 	switch {
 	case c.awaited == nil || c.awaited.has.Load():
 		return c, ""
 	case c.awaited.Remote():
-		return c, "the upstream does not answer; whether it has " + c.Embedder + ", which the profile names, is not known yet, and words alone find"
+		return c, "the upstream does not answer, so it is unclear whether it has " + c.Embedder + ", which the profile names; until then recall is by words alone"
 	}
 	c.words("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""
 }
 
-// words makes it the choice of words alone, where another embedder was wanted.
+// words changes the choice to words alone, and suggests an embedder.
 func (c *Choice) words(why, wanted string) {
 	better, ok := strings.CutPrefix(wanted, config.LocalModel)
 	if !ok {
 		better = "all-MiniLM-L6-v2"
 	}
 	c.Embedder, c.Why, c.opened = config.Lexical, why, nil
-	c.Better = "loci models pull " + better + " (about 100 MB, once) also finds what is said in other words"
+	c.Better = "loci models pull " + better + " (about 100 MB, once) also finds memories in other words"
 }
 
-// awaited is a remote embedder whose server did not answer at the start. Once the server answers that
-// it has no such model, words alone embed, as they would have from the start.
+// awaited is a remote embedder whose server was down at the start. If the server later answers that it has no such
+// model, the lexical embedder replaces it.
 type awaited struct {
 	*llm.Embedder
-	has   atomic.Bool // it gave vectors
-	words atomic.Bool // it has none
+	has   atomic.Bool // the server has returned vectors
+	words atomic.Bool // the server has no such model
 }
 
 func (a *awaited) now() memory.Embedder {
@@ -73,13 +73,13 @@ func (a *awaited) now() memory.Embedder {
 	return a.Embedder
 }
 
-// Fingerprint, Dims, OfWords and Remote are those of the one that embeds now.
+// Fingerprint, Dims, OfWords and Remote describe the current embedder.
 func (a *awaited) Fingerprint() string { return a.now().Fingerprint() }
 func (a *awaited) Dims() int           { return a.now().Dims() }
 func (a *awaited) OfWords() bool       { return a.words.Load() }
 func (a *awaited) Remote() bool        { return !a.words.Load() }
 
-// Skipped returns why the server is not asked for now.
+// Skipped returns why requests currently skip the server.
 func (a *awaited) Skipped() error {
 	if a.OfWords() {
 		return nil
@@ -100,15 +100,14 @@ func (a *awaited) Embed(ctx context.Context, as memory.EmbedAs, texts ...string)
 	return out, err
 }
 
-// hasNone reports whether a server answered that it gives no such vectors.
+// hasNone reports whether an error means that the server does not have the embedding model.
 func hasNone(err error) bool {
 	var answered interface{ Status() int }
 	return refused(err) || errors.Is(err, memory.Invalid) || errors.As(err, &answered) && answered.Status() == http.StatusNotImplemented
 }
 
-// ChooseEmbedder returns the settings with the embedder that is used where they say auto: the
-// best encoder in the models folder; else the remote one that the profile names, unless the upstream
-// answers that it has none; else words alone.
+// ChooseEmbedder returns the settings with an embedder instead of auto: the best encoder in the models folder, else
+// the profile's remote one unless the upstream answers that it has none, else the lexical one.
 func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice) {
 	if c.Embedder != config.AutoEmbedder {
 		return c, Choice{Embedder: c.Embedder, Why: "the settings name it"}
@@ -124,7 +123,7 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 			choice.Broken = append(choice.Broken, err.Error())
 			continue
 		}
-		choice.Embedder, choice.Why, choice.opened = config.LocalModel+name, "it lies in the folder of models", cache
+		choice.Embedder, choice.Why, choice.opened = config.LocalModel+name, "it is the best one in the models folder", cache
 		return c.WithEmbedder(choice.Embedder), choice
 	}
 	wanted := c.Wanted()
@@ -143,14 +142,14 @@ func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice
 			}
 			return c.WithEmbedder(choice.Embedder), choice
 		}
-		choice.words(fmt.Sprintf("the upstream gave no vectors by %s: %v", name, err), wanted)
+		choice.words(fmt.Sprintf("the upstream has no embeddings of %s: %v", name, err), wanted)
 	} else {
-		choice.words("no model is at hand", wanted)
+		choice.words("no model is installed", wanted)
 	}
 	return c.WithEmbedder(choice.Embedder), choice
 }
 
-// tryEmbeddings asks the upstream once for a vector.
+// tryEmbeddings requests one vector from the upstream.
 func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
 	e, err := newRemote(c, model)
 	if err != nil {
@@ -163,8 +162,7 @@ func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
 	return err
 }
 
-// encoders returns the names of the encoders in the models folder, the best first. Whether
-// they can be opened is not known yet.
+// encoders returns the names of the encoders in the models folder, by preference, without opening them.
 func encoders(c config.Config) ([]string, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
@@ -184,19 +182,19 @@ func encoders(c config.Config) ([]string, error) {
 	return out, nil
 }
 
-// crossEncoder reports whether the settings of a model say that it classifies pairs of texts.
+// crossEncoder reports whether a model's config.json describes a classifier of text pairs.
 func crossEncoder(dir string) bool {
 	var is struct {
 		Architectures []string `json:"architectures"`
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
 	if err != nil || json.Unmarshal(data, &is) != nil {
-		return false // opening it says what is wrong
+		return false // opening it returns the error
 	}
 	return slices.ContainsFunc(is.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") })
 }
 
-// InUse returns the names of the local models that the settings lead to.
+// InUse returns the names of the local models that the settings select.
 func InUse(c config.Config) ([]string, error) {
 	if c.Embedder == config.AutoEmbedder {
 		names, err := encoders(c)

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tiny has a model of chance of each kind.
+// tiny has a model with random weights of each kind.
 var tiny = filepath.Join("..", "model", "transformer", "testdata")
 
 func load(t *testing.T, flags map[string]string) config.Config {
@@ -26,18 +26,18 @@ func load(t *testing.T, flags map[string]string) config.Config {
 	return c
 }
 
-// TestAutoTakesTheBestEncoderThatOpens: known names by their order, one that somebody chose
-// before them, no cross-encoder, and none that is broken.
+// TestAutoTakesTheBestEncoderThatOpens ranks a model added by the user before well-known ones, and skips
+// cross-encoders and broken models.
 func TestAutoTakesTheBestEncoderThatOpens(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		models map[string]string // name → which of the tests' models
+		models map[string]string // test model by name
 		want   string
 		broken string
 	}{
 		{"nothing", nil, "lexical", ""},
 		{"a cross-encoder alone", map[string]string{"ms-marco-MiniLM-L-6-v2": "cross"}, "lexical", ""},
-		{"two known", map[string]string{"all-MiniLM-L6-v2": "mean", "bge-small-en-v1.5": "cls", "ms-marco-MiniLM-L-6-v2": "cross"}, "local:bge-small-en-v1.5", ""},
+		{"two well-known ones", map[string]string{"all-MiniLM-L6-v2": "mean", "bge-small-en-v1.5": "cls", "ms-marco-MiniLM-L-6-v2": "cross"}, "local:bge-small-en-v1.5", ""},
 		{"a static one is the last", map[string]string{"potion-base-8M": "static", "all-MiniLM-L6-v2": "mean"}, "local:all-MiniLM-L6-v2", ""},
 		{"somebody's own", map[string]string{"me/mine": "mean", "bge-small-en-v1.5": "cls"}, "local:me/mine", ""},
 		{"the best is broken", map[string]string{"bge-small-en-v1.5": "", "all-MiniLM-L6-v2": "mean"}, "local:all-MiniLM-L6-v2", "bge-small-en-v1.5"},
@@ -65,7 +65,7 @@ func TestAutoTakesTheBestEncoderThatOpens(t *testing.T) {
 				t.Errorf("chose %s (%s), want %s", settled.Embedder, choice.Why, c.want)
 			}
 			if (choice.Better != "") != (c.want == "lexical") {
-				t.Errorf("said to be better: %q", choice.Better)
+				t.Errorf("suggested: %q", choice.Better)
 			}
 			if (c.broken == "") != (len(choice.Broken) == 0) || !strings.Contains(strings.Join(choice.Broken, " "), c.broken) {
 				t.Errorf("broken: %q", choice.Broken)
@@ -81,9 +81,9 @@ func TestAutoTakesTheBestEncoderThatOpens(t *testing.T) {
 	}
 }
 
-// TestAutoAsksTheUpstreamForWhatTheProfileNames, once, and goes on by words where that has no
-// embeddings.
-func TestAutoAsksTheUpstreamForWhatTheProfileNames(t *testing.T) {
+// TestAutoTriesTheProfilesEmbedder expects one request to the upstream, and the lexical embedder if the upstream
+// has no embeddings.
+func TestAutoTriesTheProfilesEmbedder(t *testing.T) {
 	for _, c := range []struct {
 		profile string
 		status  int
@@ -94,8 +94,8 @@ func TestAutoAsksTheUpstreamForWhatTheProfileNames(t *testing.T) {
 		{"openwebui", http.StatusOK, 1, "remote:mistral-embed", "cosine"},
 		{"openwebui", http.StatusNotFound, 1, "lexical", "fitted"},
 		{"openwebui", http.StatusNotImplemented, 1, "lexical", "fitted"},
-		{"openwebui", http.StatusBadGateway, 1, "remote:mistral-embed", "cosine"}, // as if it were there: that is found out
-		{"assistant", http.StatusOK, 0, "lexical", "fitted"},                      // it names a local one
+		{"openwebui", http.StatusBadGateway, 1, "remote:mistral-embed", "cosine"}, // assumed to exist until the upstream answers
+		{"assistant", http.StatusOK, 0, "lexical", "fitted"},                      // its embedder is local
 		{"default", http.StatusOK, 0, "lexical", "fitted"},
 	} {
 		asked := 0
@@ -117,8 +117,7 @@ func TestAutoAsksTheUpstreamForWhatTheProfileNames(t *testing.T) {
 	}
 }
 
-// TestAModelInUseIsNamed, so that it is not removed.
-func TestAModelInUseIsNamed(t *testing.T) {
+func TestInUseListsSelectedModels(t *testing.T) {
 	c := load(t, map[string]string{"models_dir": tiny, "reranker": "local:cross"})
 	if names, err := InUse(c); err != nil || strings.Join(names, " ") != "cls cross" {
 		t.Errorf("in use are %v, %v", names, err)

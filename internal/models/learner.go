@@ -25,57 +25,57 @@ import (
 )
 
 const (
-	// smallest is the entry of learn.prefer that stands for a kind of model.
+	// smallest is the entry of learn.prefer that means the smallest listed model.
 	smallest = "smallest"
 
-	// ofProgram is learn.model where the program brings the model.
+	// ofProgram is learn.model if the embedding program supplies the model.
 	ofProgram = "program"
 
-	// listTime is how long the start waits for a server's list of models.
+	// listTime bounds waiting for a server's list of models at the start.
 	listTime = 2 * time.Second
 )
 
-// Learner is who learns, and the client of the model that does. Which model that is, is decided at the
-// start; again before each lesson while none can be had, and after its server refused it.
+// Learner chooses the model that learns and is its client. It chooses at the start, before each lesson while no
+// model is available, and after the server refused the model.
 type Learner struct {
-	given bool          // the program that embeds Loci brings the model
-	asked config.Config // before anything was decided
-	log   *slog.Logger
+	embedded bool          // the embedding program supplies the model
+	asked    config.Config // the settings before the choice
+	log      *slog.Logger
 
-	deciding sync.Mutex   // one at a time decides; taken before mu
-	tries    atomic.Int64 // decisions that were made
+	deciding sync.Mutex   // serializes choices; locked before mu
+	tries    atomic.Int64 // number of choices so far
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	choice
-	client *llm.Client            // of the choice's server; nil: not asked yet
-	took   time.Duration          // for the last reply
-	trials map[string]learn.Trial // that this process made
-	judged learn.Trial            // that of the last lesson's model
-	chats                         // that the upstream answers now
+	client *llm.Client            // of the chosen server; nil: not connected yet
+	took   time.Duration          // duration of the last reply
+	trials map[string]learn.Trial // made by this process
+	judged learn.Trial            // of the last lesson's model
+	chats                         // that the upstream is answering
 }
 
-// choice is what was decided.
+// choice is the chosen model.
 type choice struct {
-	model    string           // LearnAuto while that is not known, LearnChat for the model of each chat; "": the rules
-	open     bool             // no model that may learn is there yet; model is the first one wanted
-	provider *config.Provider // of learn.providers that has the model; nil: learn.url or upstream.url
+	model    string           // LearnAuto: not chosen yet; LearnChat: the model of each chat; "": the rules
+	open     bool             // no wanted model is available yet; model is the first one wanted
+	provider *config.Provider // the one of learn.providers with the model; nil: learn.url or upstream.url
 	Learns
 }
 
-// Learns is who learns, for people.
+// Learns describes for people which model learns.
 type Learns struct {
 	Who, Why string
-	Wrong    string // what of the settings cannot be had; "" where nothing is wrong
-	Model    string // "" where that is not known, or none
-	Distrust string // why what the model of the last lesson writes waits, "" if it does not
+	Wrong    string // the setting that cannot be met, "" for none
+	Model    string // "" for none, or while none is chosen
+	Distrust string // why facts by the last lesson's model stay pending, "" if they do not
 }
 
-// GivenLearner is the model that the program that embeds Loci brings.
+// GivenLearner returns a Learner for the model of the embedding program.
 func GivenLearner() *Learner {
-	return &Learner{given: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program brought a model"}}}
+	return &Learner{embedded: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program brought a model"}}}
 }
 
-// Learns says who learns now.
+// Learns returns which model learns now.
 func (l *Learner) Learns() Learns {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -89,10 +89,10 @@ func (l *Learner) Learns() Learns {
 	return is
 }
 
-// Chosen returns the model that learns, "" while that is not known and for that of each chat.
+// Chosen returns the model that learns, "" while none is chosen or if each chat's model learns.
 func (l *Learner) Chosen() string { return l.Learns().Model }
 
-// Wanted returns the model to ask for where no other is known: the one that learns, or the first that may.
+// Wanted returns the default model of prompts: the one that learns, or else the first one wanted.
 func (l *Learner) Wanted() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -106,7 +106,7 @@ func (l *Learner) Apply(c config.Config) config.Config {
 	return c
 }
 
-// Close gives back idle connections.
+// Close closes idle connections.
 func (l *Learner) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +134,7 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.open = l.open || refused(err) // it may not list the model any more
+	l.open = l.open || refused(err) // the server may have removed the model
 	if err == nil {
 		l.took = time.Since(began)
 	}
@@ -143,14 +143,14 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	return reply, err
 }
 
-// decided returns the model that learns and a client of its server.
+// decided returns the model that learns and a client of its server. It chooses first if that is due.
 func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string, err error) {
 	tries := l.tries.Load()
 	l.deciding.Lock()
 	defer l.deciding.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open && tries == l.tries.Load() { // else somebody asked meanwhile
+	if l.open && tries == l.tries.Load() { // else another call just chose
 		l.mu.Unlock()
 		is, err := decide(ctx, l.asked)
 		l.mu.Lock()
@@ -174,7 +174,7 @@ func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string
 	return l.client, l.model, err
 }
 
-// named returns a model's name, "" for what stands for several.
+// named returns a model's name, "" for auto, chat and smallest.
 func named(model string) string {
 	if model == config.LearnAuto || model == config.LearnChat || model == smallest {
 		return ""
@@ -182,7 +182,7 @@ func named(model string) string {
 	return model
 }
 
-// who says who learns.
+// who describes for people which model learns.
 func (c choice) who(rules string) string {
 	switch {
 	case c.open:
@@ -197,9 +197,9 @@ func (c choice) who(rules string) string {
 	return "the built-in rules"
 }
 
-// ChooseLearner returns who learns: learn.model if the server lists it, else the first of
-// learn.prefer that it lists. auto is the smallest that the server lists, else the chat's own.
-// Without learn.prefer a model that is named is asked even if it is not listed.
+// ChooseLearner chooses the model that learns: learn.model if the server lists it, else the first of learn.prefer
+// that it lists. For auto, it is the smallest listed model, else each chat's. Without learn.prefer, the named model
+// learns even if it is not listed.
 func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Learner, error) {
 	decided, err := decide(ctx, c)
 	l := &Learner{
@@ -207,7 +207,7 @@ func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Lea
 		trials: map[string]learn.Trial{}, chats: chats{yield: map[context.Context]context.CancelCauseFunc{}},
 	}
 	if c.Learn.Trust == "tried" {
-		l.Trial(decided.Model) // to say so before the first lesson
+		l.Trial(decided.Model) // logs the trial before the first lesson
 	}
 	return l, err
 }
@@ -261,18 +261,18 @@ func choose(ctx context.Context, c config.Config) (choice, error) {
 	return by(model, why), nil
 }
 
-// by is the choice of a model, "" for the rules.
+// by returns the choice of a model, "" for the rules.
 func by(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
-// none is the choice while no model that may learn is there.
+// none returns the choice while no wanted model is available.
 func none(first, wrong string) choice {
-	return choice{model: first, open: true, Learns: Learns{Why: "it is asked again before each lesson", Wrong: wrong}}
+	return choice{model: first, open: true, Learns: Learns{Why: "Loci looks for it again before each lesson", Wrong: wrong}}
 }
 
-// byName is the choice of a model that learn.model names. It is asked even where its server does not
-// list it: some servers list less than they have.
+// byName returns the choice of the model in learn.model, even if its server does not list it: some servers have
+// unlisted models.
 func byName(model string, listed []string, err error) choice {
-	c := by(model, "it is named")
+	c := by(model, "learn.model names it")
 	if err == nil && listedAs(model, listed) == "" {
 		c.Wrong = "the server does not list " + model + ", which learn.model names"
 		c.Why += "; the server does not list it"
@@ -280,7 +280,7 @@ func byName(model string, listed []string, err error) choice {
 	return c
 }
 
-// chooseProvider returns the first model wanted that one of learn.providers has, if any.
+// chooseProvider returns the first wanted model that one of learn.providers has, if any.
 func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, err error) {
 	all, err := c.Learn.ProviderList()
 	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
@@ -328,7 +328,7 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 	return choice{}, false, nil
 }
 
-// chooseAuto returns the smallest of the models that a server lists, or the only one.
+// chooseAuto returns the smallest listed model, or the only one.
 func chooseAuto(listed []string) (model, why string) {
 	if model = smallestOf(listed); model != "" {
 		return model, "the smallest that the server lists"
@@ -339,14 +339,13 @@ func chooseAuto(listed []string) (model, why string) {
 	return "", "the server lists no small model; name one as learn.model"
 }
 
-// refused reports whether a server answered, and will answer the same again.
+// refused reports whether an error is a server's final refusal, which a retry would not change.
 func refused(err error) bool {
 	var answered interface{ Status() int }
 	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
 }
 
-// nearby reports whether a server is on this machine or in its network: such ones take no
-// key, and cost nobody a quota.
+// nearby reports whether a server is on this machine or in its network. Such servers need no key and have no quota.
 func nearby(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -359,7 +358,7 @@ func nearby(base string) bool {
 	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local") || strings.HasSuffix(host, ".internal") || strings.HasSuffix(host, ".localhost")
 }
 
-// learnersWanted are the models that may learn, the best first.
+// learnersWanted returns the models that may learn, by preference.
 func learnersWanted(c config.Config) []string {
 	if (c.Learn.Model == config.LearnAuto || c.Learn.Model == "") && len(c.Learn.Prefer) > 0 {
 		return c.Learn.Prefer
@@ -367,8 +366,7 @@ func learnersWanted(c config.Config) []string {
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
 }
 
-// firstListed returns the first model wanted that a server lists, as that calls it; ""
-// for none.
+// firstListed returns the server's name of the first wanted model that it lists, "" for none.
 func firstListed(wanted, listed []string) string {
 	for _, name := range wanted {
 		if model := listedAs(name, listed); model != "" {
@@ -378,8 +376,8 @@ func firstListed(wanted, listed []string) string {
 	return ""
 }
 
-// listedAs returns what a server calls a model, "" if it does not list it. A
-// provider's name in front and ":latest" behind do not count.
+// listedAs returns the server's name of a model, "" if it is not listed. The comparison ignores a provider's
+// prefix and the suffix ":latest".
 func listedAs(name string, listed []string) string {
 	if name == smallest {
 		return smallestOf(listed)
@@ -397,15 +395,13 @@ func plainModel(id string) string {
 	return strings.TrimSuffix(strings.ToLower(id[strings.LastIndexByte(id, '/')+1:]), ":latest")
 }
 
-// parameters are how many billions of them a model's name says that it has:
-// "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
+// parameters matches the billions of parameters in a model's name: "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
 var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
-// families are the words by which makers name their small models, with what stands for
-// billions of parameters.
+// families maps words in the names of small models to a rank that compares with billions of parameters.
 var families = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
 
-// otherUse are words in the names of models that are not for chats.
+// otherUse are words in names of models that are not for chats.
 var otherUse = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
 
 func writesNothing(id string) bool {
@@ -413,7 +409,7 @@ func writesNothing(id string) bool {
 	return slices.ContainsFunc(otherUse, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// sizeOf returns how large a model's name says that it is, in billions of parameters.
+// sizeOf returns the billions of parameters by a model's name, infinity if it has no size.
 func sizeOf(id string) float64 {
 	if m := parameters.FindStringSubmatch(id); m != nil {
 		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
@@ -429,9 +425,8 @@ func sizeOf(id string) float64 {
 	return least
 }
 
-// smallestOf returns the smallest model by the parameters or the family in its name; of
-// equals the one with the shortest name, and of those the last in order: names with a date or
-// "preview" are longer, and later versions come behind. "" if no name tells a size.
+// smallestOf returns the smallest model by the parameters or family in its name, "" if no name has either. Of equals
+// it is the shortest name, without a date or "preview", and of those the last in order, the latest version.
 func smallestOf(listed []string) string {
 	best, least := "", math.Inf(1)
 	for _, id := range listed {
@@ -446,7 +441,7 @@ func smallestOf(listed []string) string {
 	return best
 }
 
-// LearnerOptions returns how the learning model is reached.
+// LearnerOptions returns the client options for the model that learns.
 func LearnerOptions(c config.Config) llm.Options {
 	o := llm.Options{BaseURL: c.Learn.URL, Key: c.Learn.Key, Model: named(c.Learn.Model), Timeout: c.Learn.Timeout}
 	if o.BaseURL == "" {
@@ -458,9 +453,9 @@ func LearnerOptions(c config.Config) llm.Options {
 	return o
 }
 
-// ChatModel returns the upstream's model that answers queries, and chats which name none; "" for none.
+// ChatModel returns the upstream's model for queries and for chats without a model, "" for none.
 func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
-	if c.Chats.Model != "" || c.Learn.URL != "" || l.given {
+	if c.Chats.Model != "" || c.Learn.URL != "" || l.embedded {
 		return c.Chats.Model
 	}
 	_, model, err := l.decided(ctx)
@@ -470,7 +465,7 @@ func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	return named(model)
 }
 
-// ListModels asks the server that learns for its models, once.
+// ListModels returns the models of the server that learns, without retries.
 func ListModels(ctx context.Context, c config.Config) ([]string, error) {
 	o := LearnerOptions(c)
 	o.Patience = time.Millisecond // one attempt

@@ -17,10 +17,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-func TestTheModelThatLearnsIsOneThatItsServerLists(t *testing.T) {
+func TestLearnerIsAListedModel(t *testing.T) {
 	const list = `{"data":[{"id":"nomic-embed-text:0.1b"},{"id":"llama3.2:3b"},{"id":"qwen2.5:0.5b-instruct"},{"id":"openai/gpt-5-nano-2025-08-07"},{"id":"mistral-small:latest"}]}`
 	for name, c := range map[string]struct {
-		answer string // "": the server is not there
+		answer string // "": the server is down
 		model  string
 		prefer []string
 		want   string
@@ -89,8 +89,8 @@ func TestAutoTakesTheSmallestModelOfTheUpstream(t *testing.T) {
 	}
 }
 
-// TestAClientsKeyIsSpentOnlyWhereThatIsSet has an upstream elsewhere without a key of the server's.
-func TestAClientsKeyIsSpentOnlyWhereThatIsSet(t *testing.T) {
+// TestClientsKeyIsUsedOnlyIfSet has a distant upstream, and no key in the settings.
+func TestClientsKeyIsUsedOnlyIfSet(t *testing.T) {
 	c := config.Config{Upstream: config.UpstreamConfig{URL: "https://api.example.com/v1"}, Learn: config.LearnConfig{Model: config.LearnAuto}}
 	got, err := ChooseLearner(t.Context(), c, slog.New(slog.DiscardHandler))
 	if err != nil || got.model != "" || !strings.Contains(got.Why, "learn.client_keys") {
@@ -106,9 +106,8 @@ func TestAClientsKeyIsSpentOnlyWhereThatIsSet(t *testing.T) {
 	}
 }
 
-// TestTheModelThatLearnsIsFoundWhenItsServerComesUp starts before the server of the
-// models does, as two services of one machine do.
-func TestTheModelThatLearnsIsFoundWhenItsServerComesUp(t *testing.T) {
+// TestLearnerIsChosenWhenItsServerStarts starts before the model server, as services of one machine may.
+func TestLearnerIsChosenWhenItsServerStarts(t *testing.T) {
 	var up atomic.Bool
 	var mu sync.Mutex
 	var asked []string

@@ -1,4 +1,4 @@
-// Package models opens the models that the settings name, and chooses the one that learns.
+// Package models opens the models in the settings, and chooses the one that learns.
 package models
 
 import (
@@ -18,15 +18,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Models are what the settings ask for beside the model that learns.
+// Models are the embedder and the reranker of the settings.
 type Models struct {
 	Embedder memory.Embedder
 	Reranker memory.Reranker // nil: none
-	Config   config.Config   // they are those of these settings
+	Config   config.Config   // the settings they were opened with
 	closers  []func()
 }
 
-// Close gives back connections.
+// Close closes connections.
 func (m *Models) Close() error {
 	for _, f := range m.closers {
 		f()
@@ -34,9 +34,8 @@ func (m *Models) Close() error {
 	return nil
 }
 
-// Open reads local models and names remote ones; nothing is asked over the
-// network. The embedder is the one that was chosen, unless the settings name another since.
-// What cannot be had is [memory.Invalid], with what to do about it.
+// Open loads local models and prepares clients of remote ones, without network requests. It uses the chosen
+// embedder if the settings still name it. A missing model is [memory.Invalid], with instructions.
 func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
 	if chosen.opened != nil && c.Embedder == chosen.Embedder {
@@ -61,7 +60,7 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 			return nil, err
 		}
 		if !model.Reranks() {
-			return nil, memory.Errorf(memory.Invalid, "reranker: %s gives vectors and compares no texts; it can be the embedder", name)
+			return nil, memory.Errorf(memory.Invalid, "reranker: %s gives vectors and cannot compare texts; it can be the embedder", name)
 		}
 		m.Reranker = model
 	}
@@ -75,8 +74,7 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	return m, nil
 }
 
-// OpenEmbedder opens the embedder that the settings name, or that is chosen for auto, apart from
-// any memory and without a reranker.
+// OpenEmbedder opens only the embedder of the settings, or the one chosen for auto.
 func OpenEmbedder(ctx context.Context, c config.Config) (*Models, error) {
 	c, chosen := ChooseEmbedder(ctx, c)
 	c.Reranker = "none"
@@ -92,8 +90,8 @@ func OpenEmbedder(ctx context.Context, c config.Config) (*Models, error) {
 	return m, nil
 }
 
-// Background returns the cosine that the embedder gives unrelated texts, 0 if it does not say. A
-// remote one that [Open] opened says so once it was asked.
+// Background returns the embedder's cosine of unrelated texts, 0 if unknown. For a remote one that [Open] opened, it
+// is unknown until the first request.
 func (m *Models) Background() float64 {
 	if b, ok := m.Embedder.(interface{ Background() float64 }); ok {
 		return b.Background()
@@ -101,14 +99,14 @@ func (m *Models) Background() float64 {
 	return 0
 }
 
-// openEncoder reads an encoder of the models folder and measures what it gives unrelated texts.
+// openEncoder loads an encoder of the models folder and measures its cosine of unrelated texts.
 func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	model, err := openLocal(c, "embedder", name)
 	if err != nil {
 		return nil, err
 	}
 	if model.Reranks() {
-		return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and gives them no vectors; it can be the reranker", name)
+		return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and has no vectors; it can be the reranker", name)
 	}
 	cache := embed.NewCache(model)
 	if err := cache.Measure(context.Background()); err != nil {
@@ -117,7 +115,7 @@ func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	return cache, nil
 }
 
-// openLocal reads a model of the models folder.
+// openLocal loads a model of the models folder.
 func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
@@ -129,22 +127,22 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 	}
 	model, err := transformer.Open(path)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "%s: %v; loci models verify %s says whether it is whole, loci models remove and pull get it again", key, err, name)
+		return nil, memory.Errorf(memory.Invalid, "%s: %v; check it with loci models verify %s; to replace it, use loci models remove and loci models pull", key, err, name)
 	}
 	return model, nil
 }
 
-// embedTime bounds one request of documents to a remote embedder.
+// embedTime bounds a request to a remote embedder.
 const embedTime = 30 * time.Second
 
-// newRemote names a remote embedder, which expects the same before its texts as it does here.
+// newRemote returns a client of a remote embedder, with the same text prefixes as for the local model.
 func newRemote(c config.Config, model string) (*llm.Embedder, error) {
 	question, document := transformer.Prefixes(model)
 	return llm.NewEmbedder(EmbedOptions(c, model), question, document)
 }
 
-// AskRemote asks the remote embedder and the remote reranker that the settings name for
-// something small, and returns by setting what went wrong.
+// AskRemote sends a small request to the remote embedder and reranker of the settings, and returns the errors by
+// setting.
 func AskRemote(ctx context.Context, c config.Config) map[string]error {
 	wrong := map[string]error{}
 	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {
@@ -170,7 +168,7 @@ func tryRanking(ctx context.Context, c config.Config, model string) error {
 	return err
 }
 
-// EmbedOptions returns how a remote embedder is reached.
+// EmbedOptions returns the client options for a remote embedder or reranker.
 func EmbedOptions(c config.Config, model string) llm.Options {
 	o := llm.Options{BaseURL: c.Embed.URL, Key: c.Embed.Key, Model: model, Timeout: embedTime}
 	if o.BaseURL == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/internal/model/modeltest"
 )
 
-// TestRealWeightsOpen, whatever model lies in the folder.
+// TestRealWeightsOpen opens every model in the folder.
 func TestRealWeightsOpen(t *testing.T) {
 	dir := modeltest.Dir(t, modeltest.MiniLM)
 	folders, err := fs.ReadDir(os.DirFS(dir), ".")

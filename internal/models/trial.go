@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// kept returns the path of the file that keeps trials, "" with the store memory, and what it has by
-// model and endpoint. A file that cannot be read is as good as none.
+// kept returns the path of the trials file, "" with the store memory, and its trials by model and endpoint. An
+// unreadable file counts as empty.
 func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
 	if dir, err := l.asked.DataDir(); err == nil && l.asked.Store != "memory" {
 		path = filepath.Join(dir, "trials.json")
@@ -29,12 +29,12 @@ func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
 	return path, trials
 }
 
-// idOf returns what a model's trials are kept under: the same name elsewhere may be another model.
+// idOf returns the key of a model's trials. It includes the endpoint, since equal names may be different models.
 func (l *Learner) idOf(model string) string {
 	return model + " at " + config.ShownURL(LearnerOptions(l.provider.At(l.asked)).BaseURL)
 }
 
-// Trial returns the last trial of a model at the server that learns, if it still counts.
+// Trial returns the last trial of a model at the server that learns, if it is recent enough.
 func (l *Learner) Trial(model string) (is learn.Trial, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +50,7 @@ func (l *Learner) Trial(model string) (is learn.Trial, ok bool) {
 	return is, true
 }
 
-// KeepTrial keeps a trial that was made now at the server that learns.
+// KeepTrial stores a trial at the server that learns, with the current time.
 func (l *Learner) KeepTrial(is learn.Trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,14 +63,13 @@ func (l *Learner) KeepTrial(is learn.Trial) {
 	}
 	kept[l.idOf(is.Model)] = is
 	file, err := json.MarshalIndent(kept, "", "  ")
-	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // a server keeps memory elsewhere
+	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server there may be no data folder yet
 	if err = errors.Join(err, disk.ReplaceAmongOthers(path, append(file, '\n'))); err != nil {
-		l.log.Warn("a trial is not kept beyond the end of the process", "err", err)
+		l.log.Warn("cannot store a trial; it is lost when the process ends", "err", err)
 	}
 }
 
-// Try tries the model that learns by the settings, and keeps the trial. [memory.Invalid]: it did not
-// pass.
+// Try runs a trial of the model that learns by the settings, and stores it. A failed trial is [memory.Invalid].
 func Try(ctx context.Context, c config.Config, prompts *prompt.Set) (is learn.Trial, err error) {
 	l, err := ChooseLearner(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {

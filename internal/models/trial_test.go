@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestTryByHandIsKept, with the endpoint as it may be shown, and once for each model and endpoint.
-func TestTryByHandIsKept(t *testing.T) {
+// TestManualTrialIsStored stores one trial per model and endpoint, without secrets of the URL.
+func TestManualTrialIsStored(t *testing.T) {
 	status, reply := http.StatusOK, `{"ops":[]}`
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -58,7 +58,7 @@ func TestTryByHandIsKept(t *testing.T) {
 	}
 }
 
-func TestTrialsThatCountNoMore(t *testing.T) {
+func TestOutdatedTrialsDoNotCount(t *testing.T) {
 	flags := map[string]string{"learn.url": "http://127.0.0.1:9/v1", "learn.model": "owl-1b"}
 	c := load(t, flags)
 	c.Learn.Trust = "tried"

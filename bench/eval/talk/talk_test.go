@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestTalkIsTheSameForTheSameSeedAndAskedAboutInItsWords(t *testing.T) {
+func TestTalkIsTheSameForASeed(t *testing.T) {
 	said := New(5).Sentences(50)
 	if !slices.Equal(said, New(5).Sentences(50)) || slices.Equal(said, New(6).Sentences(50)) {
 		t.Error("talk does not follow its seed")

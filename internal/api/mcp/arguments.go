@@ -31,23 +31,22 @@ var aliases = map[string][]string{
 	"dry_run":  {"preview"},
 }
 
-// folded returns a name as aliases and parameters are compared: topK is top_k.
+// folded normalizes a name for comparison: topK equals top_k.
 func folded(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }
 
-// arguments are those of one call, under the names of the tool's parameters. Its methods read
-// them as models write them: numbers, booleans and lists also as text. What cannot be read
-// is kept in err, the first of it.
+// arguments are the arguments of one call by parameter name. The methods also accept numbers, booleans and
+// lists as text, as models write them; err is the first error.
 type arguments struct {
-	given map[string]json.RawMessage
-	err   error
+	values map[string]json.RawMessage
+	err    error
 }
 
-// mostArguments bounds how many arguments a call may have.
+// mostArguments bounds the number of arguments of a call.
 const mostArguments = 50
 
-// readArguments reads the arguments of a call to a tool with these parameters.
+// readArguments parses the arguments of a call to a tool with these parameters.
 func readArguments(raw json.RawMessage, parameters []string) (*arguments, error) {
 	var nested string
 	if json.Unmarshal(raw, &nested) == nil && nested != "" { // JSON as text
@@ -60,7 +59,7 @@ func readArguments(raw json.RawMessage, parameters []string) (*arguments, error)
 	if len(in) > mostArguments {
 		return nil, memory.Errorf(memory.Invalid, "%d arguments are too many; valid: %s", len(in), strings.Join(parameters, ", "))
 	}
-	a := &arguments{given: map[string]json.RawMessage{}}
+	a := &arguments{values: map[string]json.RawMessage{}}
 	for _, name := range slices.Sorted(maps.Keys(in)) {
 		if string(in[name]) == "null" {
 			continue
@@ -69,16 +68,16 @@ func readArguments(raw json.RawMessage, parameters []string) (*arguments, error)
 		if to == "" {
 			return nil, memory.Errorf(memory.Invalid, "unknown argument %q; valid: %s", httpx.Brief(name, 60), strings.Join(parameters, ", "))
 		}
-		if _, twice := a.given[to]; twice {
-			return nil, memory.Errorf(memory.Invalid, "%s: it is given twice, also as %q", to, httpx.Brief(name, 60))
+		if _, twice := a.values[to]; twice {
+			return nil, memory.Errorf(memory.Invalid, "%s: duplicate argument, also named %q", to, httpx.Brief(name, 60))
 		}
-		a.given[to] = in[name]
+		a.values[to] = in[name]
 	}
 	return a, nil
 }
 
-// parameterOf returns the parameter that a name means, "" for none. Those that are given by
-// their own name mean nothing else.
+// parameterOf returns the parameter with a name or alias, "" for none. Aliases of a parameter do not count
+// if the call also has its own name.
 func parameterOf(name string, in map[string]json.RawMessage, parameters []string) string {
 	for _, p := range parameters {
 		if folded(p) == folded(name) {
@@ -99,11 +98,11 @@ func (a *arguments) fail(name, format string, args ...any) {
 	}
 }
 
-func (a *arguments) has(name string) bool { return a.given[name] != nil }
+func (a *arguments) has(name string) bool { return a.values[name] != nil }
 
-// text returns a text of at most so many bytes, "" if it is not given. A number is its digits.
+// text returns an argument of at most so many bytes, "" if absent. A number becomes its digits.
 func (a *arguments) text(name string, most int) string {
-	raw := a.given[name]
+	raw := a.values[name]
 	if raw == nil {
 		return ""
 	}
@@ -111,22 +110,22 @@ func (a *arguments) text(name string, most int) string {
 	if json.Unmarshal(raw, &s) != nil {
 		var n json.Number
 		if json.Unmarshal(raw, &n) != nil {
-			a.fail(name, "must be text")
+			a.fail(name, "must be a string")
 			return ""
 		}
 		s = n.String()
 	}
 	switch {
 	case !utf8.ValidString(s) || strings.ContainsRune(s, 0):
-		a.fail(name, "is not valid text")
+		a.fail(name, "is not valid UTF-8, or contains a null byte")
 	case len(s) > most:
 		a.fail(name, "has %d bytes, more than %d", len(s), most)
 	}
 	return s
 }
 
-// needed returns a text that must be given.
-func (a *arguments) needed(name string, most int) string {
+// required returns a text that must not be absent or blank.
+func (a *arguments) required(name string, most int) string {
 	s := strings.TrimSpace(a.text(name, most))
 	if s == "" {
 		a.fail(name, "is missing")
@@ -134,7 +133,7 @@ func (a *arguments) needed(name string, most int) string {
 	return s
 }
 
-// oneOf returns one of the valid texts, "" if it is not given.
+// oneOf returns an argument with one of the valid values, "" if absent.
 func (a *arguments) oneOf(name string, valid ...string) string {
 	s := strings.ToLower(strings.TrimSpace(a.text(name, longName)))
 	if s != "" && !slices.Contains(valid, s) {
@@ -143,8 +142,7 @@ func (a *arguments) oneOf(name string, valid ...string) string {
 	return s
 }
 
-// number returns a whole number from 1 to most, otherwise if it is not given. A larger one
-// is taken as most: it asks for as much as there is.
+// number returns a whole number from 1 to most. An absent argument is otherwise, a larger one most.
 func (a *arguments) number(name string, otherwise, most int) int {
 	if !a.has(name) {
 		return otherwise
@@ -157,9 +155,9 @@ func (a *arguments) number(name string, otherwise, most int) int {
 	return int(min(n, float64(most)))
 }
 
-// flag returns a boolean, otherwise if it is not given.
+// flag returns a boolean, and otherwise if it is absent.
 func (a *arguments) flag(name string, otherwise bool) bool {
-	raw := a.given[name]
+	raw := a.values[name]
 	if raw == nil {
 		return otherwise
 	}
@@ -171,10 +169,10 @@ func (a *arguments) flag(name string, otherwise bool) bool {
 	return b
 }
 
-// texts returns a list of at most so many texts: a JSON list, the same as text, one text, or
-// several with commas. It is nil if it is not given.
+// texts returns a list of at most so many texts, nil if absent. It accepts a JSON list, a JSON list inside a
+// string, and comma-separated text.
 func (a *arguments) texts(name string, most int) []string {
-	raw := a.given[name]
+	raw := a.values[name]
 	if raw == nil {
 		return nil
 	}

@@ -19,15 +19,15 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
-// The scenarios of the public suite that apply to what Loci offers. It offers no sampling,
-// elicitation, logging, progress, subscriptions, completion or tasks.
+// The scenarios of the public suite that apply to Loci, which has no sampling, elicitation, logging,
+// progress, subscriptions, completion or tasks.
 var (
-	// of Loci as it is
+	// of Loci itself
 	ofLoci = []string{
 		"server-initialize", "server-session-lifecycle", "ping", "tools-list", "resources-list", "prompts-list", "sep-2164-resource-not-found",
 		"dns-rebinding-protection", "caching", "http-header-validation",
 	}
-	// of the same transport, with tools, resources and prompts that the suite prescribes
+	// of Loci's transport, with the suite's own tools, resources and prompts
 	ofTransport = []string{
 		"server-stateless", "tools-call-simple-text", "tools-call-image", "tools-call-audio", "tools-call-embedded-resource", "tools-call-mixed-content",
 		"tools-call-error", "json-schema-2020-12", "server-sse-multiple-streams", "resources-read-text", "resources-read-binary", "resources-templates-read",
@@ -35,7 +35,7 @@ var (
 	}
 )
 
-// TestConformance runs the public suite, whose command CONFORMANCE names (make e2e-mcp).
+// TestConformance runs the public suite; CONFORMANCE is its command (make e2e-mcp).
 func TestConformance(t *testing.T) {
 	suite := os.Getenv("CONFORMANCE")
 	if suite == "" {
@@ -67,7 +67,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// prescribed is a server with what the suite's scenarios call.
+// prescribed returns a server with the tools, resources and prompts that the suite calls.
 func prescribed() *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "fixtures", Version: "1"}, &mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{}})
 	text := func(s string) mcp.Content { return &mcp.TextContent{Text: s} }

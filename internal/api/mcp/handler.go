@@ -1,11 +1,10 @@
-// Package mcp is the API for the Model Context Protocol, at /mcp: it reads the arguments of a
-// tool call, calls one verb of the engine, and writes a short structured result. It decides
-// nothing and keeps nothing between requests, so that any server answers any of them.
+// Package mcp is the API for the Model Context Protocol, at /mcp. A tool call parses its arguments, calls one
+// method of the engine and returns a short structured result. There are no sessions.
 //
-// The owner comes from the request, as [httpx.Guard] found it, never from an argument. What
-// the tools write is written by a model: the engine says what of it waits for the user.
+// The owner comes from [httpx.Guard], never from an argument. The author of all writes is a model, so the
+// engine may keep them pending for the user.
 //
-// Tools, their texts and their schemas are in tools.json.
+// tools.json defines the tools with their descriptions and schemas.
 package mcp
 
 import (
@@ -27,14 +26,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Path is where the API is.
+// Path is the path of the API.
 const Path = "/mcp"
 
-// ChatGPT is the profile that adds the tools search and fetch, which ChatGPT's connectors
-// require.
+// ChatGPT is the profile with the tools search and fetch, which ChatGPT's connectors require.
 const ChatGPT = "chatgpt"
 
-// Options are what the API needs beside the engine.
+// Options configure the API.
 type Options struct {
 	Version string
 }
@@ -66,8 +64,7 @@ func New(e *engine.Engine, o Options) http.Handler {
 	})
 }
 
-// transport serves MCP's streamable HTTP without sessions: each request stands alone, and is
-// answered with JSON.
+// transport serves MCP's streamable HTTP without sessions. Responses are JSON.
 func transport(server func(*http.Request) *mcp.Server) http.Handler {
 	h := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true,
@@ -90,13 +87,13 @@ func transport(server func(*http.Request) *mcp.Server) http.Handler {
 	})
 }
 
-// refuse answers a request that could not be read, as JSON-RPC does.
+// refuse answers an unreadable request with a JSON-RPC error.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	httpx.WriteJSON(w, p.Status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
 }
 
-// server returns the protocol's server with the tools of a profile.
+// server returns an MCP server with the tools of a profile.
 func (d *handler) server(profile string) *mcp.Server {
 	s := mcp.NewServer(&mcp.Implementation{Name: "loci", Title: "Loci", Version: d.Version}, &mcp.ServerOptions{
 		Instructions: instructions,
@@ -118,25 +115,25 @@ func (d *handler) server(profile string) *mcp.Server {
 func tools() []*mcp.Tool {
 	var all []*mcp.Tool
 	if err := json.Unmarshal(toolsFile, &all); err != nil {
-		panic(err) // a test reads it
+		panic(err) // a test parses the embedded file
 	}
 	return all
 }
 
-// caller is who calls a tool.
+// caller is the owner whose memory a call uses, and the author of its changes.
 type caller struct {
 	owner  memory.Owner
 	author memory.Author
 }
 
-// verb carries out a call and returns its structured result.
+// verb executes a call and returns its structured result.
 type verb func(ctx context.Context, c caller, a *arguments) (any, error)
 
-// told is a result whose text for the model is not its JSON.
-type told interface{ text() string }
+// texter is a result whose text for the model is not its JSON.
+type texter interface{ text() string }
 
-// toolHandler reads a call's arguments, and writes what its verb returns. What goes wrong is a
-// result, too: the model reads it and may try again.
+// toolHandler parses a call's arguments and encodes the result of its verb. Errors are results too, so that
+// the model reads them and may try again.
 func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 	parameters := parametersOf(t)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -158,14 +155,14 @@ func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 			return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: httpx.Tell(ctx, err).Detail}}}, nil
 		}
 		text, err := chatapi.Encode(out)
-		if words, ok := out.(told); ok {
-			text = []byte(words.text())
+		if t, ok := out.(texter); ok {
+			text = []byte(t.text())
 		}
 		return &mcp.CallToolResult{StructuredContent: out, Content: []mcp.Content{&mcp.TextContent{Text: string(text)}}}, err
 	}
 }
 
-// parametersOf returns the names of a tool's parameters, in order.
+// parametersOf returns the names of a tool's parameters, sorted.
 func parametersOf(t *mcp.Tool) []string {
 	schema, _ := t.InputSchema.(map[string]any)
 	properties, _ := schema["properties"].(map[string]any)
@@ -177,11 +174,11 @@ func parametersOf(t *mcp.Tool) []string {
 	return names
 }
 
-// who returns whose memory a request is about. What is written is a model's.
+// who returns the caller of a request. Its author is a model.
 func who(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {
-		return caller{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: connect with a key of one user, or name one in %s", httpx.HeaderUser)
+		return caller{}, memory.Errorf(memory.Unauthorized, "missing user: this server has several users; connect with a user's key, or name one in %s", httpx.HeaderUser)
 	}
 	return caller{id.Owner, memory.Author{Kind: memory.ByModel, Name: "mcp"}}, nil
 }

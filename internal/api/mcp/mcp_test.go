@@ -27,7 +27,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// rig is the door behind the guard, for several users.
+// rig is the API behind the guard, for several users.
 type rig struct {
 	t      *testing.T
 	engine *engine.Engine
@@ -54,10 +54,9 @@ func newRig(t *testing.T) *rig {
 	return &rig{t, e, s}
 }
 
-// user adds who asks to each request.
+// user adds the user's name to each request.
 type user string
 
-// RoundTrip implements http.RoundTripper.
 func (u user) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	if u != "" {
@@ -66,7 +65,7 @@ func (u user) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// as connects a client of the SDK for a user.
+// as connects an SDK client for a user.
 func (r *rig) as(name, query string) *mcp.ClientSession {
 	r.t.Helper()
 	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
@@ -78,7 +77,7 @@ func (r *rig) as(name, query string) *mcp.ClientSession {
 	return s
 }
 
-// call calls a tool and reads its structured result into out; a refusal is returned.
+// call calls a tool and decodes its structured result into out. It returns the text of a refusal.
 func call(t *testing.T, s *mcp.ClientSession, tool string, args any, out any) (refused string) {
 	t.Helper()
 	res, err := s.CallTool(context.Background(), &mcp.CallToolParams{Name: tool, Arguments: args})
@@ -216,18 +215,18 @@ func TestBadArgumentsAreNamed(t *testing.T) {
 	}{
 		{"remember", args{}, "content: is missing"},
 		{"remember", args{"content": "  "}, "content: is missing"},
-		{"remember", args{"content": []int{1}}, "content: must be text"},
+		{"remember", args{"content": []int{1}}, "content: must be a string"},
 		{"remember", args{"content": strings.Repeat("x", 2000)}, "content: has 2000 bytes"},
 		{"remember", args{"content": "a", "user_id": "ben"}, `unknown argument "user_id"; valid: category, content, project, tags`},
 		{"remember", args{"content": "a", "fact": "b"}, "unknown argument"},
 		{"recall", args{"query": "a", "limit": "many"}, "limit: must be a whole number"},
 		{"recall", args{"query": "a", "limit": -1}, "limit: must be a whole number"},
-		{"recall", args{"q": "a", "text": "b"}, "query: it is given twice"},
+		{"recall", args{"q": "a", "text": "b"}, "query: duplicate argument"},
 		{"list", args{"status": "gone"}, `status: "gone" is invalid; valid: active`},
 		{"list", args{"cursor": "nonsense"}, "cursor"},
 		{"forget", args{}, "either a query or ids"},
 		{"forget", args{"query": "tea", "dry_run": "maybe"}, "dry_run: must be true or false"},
-		{"review", args{"decision": "reject"}, "decision: give it with the id"},
+		{"review", args{"decision": "reject"}, "decision: requires the id"},
 		{"get", args{"id": strings.Repeat("x", 600)}, "id: has 600 bytes"},
 		{"update", args{"id": "no-such"}, "no memory"},
 	} {
@@ -260,7 +259,7 @@ func TestNobodyReachesAnothersMemory(t *testing.T) {
 	if call(t, ana, "recall", args{"query": "where is the key hidden?"}, &found); found.Relevant {
 		t.Errorf("recalled %+v of another's", found)
 	}
-	if refused := call(t, r.as("", ""), "recall", args{"query": "where is the key hidden?"}, nil); !strings.Contains(refused, "whose memory?") {
+	if refused := call(t, r.as("", ""), "recall", args{"query": "where is the key hidden?"}, nil); !strings.Contains(refused, "missing user") {
 		t.Errorf("nobody in particular is answered %q", refused)
 	}
 }
@@ -351,7 +350,7 @@ func TestPausedMemoryAnswersNoTool(t *testing.T) {
 	}
 }
 
-// post sends a body as it is, for ana, with headers as names and values in turn.
+// post sends a raw body as ana, with alternating names and values of headers.
 func (r *rig) post(body string, headers ...string) (int, string) {
 	r.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, r.server.URL+Path, strings.NewReader(body))
@@ -376,7 +375,7 @@ func (r *rig) post(body string, headers ...string) (int, string) {
 	return resp.StatusCode, string(answer)
 }
 
-// TestEarlierProtocols: each without a session, so that any server may answer.
+// TestEarlierProtocols calls each protocol version without a session.
 func TestEarlierProtocols(t *testing.T) {
 	r := newRig(t)
 	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
@@ -416,7 +415,7 @@ func TestBadMessages(t *testing.T) {
 	}
 }
 
-// TestEveryToolHasItsVerb: tools.json and the verbs name the same tools.
+// TestEveryToolHasItsVerb compares the tools of tools.json with the verbs.
 func TestEveryToolHasItsVerb(t *testing.T) {
 	verbs := (&handler{}).verbs()
 	for _, tool := range tools() {

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The resources.
+// URIs of the resources.
 const (
 	profileURI = "loci://profile"
 	memoryURI  = "loci://memory/"
@@ -26,17 +26,17 @@ const jsonType = "application/json"
 func (d *handler) addResources(s *mcp.Server) {
 	s.AddResource(&mcp.Resource{
 		URI: profileURI, Name: "profile", Title: "Profile", MIMEType: jsonType,
-		Description: "What is written down about the user by key, such as timezone.",
+		Description: "The user's profile: values by key, such as timezone.",
 	}, read(d.profile))
 	s.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: memoryURI + "{id}", Name: "memory", Title: "One memory", MIMEType: jsonType,
-		Description: "One memory by its id: its words, status, times and where it came from.",
+		Description: "One memory by its id: its content, status, times and source.",
 	}, read(func(ctx context.Context, c caller, uri string) (any, error) {
 		return d.memory(ctx, c, strings.TrimPrefix(uri, memoryURI))
 	}))
 }
 
-// read serves a resource as JSON.
+// read returns a handler that serves a resource as JSON.
 func read(value func(ctx context.Context, c caller, uri string) (any, error)) mcp.ResourceHandler {
 	return func(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		uri := req.Params.URI
@@ -73,8 +73,8 @@ func (d *handler) profile(ctx context.Context, c caller, _ string) (any, error) 
 
 func (d *handler) addPrompts(s *mcp.Server) {
 	s.AddPrompt(&mcp.Prompt{
-		Name: "about", Title: "What you know about …", Description: "Begin with what memory has about a topic.",
-		Arguments: []*mcp.PromptArgument{{Name: "topic", Description: "What it is about.", Required: true}},
+		Name: "about", Title: "What you know about …", Description: "Start with everything in memory about a topic.",
+		Arguments: []*mcp.PromptArgument{{Name: "topic", Description: "The topic.", Required: true}},
 	}, func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 		topic := strings.TrimSpace(req.Params.Arguments["topic"])
 		c, err := who(ctx)

@@ -12,13 +12,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of arguments and results, in bytes where nothing else is said. Longer content is the
-// engine's to refuse.
+// Limits of arguments and results, in bytes or counts. The engine has its own limit for content.
 const (
 	longText   = 32 << 20
 	longQuery  = 100_000
 	longName   = 512
-	longShown  = 600 // of one memory in a list
+	longShown  = 600 // of a memory in a list
 	mostHits   = 50
 	mostListed = 100
 	listed     = 20
@@ -83,7 +82,7 @@ type written struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
-// writtenOf tells what became of a fact; result is what to say where it does not wait.
+// writtenOf describes a written fact: with result, or as "held" if it is pending.
 func (d *handler) writtenOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
 	out := written{Result: result, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
@@ -101,7 +100,7 @@ func (d *handler) writtenOf(ctx context.Context, c caller, f memory.Fact, result
 
 func (d *handler) remember(ctx context.Context, c caller, a *arguments) (any, error) {
 	note := curate.Note{
-		Content: a.needed("content", longText), Category: a.text("category", longName),
+		Content: a.required("content", longText), Category: a.text("category", longName),
 		Tags: a.texts("tags", mostTags), Project: a.text("project", longName),
 	}
 	if a.err != nil {
@@ -120,7 +119,7 @@ func (d *handler) remember(ctx context.Context, c caller, a *arguments) (any, er
 
 func (d *handler) update(ctx context.Context, c caller, a *arguments) (any, error) {
 	var edit curate.Edit
-	id := a.needed("id", longName)
+	id := a.required("id", longName)
 	if a.has("content") {
 		edit.Content = new(a.text("content", longText))
 	}
@@ -140,10 +139,10 @@ func (d *handler) update(ctx context.Context, c caller, a *arguments) (any, erro
 	return d.writtenOf(ctx, c, f, "saved")
 }
 
-// question reads what recall, context and search ask.
+// question builds the question of recall, context and search.
 func question(c caller, a *arguments, about string) retrieve.Question {
 	q := retrieve.Question{
-		Scope: memory.Scope{Owner: c.owner, Project: a.text("project", longName)}, Text: a.needed(about, longQuery),
+		Scope: memory.Scope{Owner: c.owner, Project: a.text("project", longName)}, Text: a.required(about, longQuery),
 		Category: a.text("category", longName), Tag: a.text("tag", longName), Door: "mcp",
 	}
 	if n := a.number("limit", 0, mostHits); n > 0 {
@@ -152,7 +151,6 @@ func question(c caller, a *arguments, about string) retrieve.Question {
 	return q
 }
 
-// hits searches memory.
 func (d *handler) hits(ctx context.Context, c caller, a *arguments) ([]memory.Hit, error) {
 	q := question(c, a, "query")
 	if a.err != nil {
@@ -193,7 +191,7 @@ type contextual struct {
 	IDs     []string `json:"ids"`
 }
 
-// text implements told.
+// text implements texter.
 func (c contextual) text() string { return c.Context }
 
 func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, error) {
@@ -205,7 +203,7 @@ func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, err
 	return d.block(ctx, q)
 }
 
-// block returns the finished block about a topic.
+// block returns the memory block about a topic.
 func (d *handler) block(ctx context.Context, q retrieve.Question) (contextual, error) {
 	out := contextual{Context: nothingRelevant, IDs: []string{}}
 	if err := d.engine.Curate.MayUse(ctx, q.Scope.Owner, false); err != nil {
@@ -223,7 +221,7 @@ func (d *handler) block(ctx context.Context, q retrieve.Question) (contextual, e
 }
 
 func (d *handler) get(ctx context.Context, c caller, a *arguments) (any, error) {
-	id := a.needed("id", longName)
+	id := a.required("id", longName)
 	if a.err != nil {
 		return nil, a.err
 	}
@@ -308,7 +306,7 @@ type reviewed struct {
 type waiting struct {
 	item
 	Reason   string `json:"reason,omitempty"`
-	Said     string `json:"said,omitempty"`
+	Quote    string `json:"said,omitempty"`
 	Replaces []item `json:"replaces,omitempty"`
 }
 
@@ -316,7 +314,7 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 	id, decision := a.text("id", longName), a.oneOf("decision", string(memory.ActionApprove), string(memory.ActionReject))
 	limit, cursor := a.number("limit", listed, mostListed), a.text("cursor", longName)
 	if (id == "") != (decision == "") {
-		a.fail("decision", "give it with the id of the fact that it is about")
+		a.fail("decision", "requires the id of the fact, and the id requires it")
 	}
 	if a.err != nil {
 		return nil, a.err
@@ -340,7 +338,7 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 	for _, w := range found.Waiting {
 		one := waiting{item: itemOf(w.Memory), Reason: w.Reason}
 		if w.Turn != nil {
-			one.Said = httpx.Brief(w.Turn.Content, longShown)
+			one.Quote = httpx.Brief(w.Turn.Content, longShown)
 		}
 		for _, f := range w.Conflicts {
 			one.Replaces = append(one.Replaces, itemOf(memory.Memory{Fact: &f}))
@@ -351,7 +349,7 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 	return out, nil
 }
 
-// The shapes that ChatGPT's connectors require of search and fetch.
+// Results of search and fetch in the format of ChatGPT's connectors.
 type (
 	searched struct {
 		Results []result `json:"results"`
@@ -387,7 +385,7 @@ func (d *handler) search(ctx context.Context, c caller, a *arguments) (any, erro
 }
 
 func (d *handler) fetch(ctx context.Context, c caller, a *arguments) (any, error) {
-	id := a.needed("id", longName)
+	id := a.required("id", longName)
 	if a.err != nil {
 		return nil, a.err
 	}

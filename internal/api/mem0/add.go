@@ -21,12 +21,11 @@ import (
 const (
 	mostMessages = 1000
 
-	// shortWait is how long an add waits for what it teaches where the client expects an
-	// answer before anything is learned: rules need milliseconds.
+	// shortWait is how long an asynchronous add waits for learning, which takes the rules milliseconds.
 	shortWait = 2 * time.Second
 
-	// longWait bounds how long metadata waits for the facts that it belongs to, after a
-	// client has hung up.
+	// longWait bounds the wait for learned facts that get the request's metadata, even if the client
+	// disconnects.
 	longWait = 5 * time.Minute
 )
 
@@ -39,7 +38,7 @@ type addBody struct {
 	Infer      bool            `json:"infer"`
 	Timestamp  any             `json:"timestamp"`
 	Expiration any             `json:"expiration_date"`
-	Async      bool            `json:"async_mode"` // of the first version; the third is always so
+	Async      bool            `json:"async_mode"` // of version 1; version 3 is always asynchronous
 	Format     string          `json:"output_format"`
 
 	Instructions string `json:"custom_instructions"`
@@ -47,7 +46,7 @@ type addBody struct {
 	Excludes     string `json:"excludes"`
 }
 
-// wishes are what an add says of how to learn, as the model is told it.
+// wishes returns an add's instructions for learning, as text for the model.
 func (b addBody) wishes() string {
 	out := b.Instructions
 	if b.Includes != "" {
@@ -59,18 +58,18 @@ func (b addBody) wishes() string {
 	return strings.TrimSpace(out)
 }
 
-// message is one message, its content text or a list of parts.
+// message is one message. Its content is a text or a list of parts.
 type message struct {
 	Role    memory.Role     `json:"role"`
 	Name    string          `json:"name"`
 	Content json.RawMessage `json:"content"`
 }
 
-// addition is a checked add.
+// addition is a validated add.
 type addition struct {
 	caller   caller
-	ids      ids // to be kept
-	said     []exchange.Said
+	ids      ids // labels that are stored
+	messages []exchange.Said
 	metadata json.RawMessage
 	expires  *time.Time
 	wishes   string
@@ -89,7 +88,7 @@ func eventOf(c caller, f memory.Fact, what string) event {
 	return event{c.outside(f.ID), what, f.Content, map[string]string{"memory": f.Content}}
 }
 
-// added answers an add.
+// added is the response to an add.
 type added struct {
 	Message string  `json:"message"`
 	Status  string  `json:"status"`
@@ -99,7 +98,7 @@ type added struct {
 	Ignored []string `json:"ignored,omitempty"` // fields that changed nothing
 }
 
-// What a request that is carried out later, or was, is.
+// States of an asynchronous request.
 const (
 	pending   = "PENDING"
 	running   = "RUNNING"
@@ -132,14 +131,14 @@ func (h *handler) add(c *call) (any, error) {
 	return c.results(out.Results, b.Format), nil
 }
 
-// addition checks all of a request before anything is written.
+// addition validates a request, so that an invalid one writes nothing.
 func (h *handler) addition(c *call, b addBody) (addition, error) {
 	var none addition
 	var sent map[string]any
 	if err := c.decode(&sent); err != nil {
 		return none, err
 	}
-	for n, v := range b.ids.all() { // newer clients name them in filters
+	for n, v := range b.ids.all() { // newer clients send them in filters
 		if value, ok := b.Filters[idNames[n]].(string); ok && *v == "" {
 			*v = value
 		}
@@ -156,7 +155,7 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 	}
 	a := addition{caller: who, ids: who.label(b.ids), wishes: b.wishes()}
 	names := []string{"agent_custom_instructions", "structured_data_schema", "custom_categories"}
-	if !b.Infer || h.engine.LLM == nil { // the rules follow no instructions
+	if !b.Infer || h.engine.LLM == nil { // only a model follows instructions
 		names = append(names, "custom_instructions", "excludes", "includes")
 	}
 	a.ignored = slices.DeleteFunc(names, func(name string) bool { return sent[name] == nil || sent[name] == "" })
@@ -178,23 +177,23 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 		return none, err
 	}
 	for i, m := range messages {
-		said, err := h.said(m)
+		converted, err := h.convert(m)
 		if err != nil {
 			return none, fmt.Errorf("messages[%d]: %w", i, err)
 		}
-		if said.Content == "" { // such as one that only calls tools
+		if converted.Content == "" { // such as a message with tool calls only
 			continue
 		}
-		said.At = at
-		a.said = append(a.said, said)
+		converted.At = at
+		a.messages = append(a.messages, converted)
 	}
-	if len(a.said) == 0 {
-		return none, memory.Errorf(memory.Invalid, "messages: none has any text")
+	if len(a.messages) == 0 {
+		return none, memory.Errorf(memory.Invalid, "messages: no message has text")
 	}
 	return a, nil
 }
 
-// messagesIn returns the messages: a list, one alone, or a text of the user's.
+// messagesIn returns the messages of a request: a list, a single message, or a text by the user.
 func messagesIn(b addBody) ([]message, error) {
 	raw := bytes.TrimSpace(b.Messages)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -213,7 +212,7 @@ func messagesIn(b addBody) ([]message, error) {
 	}
 	switch {
 	case err != nil:
-		return nil, memory.Errorf(memory.Invalid, "messages: give a list of messages with role and content")
+		return nil, memory.Errorf(memory.Invalid, "messages: must be a list of messages with role and content")
 	case len(out) == 0:
 		return nil, memory.Errorf(memory.Invalid, "messages: is empty")
 	case len(out) > mostMessages:
@@ -222,14 +221,14 @@ func messagesIn(b addBody) ([]message, error) {
 	return out, nil
 }
 
-// said reads a message.
-func (h *handler) said(m message) (exchange.Said, error) {
+// convert validates a message and returns it as the engine's.
+func (h *handler) convert(m message) (exchange.Said, error) {
 	switch m.Role {
 	case memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool:
 	case "developer":
 		m.Role = memory.RoleSystem
 	default:
-		return exchange.Said{}, memory.Errorf(memory.Invalid, "role: %q is none of user, assistant, system, tool", httpx.Brief(string(m.Role), longName))
+		return exchange.Said{}, memory.Errorf(memory.Invalid, "role: invalid role %q; valid: user, assistant, system, tool", httpx.Brief(string(m.Role), longName))
 	}
 	if len(m.Name) > longName {
 		return exchange.Said{}, memory.Errorf(memory.Invalid, "name: longer than %d bytes", longName)
@@ -249,7 +248,7 @@ func (h *handler) checkLength(text string) error {
 	return nil
 }
 
-// textOf returns the words of a message's content.
+// textOf returns the text of a message's content.
 func textOf(content json.RawMessage) (string, error) {
 	var text string
 	if len(content) == 0 || json.Unmarshal(content, &text) == nil {
@@ -257,19 +256,19 @@ func textOf(content json.RawMessage) (string, error) {
 	}
 	var parts []struct{ Type, Text string }
 	if err := json.Unmarshal(content, &parts); err != nil {
-		return "", memory.Errorf(memory.Invalid, "content: give a text, or a list of parts")
+		return "", memory.Errorf(memory.Invalid, "content: must be a text or a list of parts")
 	}
 	var texts []string
 	for _, p := range parts {
 		if p.Type != "text" {
-			return "", lacking(fmt.Sprintf("content: Loci keeps text, not %q", httpx.Brief(p.Type, longName)))
+			return "", lacking(fmt.Sprintf("content: Loci stores text only, not %q", httpx.Brief(p.Type, longName)))
 		}
 		texts = append(texts, p.Text)
 	}
 	return strings.Join(texts, "\n"), nil
 }
 
-// metadataIn returns metadata as it is kept; nil for none.
+// metadataIn returns metadata as compact JSON, nil for none.
 func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	var object map[string]any
@@ -288,7 +287,7 @@ func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), err
 }
 
-// timeOf reads a date, a time of day with it, or Unix seconds; null is the zero time.
+// timeOf parses a date, a timestamp or Unix seconds; null is the zero time.
 func timeOf(name string, value any) (time.Time, error) {
 	switch v := value.(type) {
 	case nil:
@@ -307,7 +306,7 @@ func timeOf(name string, value any) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, "%s: invalid time (example: 2026-05-03 or 2026-05-03T14:00:00Z)", name)
 }
 
-// expiration reads the last day of a memory; nil for none.
+// expiration parses the last day of a memory, nil for none.
 func expiration(value any) (*time.Time, error) {
 	t, err := timeOf("expiration_date", value)
 	if err != nil || t.IsZero() {
@@ -319,10 +318,10 @@ func expiration(value any) (*time.Time, error) {
 	return &t, nil
 }
 
-// store writes each message as a fact, word for word.
+// store writes the text of each message as a fact.
 func (h *handler) store(ctx context.Context, a addition) (added, error) {
 	out := added{Message: "The memories are stored", Status: succeeded, Results: []event{}}
-	for _, s := range a.said {
+	for _, s := range a.messages {
 		if s.Role == memory.RoleSystem {
 			continue
 		}
@@ -343,19 +342,19 @@ func (h *handler) store(ctx context.Context, a addition) (added, error) {
 	return out, nil
 }
 
-// learn keeps the messages as a conversation and learns from it.
+// learn stores the messages as a conversation and learns from it.
 func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 	conversation := a.ids.conversation(a.wishes)
-	if a.wishes != "" { // the job finds them by the conversation
+	if a.wishes != "" { // the learning job finds them by conversation
 		if _, err := h.engine.SetProfile(c.Context(), a.caller.owner, core.WishesKey(a.caller.owner, conversation), a.wishes, a.caller.author); err != nil {
 			return added{}, err
 		}
 	}
-	talk := exchange.Talk{Conversation: conversation, Project: a.ids.App, Messages: a.said, Infer: true, Wait: true}
+	talk := exchange.Talk{Conversation: conversation, Project: a.ids.App, Messages: a.messages, Infer: true, Wait: true}
 	ctx, wait := c.Context(), time.Duration(0)
 	marked := a.metadata != nil || a.expires != nil
 	switch {
-	case marked: // which would be lost if nobody waited
+	case marked: // they are stored with the learned facts
 		ctx, wait = context.WithoutCancel(ctx), longWait
 	case async:
 		wait = cmp.Or(h.Wait, shortWait)
@@ -366,9 +365,9 @@ func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 		defer cancel()
 	}
 	kept, err := h.engine.Exchange.Ingest(ctx, a.caller.owner, talk)
-	out := added{Message: "The messages are kept and learned from", Status: succeeded, EventID: a.caller.outside(kept.Job), Results: []event{}}
+	out := added{Message: "The messages are stored and learned from", Status: succeeded, EventID: a.caller.outside(kept.Job), Results: []event{}}
 	if errors.Is(err, context.DeadlineExceeded) && kept.Job != "" && c.Context().Err() == nil {
-		out.Message, out.Status = "The messages are kept; what they say is learned later", pending
+		out.Message, out.Status = "The messages are stored and will be learned from later", pending
 		return out, nil
 	}
 	if err != nil {

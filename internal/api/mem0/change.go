@@ -14,10 +14,10 @@ import (
 
 const (
 	mostInBatch = 1000
-	deletedEach = 2000 // memories in one run
+	deletedEach = 2000 // memories per run
 )
 
-// fact returns a live fact by its id from outside.
+// fact returns a live fact by a client's id.
 func (h *handler) fact(c *call, outside string) (caller, memory.Fact, error) {
 	who, id, err := h.inside(c, outside)
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *handler) get(c *call) (any, error) {
 	return itemOf(who, memory.Memory{Fact: &f}), nil
 }
 
-// updateBody is what an update and a row of a batch send.
+// updateBody is the body of an update, or a row of a batch.
 type updateBody struct {
 	ID         string          `json:"memory_id"`
 	Text       *string         `json:"text"`
@@ -50,14 +50,14 @@ type updateBody struct {
 	Expiration json.RawMessage `json:"expiration_date"`
 }
 
-// edit is a checked update.
+// edit is a validated update.
 type edit struct {
 	who  caller
 	fact memory.Fact
 	edit curate.Edit
 }
 
-// edit checks an update of a memory.
+// edit validates an update of a memory.
 func (h *handler) edit(c *call, id string, b updateBody) (edit, error) {
 	var out edit
 	if b.Text != nil {
@@ -91,10 +91,10 @@ func (h *handler) edit(c *call, id string, b updateBody) (edit, error) {
 		out.edit.ExpiresAt = at
 	}
 	if b.Timestamp != nil {
-		return out, memory.Errorf(memory.Invalid, "timestamp: Loci keeps when a memory was observed; add it anew with that timestamp")
+		return out, memory.Errorf(memory.Invalid, "timestamp: cannot be changed; add the memory again with that timestamp")
 	}
 	if out.edit.Content == nil && out.edit.Metadata == nil && out.edit.ExpiresAt == nil {
-		return out, memory.Errorf(memory.Invalid, "give text, metadata or expiration_date")
+		return out, memory.Errorf(memory.Invalid, "missing text, metadata or expiration_date")
 	}
 	out.who, out.fact, err = h.fact(c, id)
 	return out, err
@@ -125,25 +125,25 @@ func (h *handler) update(c *call) (any, error) {
 
 func acknowledged(text string) map[string]string { return map[string]string{"message": text} }
 
-// rows reads the rows of a batch.
+// rows parses the rows of a batch.
 func (c *call) rows() ([]updateBody, error) {
 	var b struct{ Memories []json.RawMessage }
 	if err := c.decode(&b); err != nil {
 		return nil, err
 	}
 	if len(b.Memories) == 0 || len(b.Memories) > mostInBatch {
-		return nil, memory.Errorf(memory.Invalid, "memories: has %d rows; valid is 1 to %d", len(b.Memories), mostInBatch)
+		return nil, memory.Errorf(memory.Invalid, "memories: has %d rows; valid: 1 to %d", len(b.Memories), mostInBatch)
 	}
 	out := make([]updateBody, len(b.Memories))
 	for i, raw := range b.Memories {
 		if json.Unmarshal(raw, &out[i]) != nil || out[i].ID == "" {
-			return nil, memory.Errorf(memory.Invalid, "memories[%d]: give memory_id and what changes", i)
+			return nil, memory.Errorf(memory.Invalid, "memories[%d]: must have memory_id and the fields to change", i)
 		}
 	}
 	return out, nil
 }
 
-// batchUpdate checks all rows before it changes anything.
+// batchUpdate validates all rows before it changes anything.
 func (h *handler) batchUpdate(c *call) (any, error) {
 	rows, err := c.rows()
 	if err != nil {
@@ -154,7 +154,7 @@ func (h *handler) batchUpdate(c *call) (any, error) {
 	for i, b := range rows {
 		e, err := h.edit(c, b.ID, b)
 		if err == nil && seen[b.ID] {
-			err = memory.Errorf(memory.Invalid, "%s is there twice", b.ID)
+			err = memory.Errorf(memory.Invalid, "duplicate memory_id %s", b.ID)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("memories[%d]: %w", i, err)
@@ -169,7 +169,7 @@ func (h *handler) batchUpdate(c *call) (any, error) {
 	return acknowledged(fmt.Sprintf("Successfully updated %d memories", len(edits))), nil
 }
 
-// batchDelete checks all rows before it deletes anything. What is of one owner goes in one run.
+// batchDelete validates all rows before it deletes anything, in one run per owner.
 func (h *handler) batchDelete(c *call) (any, error) {
 	rows, err := c.rows()
 	if err != nil {
@@ -210,19 +210,19 @@ func (h *handler) delete(c *call) (any, error) {
 	return acknowledged("Memory deleted successfully!"), h.forget(c, who, []string{f.ID})
 }
 
-// deleteAll forgets what has these ids: facts, and what was said.
+// deleteAll forgets the facts, turns and summaries with the ids of the query.
 func (h *handler) deleteAll(c *call) (any, error) {
 	of, err := idsIn(c.query)
 	if err != nil {
 		return nil, err
 	}
 	if of == (ids{}) {
-		return nil, memory.Errorf(memory.Invalid, "whose memories? Give user_id, agent_id, app_id or run_id; * is any")
+		return nil, memory.Errorf(memory.Invalid, "missing user_id, agent_id, app_id or run_id; * matches any")
 	}
 	return acknowledged("Memories deleted successfully!"), h.deleteOf(c, of)
 }
 
-// deleteOf forgets what has these ids.
+// deleteOf forgets all memories with these ids.
 func (h *handler) deleteOf(c *call, of ids) error {
 	who, err := h.caller(c, of.place())
 	if err != nil {
@@ -247,7 +247,7 @@ func (h *handler) deleteOf(c *call, of ids) error {
 	return nil
 }
 
-// past is one change of a memory.
+// past is one change in the history of a memory.
 type past struct {
 	ID       string          `json:"id"`
 	MemoryID string          `json:"memory_id"`
@@ -262,7 +262,7 @@ type past struct {
 	Deleted  bool            `json:"is_deleted"`
 }
 
-// history tells what became of a memory, oldest first, also of one that was deleted.
+// history lists the changes of a memory, oldest first, even if it was deleted.
 func (h *handler) history(c *call) (any, error) {
 	who, id, err := h.inside(c, c.PathValue("id"))
 	if err != nil {
@@ -284,7 +284,7 @@ func (h *handler) history(c *call) (any, error) {
 	return out, nil
 }
 
-// pastOf shows a change, if it changed what clients see of the fact.
+// pastOf returns a change of a fact, and whether the change is visible to clients.
 func pastOf(who caller, id string, change memory.Change) (past, bool) {
 	next, was := change.After.Fact, change.Before.Fact
 	if next == nil || next.ID != id {
@@ -310,7 +310,7 @@ func pastOf(who caller, id string, change memory.Change) (past, bool) {
 	return out, was == nil || !was.Status.Live() || was.Content != next.Content || string(was.Metadata) != string(next.Metadata) || !was.ExpiresAt.Equal(next.ExpiresAt)
 }
 
-// feedback makes a memory surer, or less sure.
+// feedback raises or lowers the confidence of a memory.
 func (h *handler) feedback(c *call) (any, error) {
 	var b struct {
 		ID       string `json:"memory_id"`
@@ -324,7 +324,7 @@ func (h *handler) feedback(c *call) (any, error) {
 	b.Feedback = strings.ToUpper(b.Feedback)
 	verdict, ok := verdicts[b.Feedback]
 	if !ok {
-		return nil, memory.Errorf(memory.Invalid, "feedback: valid is POSITIVE, NEGATIVE or VERY_NEGATIVE; a verdict is not taken back")
+		return nil, memory.Errorf(memory.Invalid, "feedback: valid: POSITIVE, NEGATIVE, VERY_NEGATIVE; feedback cannot be withdrawn")
 	}
 	who, f, err := h.fact(c, b.ID)
 	if err != nil {

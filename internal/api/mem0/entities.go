@@ -12,15 +12,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What clients take for the organization and the project that a key belongs to.
+// organization is the id that mem0's clients get for the key's organization.
 const organization = "loci"
 
 func (h *handler) ping(c *call) (any, error) {
 	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
-// projectOf returns whose profile has the settings of the request's project: the user whose memory it
-// is, or everybody where the request may name any.
+// projectOf returns the owner whose profile has the settings of the request's project: the user of the key,
+// or everybody if the key may name any user.
 func (h *handler) projectOf(c *call) (caller, error) {
 	if c.identity.Owner != "" {
 		return h.caller(c, "")
@@ -48,7 +48,7 @@ func (h *handler) project(c *call) (any, error) {
 	return out, err
 }
 
-// changeProject sets a project's instructions; Loci does not use what else there may be.
+// changeProject sets a project's instructions. Other settings are ignored.
 func (h *handler) changeProject(c *call) (any, error) {
 	var b struct {
 		Instructions string `json:"custom_instructions"`
@@ -72,13 +72,13 @@ func (h *handler) changeProject(c *call) (any, error) {
 	} else if sent["custom_instructions"] != nil {
 		_, err = h.engine.DropProfile(c.Context(), who.owner, core.EntryInstructions, who.author)
 	}
-	if err != nil && !errors.Is(err, memory.NotFound) { // it was not set
+	if err != nil && !errors.Is(err, memory.NotFound) { // not found: it was not set
 		return nil, err
 	}
-	return map[string]any{"message": "custom_instructions hold from now on where a model learns", "ignored": ignored}, nil
+	return map[string]any{"message": "custom_instructions apply from now on if a model learns", "ignored": ignored}, nil
 }
 
-// entity is what memories belong to: a user, an agent, an app or a run.
+// entity is a user, agent, app or run that memories belong to.
 type entity struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
@@ -86,12 +86,12 @@ type entity struct {
 	Total int    `json:"total_memories"`
 	Owner string `json:"owner"`
 
-	Created  *time.Time `json:"created_at"` // null, as the next two: memories are counted alone
+	Created  *time.Time `json:"created_at"` // null, like the next two: Loci only counts memories
 	Updated  *time.Time `json:"updated_at"`
 	Metadata *string    `json:"metadata"`
 }
 
-// entityTypes are the types in the order of [ids.all].
+// entityTypes are the types of entities, in the order of [ids.all].
 var entityTypes = []string{"user", "agent", "app", "run"}
 
 func (h *handler) entities(c *call) (any, error) {
@@ -113,7 +113,7 @@ func (h *handler) entities(c *call) (any, error) {
 	return page.of(c, len(all), some), nil
 }
 
-// users returns the users that have memories, for whoever runs the server.
+// users returns the users that have facts, for admins.
 func (h *handler) users(c *call) ([]entity, error) {
 	if c.identity.Role != httpx.RoleAdmin {
 		return nil, memory.Errorf(memory.Forbidden, "the list of users needs an admin key")
@@ -137,7 +137,7 @@ func (h *handler) users(c *call) ([]entity, error) {
 	return out, nil
 }
 
-// entitiesOf returns what the memories of the request's owner belong to.
+// entitiesOf returns the entities that the owner's memories belong to.
 func (h *handler) entitiesOf(c *call) ([]entity, error) {
 	who, err := h.caller(c, "")
 	if err != nil {
@@ -161,11 +161,11 @@ func (h *handler) entitiesOf(c *call) ([]entity, error) {
 	return out, err
 }
 
-// deleteEntity forgets what belongs to an entity.
+// deleteEntity forgets all memories of an entity.
 func (h *handler) deleteEntity(c *call) (any, error) {
 	n := slices.Index(entityTypes, c.PathValue("type"))
 	if n < 0 {
-		return nil, memory.Errorf(memory.Invalid, "valid types of an entity are %s", strings.Join(entityTypes, ", "))
+		return nil, memory.Errorf(memory.Invalid, "invalid entity type; valid: %s", strings.Join(entityTypes, ", "))
 	}
 	var of ids
 	*of.all()[n] = c.PathValue("id")
@@ -175,7 +175,7 @@ func (h *handler) deleteEntity(c *call) (any, error) {
 	return acknowledged("Entity deleted successfully!"), h.deleteOf(c, of)
 }
 
-// profile shows the entries of a user's profile, without Loci's own.
+// profile returns the entries of a user's profile, without internal ones.
 func (h *handler) profile(c *call) (any, error) {
 	who, err := h.caller(c, c.PathValue("id"))
 	if err != nil {
@@ -199,14 +199,14 @@ func (h *handler) profile(c *call) (any, error) {
 	}, nil
 }
 
-// event tells what became of an add.
+// event returns the state and results of an add.
 func (h *handler) event(c *call) (any, error) {
 	who, id, err := h.inside(c, c.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	results, status := []event{}, succeeded
-	if m, err := h.engine.Get(c.Context(), who.owner, id); err == nil && m.Fact != nil { // it was stored as it is
+	if m, err := h.engine.Get(c.Context(), who.owner, id); err == nil && m.Fact != nil { // added with infer=false
 		results = append(results, eventOf(who, *m.Fact, "ADD"))
 	} else {
 		state, changes, err := h.engine.Lessons.Learned(c.Context(), who.owner, id)

@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// anything is the value that matches whatever is there.
+// anything is the wildcard: it matches every id.
 const anything = "*"
 
-// filter is what memories are selected by: ids, and the category of a [memory.Query]. All that is set must match.
+// filter selects memories by ids and category. Every field that is set must match.
 type filter struct {
 	ids
 	Category string
@@ -49,13 +49,13 @@ func (f *filter) add(name string, value any) error {
 	case !ok:
 		return memory.Errorf(memory.Invalid, `filters: %s: Loci compares with one text, as in {"%s": "x"}; send one request for each value`, name, name)
 	case *into != "" && *into != text:
-		return memory.Errorf(memory.Invalid, "filters: %s is given twice, with different values", name)
+		return memory.Errorf(memory.Invalid, "filters: %s has two different values", name)
 	}
 	*into = text
 	return nil
 }
 
-// field returns where the value of a condition goes; nil for a field that Loci does not filter by.
+// field returns the filter's field for a condition, nil for one that Loci does not support.
 func (f *filter) field(name string) *string {
 	if name == "categories" {
 		return &f.Category
@@ -66,8 +66,8 @@ func (f *filter) field(name string) *string {
 	return nil
 }
 
-// textIn returns the one text that a field is compared with: "x", ["x"], {"eq": "x"} or {"in": ["x"]}, of
-// categories also {"contains": "x"}.
+// textIn returns the single value of a condition: "x", ["x"], {"eq": "x"} or {"in": ["x"]}. Categories also
+// accept {"contains": "x"}.
 func textIn(name string, value any) (string, bool) {
 	if object, ok := value.(map[string]any); ok && len(object) == 1 {
 		for op, inner := range object {
@@ -83,14 +83,14 @@ func textIn(name string, value any) (string, bool) {
 	return text, ok && text != ""
 }
 
-// refused is the error for a filter that Loci lacks.
+// refused is the error for an unsupported filter.
 func refused(name string) error {
-	instead := "Loci filters by user_id, agent_id, app_id, run_id and categories, joined with AND; to find memories by something else, add them with a run_id of their own"
+	instead := "Loci filters by user_id, agent_id, app_id, run_id and categories, joined with AND; to select memories by another field, add them with a separate run_id"
 	switch name {
 	case "OR":
-		instead = "Loci joins conditions with AND; send one request for each of these"
+		instead = "Loci joins conditions with AND; send one request for each condition"
 	case "NOT":
-		instead = "Loci joins conditions with AND; leave out of the results what is not wanted"
+		instead = "Loci joins conditions with AND; remove unwanted results in the client"
 	case "created_at", "updated_at", "start_date":
 		instead = "Loci does not filter by time; each result has its created_at and updated_at"
 	}

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	mostHits  = 500 // that the engine is asked for
+	mostHits  = 500 // top_k of a question to the engine
 	hits      = 10  // without top_k
 	pageSize  = 100
 	mostPaged = 1000
 	walkPage  = 500
 )
 
-// item is a memory as mem0 shows it.
+// item is a memory in mem0's format.
 type item struct {
 	ID         string          `json:"id"`
 	Memory     string          `json:"memory"`
@@ -38,7 +38,6 @@ type item struct {
 	Score      *float64        `json:"score,omitempty"`
 }
 
-// itemOf shows a fact.
 func itemOf(c caller, m memory.Memory) item {
 	has := c.idsOf(m)
 	out := item{
@@ -64,7 +63,7 @@ func orNull(s string) *string {
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// findBody is what a search and a list may send.
+// findBody is the body of a search or list.
 type findBody struct {
 	ids
 	Query       string         `json:"query"`
@@ -79,11 +78,11 @@ type findBody struct {
 	Format      string         `json:"output_format"`
 }
 
-// wanted is whose memories a search or a list is about, and which of them.
+// wanted selects memories of one owner for a search or list.
 type wanted struct {
 	caller
 	filter
-	live time.Time // what expired by then is left out; zero: nothing
+	live time.Time // facts that expired before are excluded; zero: none are
 }
 
 func (h *handler) wanted(c *call, b findBody) (w wanted, err error) {
@@ -112,8 +111,8 @@ func (h *handler) wanted(c *call, b findBody) (w wanted, err error) {
 	return w, err
 }
 
-// lets reports whether a fact is among those.
-func (w *wanted) lets(m memory.Memory) bool {
+// includes reports whether a fact is selected.
+func (w *wanted) includes(m memory.Memory) bool {
 	at := m.Fact.ExpiresAt
 	return w.has(m, w.ids, true) && (w.live.IsZero() || at.IsZero() || w.live.Before(at))
 }
@@ -144,7 +143,7 @@ func (h *handler) search(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for asked := k; ; asked = mostHits { // the filter is applied to what the engine finds
+	for asked := k; ; asked = mostHits { // the filter applies to the engine's results, so ask for more if too few remain
 		found, err := h.engine.Retrieve.Recall(c.Context(), retrieve.Question{
 			Scope: memory.Scope{Owner: w.owner}, Text: query, TopK: &asked, ScoreThreshold: b.Threshold,
 			Kinds: []memory.Kind{memory.KindFact}, Category: w.Category, Door: "mem0",
@@ -154,7 +153,7 @@ func (h *handler) search(c *call) (any, error) {
 		}
 		out := []item{}
 		for _, hit := range found.Hits {
-			if hit.Memory.Fact != nil && w.lets(hit.Memory) {
+			if hit.Memory.Fact != nil && w.includes(hit.Memory) {
 				shown := itemOf(w.caller, hit.Memory)
 				shown.Score = &hit.Score
 				out = append(out, shown)
@@ -166,7 +165,7 @@ func (h *handler) search(c *call) (any, error) {
 	}
 }
 
-// results is a list that has no pages; the first version answers it bare.
+// results returns a list without pages as a response. Version 1 has the bare list.
 func (c *call) results(all any, format string) any {
 	if c.version == "v1" && format != "v1.1" {
 		return all
@@ -174,7 +173,7 @@ func (c *call) results(all any, format string) any {
 	return map[string]any{"results": all}
 }
 
-// walk calls visit with all of an owner's memories that a query selects, newest first.
+// walk calls visit with each of an owner's memories that match a query, newest first.
 func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(memory.Memory)) error {
 	q.Limit = walkPage
 	for m, err := range memory.AllMemories(c.Context(), h.engine.List, owner, q) {
@@ -186,7 +185,7 @@ func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(m
 	return nil
 }
 
-// paged is a page of a list whose whole length is known.
+// paged is a page of a list, with the length of the list.
 type paged struct {
 	Count    int     `json:"count"`
 	Next     *string `json:"next"`
@@ -194,7 +193,7 @@ type paged struct {
 	Results  any     `json:"results"`
 }
 
-// window is the page that a request asks for.
+// window is the requested page.
 type window struct{ page, size int }
 
 func (w window) first() int { return (w.page - 1) * w.size }
@@ -212,14 +211,14 @@ func windowOf(query url.Values) (window, error) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			return w, memory.Errorf(memory.Invalid, "%s: is not a number from 1 on", p.name)
+			return w, memory.Errorf(memory.Invalid, "%s: must be a number of at least 1", p.name)
 		}
 		*p.into = min(n, p.most)
 	}
 	return w, nil
 }
 
-// of returns the page itself, with where the ones around it are.
+// of returns the page with links to the previous and next one.
 func (w window) of(c *call, count int, results any) paged {
 	path, _, _ := strings.Cut(c.RequestURI, "?")
 	at := func(page int) *string {
@@ -261,7 +260,7 @@ func (h *handler) list(c *call) (any, error) {
 	all := unpaged && !c.query.Has("limit") && !c.query.Has("top_k")
 	count, results := 0, []item{}
 	if err := h.walk(c, w.owner, memory.Query{Category: w.Category}, func(m memory.Memory) {
-		if !w.lets(m) {
+		if !w.includes(m) {
 			return
 		}
 		if all || count >= page.first() && len(results) < page.size {

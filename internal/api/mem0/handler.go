@@ -1,16 +1,13 @@
-// Package mem0 serves the REST API of mem0's platform, and under [Prefix] that of its
-// open-source server, so that mem0's clients work against Loci unchanged. It translates
-// requests into calls of the engine and results into mem0's shapes; it stores nothing.
+// Package mem0 serves the REST API of mem0's platform, and under [Prefix] that of its open-source server, so
+// that mem0's clients work against Loci unchanged. It translates calls and stores nothing itself.
 //
-// A memory of mem0 is a fact. user_id names the owner where the key may name any user; without one,
-// agent_id, app_id or run_id does: the user "agent_id=butler". In other requests, which are about one
-// owner, all of them are labels. Labels, agent_id, app_id and
-// run_id are the name of the conversation that a fact comes from: "mem0?run_id=r1".
-// agent_id and app_id of a fact that is stored as it is are also the agent and the project
-// of its scope.
+// A memory of mem0 is a fact. If the key may name any user, user_id is the owner, and without one the user
+// "agent_id=butler" owns the agent's memories. If the key belongs to one user, all four ids are labels.
+// The fact's conversation contains the labels: "mem0?run_id=r1". A fact stored with infer=false also has
+// agent_id and app_id as the agent and project of its scope.
 //
-// An id is a fact's id. Where user_id names the owner, "@" and that name follow, since a
-// request about one memory has no user_id.
+// Clients get a fact's id. If user_id is the owner, the id ends with "@" and the owner's name, because
+// requests for one memory have no user_id.
 package mem0
 
 import (
@@ -31,10 +28,10 @@ import (
 // Prefix is the path under which both of mem0's APIs are served.
 const Prefix = "/mem0"
 
-// Options are what the API needs beside the engine.
+// Options configure the API.
 type Options struct {
-	MaxText int           // bytes of a memory
-	Wait    time.Duration // of an add whose client expects no result yet, for what it teaches; 0: two seconds
+	MaxText int           // maximum bytes of a memory
+	Wait    time.Duration // how long an asynchronous add waits for learning; 0: two seconds
 }
 
 type handler struct {
@@ -42,7 +39,6 @@ type handler struct {
 	engine *engine.Engine
 }
 
-// call is one request.
 type call struct {
 	*http.Request
 	identity httpx.Identity
@@ -52,10 +48,10 @@ type call struct {
 	writes   bool
 }
 
-// verb carries out a call and returns what is written as JSON.
+// verb executes a call and returns the response, which is encoded as JSON.
 type verb func(*call) (any, error)
 
-// New returns the handler of the platform's paths and of all under [Prefix].
+// New returns the handler of the platform's paths, and of both APIs under [Prefix].
 func New(e *engine.Engine, o Options) http.Handler {
 	h := &handler{o, e}
 	platform, both := http.NewServeMux(), http.NewServeMux()
@@ -81,7 +77,7 @@ func New(e *engine.Engine, o Options) http.Handler {
 	})
 }
 
-// platform are the paths of mem0's platform.
+// platform returns the handlers of mem0's platform by path.
 func (h *handler) platform() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"GET /v1/ping":                       answer("v1", h.ping),
@@ -111,7 +107,7 @@ func (h *handler) platform() map[string]http.Handler {
 	return out
 }
 
-// openSource are the paths of mem0's open-source server.
+// openSource returns the handlers of mem0's open-source server by path.
 func (h *handler) openSource() map[string]http.Handler {
 	return map[string]http.Handler{
 		"POST /memories":               change("", h.add),
@@ -127,22 +123,22 @@ func (h *handler) openSource() map[string]http.Handler {
 	}
 }
 
-// absent says what Loci has in place of parts of mem0's API that it lacks, by path.
+// absent has, by path, alternatives to parts of mem0's API that Loci does not implement.
 var absent = []struct{ path, sentence string }{
-	{"/v1/exports", "Loci makes no exports by a schema; GET /api/export returns all memory"},
-	{"/v1/stats", "GET /api/stats counts what there is"},
+	{"/v1/exports", "Loci has no exports by schema; GET /api/export returns all memory"},
+	{"/v1/stats", "GET /api/stats counts memories"},
 	{"/v1/summary", "Loci summarizes conversations, not a set of memories"},
-	{"/v1/events", "Loci keeps no list of requests; GET /v1/event/{id} tells of one, GET /api/changes of all changes"},
-	{"/v2/profiles", "Loci builds profiles by itself, by its settings"},
-	{"/v1/entities", "Loci has no such part of an entity"},
-	{"/v2/entities", "Loci has no such part of an entity"},
-	{"/api/v1/orgs", "Loci has one project without members; of that custom_instructions can be set"},
+	{"/v1/events", "Loci has no list of requests; GET /v1/event/{id} returns one, GET /api/changes all changes"},
+	{"/v2/profiles", "Loci builds profiles automatically, as its settings define"},
+	{"/v1/entities", "Loci does not support this operation on entities"},
+	{"/v2/entities", "Loci does not support this operation on entities"},
+	{"/api/v1/orgs", "Loci has one project without members; only its custom_instructions can be set"},
 	{"/api/v1/webhooks", "Loci calls no webhooks"},
 	{"/configure", "Loci is configured by its settings file"},
-	{"/reset", "Loci resets nothing at once; delete the memories of each user"},
+	{"/reset", "Loci has no reset; delete the memories of each user"},
 }
 
-// notServed is the error for a path that no handler is for.
+// notServed is the error for a path without a handler.
 func notServed(r *http.Request) error {
 	for _, a := range absent {
 		if below(r.URL.Path, a.path) {
@@ -152,7 +148,7 @@ func notServed(r *http.Request) error {
 	return memory.Errorf(memory.NotFound, "Loci does not serve %s %s of mem0's API", r.Method, httpx.Brief(r.URL.Path, longName))
 }
 
-// lacking is the error for what Loci does not have.
+// lacking is the error for an unsupported feature.
 func lacking(sentence string) error {
 	return &httpx.Problem{Status: http.StatusNotImplemented, Detail: sentence}
 }
@@ -165,8 +161,7 @@ func below(path, parent string) bool {
 // underPrefix reports whether a path is [Prefix] or below it.
 func underPrefix(path string) bool { return below(path, Prefix) }
 
-// routed returns the request without [Prefix] and without the slash at the end, which
-// mem0's clients write and others leave out.
+// routed returns the request with [Prefix] and a trailing slash removed from its path.
 func routed(r *http.Request) *http.Request {
 	u := *r.URL
 	for _, path := range []*string{&u.Path, &u.RawPath} {
@@ -182,11 +177,10 @@ func routed(r *http.Request) *http.Request {
 	return &next
 }
 
-// answer serves a request that only reads memory, change one that writes.
+// answer serves a request that reads memory, change one that writes.
 func answer(version string, do verb) http.Handler { return serve(version, false, do) }
 func change(version string, do verb) http.Handler { return serve(version, true, do) }
 
-// serve reads a request, carries it out and writes the result.
 func serve(version string, writes bool, do verb) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := &call{Request: r, identity: httpx.IdentityOf(r.Context()), query: r.URL.Query(), version: version, writes: writes}
@@ -203,7 +197,7 @@ func serve(version string, writes bool, do verb) http.Handler {
 	})
 }
 
-// read reads the body and carries the call out.
+// read reads the body and executes the call.
 func (c *call) read(do verb) (any, error) {
 	body, err := httpx.ReadBody(c.Request)
 	switch {
@@ -216,7 +210,7 @@ func (c *call) read(do verb) (any, error) {
 	return do(c)
 }
 
-// decode reads the body, a JSON object, into a struct.
+// decode parses the body, a JSON object. An empty body changes nothing.
 func (c *call) decode(to any) error {
 	if len(c.body) == 0 {
 		return nil
@@ -232,7 +226,7 @@ func (c *call) decode(to any) error {
 	return nil
 }
 
-// Refuse answers a request with an error as mem0 does: {"detail": …}.
+// Refuse writes an error in mem0's format: {"detail": …}.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	maps.Copy(w.Header(), p.GetHeaders())

@@ -35,7 +35,7 @@ const (
 	maxText   = 1 << 10
 )
 
-// rig is the API behind the guard, with a runner that learns.
+// rig is the API behind the guard, with a job runner that learns.
 type rig struct {
 	t       *testing.T
 	engine  *engine.Engine
@@ -51,7 +51,7 @@ func newRig(t *testing.T, multi bool) *rig {
 	return r
 }
 
-// newIdleRig returns a rig that learns nothing before run is called.
+// newIdleRig returns a rig whose job runner starts with run.
 func newIdleRig(t *testing.T, multi bool) (r *rig, run func()) {
 	t.Helper()
 	store := inmem.Open(inmem.Options{})
@@ -103,7 +103,7 @@ func (r *rig) send(key, method, path, body string) *httptest.ResponseRecorder {
 	return w
 }
 
-// ask sends a request with the server's key and reads the answer.
+// ask sends a request with the server's key and decodes the answer.
 func ask[T any](r *rig, method, path, body string) T {
 	return askAs[T](r, serverKey, method, path, body)
 }
@@ -118,7 +118,7 @@ func askAs[T any](r *rig, key, method, path, body string) T {
 	return out
 }
 
-// refused sends a request that is to be answered with an error.
+// refused sends a request and requires an error as its answer.
 func (r *rig) refused(key, method, path, body string, status int) string {
 	r.t.Helper()
 	w := r.send(key, method, path, body)
@@ -130,7 +130,7 @@ func (r *rig) refused(key, method, path, body string, status int) string {
 	return out["detail"]
 }
 
-// list is a page or a search's results.
+// list is a page of memories, or the results of a search.
 type list struct {
 	Count          int
 	Next, Previous *string
@@ -146,7 +146,7 @@ func (l list) texts() []string {
 	return out
 }
 
-// keep stores a text as it is and returns its id.
+// keep stores a text as a fact and returns its id.
 func (r *rig) keep(text, fields string) string {
 	r.t.Helper()
 	out := ask[added](r, "POST", "/v3/memories/add/", fmt.Sprintf(`{"messages":[{"role":"user","content":%q}],"infer":false,%s}`, text, fields))
@@ -295,7 +295,7 @@ func TestFiltersSelect(t *testing.T) {
 	}
 }
 
-// TestOtherFiltersAreRefused: the answer names the filter and says what to use instead.
+// TestOtherFiltersAreRefused requires errors that name the filter and an alternative.
 func TestOtherFiltersAreRefused(t *testing.T) {
 	r := newRig(t, false)
 	for filters, says := range map[string]string{
@@ -307,7 +307,7 @@ func TestOtherFiltersAreRefused(t *testing.T) {
 		`{"run_id":{"ne":"r"}}`:                     "run_id: Loci compares with one text",
 		`{"run_id":{"in":["r","s"]}}`:               "run_id: ",
 		`{"run_id":null}`:                           "run_id: ",
-		`{"user_id":"u","AND":[{"user_id":"v"}]}`:   "user_id is given twice",
+		`{"user_id":"u","AND":[{"user_id":"v"}]}`:   "user_id has two different values",
 		`{"AND":["x"]}`:                             "AND takes a list of objects",
 		`{"AND":3}`:                                 "AND: ",
 		`"user_id"`:                                 "filters: ",
@@ -429,7 +429,7 @@ func TestBatchesWithABadRowChangeNothing(t *testing.T) {
 	}
 }
 
-func TestDeleteAllTakesWhatHasTheIDs(t *testing.T) {
+func TestDeleteAllSelectsByIDs(t *testing.T) {
 	r := newRig(t, false)
 	r.keep("one", `"user_id":"u","run_id":"r1"`)
 	r.keep("two", `"user_id":"u","run_id":"r2"`)
@@ -451,7 +451,7 @@ func TestDeleteAllTakesWhatHasTheIDs(t *testing.T) {
 	r.refused(serverKey, "DELETE", "/v2/entities/planet/a/", "", http.StatusBadRequest)
 }
 
-func TestDeleteAllForgetsWhatWasSaidOrWaits(t *testing.T) {
+func TestDeleteAllForgetsTurnsAndPendingFacts(t *testing.T) {
 	r := newRig(t, true)
 	ask[added](r, "POST", "/v3/memories/add/", `{"messages":"I live in Lisbon with my sister Mia.","user_id":"ana"}`)
 	owner := memory.User(memory.DefaultNamespace, "ana")
@@ -494,11 +494,11 @@ func TestAddAnswersBeforeSlowLearning(t *testing.T) {
 	if first.Status != pending || len(first.Results) != 0 || len(second.Results) != 1 || second.Results[0].Status != pending {
 		t.Fatalf("added %+v, then %+v", first, second)
 	}
-	type told struct {
+	type eventState struct {
 		Status  string
 		Results []event
 	}
-	if got := ask[told](r, "GET", "/v1/event/"+first.EventID+"/", ""); got.Status != pending {
+	if got := ask[eventState](r, "GET", "/v1/event/"+first.EventID+"/", ""); got.Status != pending {
 		t.Errorf("the event is %+v", got)
 	}
 	run()
@@ -506,7 +506,7 @@ func TestAddAnswersBeforeSlowLearning(t *testing.T) {
 	if learned.Status != succeeded || len(learned.Results) != 1 {
 		t.Errorf("with metadata %+v", learned)
 	}
-	got := ask[told](r, "GET", "/v1/event/"+first.EventID+"/", "")
+	got := ask[eventState](r, "GET", "/v1/event/"+first.EventID+"/", "")
 	if got.Status != succeeded || len(got.Results) != 1 || got.Results[0].Memory != "User is allergic to peanuts" {
 		t.Errorf("the event is %+v", got)
 	}
@@ -515,14 +515,14 @@ func TestAddAnswersBeforeSlowLearning(t *testing.T) {
 	}
 }
 
-func TestMetadataSurvivesAClientThatHangsUp(t *testing.T) {
+func TestMetadataSurvivesADisconnect(t *testing.T) {
 	r, run := newIdleRig(t, true)
 	gone, hangUp := context.WithCancel(context.Background())
 	req := httptest.NewRequestWithContext(gone, "POST", "http://localhost/v3/memories/add/", strings.NewReader(`{"messages":"I am allergic to peanuts.","user_id":"ana","metadata":{"k":1}}`))
 	req.Header.Set("Authorization", "Token "+serverKey)
 	var answered sync.WaitGroup
 	answered.Go(func() { r.handler.ServeHTTP(httptest.NewRecorder(), req) })
-	<-r.woken // the messages are kept
+	<-r.woken // the messages are stored
 	hangUp()
 	run()
 	answered.Wait()
@@ -576,7 +576,7 @@ func TestFirstVersionAnswersBareLists(t *testing.T) {
 	}
 }
 
-func TestAProfileHasNoneOfLocisOwnEntries(t *testing.T) {
+func TestProfileOmitsInternalEntries(t *testing.T) {
 	r := newRig(t, true)
 	ana := memory.User(memory.DefaultNamespace, "ana")
 	if err := r.engine.Pause(t.Context(), ana, core.PauseLearning, "", memtest.Person); err != nil {
@@ -591,7 +591,7 @@ func TestAProfileHasNoneOfLocisOwnEntries(t *testing.T) {
 	}
 }
 
-func TestWhatLociLacksAnswers501(t *testing.T) {
+func TestUnsupportedPathsAnswer501(t *testing.T) {
 	r := newRig(t, false)
 	for _, path := range []string{
 		"POST /v1/exports/", "POST /v1/exports/get/", "POST /v1/summary/", "GET /v1/stats/", "GET /v1/events/", "POST /v2/profiles/jobs/", "GET /v2/profiles/settings/",
@@ -628,7 +628,7 @@ func TestPausedMemoryIsNeitherReadNorWritten(t *testing.T) {
 	}
 }
 
-func TestNamesWithOddLettersComeBack(t *testing.T) {
+func TestNamesWithSpecialCharacters(t *testing.T) {
 	r := newRig(t, true)
 	for _, user := range []string{"ana@example.com", "a/b c", "Zoë & co=1?"} {
 		quoted, _ := json.Marshal(user)
@@ -645,15 +645,15 @@ func TestNamesWithOddLettersComeBack(t *testing.T) {
 	}
 }
 
-// TestAgentsAloneHaveMemoryOfTheirOwn: what names no user is of the agent that it names, and of nobody else.
-func TestAgentsAloneHaveMemoryOfTheirOwn(t *testing.T) {
+// TestAgentsHaveSeparateMemories adds memories with an agent and no user.
+func TestAgentsHaveSeparateMemories(t *testing.T) {
 	r := newRig(t, true)
 	tea, hat := r.keep("The teapot is blue", `"agent_id":"butler","run_id":"r1"`), r.keep("The hat is red", `"agent_id":"valet"`)
 	r.keep("Ana sings", `"user_id":"ana","agent_id":"butler"`)
 	r.keep("The shop is open", `"app_id":"shop"`)
 	r.keep("The run is long", `"run_id":"r1"`)
-	for agent, said := range map[string]string{"butler": "I live in Lisbon.", "valet": "I live in Porto."} {
-		if out := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"`+said+`","agent_id":"`+agent+`"}`); len(out.Results) != 1 {
+	for agent, message := range map[string]string{"butler": "I live in Lisbon.", "valet": "I live in Porto."} {
+		if out := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"`+message+`","agent_id":"`+agent+`"}`); len(out.Results) != 1 {
 			t.Errorf("%s learned %+v", agent, out)
 		}
 	}
@@ -702,8 +702,8 @@ func TestAgentsAloneHaveMemoryOfTheirOwn(t *testing.T) {
 	reads(`{"user_id":"ana"}`, "Ana sings")
 }
 
-// TestAgentsMemoryIsNoLabelledUsers: where user_id is a label, it does not read what an agent alone has.
-func TestAgentsMemoryIsNoLabelledUsers(t *testing.T) {
+// TestUserLabelDoesNotReadAgentMemory uses user_id as a label. It must not match memories of an agent.
+func TestUserLabelDoesNotReadAgentMemory(t *testing.T) {
 	r := newRig(t, false)
 	r.keep("The teapot is blue", `"agent_id":"butler"`)
 	r.keep("Alice sings", `"user_id":"alice"`)
@@ -715,8 +715,8 @@ func TestAgentsMemoryIsNoLabelledUsers(t *testing.T) {
 	}
 }
 
-// TestProjectKeepsWhatItsUpdateSets: the settings of everybody, or of the user whose key it is.
-func TestProjectKeepsWhatItsUpdateSets(t *testing.T) {
+// TestProjectKeepsItsInstructions sets instructions for everybody, or for the user of the key.
+func TestProjectKeepsItsInstructions(t *testing.T) {
 	const path = "/api/v1/orgs/organizations/o/projects/p/"
 	for name, in := range map[string]struct {
 		multi bool
@@ -760,7 +760,7 @@ func TestProjectKeepsWhatItsUpdateSets(t *testing.T) {
 	}
 }
 
-// TestInstructionsOfAnAddReachTheModel: they are of that add alone, and wait with it.
+// TestInstructionsOfAnAddReachTheModel requires that they apply to that add alone, even if it is learned later.
 func TestInstructionsOfAnAddReachTheModel(t *testing.T) {
 	r, run := newIdleRig(t, true)
 	reply := memtest.Line{Text: `{"ops":[]}`}
@@ -791,7 +791,7 @@ func TestInstructionsOfAnAddReachTheModel(t *testing.T) {
 	}
 }
 
-// TestWithoutAModelInstructionsAreIgnored: the rules follow none, and the answer says so.
+// TestWithoutAModelInstructionsAreIgnored requires that the answer lists them as ignored.
 func TestWithoutAModelInstructionsAreIgnored(t *testing.T) {
 	r := newRig(t, true)
 	got := ask[added](r, "POST", "/v3/memories/add/", `{"messages":"I live in Porto.","user_id":"ana","custom_instructions":"only boats","excludes":"places","custom_categories":[{"a":"b"}]}`)

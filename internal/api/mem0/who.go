@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of arguments, in bytes where nothing else is said.
+// Limits of arguments, in bytes.
 const (
 	longName     = 256
 	longQuery    = 100_000
 	longMetadata = 64 << 10
 )
 
-// ids are what mem0 scopes a memory by.
+// ids are the ids that mem0 scopes a memory by.
 type ids struct {
 	User  string `json:"user_id"`
 	Agent string `json:"agent_id"`
@@ -26,12 +26,12 @@ type ids struct {
 	Run   string `json:"run_id"`
 }
 
-// idNames are the names of ids, in the order of [ids.all].
+// idNames are the JSON names of the ids, in the order of [ids.all].
 var idNames = []string{"user_id", "agent_id", "app_id", "run_id"}
 
 func (i *ids) all() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
 
-// orElse takes from other what i lacks.
+// orElse fills empty ids from other.
 func (i *ids) orElse(other ids) {
 	theirs := other.all()
 	for n, mine := range i.all() {
@@ -41,8 +41,8 @@ func (i *ids) orElse(other ids) {
 	}
 }
 
-// place returns the user whose memory these ids are about where they may name any: the one that they
-// name, or the place of the first other id.
+// place returns the name of the user that owns memories with these ids: user_id, or [placeOf] the first
+// other id.
 func (i *ids) place() string {
 	for n, v := range i.all() {
 		if *v != "" && (n == 0 || *v != anything) {
@@ -52,8 +52,8 @@ func (i *ids) place() string {
 	return ""
 }
 
-// placeOf returns the name of the user that memory with one id, of [idNames], belongs to. Memory of an
-// agent, app or run without a user is that of a user "agent_id=NAME".
+// placeOf returns the name of the user that owns memories with the n-th id alone. Memories of an agent, app
+// or run without a user belong to a user "agent_id=NAME".
 func placeOf(n int, id string) string {
 	if n == 0 {
 		return id
@@ -61,7 +61,7 @@ func placeOf(n int, id string) string {
 	return idNames[n] + "=" + id
 }
 
-// placed returns the id of a place, and where it is in [ids.all]; of any other user the name, and 0.
+// placed is the inverse of placeOf.
 func placed(user string) (n int, id string) {
 	for n, name := range idNames[1:] {
 		if id, ok := strings.CutPrefix(user, name+"="); ok {
@@ -83,7 +83,7 @@ func (i *ids) check() error {
 	return nil
 }
 
-// idsIn returns the ids among the parameters in a URL.
+// idsIn returns the ids in a URL's query.
 func idsIn(query url.Values) (ids, error) {
 	var out ids
 	for n, v := range out.all() {
@@ -92,13 +92,13 @@ func idsIn(query url.Values) (ids, error) {
 	return out, out.check()
 }
 
-// errPlace refuses the place of an agent as a user's name.
-var errPlace = memory.Errorf(memory.Invalid, "user_id: what begins with agent_id=, app_id= or run_id= is no user's; give that id instead")
+// errPlace refuses names that [placeOf] reserves.
+var errPlace = memory.Errorf(memory.Invalid, "user_id: must not begin with agent_id=, app_id= or run_id=; send that id instead")
 
 const conversationPrefix = "mem0?"
 
-// conversation is the name of the conversation that memories with these ids come from, and that what
-// was added with other wishes does not; "" without any.
+// conversation returns the name of the conversation of memories that were added with these ids and wishes,
+// "" without any.
 func (i *ids) conversation(wishes string) string {
 	values := url.Values{}
 	if wishes != "" {
@@ -115,7 +115,7 @@ func (i *ids) conversation(wishes string) string {
 	return conversationPrefix + values.Encode()
 }
 
-// labelsOf returns the ids that the memory's conversation is named after.
+// labelsOf returns the ids in the name of a memory's conversation.
 func labelsOf(m memory.Memory) (out ids) {
 	conversation := ""
 	switch {
@@ -136,18 +136,18 @@ func labelsOf(m memory.Memory) (out ids) {
 	return out
 }
 
-// caller is whose memory a request is about, and who asks.
+// caller is the owner whose memory a request uses, and the author of its changes.
 type caller struct {
 	owner  memory.Owner
 	author memory.Author
-	named  bool // by the user_id: ids of memories name the owner
+	named  bool // user_id names the owner, so ids of memories contain it
 }
 
-// caller returns whose memory it is, where the request names a user. A request that is about
-// one owner stays so, whomever it names. [memory.Conflict] while that memory is paused.
+// caller returns the caller of a request that names a user, who counts only if the key may name any. The
+// error is [memory.Conflict] while the owner's memory is paused.
 func (h *handler) caller(c *call, user string) (caller, error) {
 	if c.identity.Owner == "" && len(user) > longName {
-		return caller{}, memory.Errorf(memory.Invalid, "the id of whose memory it is: longer than %d bytes", longName)
+		return caller{}, memory.Errorf(memory.Invalid, "the owner's id is longer than %d bytes", longName)
 	}
 	if user == anything && c.identity.Owner == "" {
 		user = ""
@@ -157,13 +157,13 @@ func (h *handler) caller(c *call, user string) (caller, error) {
 		return caller{}, err
 	}
 	if id.Owner == "" {
-		return caller{}, memory.Errorf(memory.Invalid, "whose memory? Several users share this server: give user_id, agent_id, app_id or run_id, or use a key of one user")
+		return caller{}, memory.Errorf(memory.Invalid, "missing user: this server has several users; send user_id, agent_id, app_id or run_id, or use a user's key")
 	}
 	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.MayUse(c.Context(), id.Owner, c.writes)
 }
 
-// idsOf returns the ids of a memory as the caller sees them: its labels, its scope, and the owner as its
-// user unless a label names one.
+// idsOf returns the ids of a memory for the caller: its labels, its scope, and its owner as the user unless
+// a label names one.
 func (c caller) idsOf(m memory.Memory) ids {
 	out, scope := labelsOf(m), m.Scope()
 	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
@@ -173,7 +173,7 @@ func (c caller) idsOf(m memory.Memory) ids {
 	return out
 }
 
-// has reports whether a memory has the ids that are wanted. What has no label may be read as any user's.
+// has reports whether a memory has the wanted ids. A memory without labels may be read with any user_id.
 func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
 	if reads && !c.named && labelsOf(m) == (ids{}) {
 		wanted.User = ""
@@ -188,8 +188,7 @@ func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
 	return true
 }
 
-// label returns what of a request's ids is to be kept with a memory: user_id only where it
-// does not name the owner.
+// label returns the ids to store with a memory: without user_id if that is the owner.
 func (c caller) label(i ids) ids {
 	if c.named || i.User == c.owner.Name() {
 		i.User = ""
@@ -197,7 +196,7 @@ func (c caller) label(i ids) ids {
 	return i
 }
 
-// outside returns the id by which clients know a memory or an event.
+// outside returns the id of a memory or event for clients.
 func (c caller) outside(id string) string {
 	if c.named {
 		return id + "@" + c.owner.Name()
@@ -205,7 +204,7 @@ func (c caller) outside(id string) string {
 	return id
 }
 
-// inside returns whom an id from outside is of, and the id within that owner.
+// inside returns the owner that a client's id refers to, and the id within that owner.
 func (h *handler) inside(c *call, outside string) (caller, string, error) {
 	id, user, _ := strings.Cut(outside, "@")
 	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Brief(outside, longName))

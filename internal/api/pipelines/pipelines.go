@@ -1,9 +1,7 @@
-// Package pipelines serves Open WebUI's pipelines protocol with one filter: before a model
-// answers, it puts what memory has on the user's message into the system message; after the
-// answer, it keeps the two. It stores nothing itself.
+// Package pipelines serves Open WebUI's pipelines protocol with one filter. Before a model answers, it adds
+// the memory block to the system message; afterwards, it stores the question and the answer.
 //
-// Open WebUI fails a chat whose filter refuses it, so that what memory cannot do leaves a
-// chat as it is.
+// An error of a filter would fail the chat in Open WebUI, so on errors the chat stays unchanged.
 package pipelines
 
 import (
@@ -25,27 +23,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Prefix is the path of the server that a connection of Open WebUI names.
+// Prefix is the base path for a connection of Open WebUI.
 const Prefix = "/pipelines"
 
 const (
 	filterID = "loci-memory"
 
-	// searchTime is how long a message waits for memory, addTime how long an answer does for
-	// being kept.
+	// searchTime bounds the search before an answer, addTime storing the answer.
 	searchTime = 2 * time.Second
 	addTime    = 10 * time.Second
 
-	// summaryMark begins what takes the place of messages that Open WebUI has compacted.
+	// summaryMark begins the summary with which Open WebUI replaces compacted messages.
 	summaryMark = "[CONVERSATION SUMMARY]"
 )
 
-// details are what Open WebUI shows of reasoning and tools within an answer.
+// details matches the reasoning and tool calls that Open WebUI embeds in an answer.
 var details = lazy.Compile(`(?s)<details\b.*?</details>\s*`)
 
 type handler struct{ engine *engine.Engine }
 
-// New returns the handler of all at and below [Prefix].
+// New returns the handler of [Prefix] and all paths below.
 func New(e *engine.Engine) http.Handler {
 	h := handler{e}
 	mux := http.NewServeMux()
@@ -56,7 +53,7 @@ func New(e *engine.Engine) http.Handler {
 	}
 	mux.Handle("GET /models", constant(map[string]any{"object": "list", "data": []any{model}, "pipelines": true}))
 	mux.Handle("GET /pipelines", constant(map[string]any{"data": []any{filter}}))
-	// A connection's prefix stands before the id.
+	// {id} may begin with the connection's prefix.
 	mux.Handle("GET /{id}/valves", constant(map[string]any{}))
 	mux.Handle("GET /{id}/valves/spec", constant(map[string]any{"type": "object", "properties": map[string]any{}}))
 	mux.Handle("POST /{id}/filter/inlet", h.serve(h.inlet))
@@ -71,13 +68,13 @@ func constant(v any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { httpx.WriteJSON(w, http.StatusOK, v) })
 }
 
-// payload is what Open WebUI sends a filter. Body is answered, changed or as it is.
+// payload is a request to a filter. The response is its Body, which the filter may change.
 type payload struct {
 	User struct{ ID string }
 	Body json.RawMessage
 }
 
-// content is what both filters read of a body.
+// content is the part of a body that the filters read.
 type content struct {
 	Messages []message
 	ChatID   string `json:"chat_id"`
@@ -95,7 +92,6 @@ type message struct {
 	Content json.RawMessage
 }
 
-// call is one request to a filter.
 type call struct {
 	content
 	ctx   context.Context
@@ -104,8 +100,7 @@ type call struct {
 	body  json.RawMessage
 }
 
-// serve answers a filter's request with the body that do returns; on an error with the
-// body as it came.
+// serve responds with the body that do returns, or with the unchanged body if do fails.
 func (h handler) serve(do func(*call) (json.RawMessage, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, err := httpx.ReadBody(r)
@@ -120,13 +115,13 @@ func (h handler) serve(do func(*call) (json.RawMessage, error)) http.Handler {
 		if out, err := filter(r, p, do); err == nil {
 			p.Body = out
 		} else if !errors.Is(err, memory.Conflict) { // not paused
-			h.engine.Log.Warn("a chat of Open WebUI went without memory", "err", err)
+			h.engine.Log.Warn("a chat of Open WebUI got no memory", "err", err)
 		}
 		httpx.WriteJSON(w, http.StatusOK, p.Body)
 	})
 }
 
-// filter runs do on what memory takes part in.
+// filter runs do, except for chats without memory: unsaved ones, tasks, and requests without a user.
 func filter(r *http.Request, p payload, do func(*call) (json.RawMessage, error)) (json.RawMessage, error) {
 	c := call{ctx: r.Context(), body: p.Body}
 	if err := json.Unmarshal(p.Body, &c.content); err != nil {
@@ -147,7 +142,7 @@ func filter(r *http.Request, p payload, do func(*call) (json.RawMessage, error))
 	return do(&c)
 }
 
-// inlet puts the block of memory into the system message.
+// inlet appends the memory block to the system message.
 func (h handler) inlet(c *call) (json.RawMessage, error) {
 	words := ""
 	if c.Metadata.UserMessage != nil {
@@ -166,7 +161,7 @@ func (h handler) inlet(c *call) (json.RawMessage, error) {
 	if slices.ContainsFunc(c.Messages, func(m message) bool {
 		return m.Role == memory.RoleSystem && strings.Contains(m.text(), summaryMark)
 	}) {
-		q.In = "" // the model does not see all of this chat any more
+		q.In = "" // the model no longer sees the whole chat
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, searchTime)
 	defer cancel()
@@ -177,7 +172,7 @@ func (h handler) inlet(c *call) (json.RawMessage, error) {
 	return withSystem(c.body, found.Block)
 }
 
-// withSystem returns a body whose system message ends with block. All else in it stays as it was.
+// withSystem returns a body with block at the end of its system message, and otherwise unchanged.
 func withSystem(body json.RawMessage, block string) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	var messages []json.RawMessage
@@ -211,13 +206,13 @@ func withSystem(body json.RawMessage, block string) (json.RawMessage, error) {
 	return encoded(fields), nil
 }
 
-// encoded returns a value as JSON that keeps <, > and &.
+// encoded returns a value as JSON without escaping <, > and &.
 func encoded(v any) json.RawMessage {
 	out, _ := chatapi.Encode(v) // strings and valid JSON have no errors
 	return out
 }
 
-// outlet keeps the last message of the user and its answer, and where in the chat they are.
+// outlet stores the user's last message and its answer, with their parent in the chat.
 func (h handler) outlet(c *call) (json.RawMessage, error) {
 	talk := exchange.Talk{Conversation: c.chat, Infer: true}
 	answer := len(c.Messages) - 1
@@ -238,16 +233,16 @@ func (h handler) outlet(c *call) (json.RawMessage, error) {
 		parent = c.Messages[asked-1].ID
 	}
 	talk.Parent = &parent
-	said := c.Messages[asked : asked+1]
+	messages := c.Messages[asked : asked+1]
 	if m := c.Messages[answer]; m.ID != "" && m.Role == memory.RoleAssistant {
-		said = append(slices.Clone(said), m)
+		messages = append(slices.Clone(messages), m)
 	}
-	for _, m := range said {
+	for _, m := range messages {
 		if words := m.words(); words != "" {
 			talk.Messages = append(talk.Messages, exchange.Said{Role: m.Role, Content: words, Ref: m.ID})
 		}
 	}
-	if len(talk.Messages) == 0 || talk.Messages[0].Role != memory.RoleUser { // a file alone
+	if len(talk.Messages) == 0 || talk.Messages[0].Role != memory.RoleUser { // such as a file without text
 		return c.body, nil
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, addTime)
@@ -256,7 +251,7 @@ func (h handler) outlet(c *call) (json.RawMessage, error) {
 	return c.body, err
 }
 
-// words returns what the person or the model said, without what Open WebUI writes around it.
+// words returns the message's own text, without what Open WebUI adds around it.
 func (m *message) words() string {
 	words := details.ReplaceAllString(m.text(), "")
 	if m.Role != memory.RoleAssistant {
@@ -265,5 +260,5 @@ func (m *message) words() string {
 	return strings.TrimSpace(words)
 }
 
-// text returns a message's text, of parts those that have any.
+// text returns a message's text, joined from its parts.
 func (m *message) text() string { return chatapi.ContentText(m.Content) }

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// agentRun is one run of a coding agent as it was recorded; testdata/agents/README.md says how.
+// agentRun is a recorded run of a coding agent; see testdata/agents/README.md.
 type agentRun struct {
 	Client, Run string
 	Requests    []struct {
@@ -36,7 +36,7 @@ func readAgentRun(t *testing.T, agent, run string) agentRun {
 	return recorded
 }
 
-// replay sends the requests of a run and has the upstream answer as it did.
+// replay sends the requests of a run. The upstream gives the recorded answers.
 func (r *rig) replay(t *testing.T, agent, run string) {
 	t.Helper()
 	for i, q := range readAgentRun(t, agent, run).Requests {
@@ -59,9 +59,8 @@ func (r *rig) replay(t *testing.T, agent, run string) {
 	}
 }
 
-// userTurns returns the user's turns of each conversation, sorted. Turns of the history that a
-// client brought along are not memories and left out, as are the empty places of what was not
-// to be stored. A user turn off its conversation's path is an error.
+// userTurns returns the user's turns of each conversation, sorted, without turns that a client sent as history
+// and without empty turns of messages off the record. A user turn off its conversation's path is an error.
 func (r *rig) userTurns() [][]string {
 	r.t.Helper()
 	turns := try(r.store.Turns(context.Background(), nobody, memory.TurnQuery{Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}})).orFail(r.t)
@@ -76,8 +75,8 @@ func (r *rig) userTurns() [][]string {
 		of[turn.Conversation] = append(of[turn.Conversation], turn.Content)
 	}
 	var out [][]string
-	for _, said := range of {
-		out = append(out, said)
+	for _, turn := range of {
+		out = append(out, turn)
 	}
 	slices.SortFunc(out, slices.Compare)
 	return out
@@ -94,8 +93,8 @@ const (
 	aiderPorto = "I moved to Porto last week. What does main.py do?"
 )
 
-// TestRecordedAgents replays what coding agents sent. Of each conversation the user's words
-// are stored and nothing else: no project file, no call of the agent's own.
+// TestRecordedAgents replays runs of coding agents. Only the user's messages may be stored, no project files and
+// no requests by the agent itself.
 func TestRecordedAgents(t *testing.T) {
 	for _, c := range []struct {
 		agent string
@@ -130,7 +129,7 @@ func TestRecordedAgents(t *testing.T) {
 	}
 }
 
-// TestCacheKeyNamesNoConversation: a sub-agent has its parent's prompt_cache_key.
+// TestCacheKeyNamesNoConversation covers sub-agents, which share their parent's prompt_cache_key.
 func TestCacheKeyNamesNoConversation(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(says("All right."))

@@ -17,19 +17,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// memoryHit is a recalled memory as an answer names it.
+// memoryHit is a recalled memory in an answer's memory_hits.
 type memoryHit struct {
 	ID        string      `json:"id"`
 	Kind      memory.Kind `json:"kind"`
 	Role      memory.Role `json:"role"`
 	Content   string      `json:"content"`
-	Home      string      `json:"home,omitempty"` // whose it is, where it is seen by link
+	Home      string      `json:"home,omitempty"` // owner of a shared memory
 	CreatedAt time.Time   `json:"created_at"`
 	Score     float64     `json:"score"`
-	Core      bool        `json:"core,omitempty"` // not searched for: a fact of the core or a profile entry
+	Core      bool        `json:"core,omitempty"` // a fact of the core or a profile entry, not a search result
 }
 
-// namedMemory is the same memory where clients look for memories.
+// namedMemory is a recalled memory in an answer's memories.
 type namedMemory struct {
 	ID        string    `json:"id"`
 	Content   string    `json:"content"`
@@ -38,9 +38,8 @@ type namedMemory struct {
 	Score     float64   `json:"score"`
 }
 
-// withHits adds memory_hits to an answer and, by setting, memories. It is false, and
-// the answer as it was, where memory was not read for it or the answer is not JSON
-// object.
+// withHits adds memory_hits and, if set, memories to an answer. It returns false and the unchanged answer if
+// memory was not read or the answer is not a JSON object.
 func (c *call) withHits(body []byte) ([]byte, bool) {
 	if !c.memory || !c.prepared.Read {
 		return body, false
@@ -76,8 +75,8 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 	return added, true
 }
 
-// hitsEvent returns the event that names what was recalled, where the request wants one in its
-// stream; nil for none. It comes last but one.
+// hitsEvent returns the stream event with memory_hits, which is the last but one, or nil if the request does
+// not ask for it.
 func (c *call) hitsEvent(a chatapi.Answer, created time.Time) []byte {
 	if !c.hits || c.dialect.EncodeEmpty == nil {
 		return nil
@@ -89,27 +88,25 @@ func (c *call) hitsEvent(a chatapi.Answer, created time.Time) []byte {
 	return append(append([]byte("data: "), chunk...), "\n\n"...)
 }
 
-// writeError answers with an error in the shape that the clients of a path read.
+// writeError writes an error in the format of the path's dialect.
 func writeError(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	writeJSON(w, status, dialectOf(r.URL.Path).EncodeError(status, code, message, httpx.RequestID(r.Context())))
 }
 
-// Refuse tells a client what is wrong with its request, the way that its path's
-// clients read it.
+// Refuse writes an error about a request in the format of its path's dialect.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	maps.Copy(w.Header(), p.GetHeaders())
 	writeError(w, r, p.Status, string(p.Code), p.Detail)
 }
 
-// refuseUpstream says that the upstream did not answer, unless it was the request
-// that could not be sent or the client that did not wait. The error, which has the
-// upstream's address, is for the log.
+// refuseUpstream answers that the upstream failed, unless the request was invalid or the client disconnected.
+// Only the log has the whole error, which contains the upstream's address.
 func (d *Handler) refuseUpstream(w http.ResponseWriter, r *http.Request, err error) {
 	d.tellUpstream(w, r, err, "the upstream did not answer")
 }
 
-// tellUpstream is refuseUpstream where the upstream did something else wrong.
+// tellUpstream is refuseUpstream with another description.
 func (d *Handler) tellUpstream(w http.ResponseWriter, r *http.Request, err error, what string) {
 	var tooLarge *http.MaxBytesError
 	switch {
@@ -125,25 +122,24 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that is gone is not an error of ours
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// pass brings an answer back as it comes.
+// pass passes a response on as it arrives.
 func pass(w http.ResponseWriter, resp *http.Response) {
 	begin(w, resp)
 	finish(w, resp, copyFlushing(flusher{w}, resp.Body))
 }
 
-// begin passes on an answer's status and headers at once: an upstream may be long
-// about the first byte after them.
+// begin passes a response's status and headers on at once, since the first byte of the body may take long.
 func begin(w http.ResponseWriter, resp *http.Response) {
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	_ = http.NewResponseController(w).Flush() // a client that is gone is not an error of ours
+	_ = http.NewResponseController(w).Flush() // the client may have disconnected
 }
 
-// finish passes on an answer's trailers. One that was cut off is cut off for the
-// client too: only a broken connection says that it is not whole.
+// finish passes a response's trailers on. If the response was cut off, it breaks the client's connection too,
+// the only sign that an answer is incomplete.
 func finish(w http.ResponseWriter, resp *http.Response, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		panic(http.ErrAbortHandler)
@@ -155,9 +151,8 @@ func finish(w http.ResponseWriter, resp *http.Response, err error) {
 	}
 }
 
-// copyHeader passes an answer's headers on; the upstream has taken off those of
-// its connection. The answer is served from Loci's own origin, so a browser must not
-// run it as a page of Loci's.
+// copyHeader passes a response's headers on. It adds headers that keep browsers from running the response as a
+// page of Loci's origin.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
 		if !ownHeader(name) {
@@ -168,15 +163,15 @@ func copyHeader(to, from http.Header) {
 	to.Set("X-Content-Type-Options", "nosniff")
 }
 
-// ownHeader reports whether only Loci may set a header on an answer.
+// ownHeader reports whether only Loci may set a response header.
 func ownHeader(name string) bool {
 	name = http.CanonicalHeaderKey(name)
 	return name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Loci-")
 }
 
-func closeBody(resp *http.Response) { _ = resp.Body.Close() } // read or given up on
+func closeBody(resp *http.Response) { _ = resp.Body.Close() } // an error changes nothing
 
-// flusher sends each piece at once, and a head that is not out yet with it.
+// flusher sends each piece at once, with the headers before the first.
 type flusher struct{ http.ResponseWriter }
 
 func (f flusher) write(p []byte) {
@@ -186,7 +181,7 @@ func (f flusher) write(p []byte) {
 	_ = http.NewResponseController(f.ResponseWriter).Flush()
 }
 
-// copyFlushing copies a body piece by piece to its end.
+// copyFlushing copies a body and flushes each piece.
 func copyFlushing(out flusher, body io.Reader) error {
 	buf := make([]byte, 32<<10)
 	for {

@@ -26,7 +26,7 @@ func zipped(t testing.TB, text string) string {
 	return b.String()
 }
 
-func TestAnswersComeBackAsTheyAre(t *testing.T) {
+func TestAnswersPassUnchanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		status  int
 		body    string
@@ -62,7 +62,7 @@ func TestAnswersComeBackAsTheyAre(t *testing.T) {
 
 func TestAnswerGainsHitsAndNothingElse(t *testing.T) {
 	for name, c := range map[string]struct {
-		body     string // "HITS" is where they come
+		body     string // "HITS" marks the place of memory_hits
 		encoding string
 	}{
 		"plain":                {`{"id": "c1","big":18446744073709551616, "x":1e400,"choices":[ {"message":{"role":"assistant","content":"\u00dcnal"}}],"usage":null HITS}` + "\n", ""},
@@ -114,12 +114,12 @@ func TestAnswerGainsHitsAndNothingElse(t *testing.T) {
 	}
 }
 
-// Where clients look for memories: empty too, where memory was read and had nothing.
-func TestAnswerNamesMemoriesWhereThatIsAsked(t *testing.T) {
+// The field is present but empty if memory was read and found nothing.
+func TestAnswerHasMemoriesIfSet(t *testing.T) {
 	for _, named := range []bool{false, true} {
 		r := newRig(t, func(s *setup) { s.named = named })
-		for i, said := range []string{"My cat is called Ünal.", "What is my cat called?"} {
-			_, body := r.chat(ask(said))
+		for i, message := range []string{"My cat is called Ünal.", "What is my cat called?"} {
+			_, body := r.chat(ask(message))
 			var got struct {
 				Hits     []map[string]any `json:"memory_hits"`
 				Memories []map[string]any
@@ -137,9 +137,8 @@ func TestAnswerNamesMemoriesWhereThatIsAsked(t *testing.T) {
 	}
 }
 
-// TestAnswerNamesWhoseASharedMemoryIs shares with nobody in particular, whom single mode
-// knows.
-func TestAnswerNamesWhoseASharedMemoryIs(t *testing.T) {
+// TestAnswerNamesOwnerOfSharedMemory shares a fact with the default user of single mode.
+func TestAnswerNamesOwnerOfSharedMemory(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.named = true })
 	eva, by := memory.User(memory.DefaultNamespace, "eva"), memory.Author{Kind: memory.ByPerson, Name: "eva"}
 	f, _, err := r.engine.Curate.Remember(t.Context(), eva, curate.Note{Content: "The gate of the yard is red"}, by)
@@ -174,7 +173,7 @@ func TestCompressedAnswerWithoutHitsPassesUnchanged(t *testing.T) {
 	r.wantTurns("user: Hi", "assistant: Hello!")
 }
 
-func TestAnswerTooLongToBeReadPasses(t *testing.T) {
+func TestAnswerOverTheLimitPasses(t *testing.T) {
 	r := newRig(t)
 	sent := completion(strings.Repeat("x", maxAnswer))
 	r.upstream.answers(sends(http.StatusOK, sent, "Content-Type", "application/json"))
@@ -184,9 +183,8 @@ func TestAnswerTooLongToBeReadPasses(t *testing.T) {
 	r.wantTurns("user: Hi")
 }
 
-// What stands in every prompt is among what an answer names, as what it is, and is no
-// hit of the search.
-func TestAnAnswerNamesTheCore(t *testing.T) {
+// Facts of the core are marked as such and are no search results.
+func TestAnswerNamesTheCore(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(sends(http.StatusOK, completion("User is allergic to penicillin."), "Content-Type", "application/json"))
 	r.know("User is allergic to penicillin")

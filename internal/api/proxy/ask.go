@@ -15,20 +15,19 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 )
 
-// ask sends the request with memory. If the upstream refuses that for its length, half of
-// the memory is tried; what is refused for any other reason, or again, is sent once more as
-// the client wrote it.
+// ask sends the request with memory. If the upstream refuses its length, ask retries with half of the memory.
+// After any other or a second refusal, it sends the request without memory.
 func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	if c.memory {
 		readableEncodings(r.Header)
 	}
 	if c.hits {
-		r.Header.Del("Accept-Encoding") // the stream is added to
+		r.Header.Del("Accept-Encoding") // Loci adds an event to the stream
 	}
 	c.sent = d.Now()
 	c.traced.Asked(r.Header, c.sent, c.Model, provider(c.dialect))
-	resp, given, err := d.sendWith(r, c)
-	if err != nil || !given {
+	resp, added, err := d.sendWith(r, c)
+	if err != nil || !added {
 		return resp, err
 	}
 	why, refused := readRefusal(resp)
@@ -67,14 +66,14 @@ func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	return resp, nil
 }
 
-// sendWith sends the request with what memory has to say, and reports whether that changed it.
-func (d *Handler) sendWith(r *http.Request, c *call) (resp *http.Response, given bool, err error) {
+// sendWith sends the request with memory, and reports whether that differs from the client's request.
+func (d *Handler) sendWith(r *http.Request, c *call) (resp *http.Response, added bool, err error) {
 	body := c.With(c.prepared.Block, c.placement, c.prepared.Kept...)
 	resp, err = d.send(r, c, body)
 	return resp, !bytes.Equal(body, c.Bare()), err
 }
 
-// provider is whose API a dialect is, as the GenAI conventions name it.
+// provider returns the provider of a dialect, as OpenTelemetry's GenAI conventions name it.
 func provider(dialect *chatapi.Dialect) string {
 	if dialect == chatapi.Messages {
 		return "anthropic"
@@ -82,7 +81,7 @@ func provider(dialect *chatapi.Dialect) string {
 	return "openai"
 }
 
-// note says when the upstream's headers were there; resp is nil where it did not answer.
+// note records when the upstream's headers arrived; resp is nil if it did not answer.
 func (c *call) note(began, ended time.Time, resp *http.Response) {
 	c.answered = ended
 	status := 0
@@ -105,11 +104,11 @@ func (d *Handler) send(r *http.Request, c *call, body []byte) (*http.Response, e
 	return d.sendInstead(r, c, body, resp)
 }
 
-// maxRefusal is how many bytes of an error are read to find out what it speaks of.
+// maxRefusal bounds the bytes of an error that are read to find its reason.
 const maxRefusal = 64 << 10
 
-// readRefusal reports whether an answer may mean that the upstream cannot take the request
-// with memory in it, and what it speaks of. The answer can still be read whole.
+// readRefusal reports whether an error may be due to the added memory, and its reason. The whole response can
+// still be read.
 func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 	switch resp.StatusCode {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
@@ -120,7 +119,7 @@ func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 		why = chatapi.ReadRefusal(plain)
 	}
 	switch {
-	case resp.StatusCode == http.StatusInternalServerError: // of llama.cpp, whose templates fail with it
+	case resp.StatusCode == http.StatusInternalServerError: // llama.cpp, if a chat template fails
 		return why, why.Kind != chatapi.RefusesOther
 	case resp.StatusCode == http.StatusRequestEntityTooLarge && why.Kind == chatapi.RefusesOther:
 		why.Kind = chatapi.RefusesLength
@@ -128,9 +127,9 @@ func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 	return why, true
 }
 
-// peek returns the beginning of an answer's body, which can still be read whole.
+// peek returns the beginning of a response body, which can still be read whole.
 func peek(resp *http.Response) []byte {
-	read, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // reading on fails in the same way
+	read, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a later read returns the same error
 	resp.Body = struct {
 		io.Reader
 		io.Closer
@@ -138,8 +137,7 @@ func peek(resp *http.Response) []byte {
 	return read
 }
 
-// readableEncodings leaves of what the client accepts only what can be read for
-// recording.
+// readableEncodings reduces Accept-Encoding to encodings that Loci can decode.
 func readableEncodings(h http.Header) {
 	accepted := h.Values("Accept-Encoding")
 	if len(accepted) == 0 {
@@ -156,39 +154,37 @@ func readableEncodings(h http.Header) {
 	h.Set("Accept-Encoding", readable)
 }
 
-// placeInUser puts memory into the user's message for the call's model from now on, until
-// the day is over.
+// placeInUser makes later requests to the call's model have memory in the user's message, for strictTime.
 func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 	if len(c.Model) > maxModel {
 		return
 	}
-	now, isKnown := d.Now(), false
+	now, again := d.Now(), false
 	until := now.Add(strictTime)
 	d.strict.Update(strictModel{c.dialect.Path, c.Model}, func(was time.Time, _ bool) (time.Time, bool) {
-		isKnown = now.Before(was)
-		return until, !isKnown
+		again = now.Before(was)
+		return until, !again
 	})
-	if !isKnown {
+	if !again {
 		d.Log.Warn("the model's template refuses memory in a message of its own; it goes into the user's message",
 			"model", c.Model, "path", c.dialect.Path, "until", until.UTC().Format(time.RFC3339), "wording", why.Wording)
 	}
 }
 
-// strictModel is a model of the upstream whose chat template is strict about roles, and the path of
-// the dialect: what it refuses in one it may take in another.
+// strictModel is a model whose chat template is strict about roles, and the path of the dialect, since it may
+// accept the same request in another dialect.
 type strictModel struct{ path, model string }
 
 const (
-	// strictTime is how long a refusal counts: a model's template may change, and so may
-	// the server behind the address.
+	// strictTime is how long a refusal counts: templates and upstream servers may change.
 	strictTime = 24 * time.Hour
 
-	// maxModel bounds the bytes of a model's name that is remembered, since clients choose it.
+	// maxModel bounds the stored names of models, in bytes, since clients choose them.
 	maxModel = 256
 )
 
-// StrictModels returns the models of the upstream that get memory in the user's message,
-// because they refused it in one of its own, by path and name.
+// StrictModels returns the models that get memory in the user's message because they refused it in a separate
+// one, sorted by path and name.
 func (d *Handler) StrictModels() (out []client.StrictModel) {
 	now := d.Now()
 	d.strict.DeleteFunc(func(m strictModel, until time.Time) bool {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
-// TestChatOverTheBudgetPassesWithoutMemory: byte for byte, and nothing of it is stored.
+// TestChatOverTheBudgetPassesWithoutMemory requires unchanged bytes, and that nothing is stored.
 func TestChatOverTheBudgetPassesWithoutMemory(t *testing.T) {
 	body := `{"model":"m","messages":[{"role":"user","content":"What is my cat called? ` + strings.Repeat("x ", 100<<10) + `"}]}`
 	small := func(s *setup) { s.guard.Budget = httpx.NewBudget(100 << 10) }

@@ -38,7 +38,7 @@ func TestEveryAnswerHasARequestID(t *testing.T) {
 	}
 }
 
-func TestChatOfNobodyHasAWarning(t *testing.T) {
+func TestChatWithoutUserHasAWarning(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.guard.Multi = true })
 	if resp, _ := r.chat(ask("Hello")); !strings.Contains(resp.Header.Get(HeaderWarning), "no user") {
 		t.Errorf("nobody: %v, want a warning", resp.Header)
@@ -94,7 +94,7 @@ func lastButOne(t *testing.T, stream string) (chunk struct {
 	return chunk
 }
 
-func TestStreamEndsWithHitsWhereAsked(t *testing.T) {
+func TestStreamEndsWithHitsOnRequest(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		r := newRig(t, func(s *setup) { s.alone = alone })
 		r.know("User has a cat called Ünal")

@@ -10,25 +10,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswers is how many answers and items of answers are remembered by their id: those
-// of some days, for the users of one server.
+// maxAnswers bounds the remembered ids of answers and their items. It is enough for some days of a server.
 const maxAnswers = 20_000
 
-// responseIndex remembers where conversations go on from the latest answers. A request of
-// the Responses API may name the answer that it goes on from and send nothing of what
-// came before, or refer to items of answers instead of sending them. Memory itself knows
-// the answers that have a turn of their own; here are those without words, those that
-// said once more what was said, and those that were not stored.
+// responseIndex maps recent answers to their place in a conversation. A request of the Responses API may refer to
+// an earlier answer or its items instead of sending the messages. The store has answers that are turns; this
+// index also has those without text, repeated ones and those not stored.
 type responseIndex = recent.Map[answerKey, exchange.Place]
 
-// answerKey is an answer that an owner was given, or an item of one: nobody goes on from
-// another's.
+// answerKey is the id of an answer or item, with its owner, so that nobody can continue another's.
 type answerKey struct {
 	owner memory.Owner
 	id    string
 }
 
-// rememberAnswer remembers an answer and its items.
+// rememberAnswer stores the place of an answer and its items.
 func (c *call) rememberAnswer(a chatapi.Answer, place exchange.Place) {
 	if place.Conversation == "" {
 		return
@@ -40,11 +36,11 @@ func (c *call) rememberAnswer(a chatapi.Answer, place exchange.Place) {
 	}
 }
 
-// maxAnswerID bounds an id, which an upstream makes, in bytes.
+// maxAnswerID bounds an id, which the upstream chooses, in bytes.
 const maxAnswerID = 256
 
-// continuation returns where a request goes on, by what it says of the server's keeping; the
-// zero place where it says nothing that is known.
+// continuation returns the place that a request continues by a conversation or answer id, zero if it has none
+// or an unknown one.
 func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *chatapi.Chat) exchange.Place {
 	switch {
 	case chat.Conversation != "":
@@ -52,14 +48,14 @@ func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *ch
 	case chat.Previous == "" || owner == "" || len(chat.Previous) > maxAnswerID:
 		return exchange.Place{}
 	}
-	if place, known := d.answers.Get(answerKey{owner, chat.Previous}); known {
+	if place, ok := d.answers.Get(answerKey{owner, chat.Previous}); ok {
 		return place
 	}
 	return d.engine.Exchange.PlaceOf(ctx, owner, chat.Previous)
 }
 
-// resolve gives the answers that a request only refers to the chains by which they are
-// known. What refers to others and says nothing itself is left out.
+// resolve sets the chains of messages that only refer to answers, and drops references without text that
+// cannot be resolved.
 func (d *Handler) resolve(ctx context.Context, owner memory.Owner, msgs []chatapi.Message) []chatapi.Message {
 	chains, unknown := map[string]string{}, []string(nil)
 	for _, m := range msgs {

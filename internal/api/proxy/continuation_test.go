@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// answered is a response of that id.
+// answered answers with a response that has an id.
 func answered(id, text string) http.HandlerFunc {
 	return sends(http.StatusOK, `{"id":"`+id+`","status":"completed","output":[{"type":"message","id":"msg_`+id+`","role":"assistant","content":[{"type":"output_text","text":`+jsonText(text)+`}]}]}`, "Content-Type", "application/json")
 }
 
-// TestARequestThatNamesItsPreviousAnswerGoesOnThere: the server keeps what came before, so
-// that only what is new is sent, a tool's result alone as well.
-func TestARequestThatNamesItsPreviousAnswerGoesOnThere(t *testing.T) {
+// TestRequestContinuesItsPreviousAnswer sends only new messages, or only a tool's result, with the id of the
+// previous answer.
+func TestRequestContinuesItsPreviousAnswer(t *testing.T) {
 	r := newRig(t)
 	r.know("User has a cat called Ünal")
 	send := func(body string) string {
@@ -53,14 +53,14 @@ func TestARequestThatNamesItsPreviousAnswerGoesOnThere(t *testing.T) {
 	r.upstream.answers(answered("resp_e", "Hm."))
 	send(`{"model":"m","previous_response_id":"resp_of_long_ago","input":"And what did I say on Monday evening?"}`)
 	if n := r.conversations(); n != 2 {
-		t.Errorf("%d conversations after an answer that is not known, want two", n)
+		t.Errorf("%d conversations after an unknown answer, want two", n)
 	}
 	if sent := send(`{"model":"m","previous_response_id":"resp_of_long_ago","input":[{"type":"function_call_output","call_id":"t9","output":"9"}]}`); strings.Contains(sent, "Ünal") || r.conversations() != 2 {
 		t.Errorf("a result that belongs nowhere went on as %s", sent)
 	}
 }
 
-func TestAConversationOfTheServersIsOneOfLocis(t *testing.T) {
+func TestUpstreamConversationIsAConversation(t *testing.T) {
 	r := newRig(t)
 	for i, conversation := range []string{`"conv_1"`, `{"id":"conv_1"}`, `"conv_1"`} {
 		r.upstream.answers(answered(fmt.Sprint("resp_", i), fmt.Sprint("Answer ", i)))
@@ -71,9 +71,8 @@ func TestAConversationOfTheServersIsOneOfLocis(t *testing.T) {
 	r.wantTurnsOf("mine", "user: Elsewhere", "assistant: Answer 2")
 }
 
-// TestNobodyGoesOnFromAnothersAnswer: an answer's id says nothing to those who were not
-// given it.
-func TestNobodyGoesOnFromAnothersAnswer(t *testing.T) {
+// TestNobodyContinuesAnothersAnswer uses the id of another user's answer.
+func TestNobodyContinuesAnothersAnswer(t *testing.T) {
 	r := newRig(t)
 	say := func(user, body string) {
 		r.upstream.answers(answered("resp_1", "Noted."))
@@ -95,7 +94,7 @@ func TestNobodyGoesOnFromAnothersAnswer(t *testing.T) {
 	}
 }
 
-// respond sends a body, to which the upstream answers with a response of that id.
+// respond sends a body; the upstream's response has that id.
 func (r *rig) respond(id, text, body string) {
 	r.t.Helper()
 	r.upstream.answers(answered(id, text))
@@ -106,9 +105,9 @@ func (r *rig) respond(id, text, body string) {
 	r.upstream.one(r.t)
 }
 
-// TestTheAnswerSaysWhereTheSameWordsBelong: after the latest answer they are said once more,
-// after the one before they are asked again, and after an earlier one the user went back.
-func TestTheAnswerSaysWhereTheSameWordsBelong(t *testing.T) {
+// TestAnswerIDPlacesARepeatedMessage sends equal messages: after the latest answer it is a new turn, after the
+// one before a retry, and after an earlier one a new branch.
+func TestAnswerIDPlacesARepeatedMessage(t *testing.T) {
 	const next, asked = "Please tell me the next chapter now.", "user: Please tell me the next chapter now."
 	r := newRig(t)
 	r.respond("resp_1", "One.", `{"input":"Tell me of the lighthouse."}`)
@@ -126,9 +125,8 @@ func TestTheAnswerSaysWhereTheSameWordsBelong(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotStoredLeavesTheRestTogether: an answer without words, and one that was not
-// to be kept, have their place all the same.
-func TestWhatIsNotStoredLeavesTheRestTogether(t *testing.T) {
+// TestUnstoredAnswerKeepsItsPlace covers an answer without text and one off the record.
+func TestUnstoredAnswerKeepsItsPlace(t *testing.T) {
 	r := newRig(t)
 	const request = `{"id":"a1","type":"mcp_approval_request","name":"x","arguments":"{}"}`
 	r.upstream.answers(streams(named(`{"type":"response.created","response":{"id":"resp_1"}}`), named(`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[`+request+`]}}`)))
@@ -147,9 +145,9 @@ func TestWhatIsNotStoredLeavesTheRestTogether(t *testing.T) {
 	}
 }
 
-// TestUnknownAnswersKeepTheirChatsApart: two chats that go on from answers which are not
-// known are not one for beginning with the same words; one that asks again is.
-func TestUnknownAnswersKeepTheirChatsApart(t *testing.T) {
+// TestUnknownAnswersSeparateChats begins two chats with equal messages after different unknown answers. A retry
+// stays in its chat.
+func TestUnknownAnswersSeparateChats(t *testing.T) {
 	r := newRig(t)
 	r.respond("resp_1", "Monday.", `{"previous_response_id":"resp_x","input":"Go on"}`)
 	r.respond("resp_2", "Tuesday.", `{"previous_response_id":"resp_y","input":"Go on"}`)
@@ -159,9 +157,8 @@ func TestUnknownAnswersKeepTheirChatsApart(t *testing.T) {
 	}
 }
 
-// TestAnswersThatAreReferredToAreKnown: clients may send the ids of the items of an answer
-// instead of what it said.
-func TestAnswersThatAreReferredToAreKnown(t *testing.T) {
+// TestReferencedItemsAreResolved sends ids of an answer's items instead of its text.
+func TestReferencedItemsAreResolved(t *testing.T) {
 	for name, reference := range map[string]string{"": `{"type":"item_reference","id":"msg_resp_1"}`, "bare": `{"id":"msg_resp_1"}`} {
 		r := newRig(t)
 		const hello, ask = `{"role":"user","content":"Hi, I am Ana and live in Lisbon."}`, `{"role":"user","content":"How is the weather there?"}`
@@ -181,9 +178,9 @@ func TestAnswersThatAreReferredToAreKnown(t *testing.T) {
 	}
 }
 
-// TestAnotherServerKnowsReferredAnswers: the answers that a request refers to are in the
-// store, so that any server finds them, whatever of the history the client leaves out.
-func TestAnotherServerKnowsReferredAnswers(t *testing.T) {
+// TestOtherServerResolvesReferences requires that references are found in the store, however much of the history
+// the client omits.
+func TestOtherServerResolvesReferences(t *testing.T) {
 	const hello, ask = `{"role":"user","content":"Hi, I am Ana and live in Lisbon."}`, `{"role":"user","content":"How is the weather there?"}`
 	const first, second = `{"type":"item_reference","id":"msg_resp_1"}`, `{"type":"item_reference","id":"fc_2"},{"type":"function_call_output","call_id":"t1","output":"sunny"}`
 	here := newRig(t)
@@ -210,9 +207,8 @@ func TestAnotherServerKnowsReferredAnswers(t *testing.T) {
 
 const callsATool = `{"id":"resp_1","status":"completed","output":[{"type":"function_call","call_id":"t1","name":"find","arguments":"{}"}]}`
 
-// TestResultsAloneKeepTheInstructionsOfTheirQuestion: the server keeps the input, and not
-// the instructions that memory stands in.
-func TestResultsAloneKeepTheInstructionsOfTheirQuestion(t *testing.T) {
+// TestToolResultsGetTheirQuestionsMemory covers memory in the instructions, which the upstream does not store.
+func TestToolResultsGetTheirQuestionsMemory(t *testing.T) {
 	for _, placement := range []chatapi.Placement{chatapi.System, chatapi.Tail, chatapi.User} {
 		r := newRig(t, func(x *setup) { x.placement = placement })
 		r.know("User has a cat called Ünal")
@@ -230,8 +226,8 @@ func TestResultsAloneKeepTheInstructionsOfTheirQuestion(t *testing.T) {
 	}
 }
 
-// TestResultsAloneOfWhatIsNotToBeRemembered: what was asked in confidence is answered so.
-func TestResultsAloneOfWhatIsNotToBeRemembered(t *testing.T) {
+// TestToolResultsStayOffTheRecord covers the answer to results for a question off the record.
+func TestToolResultsStayOffTheRecord(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(sends(http.StatusOK, callsATool, "Content-Type", "application/json"))
 	r.read(r.send(http.MethodPost, "/v1/responses", `{"input":"Keep this between us, I have HIV. Where is a clinic?"}`))

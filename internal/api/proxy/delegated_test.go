@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// TestWordsOfAModelAreNotTheUsers: a model tells its sub-agent what to do.
-func TestWordsOfAModelAreNotTheUsers(t *testing.T) {
+// TestModelsOrderIsNotTheUsers sends a sub-agent's message that a model wrote.
+func TestModelsOrderIsNotTheUsers(t *testing.T) {
 	const order = "Find out where the deployment of Gotham is described."
 	call := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -43,7 +43,7 @@ func TestWordsOfAModelAreNotTheUsers(t *testing.T) {
 	}
 }
 
-// callsWith answers a chat with a tool call whose only argument is words.
+// callsWith answers a chat with a tool call that has one argument.
 func callsWith(words string) http.HandlerFunc {
 	arguments, _ := json.Marshal(map[string]string{"task": words})
 	call, _ := json.Marshal(map[string]string{"name": "start", "arguments": string(arguments)})
@@ -51,8 +51,8 @@ func callsWith(words string) http.HandlerFunc {
 		"Content-Type", "application/json")
 }
 
-// TestQuotedOrderIsTheModels: an agent puts words of its own around what its model ordered. A
-// person may quote a command at any time, and an order later on.
+// TestQuotedOrderIsTheModels covers agents that add text around their model's order. A person may quote a
+// command at any time, and an order later.
 func TestQuotedOrderIsTheModels(t *testing.T) {
 	const order = "I live in Gotham, so find out where the deployment is described and report."
 	const command = "go test ./internal/api/proxy"
@@ -90,7 +90,7 @@ func TestQuotedOrderIsTheModels(t *testing.T) {
 	}
 }
 
-// TestSubagentMayStartBeforeTheAnswerEnds: a client carries out a call as soon as it is whole.
+// TestSubagentMayStartBeforeTheAnswerEnds covers clients that execute a call as soon as it is complete.
 func TestSubagentMayStartBeforeTheAnswerEnds(t *testing.T) {
 	const order = "Find out where the deployment of Gotham is described."
 	for path, events := range map[string][2]string{
@@ -120,7 +120,7 @@ func TestSubagentMayStartBeforeTheAnswerEnds(t *testing.T) {
 			}
 			resp := r.send(http.MethodPost, path, body("Where is our app deployed?"))
 			noError(t)(io.ReadFull(resp.Body, make([]byte, len(events[0]))))
-			time.Sleep(100 * time.Millisecond) // an agent takes longer to start; Loci reads what it has passed on
+			time.Sleep(100 * time.Millisecond) // Loci decodes after it passes a piece on; an agent takes longer to start
 			r.upstream.answers(says("Done."))
 			r.read(r.send(http.MethodPost, path, body(order)))
 			close(goOn)
@@ -132,11 +132,10 @@ func TestSubagentMayStartBeforeTheAnswerEnds(t *testing.T) {
 	}
 }
 
-// ordered is what a recorded sub-agent's message begins with; in arguments the quotation mark is
-// escaped.
+// ordered matches the beginning of a recorded sub-agent's message. In arguments the quotation mark is escaped.
 var ordered = regexp.MustCompile(`[^\\]"(I live in Gotham|Begin\.")`)
 
-// TestRecordedSubagentsReadMemory and write none, whatever tells that they are sub-agents.
+// TestRecordedSubagentsReadMemory requires that they write none, however they are recognized.
 func TestRecordedSubagentsReadMemory(t *testing.T) {
 	for agent, run := range map[string]string{"codex": "run3", "opencode": "run3", "qwen": "sub", "qwen fork": "run3", "cline": "run3"} {
 		t.Run(agent, func(t *testing.T) {
@@ -154,7 +153,7 @@ func TestRecordedSubagentsReadMemory(t *testing.T) {
 				if ordered.MatchString(q.body) {
 					delegated++
 					if !strings.Contains(q.body, "- API is named Halyard") {
-						t.Errorf("the sub-agent is given no memory: %s", q.body)
+						t.Errorf("the sub-agent gets no memory: %s", q.body)
 					}
 				}
 			}
@@ -165,7 +164,6 @@ func TestRecordedSubagentsReadMemory(t *testing.T) {
 	}
 }
 
-// TestTaskHeaderKeepsARequestOutOfMemory.
 func TestTaskHeaderKeepsARequestOutOfMemory(t *testing.T) {
 	r := newRig(t)
 	r.upstream.answers(says("A title."))

@@ -10,21 +10,21 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// speech is a dialect as a test speaks it, on both sides of the door.
+// speech builds requests and answers in a dialect.
 type speech struct {
 	*chatapi.Dialect
-	history func(turns ...string) string // of a request: the user first, then by turns
-	answer  func(text string) string     // as the upstream gives it
-	begin   string                       // of a stream
+	history func(turns ...string) string // of a request: user and assistant alternate, the user first
+	answer  func(text string) string     // an answer of the upstream
+	begin   string                       // beginning of a stream
 	piece   func(text string) string
 	end     string
-	refusal string   // the upstream's
-	message []string // where an error of Loci's has its message, and
-	kind    []string // its kind
-	invalid string   // the kind of a request that is not understood
+	refusal string   // an error of the upstream
+	message []string // path of the message in Loci's errors
+	kind    []string // path of the error's kind
+	invalid string   // kind of an invalid request
 
-	call string // an answer that calls the tool of id t1
-	step string // what a request that goes on from it adds to its history
+	call string // an answer with a tool call of id t1
+	step string // messages that the next request adds to its history
 }
 
 var speeches = []speech{{
@@ -99,7 +99,7 @@ func jsonText(text string) string {
 	return string(b)
 }
 
-// named writes an event that has its data's type as its name.
+// named returns an event whose name is the type in its data.
 func named(data string) string {
 	var event struct{ Type string }
 	if err := json.Unmarshal([]byte(data), &event); err != nil {
@@ -108,17 +108,17 @@ func named(data string) string {
 	return "event: " + event.Type + "\ndata: " + data + "\n\n"
 }
 
-// request is a request whose history is turns.
+// request returns a request with a history.
 func (s speech) request(turns ...string) string { return `{"model":"m",` + s.history(turns...) + `}` }
 
 func (s speech) streaming(turns ...string) string { return `{"stream":true,` + s.request(turns...)[1:] }
 
-// says is an upstream that gives one answer.
+// says returns an upstream with one answer.
 func (s speech) says(text string) http.HandlerFunc {
 	return sends(http.StatusOK, s.answer(text), "Content-Type", "application/json")
 }
 
-// stream is what an upstream streams that says pieces.
+// stream returns the events of an answer in pieces.
 func (s speech) stream(pieces ...string) []string {
 	out := []string{s.begin}
 	for _, p := range pieces {
@@ -127,7 +127,7 @@ func (s speech) stream(pieces ...string) []string {
 	return append(out, s.end)
 }
 
-// ask sends a request and returns its whole answer.
+// ask sends a request and returns the whole answer.
 func (s speech) ask(r *rig, body string, headers ...string) (*http.Response, string) {
 	r.t.Helper()
 	resp := r.send(http.MethodPost, s.Path, body, headers...)
@@ -152,8 +152,10 @@ func at(t testing.TB, body string, path ...string) string {
 // inEveryDialect runs a test in each dialect, chat completions last.
 func inEveryDialect(t *testing.T, test func(t *testing.T, s speech)) { inDialects(t, speeches, test) }
 
-// beside runs a test in each dialect beside chat completions.
-func beside(t *testing.T, test func(t *testing.T, s speech)) { inDialects(t, speeches[:2], test) }
+// inOtherDialects runs a test in each dialect except chat completions.
+func inOtherDialects(t *testing.T, test func(t *testing.T, s speech)) {
+	inDialects(t, speeches[:2], test)
+}
 
 func inDialects(t *testing.T, speeches []speech, test func(t *testing.T, s speech)) {
 	for _, s := range speeches {

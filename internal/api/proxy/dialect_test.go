@@ -53,7 +53,7 @@ func (r *rig) conversations() int {
 	return len(page.Conversations)
 }
 
-func TestDialectsTakeLocisFieldsOut(t *testing.T) {
+func TestDialectsRemoveLocisFields(t *testing.T) {
 	inEveryDialect(t, func(t *testing.T, s speech) {
 		r := newRig(t)
 		r.know("User has a cat called Ünal")
@@ -91,7 +91,7 @@ func TestDialectsKeepUsersApart(t *testing.T) {
 			t.Errorf("ana's request went on as %s with %v; want her words, and not Loci's key", sent, header)
 		}
 		if sent, _ := say("ben", "What is the name of my cat again?"); strings.Contains(sent, "Mitzi") {
-			t.Errorf("ben is told %s", sent)
+			t.Errorf("ben gets %s", sent)
 		}
 		body := s.request("What is the name of my cat again?")
 		if s.ask(r, body, "X-Api-Key", key); r.upstream.one(t).body != body {
@@ -122,7 +122,7 @@ func TestDialectToolLoopKeepsTheBlock(t *testing.T) {
 		r.wantTurns("user: What does my cat weigh?", "assistant: ", "tool: ", "assistant: Four kilos.")
 		s.ask(r, s.request("What does my cat weigh?", "Four kilos.", "And the dog?"))
 		if third := r.upstream.one(t).body; !strings.Contains(third, "Rex") {
-			t.Errorf("the next question is sent as %s, want what is known now", third)
+			t.Errorf("the next question is sent as %s, want the current facts", third)
 		}
 	})
 }
@@ -162,7 +162,7 @@ func TestDialectsFallBackToTheClientsBytes(t *testing.T) {
 	})
 }
 
-func TestDialectStreamsComeBackAsTheyAre(t *testing.T) {
+func TestDialectStreamsPassUnchanged(t *testing.T) {
 	inEveryDialect(t, func(t *testing.T, s speech) {
 		r := newRig(t)
 		whole := strings.Join(s.stream("Hel", "lo!"), "")
@@ -196,7 +196,7 @@ func TestDialectStreamsComeBackAsTheyAre(t *testing.T) {
 	})
 }
 
-func TestDialectsLastEventComesWhenTheTurnsAreStored(t *testing.T) {
+func TestLastEventWaitsForTheStore(t *testing.T) {
 	inEveryDialect(t, func(t *testing.T, s speech) {
 		r := newRig(t)
 		storing, store := make(chan struct{}), make(chan struct{})
@@ -224,7 +224,7 @@ func TestDialectsLastEventComesWhenTheTurnsAreStored(t *testing.T) {
 		case <-read:
 			t.Error("the last event comes before the answer is stored")
 			close(store)
-		case <-time.After(50 * time.Millisecond): // it would be here
+		case <-time.After(50 * time.Millisecond): // it would have arrived
 			close(store)
 			if got := <-read + r.read(resp); got != s.end {
 				t.Errorf("the last event is %q, want %q", got, s.end)
@@ -234,7 +234,7 @@ func TestDialectsLastEventComesWhenTheTurnsAreStored(t *testing.T) {
 	})
 }
 
-func TestDialectsKeepWhatWasSaidWhereSomebodyHangsUp(t *testing.T) {
+func TestPartialAnswerIsStoredAfterADisconnect(t *testing.T) {
 	inEveryDialect(t, func(t *testing.T, s speech) {
 		r := newRig(t)
 		r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
@@ -250,7 +250,7 @@ func TestDialectsKeepWhatWasSaidWhereSomebodyHangsUp(t *testing.T) {
 
 		r.upstream.answers(func(w http.ResponseWriter, req *http.Request) {
 			streams(s.begin, s.piece("Bye"))(w, req)
-			<-req.Context().Done() // the proxy hangs up too
+			<-req.Context().Done() // the proxy disconnects too
 		})
 		ctx, hangUp := context.WithCancel(context.Background())
 		req := try(http.NewRequestWithContext(ctx, http.MethodPost, r.url+s.Path, strings.NewReader(`{"memory_id":"gone",`+s.streaming("Hi")[1:]))).orFail(t)
@@ -265,7 +265,7 @@ func TestDialectsKeepWhatWasSaidWhereSomebodyHangsUp(t *testing.T) {
 	})
 }
 
-func TestDialectsAreRefusedInTheirOwnShape(t *testing.T) {
+func TestErrorsHaveTheDialectsFormat(t *testing.T) {
 	inEveryDialect(t, func(t *testing.T, s speech) {
 		r := newRig(t, func(x *setup) { x.guard.Refuse = Refuse })
 		check := func(what string, status int, kind string, resp *http.Response, body string) {
@@ -305,7 +305,7 @@ func TestDialectsAreAnsweredByTheBuiltInModel(t *testing.T) {
 		resp, got = s.ask(r, s.streaming(question, a.Text, "And my cat again?"))
 		heard := s.NewStream()
 		_, _ = io.WriteString(heard, got)
-		if said := heard.Answer(); !heard.Done() || !strings.Contains(said.Text, "Ünal") || resp.Header.Get("Content-Type") != "text/event-stream" {
+		if final := heard.Answer(); !heard.Done() || !strings.Contains(final.Text, "Ünal") || resp.Header.Get("Content-Type") != "text/event-stream" {
 			t.Errorf("streamed %s", got)
 		}
 		r.wantTurns("user: "+question, "assistant: "+a.Text, "user: And my cat again?", "assistant: "+heard.Answer().Text)
@@ -315,7 +315,7 @@ func TestDialectsAreAnsweredByTheBuiltInModel(t *testing.T) {
 	})
 }
 
-func TestErrandsInOtherDialectsPassWithoutMemory(t *testing.T) {
+func TestClientTasksPassWithoutMemory(t *testing.T) {
 	inEveryDialect(t, func(t *testing.T, s speech) {
 		r := newRig(t)
 		r.know("User has a cat called Ünal")
@@ -328,7 +328,7 @@ func TestErrandsInOtherDialectsPassWithoutMemory(t *testing.T) {
 	})
 }
 
-// TestUserOfTheBodyInOtherDialects: in multi mode the body may name whose memory it is.
+// TestUserOfTheBodyInOtherDialects uses multi mode, in which the body may name the user.
 func TestUserOfTheBodyInOtherDialects(t *testing.T) {
 	for path, field := range map[string]string{"/v1/messages": `"metadata":{"user_id":"ana"}`, "/v1/responses": `"safety_identifier":"ana"`} {
 		for _, s := range speeches {

@@ -15,11 +15,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxInputs is how many texts one request has at most, as at OpenAI.
+// maxInputs bounds the texts of a request, as OpenAI does.
 const maxInputs = 2048
 
-// embedRequest is a request for vectors as OpenAI's clients send it. What else is in it
-// has no meaning here.
+// embedRequest is a request for embeddings in OpenAI's format. Other fields are ignored.
 type embedRequest struct {
 	Model      string          `json:"model"`
 	Input      json.RawMessage `json:"input"`           // a text or a list of them
@@ -27,7 +26,7 @@ type embedRequest struct {
 	Dimensions *int            `json:"dimensions"`
 }
 
-// texts returns the input's. Lists of tokens are of a tokenizer that is not known here.
+// texts returns the texts of the input. It refuses token numbers, whose tokenizer is unknown.
 func (r embedRequest) texts() ([]string, error) {
 	var one string
 	if json.Unmarshal(r.Input, &one) == nil && bytes.HasPrefix(bytes.TrimSpace(r.Input), []byte(`"`)) {
@@ -38,7 +37,7 @@ func (r embedRequest) texts() ([]string, error) {
 		if !isTokens(r.Input) {
 			return nil, memory.Errorf(memory.Invalid, "input must be a string or a list of strings")
 		}
-		return nil, memory.Errorf(memory.Invalid, "input must be text, but these are token numbers; LangChain sends text with OpenAIEmbeddings(check_embedding_ctx_length=False)")
+		return nil, memory.Errorf(memory.Invalid, "input must be text, not token numbers; in LangChain, use OpenAIEmbeddings(check_embedding_ctx_length=False)")
 	}
 	return checkInputs(list)
 }
@@ -55,18 +54,17 @@ func checkInputs(texts []string) ([]string, error) {
 	return texts, nil
 }
 
-// embedding is one vector of an answer: numbers, or the base64 of little-endian float32.
+// embedding is one vector of a response: numbers, or little-endian float32 as base64.
 type embedding struct {
 	Object    string `json:"object"`
 	Index     int    `json:"index"`
 	Embedding any    `json:"embedding"`
 }
 
-// embeddings answers a request for vectors of Loci's own embedder, as of texts that are
-// to be found, and leaves any other to the upstream.
+// embeddings embeds texts, as documents, with Loci's embedder. It forwards requests for other models.
 func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		d.forward(w, r) // what cannot be read is not for us
+		d.forward(w, r) // the body is not decoded
 		return
 	}
 	body, err := httpx.ReadBody(r)
@@ -80,7 +78,7 @@ func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	case err == nil && req.Model == memory.EmbedModel:
 		d.embed(w, r, req)
 	case err == nil && d.Upstream == nil:
-		writeError(w, r, http.StatusNotFound, "model_not_found", "there is no model “"+httpx.Brief(req.Model, 60)+"” without an upstream; "+memory.EmbedModel+" is built in")
+		writeError(w, r, http.StatusNotFound, "model_not_found", "no such model “"+httpx.Brief(req.Model, 60)+"”: without an upstream there is only "+memory.EmbedModel)
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		d.forward(w, r)
@@ -116,14 +114,14 @@ func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest
 	answer, err := json.Marshal(map[string]any{
 		"object": "list", "data": data, "model": memory.EmbedModel, "usage": map[string]int{"prompt_tokens": tokens, "total_tokens": tokens},
 	})
-	if err != nil { // a number that is none
-		Refuse(w, r, memory.Errorf(memory.Unavailable, "the embedder's answer: %v", err))
+	if err != nil { // NaN or infinity
+		Refuse(w, r, memory.Errorf(memory.Unavailable, "the embedder returned invalid numbers: %v", err))
 		return
 	}
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// packed returns a vector as base64.
+// packed encodes a vector as base64.
 func packed(v []float32) string {
 	b := make([]byte, 0, 4*len(v))
 	for _, x := range v {

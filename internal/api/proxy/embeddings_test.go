@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// vectorsOf asks for vectors and returns them and what they cost.
+// vectorsOf requests embeddings and returns them with the token count.
 func (r *rig) vectorsOf(body string) (vectors [][]float32, tokens int) {
 	r.t.Helper()
 	resp := r.send(http.MethodPost, "/v1/embeddings", body)
@@ -52,7 +52,7 @@ func (r *rig) vectorsOf(body string) (vectors [][]float32, tokens int) {
 	return vectors, a.Usage.Total
 }
 
-func TestLociEmbedsByItself(t *testing.T) {
+func TestEmbeddings(t *testing.T) {
 	for _, alone := range []bool{true, false} {
 		r := newRig(t, func(s *setup) { s.alone = alone })
 		want := try(embed.Lexical{}.Embed(t.Context(), memory.AsDocument, "a red boat", "two green cars")).orFail(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bubbleUpstream answers without a network, so that time can be a test's own.
+// bubbleUpstream answers without a network, for tests with a fake clock.
 type bubbleUpstream struct{ stream bool }
 
 func (u bubbleUpstream) Do(context.Context, string, string, http.Header, io.Reader) (*http.Response, error) {
@@ -43,17 +43,16 @@ func (r *rig) serve(body string) *httptest.ResponseRecorder {
 
 func hangs(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 
-// TestStoreThatFailsNeverFailsTheChat lets the store break in each way, and holds
-// that the chat is answered whole, in two seconds at most, and the loss counted
-// and written in the trace.
-func TestStoreThatFailsNeverFailsTheChat(t *testing.T) {
+// TestFailingStoreNeverFailsTheChat breaks the store in several ways. The chat must be answered completely within
+// two seconds, and the loss be counted and noted in the trace.
+func TestFailingStoreNeverFailsTheChat(t *testing.T) {
 	broken := errors.New("disk full")
 	for name, c := range map[string]struct {
 		onAppend func(context.Context, memory.Batch) error
 		onTurns  func(context.Context) error
 		within   time.Duration
 		counted  string
-		says     string // in the trace
+		says     string // text in the trace
 	}{
 		"writes fail":           {onAppend: func(context.Context, memory.Batch) error { return broken }, counted: "1", says: "disk full"},
 		"writes hang":           {onAppend: func(ctx context.Context, _ memory.Batch) error { return hangs(ctx) }, within: 2 * time.Second, counted: "1", says: "took longer than"},
@@ -63,7 +62,7 @@ func TestStoreThatFailsNeverFailsTheChat(t *testing.T) {
 		"the answer's fails":    {onAppend: onlyAnswers(func(context.Context) error { return broken }), counted: "1", says: "disk full"},
 		"reads fail":            {onTurns: func(context.Context) error { return broken }, counted: "1"},
 		"reads panic":           {onTurns: func(context.Context) error { panic("nil map") }, counted: "1"},
-		"reads hang":            {onTurns: hangs, within: 7 * time.Second, counted: "1"}, // recall's deadline here, and the wait for the record
+		"reads hang":            {onTurns: hangs, within: 7 * time.Second, counted: "1"}, // the deadline of recall, and the wait for storing
 		"reads are interrupted": {onTurns: func(context.Context) error { return context.DeadlineExceeded }, counted: "1"},
 	} {
 		for _, stream := range []bool{false, true} {
@@ -101,7 +100,7 @@ func onlyAnswers(do func(context.Context) error) func(context.Context, memory.Ba
 	}
 }
 
-func TestUpstreamThatIsDownIsSaidSo(t *testing.T) {
+func TestUpstreamThatIsDownIsAnError(t *testing.T) {
 	r := newRig(t)
 	r.upstream.Close()
 	resp, body := r.chat(ask("I live in Berlin."))
@@ -126,7 +125,7 @@ func TestUpstreamThatIsDownIsSaidSo(t *testing.T) {
 	}
 }
 
-// TestRetryAfterAFailureIsOneQuestion, where the client proves it.
+// TestRetryAfterAFailureIsOneQuestion sends a retry with the client's key for the request.
 func TestRetryAfterAFailureIsOneQuestion(t *testing.T) {
 	for _, c := range [][]string{{headerOnce, "k1", "k1"}, {headerRetries, "0", "1"}} {
 		r := newRig(t)
@@ -154,15 +153,15 @@ func TestAnswerCutOffIsAnError(t *testing.T) {
 	r.wantTurns("user: I live in Berlin.")
 }
 
-// TestClientThatHangsUpBeforeTheAnswer lets the client go while the upstream
-// thinks: the upstream is told, the question is kept.
-func TestClientThatHangsUpBeforeTheAnswer(t *testing.T) {
+// TestDisconnectBeforeTheAnswerKeepsTheQuestion disconnects while the upstream works. Its request must end, and
+// the question be stored.
+func TestDisconnectBeforeTheAnswerKeepsTheQuestion(t *testing.T) {
 	r := newRig(t)
-	asked, told := make(chan struct{}), make(chan struct{})
+	asked, canceled := make(chan struct{}), make(chan struct{})
 	r.upstream.answers(func(_ http.ResponseWriter, req *http.Request) {
 		close(asked)
 		<-req.Context().Done()
-		close(told)
+		close(canceled)
 	})
 	conn := try(net.Dial("tcp", strings.TrimPrefix(r.url, "http://"))).orFail(t)
 	body := ask("I live in Berlin.")
@@ -170,7 +169,7 @@ func TestClientThatHangsUpBeforeTheAnswer(t *testing.T) {
 	noError(t)(req.Write(conn))
 	<-asked
 	conn.Close()
-	<-told
+	<-canceled
 	r.finish()
 	r.wantTurns("user: I live in Berlin.")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// forward sends any other request on as it is.
+// forward forwards a request unchanged.
 func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 	if d.Upstream == nil {
 		Refuse(w, r, memory.Errorf(memory.NotFound, "%s %s needs an upstream; set upstream.url (LOCI_UPSTREAM_URL)", r.Method, r.URL.Path))
@@ -27,7 +27,7 @@ func (d *Handler) forward(w http.ResponseWriter, r *http.Request) {
 	pass(w, resp)
 }
 
-// do asks the upstream, at the path of a request, and counts how it went.
+// do sends a request to the upstream, at the same path, and counts the outcome.
 func (d *Handler) do(r *http.Request, method string, body io.Reader) (*http.Response, error) {
 	return d.doAt(r, method, upstreamPath(r), r.Header, body)
 }
@@ -43,7 +43,7 @@ func (d *Handler) doAt(r *http.Request, method, path string, h http.Header, body
 	if err != nil && r.Context().Err() != nil {
 		end = "canceled"
 	}
-	if r.Context().Err() == nil { // else it is the client that did not wait
+	if r.Context().Err() == nil { // else the client disconnected
 		d.upstreamFails.Store(err != nil || resp.StatusCode >= http.StatusInternalServerError)
 	}
 	httpx.CountUpstream(r.Context(), took)
@@ -51,11 +51,10 @@ func (d *Handler) doAt(r *http.Request, method, path string, h http.Header, body
 	return resp, err
 }
 
-// UpstreamFails reports whether the upstream failed when it was last asked.
+// UpstreamFails reports whether the last request to the upstream failed.
 func (d *Handler) UpstreamFails() bool { return d.upstreamFails.Load() }
 
-// upstreamPath is a request's path and query below the upstream's base URL, which
-// ends in /v1 itself.
+// upstreamPath returns a request's path and query relative to the upstream's base URL, which ends in /v1.
 func upstreamPath(r *http.Request) string {
 	path := strings.TrimPrefix(r.URL.EscapedPath(), "/v1")
 	if r.URL.RawQuery != "" {
@@ -64,12 +63,12 @@ func upstreamPath(r *http.Request) string {
 	return path
 }
 
-// builtIn describes a model that answers here, upstream or not.
+// builtIn describes a built-in model.
 func (d *Handler) builtIn(name string) chatapi.Model {
 	return chatapi.Model{ID: name, OwnedBy: "loci", Created: d.Now()}
 }
 
-// model describes one model as the list of models does.
+// model serves one entry of the list of models.
 func (d *Handler) model(w http.ResponseWriter, r *http.Request) {
 	switch name := r.PathValue("name"); name {
 	case responder.Name, memory.EmbedModel:
@@ -79,15 +78,15 @@ func (d *Handler) model(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// models lists the upstream's models and the built-in one that chats. The embedder is not among
-// them: front ends offer each listed model for chats.
+// models lists the upstream's models and the built-in chat model. It omits the embedder, since front ends offer
+// every listed model for chats.
 func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
 	own := d.builtIn(responder.Name)
 	if d.Upstream == nil {
 		writeJSON(w, http.StatusOK, chatapi.EncodeModels(own))
 		return
 	}
-	r.Header.Del("Accept-Encoding") // the list is added to
+	r.Header.Del("Accept-Encoding") // Loci adds a model to the list
 	resp, err := d.do(r, http.MethodGet, nil)
 	if err != nil {
 		d.Log.Warn("the list of models has only Loci's own: the upstream did not answer", "request", httpx.RequestID(r.Context()), "err", err)
@@ -109,5 +108,5 @@ func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
 	resp.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
-	_, _ = w.Write(body) // a client that is gone is not an error of ours
+	_, _ = w.Write(body) // the client may have disconnected
 }

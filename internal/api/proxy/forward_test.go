@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestOtherPathsAreForwardedAsTheyAre(t *testing.T) {
+func TestOtherPathsAreForwardedUnchanged(t *testing.T) {
 	r := newRig(t)
 	r.know("User has a cat called Ünal")
 	for _, c := range []struct{ method, path, body string }{
@@ -52,7 +52,7 @@ func TestForwardedAnswersStreamWithTheirTrailers(t *testing.T) {
 		w.Header().Set("X-Checksum", "abc")
 	})
 	resp := r.send(http.MethodPost, "/v1/responses", "{}")
-	seen <- struct{}{} // the headers are here
+	seen <- struct{}{} // the headers arrived
 	got := make([]byte, 3)
 	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != "one" {
 		t.Fatalf("got %q, %v", got, err)
@@ -177,7 +177,7 @@ func TestModelsAreTheUpstreamsAndTheBuiltInOne(t *testing.T) {
 	}
 }
 
-// TestTheEmbedderAnswersNoChat in any dialect, whether there is an upstream or not.
+// TestTheEmbedderAnswersNoChat covers all dialects, with and without an upstream.
 func TestTheEmbedderAnswersNoChat(t *testing.T) {
 	for _, alone := range []bool{false, true} {
 		r := newRig(t, func(s *setup) { s.alone = alone })
@@ -198,7 +198,7 @@ func TestTheEmbedderAnswersNoChat(t *testing.T) {
 	}
 }
 
-func TestWithoutAnUpstreamOnlyWhatIsBuiltInAnswers(t *testing.T) {
+func TestWithoutUpstreamOnlyBuiltInModelsAnswer(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.alone = true })
 	if got := r.read(r.send(http.MethodGet, "/v1/models", "")); !strings.Contains(got, `"id":"loci/recall"`) {
 		t.Errorf("models: %s", got)

@@ -9,16 +9,15 @@ import (
 	"testing"
 )
 
-// TestRequestsBuiltFromSources sends requests of front ends, built from their public sources
-// and not recorded: testdata/frontends.jsonl names repository, path and commit of each. Of the
-// user only what the person wrote is stored; a call of the client's own leaves nothing and
-// gets no memory.
+// TestRequestsBuiltFromSources sends requests that were built from the public sources of front ends;
+// testdata/frontends.jsonl names repository, path and commit of each. Only text by the person may be stored, and
+// requests by the front end itself get no memory.
 func TestRequestsBuiltFromSources(t *testing.T) {
 	data := try(os.ReadFile("testdata/frontends.jsonl")).orFail(t)
 	for line := range bytes.Lines(data) {
 		var built struct {
 			Client, What, Source string
-			Said                 []string // the user's turns, none for a call of the client's own
+			Said                 []string // the user's turns, none for a request by the client itself
 			Requests             []json.RawMessage
 		}
 		noError(t)(json.Unmarshal(line, &built))

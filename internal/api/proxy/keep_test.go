@@ -14,24 +14,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// historyClient is a client of chat completions whose user does what users do.
+// historyClient is a client of chat completions whose user takes random steps.
 type historyClient struct {
 	*rig
 	rand    *rand.Rand
-	history []string          // messages in JSON; the last one is the user's or a tool's result
-	facts   []memory.Fact     // that hold
-	gone    []string          // words that no block may have any more
-	blocks  map[string]string // what each user message was given, by the history up to it
+	history []string          // messages in JSON; the last one is a user message or a tool result
+	facts   []memory.Fact     // active facts
+	gone    []string          // text that no block may contain any more
+	blocks  map[string]string // first block of each user message, by the history up to it
 	asked   int
 	noted   int
-	session string // "": it names none
+	session string // "": the client sends none
 }
 
 func (c *historyClient) note() {
 	c.noted++
 	topic := topics[c.rand.IntN(len(topics))]
 	f, _, err := c.engine.Curate.Remember(context.Background(), nobody, curate.Note{
-		Content: fmt.Sprintf("%s, as entry %03d says", topic.known, c.noted), Core: memory.Pin(c.rand.IntN(8) == 0),
+		Content: fmt.Sprintf("%s, as entry %03d says", topic.fact, c.noted), Core: memory.Pin(c.rand.IntN(8) == 0),
 	}, memory.Author{Kind: memory.ByPerson})
 	if err != nil {
 		c.t.Fatal(err)
@@ -51,7 +51,7 @@ func (c *historyClient) change() {
 	i := c.rand.IntN(len(c.facts))
 	f, ctx, by := c.facts[i], context.Background(), memory.Author{Kind: memory.ByPerson}
 	c.facts = slices.Delete(c.facts, i, i+1)
-	if now, err := c.store.Get(ctx, nobody, f.ID); err != nil || now[0].Status() != memory.Active { // another fact took its place
+	if now, err := c.store.Get(ctx, nobody, f.ID); err != nil || now[0].Status() != memory.Active { // another fact replaced it
 		return
 	}
 	var err error
@@ -71,8 +71,8 @@ func (c *historyClient) change() {
 	c.gone = append(c.gone, entryOf(f))
 }
 
-// lost holds a block to what its message was given first: it may have lost memories that are
-// gone, such as a message that was edited away, and nothing else.
+// lost compares a block with the first block of its message. Only deleted memories may be missing, such as an
+// edited message.
 func (c *historyClient) lost(first, block string) {
 	c.t.Helper()
 	turns := try(c.store.Turns(context.Background(), nobody, memory.TurnQuery{})).orFail(c.t)
@@ -87,7 +87,7 @@ func (c *historyClient) lost(first, block string) {
 		}
 	}
 	if got := linesOf(block); !slices.Equal(got, want) {
-		c.t.Errorf("a message was given\n%s\nand later\n%s", first, block)
+		c.t.Errorf("a message got\n%s\nand later\n%s", first, block)
 	}
 }
 
@@ -108,10 +108,10 @@ func (c *historyClient) ask() {
 
 const askTool = `{"role":"assistant","content":null,"tool_calls":[{"id":"%[1]s","type":"function","function":{"name":"ls","arguments":"{}"}}]}`
 
-// send sends the history and checks what went upstream.
+// send sends the history and checks the request that the upstream got.
 func (c *historyClient) send() {
 	c.t.Helper()
-	answer, next := says(said), `{"role":"assistant","content":"`+said+`"}`
+	answer, next := says(done), `{"role":"assistant","content":"`+done+`"}`
 	tool := c.rand.IntN(3) == 0
 	if tool {
 		next = fmt.Sprintf(askTool, fmt.Sprint("call_", c.asked, "_", len(c.history)))
@@ -134,7 +134,7 @@ func (c *historyClient) send() {
 	}
 }
 
-// check holds the blocks of a request to the rules.
+// check verifies the blocks of a request.
 func (c *historyClient) check(body string) {
 	c.t.Helper()
 	var request struct {
@@ -172,19 +172,19 @@ func (c *historyClient) check(body string) {
 	}
 	for line, n := range lines {
 		if n > 1 {
-			c.t.Errorf("told %d times: %s", n, line)
+			c.t.Errorf("occurs %d times: %s", n, line)
 		}
 	}
 	for _, words := range c.gone {
 		if strings.Contains(strings.Join(blockForms.FindAllString(body, -1), ""), words) {
-			c.t.Errorf("what is gone is told: %s", words)
+			c.t.Errorf("a deleted memory appears: %s", words)
 		}
 	}
 }
 
-// step is what a user does next.
+// step takes a random step of the user.
 func (c *historyClient) step() {
-	if !strings.HasPrefix(c.history[len(c.history)-1], `{"role":"assistant"`) { // a tool's result is to be answered
+	if !strings.HasPrefix(c.history[len(c.history)-1], `{"role":"assistant"`) { // a tool result requires an answer
 		c.send()
 		return
 	}
@@ -193,7 +193,7 @@ func (c *historyClient) step() {
 	}
 }
 
-// writes changes the history, or memory: then it is false.
+// writes changes the history, or returns false after it changed memory.
 func (c *historyClient) writes() bool {
 	var users []int
 	for i, m := range c.history {
@@ -201,19 +201,19 @@ func (c *historyClient) writes() bool {
 			users = append(users, i)
 		}
 	}
-	if c.session == "" { // without a name, going further back begins a conversation
+	if c.session == "" { // without a session, going further back begins a conversation
 		users = users[len(users)-1:]
 	}
 	from := users[c.rand.IntN(len(users))]
 	switch n := c.rand.IntN(12); {
 	case n < 5:
 		c.ask()
-	case n < 7: // an earlier message is edited
+	case n < 7: // edit an earlier message
 		c.history = c.history[:from]
 		c.ask()
-	case n < 9 && from > 0: // an answer is asked for again, the last or an earlier one
+	case n < 9 && from > 0: // regenerate the last or an earlier answer
 		c.history = c.history[:from+1]
-	case n == 9: // the history is summed up
+	case n == 9: // summarize the history
 		c.asked++
 		c.history = []string{fmt.Sprintf(`{"role":"user","content":"Summary %d: we worked on the project."}`, c.asked), `{"role":"assistant","content":"Ok."}`}
 		c.ask()
@@ -227,9 +227,8 @@ func (c *historyClient) writes() bool {
 	return true
 }
 
-// TestRandomHistoriesKeepTheirBlocks: whatever a user does, a request without its blocks is the
-// client's own; each block is what its message was given first, unless a memory in it changed;
-// and nothing is told twice in one request.
+// TestRandomHistoriesKeepTheirBlocks requires, after any step, that a request without its blocks is the client's,
+// that a block only changes with its memories, and that no memory occurs twice in a request.
 func TestRandomHistoriesKeepTheirBlocks(t *testing.T) {
 	for seed := range uint64(10) {
 		c := &historyClient{
@@ -253,8 +252,7 @@ func TestRandomHistoriesKeepTheirBlocks(t *testing.T) {
 	}
 }
 
-// TestRefusedRequestGoesAsTheClientWroteIt: with no block of any message.
-func TestRefusedRequestGoesAsTheClientWroteIt(t *testing.T) {
+func TestRefusedRequestIsResentWithoutBlocks(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.keep = true })
 	r.know("User always uses tabs")
 	first := `{"role":"user","content":"Hello?"},{"role":"assistant","content":"Hello!"}`

@@ -10,18 +10,17 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// listener reads along with a stream, compressed or not: what it says and when it
-// ends. The piece that ends it is held.
+// listener decodes a stream, compressed or not, while it passes. It holds back the piece that ends the stream.
 type listener struct {
 	stream *chatapi.Stream
 	gate   *chatapi.Gate
-	deaf   bool      // it cannot be read: it says nothing and nothing is held
-	plain  *inflater // of a compressed stream; nil otherwise
-	last   []byte    // of a compressed stream: the piece that ends it
-	passed []byte    // what was passed and is not heard yet
+	deaf   bool      // unknown encoding: nothing is decoded or held back
+	plain  *inflater // of a compressed stream, otherwise nil
+	last   []byte    // of a compressed stream: its last piece
+	passed []byte    // passed to the client but not decoded yet
 }
 
-// listen returns a listener to a stream of that Content-Encoding and dialect.
+// listen returns a listener for a stream with that Content-Encoding and dialect.
 func listen(encoding string, dialect *chatapi.Dialect) *listener {
 	l := &listener{stream: dialect.NewStream(), gate: dialect.NewGate()}
 	switch strings.ToLower(encoding) {
@@ -34,9 +33,8 @@ func listen(encoding string, dialect *chatapi.Dialect) *listener {
 	return l
 }
 
-// pass takes the next piece and returns what may go to the client, valid until
-// the next call, and to be heard behind it: see hear. Compressed pieces are never cut:
-// the client's reader needs each as soon as it is there.
+// pass accepts the next piece and returns the part for the client, valid until the next call; hear must
+// follow. Compressed pieces are never split, since the client's decompressor needs each at once.
 func (l *listener) pass(p []byte) []byte {
 	if l.deaf {
 		return p
@@ -54,17 +52,17 @@ func (l *listener) pass(p []byte) []byte {
 	return p
 }
 
-// hear reads what was passed last, once it is on its way: the client waits for the
-// piece, and nobody yet for what it says.
+// hear decodes the piece that was passed last. It runs after the piece is sent, so that the client need not
+// wait for it.
 func (l *listener) hear() {
 	_, _ = l.stream.Write(l.passed) // never fails
 	l.passed = nil
 }
 
-// ended reports whether what ends the stream is being held.
+// ended reports whether the end of the stream is held back.
 func (l *listener) ended() bool { return l.gate.Ended() }
 
-// held returns what was held back.
+// held returns the bytes that were held back.
 func (l *listener) held() []byte {
 	if l.plain == nil {
 		return l.gate.Held()
@@ -72,7 +70,7 @@ func (l *listener) held() []byte {
 	return l.last
 }
 
-// answer returns what was said so far.
+// answer returns the answer so far.
 func (l *listener) answer() chatapi.Answer {
 	if l.plain != nil {
 		_, _ = l.stream.Write(l.plain.rest())
@@ -80,18 +78,18 @@ func (l *listener) answer() chatapi.Answer {
 	return l.stream.Answer()
 }
 
-// stop gives up what reading takes.
+// stop releases the decompressor.
 func (l *listener) stop() {
 	if l.plain != nil {
 		l.plain.rest()
 	}
 }
 
-// inflater decompresses a stream piece by piece, each as far as it goes. It is a
-// coroutine: the reader of gzip runs until it wants more than there is.
+// inflater decompresses a stream piece by piece. The gzip reader is a coroutine that runs until it needs the next
+// piece.
 type inflater struct {
-	piece []byte // what is not read yet
-	plain []byte // what was made of it
+	piece []byte // compressed input not read yet
+	plain []byte // decompressed output
 	more  func() (struct{}, bool)
 	end   func()
 }
@@ -110,33 +108,32 @@ func newInflater() *inflater {
 			return n, nil
 		}))
 		if err == nil {
-			_, _ = io.Copy(writer(func(p []byte) { f.plain = append(f.plain, p...) }), z) // what can be read is heard
+			_, _ = io.Copy(writer(func(p []byte) { f.plain = append(f.plain, p...) }), z) // output before an error counts
 		}
 	})
 	return f
 }
 
-// next returns what a piece adds to the plain stream, valid until the next call.
+// next returns the decompressed bytes of a piece, valid until the next call.
 func (f *inflater) next(p []byte) []byte {
 	f.piece, f.plain = p, f.plain[:0]
 	f.more()
 	return f.plain
 }
 
-// rest returns what was still under way when the stream ended. The inflater is of
-// no use afterwards.
+// rest ends the inflater and returns its remaining output.
 func (f *inflater) rest() []byte {
 	f.plain = f.plain[:0]
 	f.end()
 	return f.plain
 }
 
-// reader is a function that reads.
+// reader is an io.Reader as a function.
 type reader func([]byte) (int, error)
 
 func (r reader) Read(p []byte) (int, error) { return r(p) }
 
-// writer is a function that takes all.
+// writer is an io.Writer as a function that never fails.
 type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }

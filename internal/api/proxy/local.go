@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// answerLocally lets the built-in model answer, in the format that was asked for.
+// answerLocally answers with the built-in model, streamed if the request asks for it.
 func (d *Handler) answerLocally(w http.ResponseWriter, r *http.Request, c *call) {
 	if err := c.Plain(); err != nil {
 		Refuse(w, r, err)
@@ -48,7 +48,7 @@ func (d *Handler) answerLocally(w http.ResponseWriter, r *http.Request, c *call)
 	writeJSON(w, http.StatusOK, body)
 }
 
-// encodeAnswer writes an answer in any dialect.
+// encodeAnswer encodes an answer in any dialect.
 func encodeAnswer(dialect *chatapi.Dialect, a chatapi.Answer, now time.Time) ([]byte, error) {
 	if dialect.EncodeAnswer != nil {
 		return dialect.EncodeAnswer(a, now), nil
@@ -56,7 +56,7 @@ func encodeAnswer(dialect *chatapi.Dialect, a chatapi.Answer, now time.Time) ([]
 	return translate.NewAnswer(dialect, a, now).Answer(chatapi.EncodeAnswer(a, now))
 }
 
-// outlook is what the answer may promise.
+// outlook returns what the built-in model may promise about remembering this chat.
 func (c *call) outlook(ctx context.Context) responder.Outlook {
 	if !c.memory || c.off {
 		return responder.Outlook{Unkept: "Memory is off for this request"}
@@ -72,7 +72,7 @@ func inputTokens(c *call) int {
 	return n
 }
 
-// streamLocally sends the answer word by word.
+// streamLocally streams the answer word by word.
 func (d *Handler) streamLocally(w http.ResponseWriter, r *http.Request, c *call, a chatapi.Answer) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
@@ -82,7 +82,7 @@ func (d *Handler) streamLocally(w http.ResponseWriter, r *http.Request, c *call,
 	dialect, translated := c.dialect, func(events []byte) []byte { return events }
 	if dialect.EncodePiece == nil {
 		dialect, translated = chatapi.Completions, translate.NewAnswer(dialect, a, now).Stream().Write
-		a.Counted = true // the others always say it
+		a.Counted = true // translated streams always have token counts
 	}
 	for i, word := range strings.SplitAfter(a.Text, " ") {
 		out.write(translated(dialect.EncodePiece(a, now, word, i)))

@@ -9,12 +9,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestTheBuiltInModelPromisesWhatWillBe: what it answers to a wish, by what is known
-// and what is on hold.
-func TestTheBuiltInModelPromisesWhatWillBe(t *testing.T) {
+// TestBuiltInModelKeepsItsPromises checks answers to requests to remember or forget, by the stored facts and by
+// what is paused.
+func TestBuiltInModelKeepsItsPromises(t *testing.T) {
 	const chat = `{"model":"loci/recall","messages":[{"role":"user","content":"SAID"}]}`
 	for _, c := range []struct {
-		name, said string
+		name, request string
 		pause      core.Pause
 		mode       string
 		want       string
@@ -42,15 +42,14 @@ func TestTheBuiltInModelPromisesWhatWillBe(t *testing.T) {
 			if c.mode != "" {
 				headers = []string{"X-Loci-Mode", c.mode}
 			}
-			if _, got := r.chat(strings.Replace(chat, "SAID", c.said, 1), headers...); !strings.Contains(got, `"content":"`+c.want) {
+			if _, got := r.chat(strings.Replace(chat, "SAID", c.request, 1), headers...); !strings.Contains(got, `"content":"`+c.want) {
 				t.Errorf("answered\n%s\nwant %q", got, c.want)
 			}
 		})
 	}
 }
 
-// A stream of the built-in model says what it took to whoever asks, as an upstream's does.
-func TestTheBuiltInModelsStreamSaysWhatItTook(t *testing.T) {
+func TestBuiltInModelStreamsItsUsage(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.alone = true })
 	for options, want := range map[string]string{`{"include_usage":true}`: `,"usage":{"prompt_tokens":`, `{"include_usage":false}`: "", `null`: "", `"x"`: ""} {
 		_, got := r.chat(`{"model":"loci/recall","stream":true,"stream_options":` + options + `,"messages":[{"role":"user","content":"I ski every winter."}]}`)

@@ -2,7 +2,7 @@ package proxy
 
 import "testing"
 
-// noError returns what fails the test where the last result of a call is an error.
+// noError returns a function that fails the test if the last result of a call is an error.
 func noError(t testing.TB) func(results ...any) {
 	return func(results ...any) {
 		t.Helper()
@@ -12,7 +12,7 @@ func noError(t testing.TB) func(results ...any) {
 	}
 }
 
-// result is what a call returned.
+// result is the result of a call.
 type result[T any] struct {
 	value T
 	err   error
@@ -20,7 +20,7 @@ type result[T any] struct {
 
 func try[T any](value T, err error) result[T] { return result[T]{value, err} }
 
-// orFail returns the value, or fails the test by the error.
+// orFail returns the value, or fails the test on an error.
 func (r result[T]) orFail(t testing.TB) T {
 	t.Helper()
 	if r.err != nil {

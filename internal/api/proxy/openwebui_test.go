@@ -13,10 +13,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestRecordedOpenWebUI replays what Open WebUI sent, with the headers that it has by itself:
-// what is stored as the user's words is what the person wrote, and errands leave nothing.
+// TestRecordedOpenWebUI replays requests of Open WebUI with its default headers. Only text by the person may be
+// stored as the user's, and tasks leave nothing.
 func TestRecordedOpenWebUI(t *testing.T) {
-	byHeader := map[string]bool{"title_custom.json": true} // nothing in it says what it is
+	byHeader := map[string]bool{"title_custom.json": true} // nothing in the body identifies the task
 	files, err := filepath.Glob("testdata/openwebui/*.json")
 	if err != nil || len(files) < 30 {
 		t.Fatalf("%d recordings: %v", len(files), err)
@@ -41,7 +41,7 @@ func TestRecordedOpenWebUI(t *testing.T) {
 			if q.Path != chatPath {
 				continue
 			}
-			user := cmp.Or(q.Headers["X-OpenWebUI-User-Id"], "ana") // some were signed, for a while
+			user := cmp.Or(q.Headers["X-OpenWebUI-User-Id"], "ana") // some recordings have a signed user
 			owner = memory.User(memory.DefaultNamespace, user)
 			headers := []string{"X-OpenWebUI-User-Id", user, "X-OpenWebUI-Chat-Id", q.Headers["X-OpenWebUI-Chat-Id"]}
 			if errand = q.Headers["X-Loci-Task"] != ""; errand && byHeader[name] {
@@ -65,13 +65,13 @@ func TestRecordedOpenWebUI(t *testing.T) {
 	}
 }
 
-// openWebUI is a chat of Open WebUI, with the headers that the guide names.
+// openWebUI is a chat of Open WebUI with the headers of our guide.
 type openWebUI struct {
 	*rig
 	answers int
 }
 
-// asks sends messages in JSON that follow the answer of an id, and returns what the upstream got.
+// asks sends JSON messages after the answer with an id, and returns the request that the upstream got.
 func (c *openWebUI) asks(parent string, messages ...string) string {
 	c.t.Helper()
 	c.answers++
@@ -83,14 +83,14 @@ func (c *openWebUI) asks(parent string, messages ...string) string {
 
 func user(words string) string { return `{"role":"user","content":"` + words + `"}` }
 
-// TestEditedFirstMessageTakesThePlace of the first one: its parent is sent, and empty.
-func TestEditedFirstMessageTakesThePlace(t *testing.T) {
+// TestEditedFirstMessageReplacesTheFirst sends an empty parent id.
+func TestEditedFirstMessageReplacesTheFirst(t *testing.T) {
 	c := &openWebUI{rig: newRig(t, func(s *setup) { s.keep = true })}
 	c.upstream.answers(says("I see."))
 	c.asks("", user("I have a sister called Marta."))
 	c.asks("a1", user("I have a sister called Marta."), `{"role":"assistant","content":"I see."}`, user("I live in Lisbon."))
 	if sent := c.asks("", user("I have a sister called Paula. What is she called?")); strings.Contains(sent, "Marta") || strings.Contains(sent, "Lisbon") {
-		t.Errorf("the edit is given what it replaces: %s", sent)
+		t.Errorf("the edit gets the message that it replaces: %s", sent)
 	}
 	c.wantTurns("user: I have a sister called Paula. What is she called?", "assistant: I see.")
 }

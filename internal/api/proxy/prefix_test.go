@@ -9,10 +9,10 @@ import (
 
 const cacheMark = `,"cache_control":{"type":"ephemeral"}`
 
-const said = "It is done as you asked, and nothing else was touched."
+const done = "It is done as you asked, and nothing else was touched."
 
-// topics are what is known and asked in a session of ten turns.
-var topics = []struct{ ask, known string }{
+// topics are the questions and facts of a session of ten turns.
+var topics = []struct{ ask, fact string }{
 	{"Which database do we deploy on?", "The project deploys on PostgreSQL 16"},
 	{"How do I like my commits written?", "User likes commits written in the imperative"},
 	{"Which linter runs in CI?", "The linter in CI is ruff"},
@@ -27,8 +27,8 @@ var topics = []struct{ ask, known string }{
 
 var blockForms = regexp.MustCompile(`\{"role":"system","content":"<loci-memory>(?:[^"\\]|\\.)*"\},|,?\{"type":"(?:input_)?text","text":"<loci-memory>(?:[^"\\]|\\.)*"\},?`)
 
-// TestPrefixOfRecordedSessions: where a request goes on from the one before, the upstream is sent what
-// it was sent before, byte for byte, although memory has changed; without its blocks a request is the client's own.
+// TestPrefixOfRecordedSessions changes memory between requests. A request that continues the one before must begin
+// with the same bytes, and without its blocks be the client's.
 func TestPrefixOfRecordedSessions(t *testing.T) {
 	for agent, runs := range map[string][]string{
 		"codex": {"run2", "resume"}, "opencode": {"run2", "resume"}, "aider": {"session"}, "qwen": {"run2", "resume"}, "pi": {"run2", "resume"}, "cn": {"run3", "resume"}, "cline": {"run1"},
@@ -57,7 +57,7 @@ func TestPrefixOfRecordedSessions(t *testing.T) {
 				most := common(client, listIn(t, body))
 				allowed, shared = allowed+most, shared+min(most, len(blockForms.ReplaceAllString(front, "")))
 				client, upstream = listIn(t, body), sent
-				r.know(topics[blocks%len(topics)].known)
+				r.know(topics[blocks%len(topics)].fact)
 			}
 			r.know("User always uses tabs, never spaces")
 			for _, run := range runs {
@@ -70,8 +70,7 @@ func TestPrefixOfRecordedSessions(t *testing.T) {
 	}
 }
 
-// listIn returns the messages of a body as they are written, without marks for the cache: those
-// say what to cache and are no part of it.
+// listIn returns the raw messages of a body without cache markers, which are not part of the cached prefix.
 func listIn(t *testing.T, body string) string {
 	t.Helper()
 	var b struct{ Messages, Input json.RawMessage }

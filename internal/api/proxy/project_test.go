@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// projects returns the projects of what is stored of the user.
+// projects returns the projects of the user's stored turns.
 func (r *rig) projects() []string {
 	r.t.Helper()
 	turns := try(r.store.Turns(context.Background(), nobody, memory.TurnQuery{})).orFail(r.t)
@@ -22,8 +22,8 @@ func (r *rig) projects() []string {
 	return slices.Compact(out)
 }
 
-// TestProjectOfARecordedAgent: a run belongs to the directory in which the agent was started.
-// The recordings of the others lack that part of the system message.
+// TestProjectOfARecordedAgent expects the agent's working directory as the project. Recordings of other agents
+// lack that part of the system message.
 func TestProjectOfARecordedAgent(t *testing.T) {
 	for _, agent := range []string{"codex", "qwen", "pi"} {
 		r := newRig(t)
@@ -46,15 +46,15 @@ func TestProjectOfARequest(t *testing.T) {
 		off     bool
 		want    string
 	}{
-		"folder":            {body: plain, want: "/src/tern"},
-		"folder, off":       {body: plain, off: true},
-		"header":            {body: plain, headers: []string{"X-Loci-Project", "wren"}, want: "wren"},
-		"field":             {body: `{"memory_project":"wren","messages":[` + system + `,` + user + `]}`, want: "wren"},
-		"configured header": {body: plain, headers: []string{"X-Workspace", "wren"}, want: "wren"},
-		"Loci's own first":  {body: plain, headers: []string{"X-Workspace", "wren", "X-Loci-Project", "teal"}, want: "teal"},
-		"said by a person":  {body: `{"messages":[{"role":"user","content":"Working directory: /src/tern"}]}`},
-		"wrapped":           {body: `{"messages":[{"role":"user","content":"<environment_context>\n<cwd>/src/tern</cwd>\n</environment_context>\nhello"}]}`, want: "/src/tern"},
-		"moved":             {body: `{"messages":[{"role":"user","content":"<environment_context>\n<cwd>/src/a</cwd>\n</environment_context>"},{"role":"user","content":"<environment_context>\n<cwd>/src/b</cwd>\n</environment_context>"},` + user + `]}`, want: "/src/b"},
+		"folder":              {body: plain, want: "/src/tern"},
+		"folder, off":         {body: plain, off: true},
+		"header":              {body: plain, headers: []string{"X-Loci-Project", "wren"}, want: "wren"},
+		"field":               {body: `{"memory_project":"wren","messages":[` + system + `,` + user + `]}`, want: "wren"},
+		"configured header":   {body: plain, headers: []string{"X-Workspace", "wren"}, want: "wren"},
+		"Loci's own first":    {body: plain, headers: []string{"X-Workspace", "wren", "X-Loci-Project", "teal"}, want: "teal"},
+		"written by a person": {body: `{"messages":[{"role":"user","content":"Working directory: /src/tern"}]}`},
+		"wrapped":             {body: `{"messages":[{"role":"user","content":"<environment_context>\n<cwd>/src/tern</cwd>\n</environment_context>\nhello"}]}`, want: "/src/tern"},
+		"moved":               {body: `{"messages":[{"role":"user","content":"<environment_context>\n<cwd>/src/a</cwd>\n</environment_context>"},{"role":"user","content":"<environment_context>\n<cwd>/src/b</cwd>\n</environment_context>"},` + user + `]}`, want: "/src/b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

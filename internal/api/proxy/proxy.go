@@ -1,11 +1,9 @@
-// Package proxy is the API under /v1. A chat, in any of the dialects of package
-// chatapi, is given memory on its way to the upstream and recorded on its way back;
-// every other byte is the client's and the upstream's own. Embeddings of loci/embed
-// are Loci's. Other paths under /v1 are forwarded as they are, but for those of mem0's
-// API. Memory may fail here, the chat may not.
+// Package proxy is the API under /v1. It adds memory to chat requests in all dialects of package chatapi, records
+// the question and the answer, and passes all other bytes through. A failure of memory never fails the chat.
+// It answers requests for the model loci/embed, and forwards all other paths except mem0's.
 //
 //	request  decode → open → prepare → inject → forward
-//	answer   status and headers → events, flushed one by one → the last one held → record → the last one
+//	answer   status and headers → events, each flushed → record → the last event
 package proxy
 
 import (
@@ -35,75 +33,71 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// HeaderTrace names the trace of an answer.
+// HeaderTrace is the header with the answer's trace id.
 const HeaderTrace = "X-Loci-Trace"
 
-// HeaderPending tells how many facts wait for a person, if any do.
+// HeaderPending is the header with the number of facts that wait for a person's decision, if any.
 const HeaderPending = "X-Loci-Pending"
 
-// HeaderWarning says in words what is wrong with the setup or the upstream, where the request
-// is served all the same.
+// HeaderWarning describes a problem of the setup or the upstream that did not fail the request.
 const HeaderWarning = "X-Loci-Warning"
 
-// Headers by which a client says what a request is. Open WebUI fills them from templates of its
-// connection ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
+// Request headers of clients. Open WebUI fills them from templates of its connection ({{TASK}},
+// {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
 const (
-	headerTask    = "X-Loci-Task"       // an errand of the client's own; empty for chats
-	headerZone    = "X-Loci-Timezone"   // where the user is: Europe/Lisbon
+	headerTask    = "X-Loci-Task"       // a task of the client itself, such as a title; empty for chats
+	headerZone    = "X-Loci-Timezone"   // the user's time zone: Europe/Lisbon
 	headerMessage = "X-Loci-Message-Id" // the client's id for the answer
-	headerParent  = "X-Loci-Parent-Id"  // its id for the answer that the last user message follows, empty for none
-	headerOnce    = "Idempotency-Key"   // the same for a retry
+	headerParent  = "X-Loci-Parent-Id"  // the client's id for the answer before the last user message, empty for none
+	headerOnce    = "Idempotency-Key"   // equal for retries of a request
 	headerTurn    = "X-Codex-Turn-Metadata"
-	headerRetries = "X-Stainless-Retry-Count" // of the SDKs of OpenAI, Anthropic and others
+	headerRetries = "X-Stainless-Retry-Count" // set by the SDKs of OpenAI, Anthropic and others
 )
 
-// DefaultSessions are the headers by which clients name a conversation, the first one that a
-// request has counts: Open WebUI; opencode and others; Codex, whose sub-agents have their
-// parent's Session-Id and a Thread-Id of their own.
+// DefaultSessions are headers with a conversation's id, by priority: of Open WebUI; of opencode and others; of
+// Codex, whose sub-agents share the parent's Session-Id but have their own Thread-Id.
 var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Thread-Id", "Session-Id"}
 
-// subagents are the headers by which a coding agent marks a request of a sub-agent, whose user
-// messages a model wrote: Codex; opencode.
+// subagents are headers of requests by sub-agents of Codex and opencode, whose user messages a model wrote.
 var subagents = []string{"X-OpenAI-Subagent", "X-Codex-Parent-Thread-Id", "X-Parent-Session-Id"}
 
-// Upstream sends a request on, as it is, and returns the answer as it comes, less
-// the headers that are about a connection.
+// Upstream forwards a request unchanged, and returns the response without its connection headers.
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// Options are what the API needs beside the engine.
+// Options configure the API.
 type Options struct {
-	Upstream  Upstream // nil: the built-in model answers
+	Upstream  Upstream // nil: the built-in model answers chats
 	Placement chatapi.Placement
-	Keep      bool     // blocks that earlier requests had are put back; not with [chatapi.System]
-	ChatOnly  bool     // the upstream has only chat completions; false: it is found out
-	Named     bool     // an answer names what was recalled as memories, too
-	Sessions  []string // headers that name a conversation; none: [DefaultSessions]
-	Projects  []string // headers that name a project, where neither memory_project nor X-Loci-Project does
-	Folders   bool     // a chat that names no project is of the working directory that a coding agent names
+	Keep      bool     // insert the blocks of earlier requests again; not with [chatapi.System]
+	ChatOnly  bool     // the upstream has only chat completions; false: detect it
+	Named     bool     // answers also have a field memories
+	Sessions  []string // headers with a conversation's id; none: [DefaultSessions]
+	Projects  []string // headers with a project, after memory_project and X-Loci-Project
+	Folders   bool     // a coding agent's working directory is the default project
 	Metrics   *obs.Metrics
-	Tracer    *tracing.Tracer // nil: nobody traces
+	Tracer    *tracing.Tracer // nil: no tracing
 	Log       *slog.Logger
 	Now       func() time.Time
 
-	ClientKeys bool // the engine may know a client's key, to learn with it
+	ClientKeys bool // the engine may learn with the client's key
 
-	Anonymous func() // called with each chat that gets no memory because it names no user; nil: nobody is told
+	Anonymous func() // called for each chat without memory because it has no user; may be nil
 
-	UserIgnored func() // called with each chat whose user is ignored, since the server has one user; nil: nobody is told
+	UserIgnored func() // called for each chat whose user is ignored, since the server has one user; may be nil
 }
 
-// Handler answers everything under /v1.
+// Handler serves all paths under /v1.
 type Handler struct {
 	Options
 	engine        *engine.Engine
 	mux           *http.ServeMux
-	strict        recent.Map[strictModel, time.Time] // until when
+	strict        recent.Map[strictModel, time.Time] // end of that state
 	answers       *responseIndex
 	upstreamFails atomic.Bool
 
-	lacking sync.Map // paths of dialects that the upstream was found to lack
+	lacking sync.Map // paths of dialects that the upstream does not have
 }
 
 // New returns the handler of /v1.
@@ -123,10 +117,10 @@ func New(e *engine.Engine, opts Options) *Handler {
 	return d
 }
 
-// ServeHTTP answers a request.
+// ServeHTTP implements http.Handler.
 func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if IsReserved(r.URL.Path) {
-		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "mem0's API has no such path; write it in small letters and without escapes"))
+		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "mem0's API has no such path; paths are lower case and without escapes"))
 		return
 	}
 	if slices.Contains(short, r.URL.Path) {
@@ -135,7 +129,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.URL = &long
 	}
-	if id := httpx.RequestID(r.Context()); id != "" { // one of the upstream's takes its place
+	if id := httpx.RequestID(r.Context()); id != "" { // an id of the upstream replaces it
 		w.Header().Set("X-Request-Id", id)
 		if header := dialectOf(r.URL.Path).RequestID; header != "" {
 			w.Header().Set(header, id)
@@ -144,7 +138,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// dialectOf returns the dialect of a path, that of chat completions for others.
+// dialectOf returns the dialect of a path, chat completions if the path has none.
 func dialectOf(path string) *chatapi.Dialect {
 	for _, d := range chatapi.Dialects {
 		if path == d.Path || strings.HasPrefix(path, d.Path+"/") {
@@ -154,10 +148,10 @@ func dialectOf(path string) *chatapi.Dialect {
 	return chatapi.Completions
 }
 
-// chat handles one request of a chat and its answer.
+// chat serves one chat request.
 func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		d.forward(w, r) // what cannot be read goes without memory
+		d.forward(w, r) // the body is not decoded, so it gets no memory
 		return
 	}
 	arrived := d.Now()
@@ -189,37 +183,37 @@ func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.
 	d.answerByUpstream(w, r, c)
 }
 
-// call is one request of a chat on its way through.
+// call is the state of one chat request.
 type call struct {
 	*chatapi.Chat
 	dialect  *chatapi.Dialect
 	arrived  time.Time
 	sent     time.Time // to the upstream
-	answered time.Time // by the upstream: its headers were there
-	memory   bool      // whether memory takes part at all
-	nobody   bool      // it names no user, whom memory needs
-	hits     bool      // its stream is to end with memory_hits
-	named    bool      // whether its answer has memories beside memory_hits
-	off      bool      // it was asked to take part by hiding what is said alone
+	answered time.Time // when the upstream's headers arrived
+	memory   bool      // memory takes part
+	nobody   bool      // no user, so no memory
+	hits     bool      // the stream must end with memory_hits
+	named    bool      // the answer has memories as well as memory_hits
+	off      bool      // the client turned memory off; messages off the record are still hidden
 	exchange *exchange.Exchange
 	prepared retrieve.Prepared
-	traced   *tracing.Chat // nil: nobody traces
+	traced   *tracing.Chat // nil: no tracing
 
 	placement chatapi.Placement
 
-	owner   memory.Owner // these where memory takes part
+	owner   memory.Owner // this and below: only if memory takes part
 	answers *responseIndex
-	from    exchange.Place // where it goes on, as far as it says so
+	from    exchange.Place // place in a conversation that the request continues, if it names one
 }
 
-// read decodes a request, finds out whose it is, and opens the exchange.
+// read decodes a request, identifies its owner, and opens the exchange.
 func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, traced *tracing.Chat) (*call, error) {
 	chat, err := dialect.Decode(body)
 	if err != nil {
 		return nil, err
 	}
 	if chat.Model == memory.EmbedModel {
-		return nil, memory.Errorf(memory.Invalid, "model: %s answers no chats, it embeds texts (POST /v1/embeddings)", memory.EmbedModel)
+		return nil, memory.Errorf(memory.Invalid, "model: %s is for embeddings (POST /v1/embeddings), not for chats", memory.EmbedModel)
 	}
 	extras, err := chat.Extras.Merge(r.Header.Get)
 	if err != nil {
@@ -245,7 +239,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	} else if extras.ID != c.from.Conversation {
 		c.from = exchange.Place{Conversation: extras.ID}
 	}
-	// Results of calls alone: the user's words went before, with what matters to them.
+	// The request has only tool results: an earlier one had the user's message and its memories.
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
 	c.memory = who.Owner != "" && r.Header.Get(headerTask) == "" && !chatapi.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
 	if !c.memory {
@@ -265,7 +259,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	}
 	note := ""
 	if until, _ := d.strict.Get(strictModel{dialect.Path, chat.Model}); c.placement != chatapi.User && d.Now().Before(until) {
-		c.placement, note = chatapi.User, "prompt: in the user's message, since the model refused memory in one of its own"
+		c.placement, note = chatapi.User, "prompt: in the user's message, since the model refused memory in a separate message"
 	}
 	in := exchange.Incoming{
 		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: firstOf(r.Header, d.Sessions), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
@@ -290,7 +284,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	return c, nil
 }
 
-// zone returns the time zone of a name, nil for none.
+// zone returns the time zone with a name, nil if the name is invalid or empty.
 func zone(name string) *time.Location {
 	if name == "" || len(name) > 64 {
 		return nil
@@ -302,7 +296,7 @@ func zone(name string) *time.Location {
 	return at
 }
 
-// clientKey returns the key that a client sends for the upstream, "" for none.
+// clientKey returns the client's key for the upstream, "" for none.
 func clientKey(h http.Header) string {
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
@@ -310,8 +304,8 @@ func clientKey(h http.Header) string {
 	return cmp.Or(h.Get("X-Api-Key"), h.Get("Api-Key"))
 }
 
-// onceKey returns the client's key for a request, "" for none. Codex, which sends a message again
-// behind a summary of what followed it, names the turn.
+// onceKey returns a key that retries of a request share, "" for none. Codex sends a turn id, because it repeats a
+// message after a summary of the messages that followed it.
 func onceKey(h http.Header) string {
 	var turn struct {
 		ID string `json:"turn_id"`
@@ -320,9 +314,8 @@ func onceKey(h http.Header) string {
 	return cmp.Or(clientID(h, headerOnce), turn.ID)
 }
 
-// follows returns the turn of a conversation that the last user message follows, by the
-// client's own ids, "" where it sends none or nobody knows it. One that names the answer to
-// come and no parent is the first message.
+// follows returns the turn before the last user message, by the client's ids, "" if it is unknown. A request
+// with an id for its answer but without a parent is the first message.
 func (d *Handler) follows(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
@@ -340,7 +333,7 @@ func (d *Handler) follows(r *http.Request, owner memory.Owner, chat *chatapi.Cha
 	return ""
 }
 
-// readOnly returns mode without its permission to write.
+// readOnly returns mode without permission to write.
 func readOnly(mode string) string {
 	if mode == chatapi.ModeWrite || mode == chatapi.ModeOff {
 		return chatapi.ModeOff
@@ -348,7 +341,7 @@ func readOnly(mode string) string {
 	return chatapi.ModeRead
 }
 
-// firstOf returns the first name that one of these headers has, "" for none.
+// firstOf returns the first value among headers, "" for none.
 func firstOf(h http.Header, headers []string) string {
 	for _, header := range headers {
 		if name := clientID(h, header); name != "" {
@@ -358,7 +351,7 @@ func firstOf(h http.Header, headers []string) string {
 	return ""
 }
 
-// clientID returns an id that a client made, "" for none or one that is too long to be one.
+// clientID returns an id in a header, "" if it is absent or too long.
 func clientID(h http.Header, name string) string {
 	id := strings.TrimSpace(h.Get(name))
 	if len(id) > maxAnswerID {
@@ -367,9 +360,8 @@ func clientID(h http.Header, name string) string {
 	return id
 }
 
-// record hands the answer to the engine and waits until it is stored, or the
-// engine has given up: then the chat goes on without. The client may be gone by
-// now; what was said stays said.
+// record passes the answer to the engine and waits until it is stored or storing failed, even if the client
+// has disconnected.
 func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
 	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
 	began := d.Now()
@@ -378,12 +370,12 @@ func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
 		place := c.exchange.RecordAnswer(ctx, a)
 		c.traced.Recorded(began, d.Now(), place.Conversation)
 		if c.dialect.Named {
-			c.rememberAnswer(a, cmp.Or(place, c.from)) // what is not stored leaves the rest together
+			c.rememberAnswer(a, cmp.Or(place, c.from)) // without a new place the conversation stays the same
 		}
 	}
 }
 
-// nameTrace tells the client where to read what memory did.
+// nameTrace sets the headers with the trace and the number of pending facts.
 func (c *call) nameTrace(h http.Header) {
 	if c.prepared.Trace != "" {
 		h.Set(HeaderTrace, c.prepared.Trace)
@@ -393,8 +385,7 @@ func (c *call) nameTrace(h http.Header) {
 	}
 }
 
-// overhead is how much later the first byte goes out, now, than it would have
-// without Loci in between.
+// overhead returns the delay that Loci added to the first byte, sent now.
 func (c *call) overhead(now time.Time) time.Duration {
 	return c.sent.Sub(c.arrived) + now.Sub(c.answered)
 }

@@ -19,11 +19,11 @@ const (
 	otherRefusal  = `{"error":{"message":"something is odd"}}`
 )
 
-// template is an upstream that answers requests without memory, and refuses others.
+// template is an upstream that refuses requests with memory unless they fit.
 type template struct {
 	status  int
 	refusal string
-	fits    func(body string) bool // nil: nothing with memory in a place of its own does
+	fits    func(body string) bool // nil: no request with memory in a separate place
 	got     []string
 }
 
@@ -53,7 +53,7 @@ func (u *template) asked() []string {
 	return got
 }
 
-// templated returns a proxy before such an upstream with a clock that a test moves.
+// templated returns a proxy for such an upstream, with a clock for the test.
 func templated(t *testing.T, u *template) (r *rig, clock *time.Time, log *bytes.Buffer) {
 	at := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	log = new(bytes.Buffer)
@@ -72,8 +72,8 @@ func (r *rig) degraded(w *httptest.ResponseRecorder) string {
 	return strings.Join(trace.Degraded, "\n")
 }
 
-// TestRolesRefusedMoveMemoryForADay: an error about roles changes where a model's memory goes,
-// says so in log, health and traces, and is forgotten after a day.
+// TestRolesRefusedMoveMemoryForADay covers an error about roles: it moves a model's memory for a day, and log,
+// health and traces report that.
 func TestRolesRefusedMoveMemoryForADay(t *testing.T) {
 	for _, status := range []int{400, 413, 422, 500} { // llama.cpp answers 500
 		u := &template{status: status, refusal: rolesRefusal}
@@ -83,8 +83,8 @@ func TestRolesRefusedMoveMemoryForADay(t *testing.T) {
 		if got := u.asked(); len(got) != 2 || got[1] != body || w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"memory_hits":[]`) {
 			t.Fatalf("status %d: asked %q, answered %d %s; want the client's bytes the second time", status, got, w.Code, w.Body)
 		}
-		if said := r.degraded(w); !strings.Contains(said, fmt.Sprintf("status %d", status)) || !strings.Contains(said, "roles") {
-			t.Errorf("status %d: the trace says %q", status, said)
+		if reason := r.degraded(w); !strings.Contains(reason, fmt.Sprintf("status %d", status)) || !strings.Contains(reason, "roles") {
+			t.Errorf("status %d: the trace says %q", status, reason)
 		}
 		for range 3 {
 			w = r.serve(body)
@@ -92,8 +92,8 @@ func TestRolesRefusedMoveMemoryForADay(t *testing.T) {
 				t.Fatalf("status %d: asked %q, want memory in the user's message", status, got)
 			}
 		}
-		if said := r.degraded(w); !strings.Contains(said, "user's message") {
-			t.Errorf("status %d: the trace of a later request says %q", status, said)
+		if reason := r.degraded(w); !strings.Contains(reason, "user's message") {
+			t.Errorf("status %d: the trace of a later request says %q", status, reason)
 		}
 		if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "model=m") {
 			t.Errorf("status %d: the log has %d warnings: %s", status, n, log)
@@ -116,8 +116,7 @@ func TestRolesRefusedMoveMemoryForADay(t *testing.T) {
 	}
 }
 
-// TestOtherRefusalsMoveNothing: one user's prompt that is too long, or refused for any other
-// reason, does not change where memory goes.
+// TestOtherRefusalsMoveNothing covers prompts that are too long, or refused for other reasons.
 func TestOtherRefusalsMoveNothing(t *testing.T) {
 	for _, refusal := range []string{otherRefusal, lengthRefusal, "", "<html>", `{"error":{"message":"no","messages":["roles must alternate"]}}`} {
 		for _, status := range []int{400, 413, 422} {
@@ -130,8 +129,8 @@ func TestOtherRefusalsMoveNothing(t *testing.T) {
 				if w.Code != http.StatusOK || !strings.Contains(got[0], `"role":"system"`) || got[len(got)-1] != body {
 					t.Errorf("status %d %s: asked %q, answered %d", status, refusal, got, w.Code)
 				}
-				if said := r.degraded(w); !strings.Contains(said, fmt.Sprintf("status %d", status)) {
-					t.Errorf("status %d %s: the trace says %q", status, refusal, said)
+				if reason := r.degraded(w); !strings.Contains(reason, fmt.Sprintf("status %d", status)) {
+					t.Errorf("status %d %s: the trace says %q", status, refusal, reason)
 				}
 			}
 			if moved := r.door.StrictModels(); len(moved) != 0 || strings.Contains(log.String(), "WARN") {
@@ -141,9 +140,9 @@ func TestOtherRefusalsMoveNothing(t *testing.T) {
 	}
 }
 
-// TestRolesRefusedOfTheClientsOwnMoveNothing: what the upstream refuses without memory too is
-// not memory's fault, and its answer comes back whole.
-func TestRolesRefusedOfTheClientsOwnMoveNothing(t *testing.T) {
+// TestClientsOwnRefusalMovesNothing covers requests that the upstream refuses without memory too. The client
+// must get the whole error.
+func TestClientsOwnRefusalMovesNothing(t *testing.T) {
 	u := &template{status: 400, refusal: rolesRefusal, fits: func(string) bool { return false }}
 	r, _, _ := templated(t, u)
 	for range 2 {
@@ -157,7 +156,7 @@ func TestRolesRefusedOfTheClientsOwnMoveNothing(t *testing.T) {
 	}
 }
 
-// TestLengthRefusedShrinksTheBlock: half of the memory is tried before none.
+// TestLengthRefusedShrinksTheBlock expects half of the memory before none.
 func TestLengthRefusedShrinksTheBlock(t *testing.T) {
 	u := &template{status: 400, refusal: lengthRefusal}
 	r, _, _ := templated(t, u)
@@ -171,8 +170,8 @@ func TestLengthRefusedShrinksTheBlock(t *testing.T) {
 	if n := strings.Count(w.Body.String(), `"kind":"fact"`); w.Code != http.StatusOK || n != cats(got[1]) {
 		t.Errorf("answered %d %s, want the %d hits that were in the prompt", w.Code, w.Body, cats(got[1]))
 	}
-	if said := r.degraded(w); !strings.Contains(said, "too long") {
-		t.Errorf("the trace says %q", said)
+	if reason := r.degraded(w); !strings.Contains(reason, "too long") {
+		t.Errorf("the trace says %q", reason)
 	}
 	trace, err := r.engine.Traces.Trace(context.Background(), nobody, w.Header().Get(HeaderTrace))
 	if err != nil || cats(trace.Block) != cats(got[1]) {
@@ -186,7 +185,7 @@ func TestLengthRefusedShrinksTheBlock(t *testing.T) {
 	}
 }
 
-// TestShrunkBlockStaysInItsToolLoop: each step of a loop has the bytes that fitted.
+// TestShrunkBlockStaysInItsToolLoop expects the accepted bytes in each step of a loop.
 func TestShrunkBlockStaysInItsToolLoop(t *testing.T) {
 	u := &template{status: 400, refusal: lengthRefusal, fits: func(body string) bool { return strings.Count(body, "Ünal") < 8 }}
 	r, _, _ := templated(t, u)

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// oddRequests are those that package wire holds, by name: the client's bytes, and
-// what is left without Loci's fields.
+// oddRequests returns the requests in package chatapi's testdata by name: the client's bytes, and the same
+// without Loci's fields.
 func oddRequests(t *testing.T) map[string][2]string {
 	t.Helper()
 	files, err := filepath.Glob("../../chatapi/testdata/odd/*.txtar")
@@ -64,8 +64,7 @@ func TestUpstreamGetsTheClientsBytesAndOneInsertion(t *testing.T) {
 	}
 }
 
-// insertion returns what stands in got that does not in bare, and whether that is
-// one piece.
+// insertion returns the text that got has and bare lacks, and whether it is one piece.
 func insertion(bare, got string) (string, bool) {
 	if len(got) < len(bare) {
 		return "", false
@@ -78,18 +77,17 @@ func insertion(bare, got string) (string, bool) {
 	return got[front : len(got)-back], strings.HasSuffix(got, bare[front:])
 }
 
-// hasNoPlace reports whether the user's message has nothing that a block could
-// stand in front of.
+// hasNoPlace reports whether the user's message has no text before which a block could be inserted.
 func hasNoPlace(p chatapi.Placement, c *chatapi.Chat) bool {
 	return p == chatapi.User && string(c.With("x", p)) == string(c.Bare())
 }
 
-// off reports whether a request asks that memory not be read.
+// off reports whether a request turns reading of memory off.
 func off(c *chatapi.Chat) bool {
 	return c.Extras.Mode == chatapi.ModeOff || c.Extras.Mode == chatapi.ModeWrite || (c.Extras.TopK != nil && *c.Extras.TopK == 0)
 }
 
-func TestHeadersReachTheUpstreamButLocisOwn(t *testing.T) {
+func TestHeadersExceptLocisReachTheUpstream(t *testing.T) {
 	const key = "loci-key-0123456789"
 	r := newRig(t, func(s *setup) { s.guard.Key = key })
 	r.chat(ask("Hello"), "Authorization", "Bearer client-key", httpx.HeaderKey, key, "X-Loci-Project", "p", "X-Loci-Mode", "read", "X-Loci-User", "ana",
@@ -140,14 +138,14 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func TestBadRequestsAreRefusedAndLeaveNothing(t *testing.T) {
+func TestInvalidRequestsWriteNothing(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.guard.MaxBody = 4 << 10 })
 	user := `{"role":"user","content":"I live in Berlin."}`
 	for name, c := range map[string]struct {
 		body   string
 		header []string
 		status int
-		names  string // what the message must name
+		names  string // required text of the message
 	}{
 		"nothing":            {"", nil, 400, "JSON"},
 		"no JSON":            {`{"messages":[`, nil, 400, "JSON"},
@@ -174,9 +172,9 @@ func TestBadRequestsAreRefusedAndLeaveNothing(t *testing.T) {
 	}
 }
 
-func TestNobodyInParticularPassesWithoutMemory(t *testing.T) {
+func TestChatWithoutUserPassesWithoutMemory(t *testing.T) {
 	r := newRig(t, func(s *setup) { s.guard.Multi = true })
-	r.know("User has a cat called Ünal") // of the user that single mode knows
+	r.know("User has a cat called Ünal") // of the default user in single mode
 	for _, body := range []string{ask("What is my cat called?"), `{"user":"ben",` + ask("What is my cat called?")[1:]} {
 		_, answer := r.chat(body)
 		if sent := r.upstream.one(t).body; sent != body {
@@ -202,9 +200,8 @@ func (u *upstream) last() request {
 	return u.got[len(u.got)-1]
 }
 
-// TestStepsOfWhatIsNotToBeRemembered: what tools return to a question that was asked in
-// confidence has no words in memory either.
-func TestStepsOfWhatIsNotToBeRemembered(t *testing.T) {
+// TestToolStepsStayOffTheRecord covers tool results for a question off the record.
+func TestToolStepsStayOffTheRecord(t *testing.T) {
 	r := newRig(t)
 	const ask = `{"role":"user","content":"Keep this between us, I have HIV. Where is a clinic?"}`
 	const call = `{"role":"assistant","content":null,"tool_calls":[{"id":"t1","type":"function","function":{"name":"find","arguments":"{}"}}]}`

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
-// TestPathsOfMem0AreNotForwarded sends what mem0's client sends: nothing reaches the upstream.
+// TestPathsOfMem0AreNotForwarded sends requests of mem0's client.
 func TestPathsOfMem0AreNotForwarded(t *testing.T) {
 	const key = "loci-key-0123456789"
 	r := newRig(t, func(s *setup) { s.guard.Key, s.guard.Multi = key, true })
@@ -30,8 +30,7 @@ func TestPathsOfMem0AreNotForwarded(t *testing.T) {
 	}
 }
 
-// TestPathsBesideMem0sAreForwarded keeps the rest of /v1 as it is.
-func TestPathsBesideMem0sAreForwarded(t *testing.T) {
+func TestOtherPathsThanMem0sAreForwarded(t *testing.T) {
 	r := newRig(t)
 	for _, path := range []string{"/v1/batches", "/v1/batches/b1/cancel", "/v1/files", "/v1/memory", "/v1/eventual", "/v1/statistics", "/v1/pings", "/v1/messages/batches", "/v1/fine_tuning/jobs/j/events", "/v1/feedbacks", "/v1/x/memories"} {
 		resp := r.send(http.MethodPost, path, "{}")
@@ -41,7 +40,7 @@ func TestPathsBesideMem0sAreForwarded(t *testing.T) {
 	}
 }
 
-// TestAKeyInAnySchemeDoesNotReachTheUpstream forwards requests that carry Loci's key in odd places.
+// TestAKeyInAnySchemeDoesNotReachTheUpstream forwards requests with Loci's key in unusual headers.
 func TestAKeyInAnySchemeDoesNotReachTheUpstream(t *testing.T) {
 	const key = "loci-key-0123456789"
 	r := newRig(t, func(s *setup) { s.guard.Key = key })

@@ -33,10 +33,9 @@ import (
 
 const chatPath = "/v1/chat/completions"
 
-var nobody = memory.User(memory.DefaultNamespace, httpx.DefaultUser) // whose memory it is where nobody says
+var nobody = memory.User(memory.DefaultNamespace, httpx.DefaultUser) // the default owner
 
-// rig is a proxy before an upstream that does what a test says, on a store that
-// a test may stop.
+// rig is a proxy with an upstream that the test controls, and a store that the test may block.
 type rig struct {
 	t        testing.TB
 	engine   *engine.Engine
@@ -44,27 +43,26 @@ type rig struct {
 	metrics  *obs.Metrics
 	door     *Handler
 	handler  http.Handler
-	server   *httptest.Server // nil without a network
+	server   *httptest.Server // nil: no network
 	url      string
 	upstream *upstream
-	onReplay func(body string) // after a request of a recorded run
+	onReplay func(body string) // called after each request of a recorded run
 }
 
-// setup is what may differ between rigs.
+// setup has the options of a rig.
 type setup struct {
 	placement chatapi.Placement
 	guard     httpx.Options
-	upstream  Upstream // nil: the rig's own, over a network, as is the proxy then
+	upstream  Upstream // nil: the rig's upstream, and a proxy over the network
 	keep      bool
-	alone     bool // no upstream at all
+	alone     bool // no upstream
 	named     bool
-	store     memory.Store // nil: the reference
+	store     memory.Store // nil: the reference store
 	now       func() time.Time
-	log       *slog.Logger // of the door; nil: none
+	log       *slog.Logger // of the proxy; nil: none
 }
 
-// newEngine returns an engine as the proxy has it, on a store that a test may
-// stop, and where it counts.
+// newEngine returns an engine for the proxy, its store, which a test may block, and its metrics.
 func newEngine(t testing.TB, kept memory.Store, now func() time.Time) (*engine.Engine, *haltingStore, *obs.Metrics) {
 	store := &haltingStore{Store: kept}
 	embedder := embed.Lexical{}
@@ -122,19 +120,18 @@ func newRig(t testing.TB, change ...func(*setup)) *rig {
 	return r
 }
 
-// finish waits until every request has come to its end, also those that nobody
-// waits for any more.
+// finish waits until every request has ended, even those whose client disconnected.
 func (r *rig) finish() {
 	r.server.Close()
 	r.engine.Close()
 }
 
-// plain sends what a test says and nothing more.
+// plain is a client that adds no headers.
 var plain = &http.Client{
 	Transport: &http.Transport{DisableCompression: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
-// send sends a request and returns its answer; nil headers come as pairs.
+// send sends a request with pairs of headers, and returns the answer.
 func (r *rig) send(method, path, body string, headers ...string) *http.Response {
 	r.t.Helper()
 	req := try(http.NewRequest(method, r.url+path, strings.NewReader(body))).orFail(r.t)
@@ -149,7 +146,7 @@ func (r *rig) send(method, path, body string, headers ...string) *http.Response 
 	return resp
 }
 
-// chat sends a chat and returns its whole answer.
+// chat sends a chat request and returns the whole answer.
 func (r *rig) chat(body string, headers ...string) (*http.Response, string) {
 	r.t.Helper()
 	resp := r.send(http.MethodPost, chatPath, body, headers...)
@@ -165,13 +162,13 @@ func (r *rig) read(resp *http.Response) string {
 	return string(b)
 }
 
-// know writes a fact down that is in every block.
+// know adds a fact that every block contains.
 func (r *rig) know(fact string) {
 	r.t.Helper()
 	noError(r.t)(r.engine.Curate.Remember(context.Background(), nobody, curate.Note{Content: fact, Core: memory.CoreAlways}, memory.Author{Kind: memory.ByPerson}))
 }
 
-// turns returns what is stored of all conversations, a line each.
+// turns returns the stored turns of all conversations, one line each.
 func (r *rig) turns() []string {
 	r.t.Helper()
 	turns := try(r.store.Turns(context.Background(), nobody, memory.TurnQuery{})).orFail(r.t)
@@ -189,7 +186,7 @@ func (r *rig) wantTurns(want ...string) {
 	}
 }
 
-// failures returns how many exchanges count as not recorded.
+// failures returns the metric of exchanges that were not recorded.
 func (r *rig) failures() string {
 	r.t.Helper()
 	w := httptest.NewRecorder()
@@ -201,17 +198,17 @@ func (r *rig) failures() string {
 	return m[1]
 }
 
-// request is one that reached the upstream.
+// request is a request that reached the upstream.
 type request struct {
 	method, uri string
 	header      http.Header
 	body        string
 }
 
-// upstream answers as a test says and keeps what it was asked.
+// upstream answers as the test sets and records its requests.
 type upstream struct {
 	*httptest.Server
-	mu     sync.Mutex // guards both
+	mu     sync.Mutex // guards the fields below
 	got    []request
 	answer http.HandlerFunc
 }
@@ -243,7 +240,7 @@ func (u *upstream) answers(h http.HandlerFunc) {
 	u.answer = h
 }
 
-// asked returns what was asked since the last look.
+// asked returns the requests since the last call.
 func (u *upstream) asked() []request {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -252,7 +249,7 @@ func (u *upstream) asked() []request {
 	return got
 }
 
-// one returns the only request since the last look.
+// one returns the only request since the last call.
 func (u *upstream) one(t testing.TB) request {
 	t.Helper()
 	got := u.asked()
@@ -262,7 +259,7 @@ func (u *upstream) one(t testing.TB) request {
 	return got[0]
 }
 
-// sends answers with status, headers (in pairs) and body.
+// sends answers with a status, pairs of headers and a body.
 func sends(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -273,7 +270,7 @@ func sends(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// completion is an upstream's answer as no two servers write it.
+// completion returns an answer with unusual JSON formatting.
 func completion(text string) string {
 	content, err := json.Marshal(text)
 	if err != nil {
@@ -286,7 +283,7 @@ func says(text string) http.HandlerFunc {
 	return sends(http.StatusOK, completion(text), "Content-Type", "application/json")
 }
 
-// streams answers with a stream, each piece flushed by itself.
+// streams answers with a stream and flushes each piece.
 func streams(pieces ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -313,7 +310,7 @@ func ask(text string) string {
 	return `{"model":"m","messages":[{"role":"user","content":` + string(content) + `}]}`
 }
 
-// haltingStore is a store whose writes and reads of turns a test may stop.
+// haltingStore is a store whose writes and reads of turns a test may block.
 type haltingStore struct {
 	memory.Store
 	onAppend func(context.Context, memory.Batch) error // set before the first request
@@ -338,12 +335,12 @@ func (s *haltingStore) Turns(ctx context.Context, owner memory.Owner, q memory.T
 	return s.Store.Turns(ctx, owner, q)
 }
 
-// isAnswer reports whether a batch holds an assistant's turn.
+// isAnswer reports whether a batch has an assistant's turn.
 func isAnswer(b memory.Batch) bool {
 	return slices.ContainsFunc(b.Turns, func(t memory.Turn) bool { return t.Role == memory.RoleAssistant })
 }
 
-// errorOf reads an error the way OpenAI's clients do.
+// errorOf parses an error as OpenAI's clients do.
 func errorOf(t testing.TB, body string) (message, kind, code string) {
 	t.Helper()
 	var e struct {

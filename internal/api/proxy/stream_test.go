@@ -16,7 +16,7 @@ import (
 
 const streaming = `{"stream":true,"model":"m","messages":[{"role":"user","content":"Hi"}]}`
 
-// oddStreams are framed as no two servers do it. All say "Hello!".
+// oddStreams are streams with unusual framing. The answer of all is "Hello!".
 var oddStreams = map[string][]string{
 	"usual":             {delta("Hel"), delta("lo!"), "data: [DONE]\n\n"},
 	"in one piece":      {delta("Hel") + delta("lo!") + "data: [DONE]\n\n"},
@@ -46,7 +46,7 @@ func (r *rig) wantTurnsOf(conversation string, want ...string) {
 	}
 }
 
-// flushedZip compresses a stream as a server does that flushes each piece.
+// flushedZip compresses a stream and flushes each piece.
 func flushedZip(t testing.TB, pieces []string) []string {
 	t.Helper()
 	var b bytes.Buffer
@@ -62,8 +62,7 @@ func flushedZip(t testing.TB, pieces []string) []string {
 	return append(out, b.String())
 }
 
-// TestStreamIsPassedEventByEvent sends each event only once the client has the
-// one before, headers first.
+// TestStreamIsPassedEventByEvent sends each event after the client has received the one before, headers first.
 func TestStreamIsPassedEventByEvent(t *testing.T) {
 	events := []string{delta("Hel"), ": ping\n\n", delta("lo!")}
 	for name, encode := range map[string]func([]string) []string{
@@ -104,13 +103,12 @@ func TestFirstByteDoesNotWaitForTheStore(t *testing.T) {
 	resp := r.send(http.MethodPost, chatPath, streaming)
 	line, err := bufio.NewReader(resp.Body).ReadString('\n')
 	if err != nil || !strings.Contains(line, "Hello!") {
-		t.Errorf("first line %q, %v; want the answer while the store stands still", line, err)
+		t.Errorf("first line %q, %v; want the answer while the store is blocked", line, err)
 	}
 	close(store)
 }
 
-// FuzzListener cuts any stream into pieces and holds that all its bytes come out,
-// in order and unchanged.
+// FuzzListener splits any stream into pieces. All its bytes must come out, in order and unchanged.
 func FuzzListener(f *testing.F) {
 	for _, pieces := range oddStreams {
 		f.Add([]byte(strings.Join(pieces, "")), uint8(7), uint8(0))

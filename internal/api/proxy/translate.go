@@ -15,15 +15,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// isTranslated reports whether requests of a dialect go to the upstream as chat
-// completions.
+// isTranslated reports whether requests in a dialect are sent to the upstream as chat completions.
 func (d *Handler) isTranslated(dialect *chatapi.Dialect) bool {
 	_, lacks := d.lacking.Load(dialect.Path)
 	return translate.Knows(dialect) && (d.ChatOnly || lacks)
 }
 
-// lacksPath reports whether an answer says that the upstream does not have the path of
-// the call's dialect. An answer that names something of the request is about that.
+// lacksPath reports whether an error means that the upstream does not have the path of the call's dialect. An
+// error that names the model or an id of the request does not.
 func lacksPath(resp *http.Response, c *call) bool {
 	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || !translate.Knows(c.dialect) {
 		return false
@@ -33,25 +32,25 @@ func lacksPath(resp *http.Response, c *call) bool {
 		names = append(names, m.Refs...)
 	}
 	plain, err := decoded(peek(resp), resp.Header.Get("Content-Encoding"))
-	said := chatapi.ErrorMessage(plain)
+	message := chatapi.ErrorMessage(plain)
 	return err == nil && !slices.ContainsFunc(names, func(name string) bool {
-		return name != "" && regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(name)+`(\W|$)`).MatchString(said)
+		return name != "" && regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(name)+`(\W|$)`).MatchString(message)
 	})
 }
 
-// sendInstead sends a request as a chat completion, after the upstream answered that it
-// lacks the path of its dialect. If it answers that, all later requests go this way.
+// sendInstead sends a request as a chat completion after lacks, the upstream's answer that the path does not
+// exist. On success, all later requests in the dialect are translated.
 func (d *Handler) sendInstead(r *http.Request, c *call, body []byte, lacks *http.Response) (*http.Response, error) {
 	resp, err := d.sendTranslated(r, c, body)
 	switch {
 	case err != nil:
 		closeBody(lacks)
 		return nil, err
-	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed: // it lacks both
+	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed: // neither path exists
 		closeBody(resp)
 		return lacks, nil
 	case resp.StatusCode < http.StatusMultipleChoices:
-		if _, known := d.lacking.LoadOrStore(c.dialect.Path, true); !known {
+		if _, again := d.lacking.LoadOrStore(c.dialect.Path, true); !again {
 			d.Log.Info("the upstream has only chat completions; requests are translated", "path", c.dialect.Path)
 		}
 	}
@@ -59,8 +58,7 @@ func (d *Handler) sendInstead(r *http.Request, c *call, body []byte, lacks *http
 	return resp, nil
 }
 
-// sendTranslated sends a request as a chat completion and returns the answer in its own
-// dialect.
+// sendTranslated sends a request as a chat completion and returns the response in the request's dialect.
 func (d *Handler) sendTranslated(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	call, err := translate.New(c.dialect, body, httpx.RequestID(r.Context()), c.arrived)
 	if err != nil {
@@ -100,7 +98,7 @@ func (d *Handler) sendTranslated(r *http.Request, c *call, body []byte) (*http.R
 	return resp, nil
 }
 
-// sendChat sends a translated request, with the client's key where chat completions want it.
+// sendChat sends a translated request, with the client's key in the header that chat completions use.
 func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Response, error) {
 	h := r.Header.Clone()
 	if key := h.Get("X-Api-Key"); key != "" && h.Get("Authorization") == "" {
@@ -118,35 +116,34 @@ func (d *Handler) sendChat(r *http.Request, c *call, body []byte) (*http.Respons
 	return resp, err
 }
 
-// errorIn returns the upstream's error as clients of a dialect read it. OpenAI's have one
-// shape of errors for both of their APIs.
+// errorIn returns the upstream's error in the format of a dialect. Both APIs of OpenAI have the same format.
 func errorIn(dialect *chatapi.Dialect, resp *http.Response, request string) []byte {
-	said := peek(resp)
-	message := chatapi.ErrorMessage(said)
+	body := peek(resp)
+	message := chatapi.ErrorMessage(body)
 	if message == "" {
 		message = http.StatusText(resp.StatusCode)
 	}
-	if dialect == chatapi.Responses && bytes.HasPrefix(bytes.TrimSpace(said), []byte(`{"error":{`)) {
-		return said
+	if dialect == chatapi.Responses && bytes.HasPrefix(bytes.TrimSpace(body), []byte(`{"error":{`)) {
+		return body
 	}
 	return dialect.EncodeError(resp.StatusCode, "upstream_error", message, request)
 }
 
-// replaceBody gives an answer another body, of JSON.
+// replaceBody sets another JSON body.
 func replaceBody(resp *http.Response, body []byte) {
 	closeBody(resp)
 	resp.Header.Set("Content-Type", "application/json")
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// translated reads a stream of chat completions in another dialect.
+// translated converts a stream of chat completions to another dialect.
 type translated struct {
 	io.Closer
 	from   io.Reader
 	stream *translate.Stream
 	buf    []byte
-	out    []byte // what is not read yet
-	err    error  // what reading ends with after that
+	out    []byte // converted and not read yet
+	err    error  // error after out
 }
 
 func (t *translated) Read(p []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// chatOnly is an upstream that has chat completions and nothing else.
+// chatOnly is an upstream with chat completions only.
 func chatOnly(chat http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != chatPath {
@@ -28,7 +28,7 @@ func paths(got []request) (out []string) {
 }
 
 func TestChatOnlyUpstreamServesEveryDialect(t *testing.T) {
-	beside(t, func(t *testing.T, s speech) {
+	inOtherDialects(t, func(t *testing.T, s speech) {
 		r := newRig(t)
 		r.know("User has a cat called Ünal")
 		r.upstream.answers(chatOnly(says("She is called Ünal.")))
@@ -73,7 +73,7 @@ func TestChatOnlyUpstreamServesEveryDialect(t *testing.T) {
 }
 
 func TestNotFoundOfTheUpstreamIsNotAMissingPath(t *testing.T) {
-	beside(t, func(t *testing.T, s speech) {
+	inOtherDialects(t, func(t *testing.T, s speech) {
 		for name, answer := range map[string]http.HandlerFunc{
 			"a model":               sends(http.StatusNotFound, `{"error":{"message":"no model 'm'"}}`),
 			"it lacks both":         http.NotFound,
@@ -99,7 +99,7 @@ func TestNotFoundOfTheUpstreamIsNotAMissingPath(t *testing.T) {
 }
 
 func TestErrorsOfAChatOnlyUpstream(t *testing.T) {
-	beside(t, func(t *testing.T, s speech) {
+	inOtherDialects(t, func(t *testing.T, s speech) {
 		r := newRig(t)
 		r.door.ChatOnly = true
 		for _, tt := range []struct {
@@ -159,8 +159,8 @@ func TestChatOnlyUpstreamThatWantsTheNewLimit(t *testing.T) {
 	}
 }
 
-func TestTranslatedStreamThatIsCutOff(t *testing.T) {
-	beside(t, func(t *testing.T, s speech) {
+func TestTranslatedStreamCutOffIsAnError(t *testing.T) {
+	inOtherDialects(t, func(t *testing.T, s speech) {
 		r := newRig(t)
 		r.door.ChatOnly = true
 		r.upstream.answers(streams(delta("Half an ")))

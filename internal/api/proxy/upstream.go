@@ -17,18 +17,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds how much of an answer that is not streamed is held in memory
-// to be read. A longer one passes unread.
+// maxAnswer bounds an answer that is not streamed, in bytes. A longer one passes without being recorded.
 const maxAnswer = 16 << 20
 
-// answerByUpstream sends the request on and brings the answer back.
+// answerByUpstream forwards the request and passes the response back.
 func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call) {
 	if c.memory {
 		c.exchange.RecordQuestion(r.Context())
 	}
 	resp, err := d.ask(r, c)
 	if err != nil {
-		d.record(r.Context(), c, chatapi.Answer{}) // first: the client may try again at once
+		d.record(r.Context(), c, chatapi.Answer{}) // before the response: the client may retry at once
 		d.refuseUpstream(w, r, err)
 		return
 	}
@@ -42,7 +41,7 @@ func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *ca
 	case resp.StatusCode == http.StatusOK:
 		d.passAnswer(w, r, c, resp)
 	default:
-		d.record(r.Context(), c, chatapi.Answer{}) // first: the client may try again at once
+		d.record(r.Context(), c, chatapi.Answer{}) // before the response: the client may retry at once
 		pass(w, resp)
 	}
 }
@@ -52,9 +51,8 @@ func isStream(resp *http.Response) bool {
 	return media == "text/event-stream"
 }
 
-// passStream brings a stream back event by event. The event that ends it waits
-// until the turns are stored; a client or an upstream that hangs up midway leaves
-// what was said so far.
+// passStream passes a stream back event by event. The last event waits until the turns are stored. If the client
+// or the upstream disconnects before, the answer so far is recorded.
 func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	begin(w, resp)
 	out := flusher{w}
@@ -74,7 +72,7 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 			first = false
 		}
 		heard.hear()
-		if calls := heard.stream.Calls(); calls != "" { // a client may carry them out before the answer ends
+		if calls := heard.stream.Calls(); calls != "" { // a client may execute them before the answer ends
 			d.engine.Exchange.Blocks.Passed.Answered(c.owner, chatapi.Answer{ToolCalls: calls}, d.Now())
 		}
 		if !heard.ended() && err == nil {
@@ -97,7 +95,7 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 	}
 }
 
-// passAnswer brings back an answer that comes in one piece.
+// passAnswer passes back an answer that is not streamed.
 func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
@@ -117,7 +115,7 @@ func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, re
 	if err == nil {
 		a, err = c.dialect.ReadAnswer(plain)
 	}
-	if err != nil { // none that can be read: it passes as it is
+	if err != nil { // an unreadable answer passes unchanged
 		a = chatapi.Answer{}
 	}
 	d.record(r.Context(), c, a)
@@ -129,10 +127,10 @@ func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, re
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	d.Metrics.FirstByte(c.overhead(d.Now()))
-	_, _ = w.Write(body) // a client that is gone is not an error of ours
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// decoded returns a body as it was before it was compressed.
+// decoded returns a decompressed body.
 func decoded(body []byte, encoding string) ([]byte, error) {
 	switch strings.ToLower(encoding) {
 	case "", "identity":
@@ -142,7 +140,7 @@ func decoded(body []byte, encoding string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return io.ReadAll(io.LimitReader(z, maxAnswer)) // one cut off here is no JSON any more
+		return io.ReadAll(io.LimitReader(z, maxAnswer)) // a truncated body is invalid JSON
 	}
-	return nil, memory.Errorf(memory.Invalid, "the encoding %q is not read here", encoding)
+	return nil, memory.Errorf(memory.Invalid, "unsupported encoding %q", encoding)
 }

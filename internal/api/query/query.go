@@ -1,7 +1,6 @@
-// Package query is POST /query, the API of clients of the profile platform
-// (docs/profiles.md): a request asks a question in a session, and the answer comes in one
-// piece, with the memories that were used. The package decodes, calls one method of the
-// engine, and encodes; the upstream model describes images and writes the answer.
+// Package query is POST /query, the API of the profile platform (docs/profiles.md): a request asks a question in
+// a session, and the answer, which is not streamed, lists the memories used. The upstream model describes images
+// and writes the answer.
 package query
 
 import (
@@ -24,19 +23,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// headerTrace names the trace of an answer, as in every API.
+// headerTrace is the header with the answer's trace id, in every API.
 const headerTrace = "X-Loci-Trace"
 
-// Upstream sends a request on and returns the answer, as the proxy's does.
+// Upstream forwards a request and returns the response, as [proxy.Upstream] does.
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// Options are what the API needs beside the engine.
+// Options configure the API.
 type Options struct {
 	Upstream Upstream                     // nil: the built-in model answers
-	Model    func(context.Context) string // that writes and sees images; "": the built-in model answers
-	MaxText  int                          // bytes of a query
+	Model    func(context.Context) string // name of the model that describes images and answers; "": the built-in model answers
+	MaxText  int                          // maximum bytes of a query
 }
 
 // Handler answers POST /query.
@@ -45,7 +44,7 @@ type Handler struct {
 	engine *engine.Engine
 }
 
-// Bodies returns the types of a request's and an answer's body, for a description.
+// Bodies returns the types of the request and response bodies, for the OpenAPI document.
 func Bodies() (in, out reflect.Type) { return reflect.TypeFor[request](), reflect.TypeFor[response]() }
 
 // New returns the handler of POST /query.
@@ -76,16 +75,16 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // a client that is gone is not an error of ours
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
 const (
-	maxImages = 8   // described for one query
-	maxName   = 512 // bytes of a session's id, as of any conversation's
+	maxImages = 8   // per query
+	maxName   = 512 // bytes of a session's id, as for any conversation
 	maxPlace  = 1 << 10
 )
 
-// read decodes a request. [memory.Invalid] names the field that is wrong.
+// read decodes and validates a request. Its errors name the invalid field.
 func (d *Handler) read(r *http.Request) (query.Request, error) {
 	body, err := httpx.ReadBody(r)
 	if err != nil {
@@ -112,7 +111,7 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	case in.TopK != nil && (topK < 1 || topK > chatapi.MaxTopK):
 		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: %d is not 1 to %d", topK, chatapi.MaxTopK)
 	case len(in.Images) > maxImages:
-		return query.Request{}, memory.Errorf(memory.Invalid, "images: there are %d; at most %d are looked at", len(in.Images), maxImages)
+		return query.Request{}, memory.Errorf(memory.Invalid, "images: has %d, more than %d", len(in.Images), maxImages)
 	case len(in.Location) > maxPlace:
 		return query.Request{}, memory.Errorf(memory.Invalid, "location: is longer than %d bytes", maxPlace)
 	}
@@ -130,7 +129,7 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	return q, nil
 }
 
-// unreadable says what is wrong with a body.
+// unreadable turns a JSON error into an error for the client.
 func unreadable(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -142,8 +141,8 @@ func unreadable(err error) error {
 	return memory.Errorf(memory.Invalid, "the body is not a JSON object: %v", err)
 }
 
-// ownerOf returns the owner of a query's memory: the user in the request's headers, else
-// user_id, if the request's key may name users, else the default user.
+// ownerOf returns the owner of a query's memory: the user in the headers, else user_id if the key may name users,
+// else the default user.
 func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {
@@ -164,16 +163,16 @@ func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 // request is the body of POST /query. Unknown fields are ignored.
 type request struct {
 	Query     string  `json:"query"`
-	SessionID string  `json:"session_id" required:"false" doc:"The conversation; without one the query begins another."`
-	UserID    string  `json:"user_id" required:"false" doc:"Whose memory, where the request may name somebody."`
-	UseMemory *bool   `json:"use_memory" required:"false" doc:"false: memory is not read. true unless it says otherwise."`
-	TopK      *int    `json:"top_k" required:"false" doc:"Most similar messages."`
-	Images    []image `json:"images" required:"false" doc:"URLs, of http or data; also as {\"url\": …} or {\"image_url\": {\"url\": …}}."`
-	Location  place   `json:"location" required:"false" doc:"Where the user is: a text, or an object of texts and numbers."`
+	SessionID string  `json:"session_id" required:"false" doc:"The conversation. Default: a new one."`
+	UserID    string  `json:"user_id" required:"false" doc:"The user, if the key may name one."`
+	UseMemory *bool   `json:"use_memory" required:"false" doc:"Whether memory is read. Default true."`
+	TopK      *int    `json:"top_k" required:"false" doc:"Maximum number of similar messages."`
+	Images    []image `json:"images" required:"false" doc:"URLs with http(s): or data:, also as {\"url\": …} or {\"image_url\": {\"url\": …}}."`
+	Location  place   `json:"location" required:"false" doc:"The user's location: a text, or an object of texts and numbers."`
 }
 
-// image is where an image is to be had: a URL, of http or data. It is written as text
-// or, as in chats, as {"url": …} or {"image_url": {"url": …}}.
+// image is a URL of an image, with http(s): or data:. In JSON it is a string or, as in chats, {"url": …} or
+// {"image_url": {"url": …}}.
 type image string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -185,19 +184,19 @@ func (i *image) UnmarshalJSON(data []byte) error {
 			ImageURL struct{ URL string } `json:"image_url"`
 		}
 		if err := json.Unmarshal(data, &o); err != nil {
-			return memory.Errorf(memory.Invalid, "images: each is a URL")
+			return memory.Errorf(memory.Invalid, "images: each must be a URL")
 		}
 		text = o.URL + o.ImageURL.URL
 	}
 	if !slices.ContainsFunc([]string{"https://", "http://", "data:image/"}, func(p string) bool { return strings.HasPrefix(text, p) }) {
-		return memory.Errorf(memory.Invalid, "images: each begins with https://, http:// or data:image/")
+		return memory.Errorf(memory.Invalid, "images: each must begin with https://, http:// or data:image/")
 	}
 	*i = image(text)
 	return nil
 }
 
-// place is where the user is: a text, or an object such as {"city": …, "country": …}
-// whose parts are written one after the other.
+// place is the user's location: in JSON a text, or an object such as {"city": …, "country": …}, whose parts are
+// joined.
 type place string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -220,7 +219,7 @@ func (p *place) UnmarshalJSON(data []byte) error {
 		case json.Delim:
 			depth++
 			if v == '[' || depth > 2 {
-				return memory.Errorf(memory.Invalid, "location: is a text or an object of texts and numbers")
+				return memory.Errorf(memory.Invalid, "location: must be a text or an object of texts and numbers")
 			}
 		case string:
 			if key == "" {
@@ -232,7 +231,7 @@ func (p *place) UnmarshalJSON(data []byte) error {
 			key = ""
 		default:
 			if key == "" {
-				return memory.Errorf(memory.Invalid, "location: is a text or an object of texts and numbers")
+				return memory.Errorf(memory.Invalid, "location: must be a text or an object of texts and numbers")
 			}
 			parts, key = append(parts, fmt.Sprintf("%s: %v", key, v)), ""
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// rig is the door behind the guard.
+// rig is the API behind the guard.
 type rig struct {
 	t       *testing.T
 	engine  *engine.Engine
@@ -49,7 +49,7 @@ func newRig(t *testing.T, multi bool, upstream Upstream) *rig {
 	return &rig{t, e, httpx.Guard(httpx.Options{Multi: multi, MaxBody: 64 << 10, Key: "the key"}, door)}
 }
 
-// ask sends a body as an admin, and returns the status and what was answered.
+// ask sends a body as an admin, and returns the status and body of the answer.
 func (r *rig) ask(body string, headers ...string) (int, string) {
 	req := httptest.NewRequest(http.MethodPost, "http://localhost/query", strings.NewReader(body))
 	req.RemoteAddr = "127.0.0.1:1"
@@ -96,9 +96,9 @@ func TestAQueryWithoutAModelIsAnsweredFromMemory(t *testing.T) {
 	}
 }
 
-// TestUserIDNamesWhoIsAskedFor in single mode too, but not against the headers, and not
-// where the request may name nobody.
-func TestUserIDNamesWhoIsAskedFor(t *testing.T) {
+// TestUserIDSelectsTheUser covers single mode too. Headers have priority, and the key must be allowed to name
+// users.
+func TestUserIDSelectsTheUser(t *testing.T) {
 	for _, multi := range []bool{false, true} {
 		r := newRig(t, multi, nil)
 		r.ask(`{"query":"I keep the spare key under the blue flowerpot.","user_id":"ana"}`)
@@ -124,7 +124,7 @@ func TestUserIDNamesWhoIsAskedFor(t *testing.T) {
 	}
 }
 
-// fake is an upstream that answers with a status and a body.
+// fake is an upstream with a fixed status and body.
 type fake struct {
 	status int
 	body   string

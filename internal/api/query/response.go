@@ -8,8 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// response is the answer to POST /query, in design 2's fields, with the session that it
-// was kept in.
+// response is the response to POST /query, in the fields of the platform profile.
 type response struct {
 	Response      string        `json:"response"`
 	Citations     []citation    `json:"citations"`
@@ -22,7 +21,7 @@ type response struct {
 	Model         string        `json:"model"`
 }
 
-// citation is a message that the answer was written with.
+// citation is a message that the answer is based on.
 type citation struct {
 	ID         string      `json:"id"`
 	SessionID  string      `json:"session_id"`
@@ -32,8 +31,7 @@ type citation struct {
 	Timestamp  time.Time   `json:"timestamp"`
 }
 
-// memoryContext is what memory held around the query. It is empty, but there, where
-// memory was not read.
+// memoryContext has the memories for the query. If memory was not read, it is present but empty.
 type memoryContext struct {
 	Context        []similar `json:"context"`
 	RecentMessages []message `json:"recent_messages"`

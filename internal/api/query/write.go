@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds what is read of a model's answer.
+// maxAnswer bounds a model's answer, in bytes.
 const maxAnswer = 4 << 20
 
-// writer asks the upstream, with the client's own key where Loci has none for it.
+// writer asks the upstream, with the client's own key if Loci has none.
 func (d *Handler) writer(model string, client http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
@@ -32,7 +32,7 @@ func (d *Handler) writer(model string, client http.Header) query.Writer {
 		if err != nil {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // read or given up on
+		defer func() { _ = resp.Body.Close() }() // an error changes nothing
 		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		if err != nil {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
@@ -68,8 +68,7 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// chatOf returns the request that asks a model a prompt, with images behind the user
-// message.
+// chatOf returns a chat request with a prompt, and images after the user's text.
 func chatOf(model string, p memory.Prompt, images []string) chat {
 	c := chat{Model: model, Messages: []chatMessage{{"system", p.System}, {"user", p.User}}}
 	if len(images) == 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// TestAddBehindParent keeps a message, another answer to it, and the message edited.
+// TestAddBehindParent adds a message, a second answer to it, and an edit of the message.
 func TestAddBehindParent(t *testing.T) {
 	r := newRig(t)
 	add := func(body string) client.Added {
@@ -29,12 +29,12 @@ func TestAddBehindParent(t *testing.T) {
 	add(`{"conversation":"c","infer":false,"parent_id":"a2","messages":[{"role":"user","content":"To Madeira","id":"u2"}]}`)
 	var list client.Memories
 	r.decode(r.do("GET", "/api/memory?kind=turn&conversation=c", ""), &list)
-	var said []string
+	var messages []string
 	for _, m := range list.Memories {
-		said = append(said, m.Content)
+		messages = append(messages, m.Content)
 	}
-	slices.Sort(said)
-	if want := []string{"Bon voyage!", "To Madeira", "We sail in June"}; !slices.Equal(said, want) {
-		t.Errorf("the conversation says %q, want %q", said, want)
+	slices.Sort(messages)
+	if want := []string{"Bon voyage!", "To Madeira", "We sail in June"}; !slices.Equal(messages, want) {
+		t.Errorf("the conversation says %q, want %q", messages, want)
 	}
 }

@@ -22,27 +22,27 @@ type ByKeyID struct {
 	ID string `path:"id" maxLength:"64" doc:"The key's id, not the key."`
 }
 
-// What is refused to others, in the words of [runs].
+// Subjects of the refusals that [requireAdmin] writes.
 const (
 	keysAre     = "keys are"
-	checkupsAre = "what is wrong with the server is"
+	checkupsAre = "checkups are"
 )
 
-// adminOperations are for whoever runs the server: a backup and a checkup are of all users.
+// adminOperations registers what only an admin may do: a backup and a checkup cover all users.
 func (d *handler) adminOperations(a adder) {
 	checkup := func(confirm bool) func(context.Context, *struct{}) (client.Checkup, error) {
 		return func(ctx context.Context, _ *struct{}) (client.Checkup, error) { return d.Doctor(ctx, confirm) }
 	}
-	forAdmin(a, http.MethodGet, "/api/doctor", "get-doctor", "What is wrong with the folders, the vault, the database, the index and the models", checkupsAre, checkup(false))
-	forAdmin(a, http.MethodPost, "/api/doctor/confirm", "confirm-deletions", "Forget files that are gone from the vault at once", checkupsAre, checkup(true))
-	operation(a, http.MethodPost, "/api/backup", "back-up", "Make a backup of the memory of all users, and take it away", d.backUp, func(op *huma.Operation) {
+	forAdmin(a, http.MethodGet, "/api/doctor", "get-doctor", "Check the folders, the vault, the database, the index and the models", checkupsAre, checkup(false))
+	forAdmin(a, http.MethodPost, "/api/doctor/confirm", "confirm-deletions", "Forget memories whose files were deleted from the vault, without waiting", checkupsAre, checkup(true))
+	operation(a, http.MethodPost, "/api/backup", "back-up", "Back up the memory of all users, and download the archive", d.backUp, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/zip")}}
 	})
 	forAdmin(a, http.MethodGet, "/api/keys", "list-keys", "List the stored API keys; the keys themselves are not stored", keysAre, func(ctx context.Context, _ *struct{}) (out client.Keys, err error) {
 		all, err := d.Keys.List(ctx)
 		return client.Keys{Keys: each(all, viewKey)}, err
 	})
-	forAdmin(a, http.MethodPost, "/api/keys", "add-key", "Make an API key, which is told this once", keysAre, func(ctx context.Context, in *body[client.NewKey]) (client.MadeKey, error) {
+	forAdmin(a, http.MethodPost, "/api/keys", "add-key", "Create an API key; only this response contains the key itself", keysAre, func(ctx context.Context, in *body[client.NewKey]) (client.MadeKey, error) {
 		k := memory.Key{Name: in.Body.Name, Role: memory.KeyRole(in.Body.Role), User: in.Body.User, ExpiresAt: in.Body.ExpiresAt}
 		if in.Body.Scope == string(memory.ScopeRead) {
 			k.Scope = memory.ScopeRead
@@ -52,14 +52,14 @@ func (d *handler) adminOperations(a adder) {
 		}
 		return made(d.Keys.Add(ctx, k))
 	}, created)
-	forAdmin(a, http.MethodPost, "/api/keys/{id}/rotate", "rotate-key", "Make an API key in place of another, which still opens for a while", keysAre, func(ctx context.Context, in *rotation) (client.MadeKey, error) {
+	forAdmin(a, http.MethodPost, "/api/keys/{id}/rotate", "rotate-key", "Replace an API key; the old one stays valid for the grace period", keysAre, func(ctx context.Context, in *rotation) (client.MadeKey, error) {
 		if err := d.note(ctx, "key rotated", "", in.ID); err != nil {
 			return client.MadeKey{}, err
 		}
 		return made(d.Keys.Rotate(ctx, in.ID, time.Duration(in.Body.Grace)*time.Second, in.Body.ExpiresAt))
 	}, created)
-	operation(a, http.MethodDelete, "/api/keys/{id}", "remove-key", "Remove an API key; it opens nothing any more", func(ctx context.Context, in *ByKeyID) (*struct{}, error) {
-		err := runs(ctx, keysAre)
+	operation(a, http.MethodDelete, "/api/keys/{id}", "remove-key", "Remove an API key; requests with it are refused from now on", func(ctx context.Context, in *ByKeyID) (*struct{}, error) {
+		err := requireAdmin(ctx, keysAre)
 		if err == nil {
 			err = d.note(ctx, "key removed", "", in.ID)
 		}
@@ -68,22 +68,21 @@ func (d *handler) adminOperations(a adder) {
 		}
 		return nil, d.Keys.Remove(ctx, in.ID)
 	})
-	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Read the settings, prompts and certificates again; what is wrong leaves all as it was", "settings are", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
+	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Reload settings, prompts and certificates; an error leaves the current ones in place", "settings are", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
 		return d.Reload(ctx)
 	})
 	forAdmin(a, http.MethodGet, "/api/settings", "list-settings", "List the settings in effect; of a secret only that it is set", "settings are", func(context.Context, *struct{}) (client.Settings, error) {
 		return client.Settings{Settings: d.Settings()}, nil
 	})
-	forAdmin(a, http.MethodGet, "/api/audit", "list-audit", "What is on record of sign-ins, keys and acts of whoever runs the server, newest first", "the audit record is", d.audit)
+	forAdmin(a, http.MethodGet, "/api/audit", "list-audit", "List the audit record of sign-ins, keys and admin actions, newest first", "the audit record is", d.audit)
 }
 
-// rotation is a request that rotates a key.
 type rotation struct {
 	ByKeyID
 	Body client.RotateKey
 }
 
-// note puts an act on record before it is done.
+// note writes an action to the audit record before the action runs.
 func (d *handler) note(ctx context.Context, act, user, detail string) error {
 	if d.Note == nil {
 		return nil
@@ -109,7 +108,7 @@ func viewKey(k memory.Key) client.Key {
 }
 
 func (d *handler) backUp(ctx context.Context, in *client.BackupQuery) (*huma.StreamResponse, error) {
-	if err := runs(ctx, "backups are"); err != nil {
+	if err := requireAdmin(ctx, "backups are"); err != nil {
 		return nil, err
 	}
 	archive, size, err := d.Backup(ctx, in.To)
@@ -122,8 +121,8 @@ func (d *handler) backUp(ctx context.Context, in *client.BackupQuery) (*huma.Str
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 		_, err := io.Copy(w, archive)
 		if err := errors.Join(err, archive.Close()); err != nil {
-			_ = httpx.Tell(c.Context(), err) // it logs; nobody can be told any more
-			panic(http.ErrAbortHandler)      // or what is cut off would look whole
+			_ = httpx.Tell(c.Context(), err) // only logs: the status is already sent
+			panic(http.ErrAbortHandler)      // a truncated file must not look complete
 		}
 	}}, nil
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
-// TestTheHistoryOfAFactTellsWhoseHandItWas lets a user write and whoever runs the server
-// edit, over HTTP.
-func TestTheHistoryOfAFactTellsWhoseHandItWas(t *testing.T) {
+// TestHistoryNamesTheAuthor has a user write a fact and an admin edit it.
+func TestHistoryNamesTheAuthor(t *testing.T) {
 	r := newRig(t)
 	r.guarded(httpx.Options{Key: "k", JWTSecret: []byte("s")})
 	hers, admins := r.signed("ana"), []string{httpx.HeaderKey, "k", httpx.HeaderUser, "ana"}

@@ -15,15 +15,15 @@ type historyInput struct {
 }
 
 func (d *handler) changeOperations(a adder) {
-	owned(a, http.MethodGet, "/api/changes", "list-changes", "The journal, newest first", func(ctx context.Context, by caller, in *client.ChangesQuery) (client.Changes, error) {
+	owned(a, http.MethodGet, "/api/changes", "list-changes", "List the changes in the journal, newest first", func(ctx context.Context, by caller, in *client.ChangesQuery) (client.Changes, error) {
 		return viewed(changePage)(d.engine.Changes(ctx, by.owner, memory.ChangeQuery{
 			Fact: in.Fact, Action: in.Action, Run: in.Run, Runs: in.Runs, After: in.Since, Limit: in.Limit, Cursor: in.Cursor,
 		}))
 	})
-	owned(a, http.MethodGet, "/api/memory/{id}/history", "memory-history", "One memory's changes, newest first", func(ctx context.Context, by caller, in *historyInput) (client.Changes, error) {
+	owned(a, http.MethodGet, "/api/memory/{id}/history", "memory-history", "List one memory's changes, newest first", func(ctx context.Context, by caller, in *historyInput) (client.Changes, error) {
 		return viewed(changePage)(d.engine.History(ctx, by.owner, in.ID, in.Cursor))
 	})
-	owned(a, http.MethodPost, "/api/changes/undo", "undo-changes", "Take back a change, a run, or everything since a time", func(ctx context.Context, by caller, in *write[client.UndoRequest]) (out client.Undone, err error) {
+	owned(a, http.MethodPost, "/api/changes/undo", "undo-changes", "Undo a change, a run, or everything since a time", func(ctx context.Context, by caller, in *write[client.UndoRequest]) (out client.Undone, err error) {
 		undone, err := d.engine.Curate.Undo(ctx, by.owner, curate.UndoRequest{
 			Change: in.Body.Change, Run: in.Body.Run, ToTime: timeOf(in.Body.ToTime),
 			Cascade: in.Body.Cascade, DryRun: in.Body.DryRun, Idempotency: in.Key,

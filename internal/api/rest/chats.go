@@ -12,24 +12,24 @@ import (
 
 type dropContextInput struct {
 	ByID
-	Erase bool `query:"erase" doc:"Remove its words for good: this cannot be undone."`
+	Erase bool `query:"erase" doc:"Delete the text permanently. This cannot be undone."`
 }
 
 func (d *handler) contextOperations(a adder) {
-	owned(a, http.MethodGet, "/api/contexts", "list-contexts", "The documents that can be attached to chats", func(ctx context.Context, by caller, in *Then) (client.Contexts, error) {
+	owned(a, http.MethodGet, "/api/contexts", "list-contexts", "List the documents that can be attached to chats", func(ctx context.Context, by caller, in *Then) (client.Contexts, error) {
 		all, err := d.engine.Contexts(ctx, by.owner, in.at())
 		return client.Contexts{Contexts: each(all, contextView)}, err
 	})
-	owned(a, http.MethodPost, "/api/contexts", "add-context", "Write a context", func(ctx context.Context, by caller, in *write[client.WriteContext]) (client.ContextDocument, error) {
+	owned(a, http.MethodPost, "/api/contexts", "add-context", "Add a context", func(ctx context.Context, by caller, in *write[client.WriteContext]) (client.ContextDocument, error) {
 		return viewed(contextView)(d.engine.Curate.AddContext(ctx, by.owner, contextEdit(in.Body, in.Key), by.author))
 	}, created)
-	owned(a, http.MethodGet, "/api/contexts/{id}", "get-context", "One context", func(ctx context.Context, by caller, in *getInput) (client.ContextDocument, error) {
+	owned(a, http.MethodGet, "/api/contexts/{id}", "get-context", "Get one context", func(ctx context.Context, by caller, in *getInput) (client.ContextDocument, error) {
 		return viewed(contextView)(d.engine.Context(ctx, by.owner, in.ID, in.at()))
 	})
 	owned(a, http.MethodPatch, "/api/contexts/{id}", "edit-context", "Change a context", func(ctx context.Context, by caller, in *change[client.WriteContext]) (client.ContextDocument, error) {
 		return viewed(contextView)(d.engine.Curate.EditContext(ctx, by.owner, in.ID, contextEdit(in.Body, in.Key), by.author))
 	})
-	owned(a, http.MethodDelete, "/api/contexts/{id}", "delete-context", "Take a context away", func(ctx context.Context, by caller, in *dropContextInput) (client.Receipt, error) {
+	owned(a, http.MethodDelete, "/api/contexts/{id}", "delete-context", "Delete a context", func(ctx context.Context, by caller, in *dropContextInput) (client.Receipt, error) {
 		return viewed(receipt)(d.engine.Curate.DropContext(ctx, by.owner, in.ID, in.Erase, by.author))
 	})
 }
@@ -44,24 +44,24 @@ func contextView(c memory.Context) client.ContextDocument {
 
 type deleteChatInput struct {
 	ByID
-	Facts bool `query:"facts" doc:"Also forget what was learned from this chat alone."`
+	Facts bool `query:"facts" doc:"Also forget facts learned only from this chat."`
 }
 
 func (d *handler) chatOperations(a adder) {
-	owned(a, http.MethodGet, "/api/chats", "list-chats", "The chats, those used last first", func(ctx context.Context, by caller, in *client.ChatsQuery) (client.Chats, error) {
+	owned(a, http.MethodGet, "/api/chats", "list-chats", "List chats, most recently used first", func(ctx context.Context, by caller, in *client.ChatsQuery) (client.Chats, error) {
 		page, err := d.engine.Chats.Chats(ctx, by.owner, memory.ConversationQuery{Project: in.Project, Limit: in.Limit, Cursor: in.Cursor})
 		return client.Chats{Chats: each(page.Conversations, chatView), Next: page.Next}, err
 	})
-	owned(a, http.MethodPost, "/api/chats", "add-chat", "Make a chat", func(ctx context.Context, by caller, in *write[client.NewChat]) (client.Chat, error) {
+	owned(a, http.MethodPost, "/api/chats", "add-chat", "Create a chat", func(ctx context.Context, by caller, in *write[client.NewChat]) (client.Chat, error) {
 		return viewed(chatView)(d.engine.Chats.NewChat(ctx, by.owner, in.Body.Project, chatEdit(in.Body.WriteChat, in.Key)))
 	}, created)
-	owned(a, http.MethodGet, "/api/chats/{id}", "get-chat", "One chat with what was said in it", func(ctx context.Context, by caller, in *ByID) (out client.WholeChat, err error) {
+	owned(a, http.MethodGet, "/api/chats/{id}", "get-chat", "Get one chat with its messages", func(ctx context.Context, by caller, in *ByID) (out client.WholeChat, err error) {
 		c, err := d.engine.Chats.Chat(ctx, by.owner, in.ID)
 		if err != nil {
 			return out, err
 		}
-		said, err := d.engine.Chats.Said(ctx, by.owner, in.ID)
-		return client.WholeChat{Chat: chatView(c), Messages: each(said, func(t memory.Turn) client.ChatMessage { return *messageView(&t) })}, err
+		turns, err := d.engine.Chats.Said(ctx, by.owner, in.ID)
+		return client.WholeChat{Chat: chatView(c), Messages: each(turns, func(t memory.Turn) client.ChatMessage { return *messageView(&t) })}, err
 	})
 	owned(a, http.MethodPatch, "/api/chats/{id}", "edit-chat", "Change a chat's title, contexts or rules", func(ctx context.Context, by caller, in *change[client.WriteChat]) (client.Chat, error) {
 		return viewed(chatView)(d.engine.Chats.EditChat(ctx, by.owner, in.ID, chatEdit(in.Body, in.Key), by.author))

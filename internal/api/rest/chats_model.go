@@ -17,18 +17,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Upstream sends a request on and returns the answer, as the proxy's does.
+// Upstream forwards a request and returns the response, as [proxy.Upstream] does.
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// maxAnswer bounds what is read of an answer that comes in one piece.
+// maxAnswer bounds an answer that is not streamed, in bytes.
 const maxAnswer = 8 << 20
 
-// Talker lets an upstream answer a chat, with the client's own key where Loci has none
-// for it. What the upstream says of its failures is passed on where tells is true: it may hold what is
-// nobody's business.
-func Talker(u Upstream, client http.Header, tells bool) chats.Talker {
+// Talker answers chats through an upstream, with the client's own key if Loci has none. Only if verbose
+// is true are the upstream's error messages passed on: they may contain private details.
+func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
 		header["Authorization"] = key
@@ -42,14 +41,14 @@ func Talker(u Upstream, client http.Header, tells bool) chats.Talker {
 		if err != nil {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // read or given up on
+		defer func() { _ = resp.Body.Close() }() // an error changes nothing
 		if resp.StatusCode != http.StatusOK {
-			said := ""
-			if tells {
-				body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // what there is of it is told
-				said = chatapi.ErrorMessage(body)
+			message := ""
+			if verbose {
+				body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // a partial message is useful too
+				message = chatapi.ErrorMessage(body)
 			}
-			return chatapi.Answer{}, refused(resp.StatusCode, said)
+			return chatapi.Answer{}, refusal(resp.StatusCode, message)
 		}
 		if media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); media == "text/event-stream" {
 			return readStream(resp.Body, heard)
@@ -58,8 +57,8 @@ func Talker(u Upstream, client http.Header, tells bool) chats.Talker {
 	}
 }
 
-// refused tells an upstream's status by what the engine can do about it.
-func refused(status int, said string) error {
+// refusal turns an upstream's error status into the error code that the engine acts on.
+func refusal(status int, message string) error {
 	code := memory.Unavailable
 	switch status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
@@ -67,24 +66,23 @@ func refused(status int, said string) error {
 	case http.StatusRequestEntityTooLarge:
 		code = memory.TooLarge
 	}
-	if said != "" {
-		said = ": " + httpx.Brief(said, 400)
+	if message != "" {
+		message = ": " + httpx.Brief(message, 400)
 	}
-	return memory.Errorf(code, "the upstream answered with status %d%s", status, said)
+	return memory.Errorf(code, "the upstream answered with status %d%s", status, message)
 }
 
-// readStream hears an answer as it comes. What was said before it failed is returned
-// with the error.
+// readStream passes an answer to heard as it arrives. On failure it returns the text so far with the error.
 func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 	s := chatapi.Completions.NewStream()
-	said := 0
+	sent := 0
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := body.Read(buf)
 		_, _ = s.Write(buf[:n]) // never fails
-		if text := s.Said(); len(text) > said {
-			heard(text[said:])
-			said = len(text)
+		if text := s.Said(); len(text) > sent {
+			heard(text[sent:])
+			sent = len(text)
 		}
 		if err == nil {
 			continue
@@ -93,8 +91,8 @@ func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 		}
 		a := s.Answer()
-		if len(a.Text) > said { // a refusal, or an event that lacked its empty line
-			heard(a.Text[said:])
+		if len(a.Text) > sent { // a refusal, or a last event without an empty line
+			heard(a.Text[sent:])
 		}
 		if !errors.Is(err, io.EOF) || !s.Done() {
 			return a, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off")

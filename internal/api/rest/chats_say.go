@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// headerTrace names the trace of an answer, as in every API.
+// headerTrace is the header with the answer's trace id, in every API.
 const headerTrace = "X-Loci-Trace"
 
 type sayInput struct {
@@ -37,23 +37,23 @@ type eventsInput struct {
 }
 
 func (d *handler) talkOperations(a adder) {
-	operation(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Say something in a chat; the reply is streamed as server-sent events", func(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
+	operation(a, http.MethodPost, "/api/chats/{id}/messages", "say", "Send a message to a chat; the reply is streamed as server-sent events", func(ctx context.Context, in *sayInput) (*huma.StreamResponse, error) {
 		return d.reply(ctx, chats.SayRequest{Chat: in.ID, Content: in.Body.Content, Model: in.Body.Model, Rules: in.Body.Rules})
 	}, replies(a))
-	operation(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Another reply to what was said last, in the place of the one that there was", func(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
+	operation(a, http.MethodPost, "/api/chats/{id}/messages/regenerate", "regenerate", "Replace the last reply of a chat with a newly generated one", func(ctx context.Context, in *regenerateInput) (*huma.StreamResponse, error) {
 		t := chats.SayRequest{Chat: in.ID, Again: true}
 		if in.Body != nil {
 			t.Model, t.Rules = in.Body.Model, in.Body.Rules
 		}
 		return d.reply(ctx, t)
 	}, replies(a))
-	owned(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "What happened in a chat, the oldest first", func(ctx context.Context, by caller, in *eventsInput) (client.ChatEvents, error) {
+	owned(a, http.MethodGet, "/api/chats/{id}/events", "list-chat-events", "List the events of a chat, oldest first", func(ctx context.Context, by caller, in *eventsInput) (client.ChatEvents, error) {
 		page, err := d.engine.Chats.Events(ctx, by.owner, in.ID, in.Limit, in.Cursor)
 		return client.ChatEvents{Events: each(page.Events, eventView), Next: page.Next}, err
 	})
 }
 
-// replies describes the events of a reply.
+// replies documents the server-sent events of a reply.
 func replies(a adder) func(*huma.Operation) {
 	data := map[string]reflect.Type{
 		client.EventMemory: reflect.TypeFor[client.ChatMemory](), client.EventDelta: reflect.TypeFor[client.ChatDelta](),
@@ -69,13 +69,13 @@ func replies(a adder) func(*huma.Operation) {
 			})
 		}
 		op.Responses = map[string]*huma.Response{"200": {
-			Description: "One event memory, any number of delta, then done or error; each has its data as JSON.",
+			Description: "One memory event, any number of delta events, then done or error. The data of each event is JSON.",
 			Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{OneOf: one}}},
 		}}
 	}
 }
 
-// reply streams the answer to what is said.
+// reply streams the answer to a message.
 func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.StreamResponse, err error) {
 	by, err := who(ctx)
 	if err != nil {
@@ -102,18 +102,18 @@ func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.Stream
 	}}, nil
 }
 
-// answerer returns the model that answers.
-func (d *handler) answerer(ctx context.Context, wanted string) (string, error) {
+// answerer returns the name of the model that answers.
+func (d *handler) answerer(ctx context.Context, requested string) (string, error) {
 	if d.Upstream == nil {
 		return memory.RecallModel, nil
 	}
-	if wanted == "" && d.Model != nil {
-		wanted = d.Model(ctx)
+	if requested == "" && d.Model != nil {
+		requested = d.Model(ctx)
 	}
-	if wanted == "" {
-		return "", memory.Errorf(memory.Invalid, "model: is missing; name one of GET /v1/models, or set chats.model")
+	if requested == "" {
+		return "", memory.Errorf(memory.Invalid, "model: missing; name one of GET /v1/models, or set chats.model")
 	}
-	return wanted, nil
+	return requested, nil
 }
 
 // reply writes the events of an answer.
@@ -126,7 +126,7 @@ func (o *reply) recalled(p retrieve.Prepared) {
 	o.begun = true
 	h := o.Header()
 	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // or a proxy in between would keep it all until the end
+	h.Set("X-Accel-Buffering", "no") // keeps proxies from buffering the stream
 	if p.Trace != "" {
 		h.Set(headerTrace, p.Trace)
 	}

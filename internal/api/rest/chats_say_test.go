@@ -19,9 +19,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// upstream answers chats with a status and a body, an event stream if it looks like one.
+// upstream answers chats with a status and a body, sent as an event stream if it looks like one.
 type upstream struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	status int
 	body   string
 	err    error
@@ -41,10 +41,10 @@ func (u *upstream) Do(_ context.Context, _, _ string, header http.Header, body i
 	return resp, errors.Join(err, u.err)
 }
 
-// chunks is a stream that says the pieces, whole.
+// chunks returns a complete stream of the pieces.
 func chunks(pieces ...string) string { return some(pieces...) + "data: [DONE]\n\n" }
 
-// some is a stream that says the pieces and breaks off.
+// some returns a stream of the pieces that is cut off.
 func some(pieces ...string) string {
 	var b strings.Builder
 	for _, p := range pieces {
@@ -53,7 +53,7 @@ func some(pieces ...string) string {
 	return b.String()
 }
 
-// talker is a rig with an upstream and a chat of ana's.
+// talker returns a rig with an upstream and a chat of ana's.
 func talker(t *testing.T, u Upstream) (r *rig, chat string) {
 	t.Helper()
 	r = newRig(t)
@@ -74,7 +74,7 @@ func (r *rig) transcript(chat string) string {
 	return strings.Join(lines, "\n")
 }
 
-// eventsOf are the names of the events of an answer, in order, and the data of the last.
+// eventsOf returns the names of an answer's events, in order, and the data of the last.
 func eventsOf(t *testing.T, w *httptest.ResponseRecorder) (names, last string) {
 	t.Helper()
 	if got := w.Header().Get("Content-Type"); w.Code != 200 || got != "text/event-stream" {
@@ -105,7 +105,7 @@ func TestAReplyIsStreamed(t *testing.T) {
 		t.Errorf("done is %s, %v", last, err)
 	}
 	if !strings.Contains(w.Body.String(), "Ana keeps bees") || w.Header().Get("X-Loci-Trace") == "" {
-		t.Errorf("memory is not told: %s, %v", w.Body, w.Header())
+		t.Errorf("the response lacks memory: %s, %v", w.Body, w.Header())
 	}
 	if u.header.Get("Authorization") != "Bearer mine" || u.header.Get("X-Loci-User") != "" {
 		t.Errorf("the upstream was sent %v", u.header)
@@ -115,7 +115,7 @@ func TestAReplyIsStreamed(t *testing.T) {
 			t.Errorf("the upstream was asked %s, without %s", u.sent[0], want)
 		}
 	}
-	// A model that does not stream, another than usual.
+	// A model other than the default, which does not stream.
 	u.body = `{"model":"small","choices":[{"message":{"role":"assistant","content":"Bees, Ana."}}]}`
 	names, _ = eventsOf(t, r.do("POST", "/api/chats/"+chat+"/messages/regenerate", `{"model":"other"}`))
 	if names != "memory delta done" || !strings.Contains(u.sent[1], `"model":"other"`) {
@@ -127,12 +127,12 @@ func TestAReplyIsStreamed(t *testing.T) {
 	}
 }
 
-// TestAnUpstreamThatFailsIsAnErrorEvent and leaves the question, with what was said so far.
-func TestAnUpstreamThatFailsIsAnErrorEvent(t *testing.T) {
+// TestUpstreamFailureIsAnErrorEvent also checks that the question and the partial answer are stored.
+func TestUpstreamFailureIsAnErrorEvent(t *testing.T) {
 	for name, c := range map[string]struct {
-		u     *upstream
-		said  string
-		asked int
+		u       *upstream
+		partial string
+		asked   int
 	}{
 		"down":          {&upstream{err: memory.Errorf(memory.Unavailable, "connection refused")}, "", 1},
 		"an error":      {&upstream{status: 500, body: `{"error":"secret inside"}`}, "", 1},
@@ -156,8 +156,8 @@ func TestAnUpstreamThatFailsIsAnErrorEvent(t *testing.T) {
 				t.Errorf("what the upstream says is passed on: %s", w.Body)
 			}
 			want := "user: Where is the key?"
-			if c.said != "" {
-				want += "\nassistant: " + c.said
+			if c.partial != "" {
+				want += "\nassistant: " + c.partial
 			}
 			if got := r.transcript(chat); got != want || len(c.u.sent) != c.asked {
 				t.Errorf("the chat is %q after %d requests, want %q after %d", got, len(c.u.sent), want, c.asked)
@@ -166,8 +166,8 @@ func TestAnUpstreamThatFailsIsAnErrorEvent(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrongWithAMessageIsAProblem, not an event, and nothing is written.
-func TestWhatIsWrongWithAMessageIsAProblem(t *testing.T) {
+// TestInvalidMessageIsAProblem expects an HTTP error, no event, and no write.
+func TestInvalidMessageIsAProblem(t *testing.T) {
 	u := &upstream{status: 200, body: chunks("Yes.")}
 	r, chat := talker(t, u)
 	for _, c := range []struct {
@@ -198,7 +198,7 @@ func TestWhatIsWrongWithAMessageIsAProblem(t *testing.T) {
 	if w := r.as("ben", "GET", "/api/chats/"+chat+"/events", ""); w.Code != 404 {
 		t.Errorf("another's events: %d %s", w.Code, w.Body)
 	}
-	// Nobody says which model answers.
+	// Neither the request nor the settings name a model.
 	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{Version: "1", MaxBody: 64 << 10, Upstream: u}))
 	if w := r.do("POST", "/api/chats/"+chat+"/messages", `{"content":"Hello"}`); w.Code != 400 || !strings.Contains(w.Body.String(), "chats.model") {
 		t.Errorf("without a model: %d %s", w.Code, w.Body)

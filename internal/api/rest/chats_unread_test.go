@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// oneConn is a listener to which one client connects.
+// oneConn is a listener for one connection.
 type oneConn struct {
 	net.Listener
 	conns chan net.Conn
@@ -27,15 +27,15 @@ func (l oneConn) Accept() (net.Conn, error) {
 func (l oneConn) Addr() net.Addr { return loopback }
 func (l oneConn) Close() error   { return nil }
 
-// near is a connection from this machine.
+// near is a connection from a loopback address.
 type near struct{ net.Conn }
 
 func (near) RemoteAddr() net.Addr { return loopback }
 
 var loopback = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}
 
-// unread asks for a reply in a chat over a connection of its own, and reads nothing of it.
-// It returns once the reply is stuck.
+// unread requests a reply over a new connection and never reads it. It returns once the reply is
+// blocked.
 func (r *rig) unread(chat string) {
 	r.t.Helper()
 	theirs, ours := net.Pipe()
@@ -51,8 +51,8 @@ func (r *rig) unread(chat string) {
 		}
 		<-done
 	})
-	const said = `{"content":"Tell me a story."}`
-	_, err := fmt.Fprintf(theirs, "POST /api/chats/%s/messages HTTP/1.1\r\nHost: localhost\r\nX-Loci-User: ana\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", chat, len(said), said)
+	const message = `{"content":"Tell me a story."}`
+	_, err := fmt.Fprintf(theirs, "POST /api/chats/%s/messages HTTP/1.1\r\nHost: localhost\r\nX-Loci-User: ana\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", chat, len(message), message)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -63,8 +63,8 @@ func (r *rig) unread(chat string) {
 	synctest.Wait()
 }
 
-// TestAChatIsDeletedUnderAClientThatStopsReading at once, not when it reads on.
-func TestAChatIsDeletedUnderAClientThatStopsReading(t *testing.T) {
+// TestDeleteDoesNotWaitForAStalledClient deletes a chat whose reply is blocked.
+func TestDeleteDoesNotWaitForAStalledClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, chat := talker(t, &upstream{status: 200, body: chunks("Once ", "upon")})
 		r.unread(chat)
@@ -75,8 +75,8 @@ func TestAChatIsDeletedUnderAClientThatStopsReading(t *testing.T) {
 	})
 }
 
-// TestAClientThatStopsReadingDoesNotKeepItsChat for ever: who comes after it is answered.
-func TestAClientThatStopsReadingDoesNotKeepItsChat(t *testing.T) {
+// TestStalledClientDoesNotBlockItsChat sends the next message while a reply is blocked.
+func TestStalledClientDoesNotBlockItsChat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, chat := talker(t, &upstream{status: 200, body: chunks("Once ", "upon")})
 		r.unread(chat)

@@ -25,7 +25,7 @@ func operationsOf(item *huma.PathItem) map[string]*huma.Operation {
 	return out
 }
 
-// docs lists the API's operations on a page that loads nothing from elsewhere.
+// docs serves a page that lists the API's operations and loads no external resources.
 func docs(api *huma.OpenAPI) http.Handler {
 	type entry struct{ Method, Path, Summary string }
 	var entries []entry
@@ -39,13 +39,13 @@ func docs(api *huma.OpenAPI) http.Handler {
 	})
 	var page bytes.Buffer
 	if err := template.Must(template.New("docs").Parse(docsPage)).Execute(&page, entries); err != nil {
-		panic(err) // the template and the API are both fixed at build time
+		panic(err) // the template and the API are fixed at build time
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
 		h.Set("Content-Type", "text/html; charset=utf-8")
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 		h.Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(page.Bytes()) // a client that is gone is not an error of ours
+		_, _ = w.Write(page.Bytes()) // the client may have disconnected
 	})
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Elsewhere is an operation that another API answers and that the API's description
-// tells of: a JSON body in, a JSON body out.
+// Elsewhere is an operation of another API that the OpenAPI document includes. Both bodies are JSON.
 type Elsewhere struct {
 	Method, Path, ID, Summary string
 	Request, Response         reflect.Type
-	Prefix                    string // of the names of its schemas, so that they are no other's
+	Prefix                    string // of its schema names, which must be unique
 }
 
-// describe adds operations of other APIs to the description.
+// describe adds operations of other APIs to the OpenAPI document.
 func describe(api *huma.OpenAPI, all []Elsewhere) {
 	for _, e := range all {
 		schemas := huma.NewMapRegistry("#/components/schemas/", func(t reflect.Type, hint string) string {

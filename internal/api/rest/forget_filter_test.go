@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// furnishForFilters gives ana facts that filters tell apart.
+// furnishForFilters adds facts of ana's that filters distinguish.
 func furnishForFilters(t *testing.T) *rig {
 	r := newRig(t).furnish()
 	for _, body := range []string{
@@ -21,7 +21,7 @@ func furnishForFilters(t *testing.T) *rig {
 	return r
 }
 
-// forgotten is what a request to forget answers, and what is left.
+// forgotten returns the answer of a request to forget, and the text of what remains.
 func (r *rig) forgotten(body string, headers ...string) (out client.Forgotten, words string) {
 	r.t.Helper()
 	r.decode(r.do("POST", "/api/memory/forget", body, headers...), &out)
@@ -40,7 +40,7 @@ func (r *rig) facts() string {
 	return w.Body.String()
 }
 
-func TestAFilterForgetsWhatItLetsThrough(t *testing.T) {
+func TestForgetByFilter(t *testing.T) {
 	for _, c := range []struct {
 		filter     string
 		has, lacks []string
@@ -51,8 +51,8 @@ func TestAFilterForgetsWhatItLetsThrough(t *testing.T) {
 		{`{"project":"garden"}`, []string{"iron"}, []string{"peanuts"}},
 		{`{"q":"PARK"}`, []string{"park"}, []string{"peanuts"}},
 		{`{"conversation":"trip","kinds":["turn"]}`, []string{"We sail", "Enjoy"}, []string{"peanuts"}},
-		{`{"q":"climbing"}`, []string{"climbing"}, []string{"peanuts"}}, // it waits for review
-		{`{"q":"cello"}`, nil, []string{"cello"}},                       // it is forgotten already
+		{`{"q":"climbing"}`, []string{"climbing"}, []string{"peanuts"}}, // pending facts are not forgotten
+		{`{"q":"cello"}`, nil, []string{"cello"}},                       // already forgotten
 	} {
 		r := furnishForFilters(t)
 		before := r.facts()
@@ -108,7 +108,7 @@ func TestAnEmptyFilterForgetsNothing(t *testing.T) {
 	}
 }
 
-func TestAFilterErasesWhatLeftAlready(t *testing.T) {
+func TestFilterErasesForgottenFacts(t *testing.T) {
 	r := furnishForFilters(t)
 	if out, _ := r.forgotten(`{"filter":{"q":"cello"},"erase":true}`); len(out.Memories) != 1 || !out.Erased {
 		t.Fatalf("erased %+v, want what was forgotten", out)
@@ -121,7 +121,7 @@ func TestAFilterErasesWhatLeftAlready(t *testing.T) {
 	}
 }
 
-func TestTheSameKeyForgetsByAFilterOnce(t *testing.T) {
+func TestRepeatedKeyForgetsByFilterOnce(t *testing.T) {
 	r := furnishForFilters(t)
 	first, words := r.forgotten(`{"filter":{"tag":"health"}}`, "Idempotency-Key", "k1")
 	r.id("POST", "/api/memory", `{"content":"Ana sleeps eight hours","tags":["health"]}`)

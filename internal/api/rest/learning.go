@@ -13,12 +13,12 @@ import (
 )
 
 type usageInput struct {
-	Since time.Time `query:"since" doc:"From this day on; ever unless given."`
+	Since time.Time `query:"since" doc:"Usage from this day on. Default: all."`
 }
 
 func (d *handler) learningOperations(a adder) {
-	owned(a, http.MethodPost, "/api/memory/preview", "preview-memory", "What learning from talk would change", func(ctx context.Context, by caller, in *body[client.PreviewRequest]) (out client.Preview, err error) {
-		messages, err := said(in.Body.Messages, in.Body.Text)
+	owned(a, http.MethodPost, "/api/memory/preview", "preview-memory", "Show what learning from messages would change", func(ctx context.Context, by caller, in *body[client.PreviewRequest]) (out client.Preview, err error) {
+		messages, err := messagesOf(in.Body.Messages, in.Body.Text)
 		if err != nil {
 			return out, err
 		}
@@ -32,33 +32,33 @@ func (d *handler) learningOperations(a adder) {
 		}
 		return out, nil
 	})
-	owned(a, http.MethodPost, "/api/relearn", "relearn", "Learn again from what was said", func(ctx context.Context, by caller, in *write[client.RelearnRequest]) (client.Relearning, error) {
+	owned(a, http.MethodPost, "/api/relearn", "relearn", "Learn again from stored messages", func(ctx context.Context, by caller, in *write[client.RelearnRequest]) (client.Relearning, error) {
 		n, err := d.engine.Lessons.Relearn(ctx, by.owner, lessons.RelearnOptions{Conversation: in.Body.Conversation, Since: timeOf(in.Body.Since), Idempotency: in.Key})
 		return client.Relearning{Turns: n}, err
 	})
-	owned(a, http.MethodPost, "/api/upkeep", "upkeep", "Take out what expired, faded or is too much", func(ctx context.Context, by caller, in *write[*client.UpkeepRequest]) (client.Upkeep, error) {
+	owned(a, http.MethodPost, "/api/upkeep", "upkeep", "Remove memories that expired, faded or exceed the limits", func(ctx context.Context, by caller, in *write[*client.UpkeepRequest]) (client.Upkeep, error) {
 		dry := in.Body != nil && in.Body.DryRun
 		changes, run, err := d.engine.Upkeep.TidyNow(ctx, by.owner, dry, in.Key, by.author)
 		return client.Upkeep{Changes: changeViews(changes), Run: run, DryRun: dry}, err
 	})
-	owned(a, http.MethodGet, "/api/pause", "get-pause", "What is on hold", func(ctx context.Context, by caller, _ *struct{}) (out client.Pause, err error) {
+	owned(a, http.MethodGet, "/api/pause", "get-pause", "Show whether learning or memory is paused", func(ctx context.Context, by caller, _ *struct{}) (out client.Pause, err error) {
 		p := d.engine.Paused(ctx, by.owner)
 		if p == core.PauseUnknown {
-			return out, memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
+			return out, memory.Errorf(memory.Unavailable, "the store is unavailable: cannot read whether memory is paused")
 		}
 		return client.Pause{Pause: string(p)}, nil
 	})
-	owned(a, http.MethodPut, "/api/pause", "set-pause", "Put memory on hold, or take it off", func(ctx context.Context, by caller, in *write[client.Pause]) (client.Pause, error) {
+	owned(a, http.MethodPut, "/api/pause", "set-pause", "Pause memory, or resume it", func(ctx context.Context, by caller, in *write[client.Pause]) (client.Pause, error) {
 		return in.Body, d.engine.Pause(ctx, by.owner, core.Pause(in.Body.Pause), in.Key, by.author)
 	})
-	owned(a, http.MethodGet, "/api/usage", "get-usage", "What models were paid for", func(ctx context.Context, by caller, in *usageInput) (client.UsageList, error) {
+	owned(a, http.MethodGet, "/api/usage", "get-usage", "Show tokens and cost per model", func(ctx context.Context, by caller, in *usageInput) (client.UsageList, error) {
 		spent, err := d.engine.Lessons.Spent(ctx, by.owner, in.Since)
 		return client.UsageList{Usage: append([]memory.Usage{}, spent...)}, err
 	})
 }
 
-// said returns messages, or a text as one, as the engine takes them.
-func said(messages []client.Message, text string) ([]exchange.Said, error) {
+// messagesOf converts the messages of a request, or its text as one user message.
+func messagesOf(messages []client.Message, text string) ([]exchange.Said, error) {
 	if (text == "") == (len(messages) == 0) {
 		return nil, memory.Errorf(memory.Invalid, "give either messages or text")
 	}

@@ -54,7 +54,7 @@ func TestPauseIsKept(t *testing.T) {
 	}
 }
 
-func TestUpkeepSaysWhatLeaves(t *testing.T) {
+func TestUpkeepListsRemovals(t *testing.T) {
 	r := newRig(t).furnish()
 	r.do("POST", "/api/memory", `{"content":"Ana parks in bay 12","expires_at":"2020-01-01T00:00:00Z"}`)
 	for _, c := range []struct {

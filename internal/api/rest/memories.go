@@ -16,7 +16,7 @@ import (
 
 func (d *handler) memoryOperations(a adder) {
 	owned(a, http.MethodGet, "/api/memory", "list-memories", "List memories, newest first", d.list)
-	operation(a, http.MethodPost, "/api/memory", "add-memory", "Write a fact down", d.add, created)
+	operation(a, http.MethodPost, "/api/memory", "add-memory", "Add a fact", d.add, created)
 	owned(a, http.MethodGet, "/api/memory/{id}", "get-memory", "Get one memory", func(ctx context.Context, by caller, in *getInput) (client.Memory, error) {
 		return viewed(client.View)(d.engine.Retrieve.GetAt(ctx, by.owner, in.ID, in.at()))
 	})
@@ -29,8 +29,8 @@ func (d *handler) memoryOperations(a adder) {
 			Content: b.Content, Category: b.Category, Tags: b.Tags, Confidence: b.Confidence, Core: b.Core, ExpiresAt: b.ExpiresAt, Metadata: b.Metadata, Idempotency: in.Key,
 		})
 	})
-	owned(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory, undoable; or erase it", d.delete)
-	for action, summary := range map[memory.Action]string{memory.ActionApprove: "Let a pending fact in", memory.ActionReject: "Refuse a pending fact"} {
+	owned(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory, which can be undone, or erase it", d.delete)
+	for action, summary := range map[memory.Action]string{memory.ActionApprove: "Approve a pending fact", memory.ActionReject: "Reject a pending fact"} {
 		owned(a, http.MethodPost, "/api/memory/{id}/"+string(action), string(action)+"-memory", summary, func(ctx context.Context, by caller, in *decideInput) (out client.Written, err error) {
 			judged, _, err := d.engine.Curate.Judge(ctx, by.owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, by.author)
 			if err != nil {
@@ -39,27 +39,26 @@ func (d *handler) memoryOperations(a adder) {
 			return client.Written{Memory: client.View(judged[0])}, nil
 		})
 	}
-	owned(a, http.MethodPost, "/api/memory/{id}/restore", "restore-memory", "Bring a forgotten or superseded fact back", func(ctx context.Context, by caller, in *decideInput) (client.Written, error) {
+	owned(a, http.MethodPost, "/api/memory/{id}/restore", "restore-memory", "Restore a forgotten or superseded fact", func(ctx context.Context, by caller, in *decideInput) (client.Written, error) {
 		return viewed(written(ctx, d.engine))(d.engine.Curate.Restore(ctx, by.owner, in.ID, in.Key, by.author))
 	})
 	owned(a, http.MethodPost, "/api/memory/{id}/pin", "pin-memory", "Pin a fact, or unpin it", func(ctx context.Context, by caller, in *change[*client.PinRequest]) (client.Written, error) {
 		core := memory.Pin(in.Body == nil || in.Body.Pinned == nil || *in.Body.Pinned)
 		return d.changed(ctx, by, in.ID, curate.Edit{Core: &core, Idempotency: in.Key})
 	})
-	owned(a, http.MethodPost, "/api/memory/{id}/feedback", "feedback-memory", "Say whether a fact was useful or wrong", func(ctx context.Context, by caller, in *change[client.FeedbackRequest]) (client.Memory, error) {
+	owned(a, http.MethodPost, "/api/memory/{id}/feedback", "feedback-memory", "Report that a fact was useful or wrong", func(ctx context.Context, by caller, in *change[client.FeedbackRequest]) (client.Memory, error) {
 		return viewed(factView)(d.engine.Curate.Judged(ctx, by.owner, in.ID, curate.Verdict(in.Body.Verdict), in.Key, by.author))
 	})
 }
 
-// ByID names a memory, a trace or a job. It is exported for the framework, which
-// reads no embedded struct that is not.
+// ByID is the id of a memory, trace or job. It is exported because huma ignores embedded structs that are not.
 type ByID struct {
 	ID string `path:"id" maxLength:"512"`
 }
 
-// Idempotent is what every write takes.
+// Idempotent is the header that every write accepts.
 type Idempotent struct {
-	Key string `header:"Idempotency-Key" maxLength:"256" doc:"The same key again returns the first result and writes nothing."`
+	Key string `header:"Idempotency-Key" maxLength:"256" doc:"A repeated key returns the first result and writes nothing."`
 }
 
 func (d *handler) list(ctx context.Context, by caller, in *client.ListQuery) (out client.Memories, err error) {
@@ -87,7 +86,7 @@ func (d *handler) list(ctx context.Context, by caller, in *client.ListQuery) (ou
 	return client.Memories{Memories: views(page.Memories), Next: page.Next}, err
 }
 
-// split reads a list with commas of valid words; "all" is every one of them.
+// split parses a comma-separated list of valid words; "all" means every one of them.
 func split[T ~string](name, s string, valid ...T) ([]T, error) {
 	var out []T
 	for part := range strings.SplitSeq(s, ",") {
@@ -97,7 +96,7 @@ func split[T ~string](name, s string, valid ...T) ([]T, error) {
 		case part == "all":
 			return valid, nil
 		case !slices.Contains(valid, T(part)):
-			return nil, memory.Errorf(memory.Invalid, "%s: %q is none of %v", name, part, valid)
+			return nil, memory.Errorf(memory.Invalid, "%s: invalid value %q; valid: %v", name, part, valid)
 		default:
 			out = append(out, T(part))
 		}
@@ -107,7 +106,7 @@ func split[T ~string](name, s string, valid ...T) ([]T, error) {
 
 func factView(f memory.Fact) client.Memory { return client.View(memory.Memory{Fact: &f}) }
 
-// written returns the view of a fact that was just written, which names what it replaced.
+// written returns a view of a new fact that lists the facts it replaced.
 func written(ctx context.Context, e *engine.Engine) func(memory.Fact) client.Written {
 	return func(f memory.Fact) client.Written {
 		return client.Written{Memory: factView(f), Replaced: views(curate.Replaced(ctx, e.Core, f))}
@@ -157,10 +156,10 @@ func timeOf(t *time.Time) time.Time {
 	return *t
 }
 
-// Then is what reads of another time take. It is exported as ByID is.
+// Then selects the time of a read. It is exported for the same reason as [ByID].
 type Then struct {
-	AsOf    time.Time `query:"as_of" doc:"What was known then."`
-	ValidAt time.Time `query:"valid_at" doc:"What was true then; of what has no such time, whatever is current."`
+	AsOf    time.Time `query:"as_of" doc:"What memory contained at this time."`
+	ValidAt time.Time `query:"valid_at" doc:"Facts that were true at this time; facts without a period of validity if they are current."`
 }
 
 func (t Then) at() memory.At { return memory.At{AsOf: t.AsOf, ValidAt: t.ValidAt} }
@@ -182,7 +181,7 @@ type decideInput struct {
 type deleteInput struct {
 	ByID
 	Idempotent
-	Erase bool `query:"erase" doc:"Remove its words for good, with all that says the same. It cannot be undone."`
+	Erase bool `query:"erase" doc:"Delete the text permanently, with every memory that says the same. This cannot be undone."`
 }
 
 func (d *handler) delete(ctx context.Context, by caller, in *deleteInput) (out client.Receipt, err error) {
@@ -197,7 +196,7 @@ func (d *handler) delete(ctx context.Context, by caller, in *deleteInput) (out c
 	return out, nil
 }
 
-// held is what may still hold the words of memories that were erased.
+// held lists where the text of erased memories may remain, such as backups.
 func (d *handler) held(gone []memory.Memory, r memory.Receipt) []string {
 	if d.Held == nil || len(gone) == 0 {
 		return r.Held

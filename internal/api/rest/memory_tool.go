@@ -18,7 +18,7 @@ import (
 const (
 	toolRoot = core.FilesRoot
 
-	// lociFolder is the folder that Loci itself writes, with one file.
+	// lociFolder contains factsFile alone, and is read-only for the model.
 	lociFolder = toolRoot + "/loci"
 	factsFile  = lociFolder + "/facts.md"
 
@@ -26,8 +26,7 @@ const (
 	shownLevels = 2 // of a folder
 )
 
-// toolError is a text for the model that says why a command failed. The wordings are those of
-// Anthropic's SDK, where it has one.
+// toolError tells the model why a command failed, in the words of Anthropic's SDK if it has any.
 type toolError string
 
 func (e toolError) Error() string { return string(e) }
@@ -49,7 +48,7 @@ func (d *handler) memoryTool(ctx context.Context, by caller, in *body[client.Mem
 	return out, err
 }
 
-// factsOf returns the active facts by category, as Markdown.
+// factsOf returns the active facts as Markdown, grouped by category.
 func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, error) {
 	byCategory := map[string][]string{}
 	for m, err := range memory.AllMemories(ctx, d.engine.List, owner, memory.Query{}) {
@@ -69,13 +68,13 @@ func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, erro
 	return out.String(), nil
 }
 
-// folder is the files of the tool by path. Folders exist by the files below them.
+// folder has the tool's files by path. A folder exists if it contains a file.
 type folder struct {
 	files map[string]memory.Context
 	facts func() (string, error) // the content of factsFile
 }
 
-// do carries out a command and returns the text for the model.
+// do executes a command and returns the text for the model.
 func (f folder) do(c client.MemoryToolInput) (string, error) {
 	switch c.Command {
 	case "view":
@@ -94,23 +93,23 @@ func (f folder) do(c client.MemoryToolInput) (string, error) {
 	return "", toolErrorf("Unknown command: %s", c.Command)
 }
 
-// resolve returns the path of a file or folder, within toolRoot.
-func resolve(given string) (string, error) {
-	if given != toolRoot && !strings.HasPrefix(given, toolRoot+"/") {
-		return "", toolErrorf("Path must start with %s, got: %s", toolRoot, given)
+// resolve cleans a path and refuses one outside toolRoot.
+func resolve(requested string) (string, error) {
+	if requested != toolRoot && !strings.HasPrefix(requested, toolRoot+"/") {
+		return "", toolErrorf("Path must start with %s, got: %s", toolRoot, requested)
 	}
-	p := path.Clean(given)
+	p := path.Clean(requested)
 	if p != toolRoot && !strings.HasPrefix(p, toolRoot+"/") {
-		return "", toolErrorf("Path %s would escape %s directory", given, toolRoot)
+		return "", toolErrorf("Path %s would escape %s directory", requested, toolRoot)
 	}
 	return p, nil
 }
 
-// writable resolves a path that is to be changed.
-func writable(given string) (string, error) {
-	p, err := resolve(given)
+// writable is resolve for paths that will be changed.
+func writable(requested string) (string, error) {
+	p, err := resolve(requested)
 	if err == nil && (p == lociFolder || strings.HasPrefix(p, lociFolder+"/")) {
-		err = toolErrorf("The path %s is read-only: Loci writes it", given)
+		err = toolErrorf("The path %s is read-only: Loci writes it", requested)
 	}
 	return p, err
 }
@@ -120,7 +119,7 @@ func (f folder) isFolder(p string) bool {
 	return p == toolRoot || len(f.below(p)) > 0
 }
 
-// below returns the paths of all files in a folder and its folders.
+// below returns the paths of all files in a folder and its subfolders.
 func (f folder) below(p string) []string {
 	var out []string
 	for file := range f.files {
@@ -131,7 +130,7 @@ func (f folder) below(p string) []string {
 	return out
 }
 
-// free refuses a path at which no file can be: something is there, or a file is where its folder would be.
+// free refuses a path for a new file if it exists already, or if one of its parent folders is a file.
 func (f folder) free(p string, taken error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
 		return taken
@@ -144,9 +143,9 @@ func (f folder) free(p string, taken error) error {
 	return nil
 }
 
-// file returns the file that a command changes.
-func (f folder) file(given string) (p string, c memory.Context, err error) {
-	if p, err = writable(given); err != nil {
+// file returns the existing file that a command changes.
+func (f folder) file(requested string) (p string, c memory.Context, err error) {
+	if p, err = writable(requested); err != nil {
 		return "", c, err
 	}
 	c, ok := f.files[p]
@@ -154,9 +153,9 @@ func (f folder) file(given string) (p string, c memory.Context, err error) {
 	case ok:
 		return p, c, nil
 	case f.isFolder(p):
-		return "", c, toolErrorf("The path %s is not a file.", given)
+		return "", c, toolErrorf("The path %s is not a file.", requested)
 	}
-	return "", c, toolErrorf("The path %s does not exist. Please provide a valid path.", given)
+	return "", c, toolErrorf("The path %s does not exist. Please provide a valid path.", requested)
 }
 
 func (f folder) view(c client.MemoryToolInput) (string, error) {
@@ -196,7 +195,7 @@ func viewFile(c client.MemoryToolInput, content string) (string, error) {
 	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numbered(lines, first, last), nil
 }
 
-// numbered returns the lines first to last with their numbers.
+// numbered returns the lines from first to last, each after its number.
 func numbered(lines []string, first, last int) string {
 	var out []string
 	for n := first; n <= last; n++ {
@@ -205,8 +204,8 @@ func numbered(lines []string, first, last int) string {
 	return strings.Join(out, "\n")
 }
 
-// viewFolder lists a folder. A folder is as large as the files below it.
-func (f folder) viewFolder(given, p string) string {
+// viewFolder lists a folder with sizes. A folder's size is the sum of its files.
+func (f folder) viewFolder(requested, p string) string {
 	sizes, total := map[string]int{}, 0
 	for _, file := range f.below(p) {
 		size := len(f.files[file].Content)
@@ -224,17 +223,17 @@ func (f folder) viewFolder(given, p string) string {
 		}
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "Here're the files and directories up to 2 levels deep in %s, excluding hidden items:\n%s\t%s", given, fileSize(total), given)
+	fmt.Fprintf(&out, "Here're the files and directories up to 2 levels deep in %s, excluding hidden items:\n%s\t%s", requested, fileSize(total), requested)
 	byParts := func(a, b string) int {
 		return slices.Compare(strings.Split(strings.TrimSuffix(a, "/"), "/"), strings.Split(strings.TrimSuffix(b, "/"), "/"))
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(sizes), byParts) {
-		fmt.Fprintf(&out, "\n%s\t%s/%s", fileSize(sizes[name]), given, name)
+		fmt.Fprintf(&out, "\n%s\t%s/%s", fileSize(sizes[name]), requested, name)
 	}
 	return out.String()
 }
 
-// fileSize writes a number of bytes as 12B, 1.5K or 3M.
+// fileSize formats a number of bytes as 12B, 1.5K or 3M.
 func fileSize(bytes int) string {
 	size, unit := float64(bytes), 0
 	for size >= 1024 && unit < len("BKMG")-1 {

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tool sends the memory tool's input.
+// tool sends an input to the memory tool.
 func (r *rig) tool(input string) client.MemoryToolResult {
 	r.t.Helper()
 	var out client.MemoryToolResult
@@ -24,8 +24,8 @@ func (r *rig) tool(input string) client.MemoryToolResult {
 
 var folderSize = regexp.MustCompile(`(?m)^\S+\t(/memories[^\t\n]*/|/memories|/memories/[az])$`)
 
-// TestMemoryToolAnswersAsTheSDK replays what testdata/memory_tool.py got from Anthropic's SDK.
-// Sizes of folders, which are the file system's there, and Loci's own folder are left out.
+// TestMemoryToolAnswersAsTheSDK replays what testdata/memory_tool.py recorded of Anthropic's SDK,
+// without Loci's own folder and without sizes of folders, which depend on the file system.
 func TestMemoryToolAnswersAsTheSDK(t *testing.T) {
 	r := newRig(t)
 	file, err := os.Open("testdata/memory_tool.jsonl")
@@ -62,7 +62,7 @@ func TestMemoryToolSizes(t *testing.T) {
 	}
 }
 
-// TestMemoryToolShowsFacts: the facts are a file that only Loci writes.
+// TestMemoryToolShowsFacts reads the facts as a read-only file.
 func TestMemoryToolShowsFacts(t *testing.T) {
 	r := newRig(t).furnish()
 	got := r.tool(`{"command": "view", "path": "/memories/loci/facts.md"}`)
@@ -85,7 +85,7 @@ func TestMemoryToolShowsFacts(t *testing.T) {
 	}
 }
 
-// TestMemoryToolRefuses tells the model of what it did wrong, and writes nothing.
+// TestMemoryToolRefuses expects an error for the model, and no write.
 func TestMemoryToolRefuses(t *testing.T) {
 	r := newRig(t)
 	r.tool(`{"command": "create", "path": "/memories/a.md", "file_text": "a"}`)
@@ -117,7 +117,7 @@ func TestMemoryToolRefuses(t *testing.T) {
 	}
 }
 
-// TestMemoryToolFilesAreContexts: people see the files among their contexts, and a moved file stays the same one.
+// TestMemoryToolFilesAreContexts lists the files as contexts. A renamed file keeps its id.
 func TestMemoryToolFilesAreContexts(t *testing.T) {
 	r := newRig(t)
 	contexts := func() []client.ContextDocument {
@@ -147,8 +147,8 @@ func TestMemoryToolFilesAreContexts(t *testing.T) {
 	}
 }
 
-// TestMemoryToolWritesAtOnce: of edits at the same time none is lost.
-func TestMemoryToolWritesAtOnce(t *testing.T) {
+// TestMemoryToolKeepsConcurrentEdits makes edits at the same time.
+func TestMemoryToolKeepsConcurrentEdits(t *testing.T) {
 	r := newRig(t)
 	r.tool(`{"command": "create", "path": "/memories/n.md", "file_text": "start\n"}`)
 	var all sync.WaitGroup
@@ -163,8 +163,8 @@ func TestMemoryToolWritesAtOnce(t *testing.T) {
 	}
 }
 
-// TestFilesOfTheToolDoNotStopLearning: a model writes what the user says into its files.
-func TestFilesOfTheToolDoNotStopLearning(t *testing.T) {
+// TestMemoryToolDoesNotStopLearning learns a sentence that the model also wrote into a file.
+func TestMemoryToolDoesNotStopLearning(t *testing.T) {
 	r := newRig(t)
 	const words = "My sister Mira lives in Lisbon."
 	r.tool(`{"command": "create", "path": "/memories/mira.md", "file_text": "` + words + `"}`)

@@ -15,8 +15,8 @@ func unescape(t *testing.T, path string) string {
 	return plain
 }
 
-// TestOperations holds of every operation what it answers, what must be in that
-// and what must not. All of it is ana's view: nothing of ben's may ever show.
+// TestOperations lists, for every operation, what the answer must and must not contain. All requests are
+// ana's: no answer may contain anything of ben's.
 func TestOperations(t *testing.T) {
 	const none = "00000000-0000-7000-8000-000000000000"
 	for _, c := range []row{
@@ -108,7 +108,7 @@ func TestOperations(t *testing.T) {
 		{"restore ben's", "POST", "/api/memory/{secret}/restore", "", 404, []string{"not_found"}, nil},
 		{"decide otherwise", "POST", "/api/memory/{tea}/praise", "", 404, []string{"praise"}, nil},
 		{"pin", "POST", "/api/memory/{tea}/pin", "", 200, []string{`"pinned":true`}, nil},
-		{"pin with nothing said", "POST", "/api/memory/{tea}/pin", "{}", 200, []string{`"pinned":true`}, nil},
+		{"pin with an empty body", "POST", "/api/memory/{tea}/pin", "{}", 200, []string{`"pinned":true`}, nil},
 		{"unpin", "POST", "/api/memory/{tea}/pin", `{"pinned":false}`, 200, []string{"oolong"}, []string{`"pinned":true`}},
 		{"core", "PATCH", "/api/memory/{tea}", `{"core":"never"}`, 200, []string{`"core":"never"`}, []string{"pinned"}},
 		{"core of a pin", "PATCH", "/api/memory/{tea}", `{"pinned":true}`, 200, []string{`"core":"always"`, `"pinned":true`}, nil},

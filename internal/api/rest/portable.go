@@ -15,10 +15,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ImportPath is where a file is brought in; its body is read as a stream.
+// ImportPath is the path of the import, whose body is read as a stream.
 const ImportPath = "/api/import"
 
-// mediaTypes of what is exported.
+// mediaTypes are the content types of exports.
 var mediaTypes = map[portable.Format]string{
 	portable.JSONL:    "application/x-ndjson",
 	portable.Markdown: "text/markdown; charset=utf-8",
@@ -26,16 +26,16 @@ var mediaTypes = map[portable.Format]string{
 }
 
 func (d *handler) portableOperations(a adder) {
-	operation(a, http.MethodGet, "/api/export", "export", "Take memory away, as a stream", d.export, func(op *huma.Operation) {
+	operation(a, http.MethodGet, "/api/export", "export", "Export memory as a stream", d.export, func(op *huma.Operation) {
 		op.Responses = map[string]*huma.Response{"200": {Description: "OK", Content: streams("application/x-ndjson", "text/markdown", "application/zip")}}
 	})
-	owned(a, http.MethodPost, ImportPath, "import", "Bring memory back, or from elsewhere; the body is read as a stream", d.bring, func(op *huma.Operation) {
+	owned(a, http.MethodPost, ImportPath, "import", "Import an export of Loci or of another program; the body is read as a stream", d.bring, func(op *huma.Operation) {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: streams("application/x-ndjson", "text/markdown", "text/plain")}
 		op.Middlewares = append(op.Middlewares, withBody)
 	})
 }
 
-// streams describes bodies that are read and written as they go.
+// streams documents bodies that are streamed.
 func streams(media ...string) map[string]*huma.MediaType {
 	out := map[string]*huma.MediaType{}
 	for _, m := range media {
@@ -46,13 +46,13 @@ func streams(media ...string) map[string]*huma.MediaType {
 
 type bodyKey struct{}
 
-// withBody hands a request's body to the handler as it comes in.
+// withBody passes the unread request body to the handler.
 func withBody(ctx huma.Context, next func(huma.Context)) {
 	r, _ := humago.Unwrap(ctx)
 	next(huma.WithValue(ctx, bodyKey{}, io.Reader(r.Body)))
 }
 
-// streamed serves a request whose body is checked by who reads it.
+// streamed serves a request whose handler checks the body while it reads.
 func streamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if err := checkText(r, nil); err != nil {
 		httpx.WriteError(w, r, err)
@@ -83,36 +83,35 @@ func (d *handler) export(ctx context.Context, in *client.ExportQuery) (*huma.Str
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
-		out := &begun{ResponseWriter: w}
+		out := &exportWriter{ResponseWriter: w}
 		w.Header().Set("Content-Type", mediaTypes[what.Format])
 		err := d.engine.Transfer.Export(c.Context(), by.owner, what, out)
 		switch {
 		case err == nil:
-		case out.gone != nil: // nobody is there to be told
+		case out.err != nil: // the client disconnected
 			panic(http.ErrAbortHandler)
 		case !out.wrote:
 			httpx.WriteError(w, r, err)
 		default:
-			_ = httpx.Tell(c.Context(), err) // it logs; nobody can be told any more
-			panic(http.ErrAbortHandler)      // or what is cut off would look whole
+			_ = httpx.Tell(c.Context(), err) // only logs: the status is already sent
+			panic(http.ErrAbortHandler)      // a truncated export must not look complete
 		}
 	}}, nil
 }
 
-// begun knows whether anything was written, and whether nobody takes it any more.
-type begun struct {
+// exportWriter records whether anything was written, and the last write error.
+type exportWriter struct {
 	http.ResponseWriter
 	wrote bool
-	gone  error
+	err   error
 }
 
-func (b *begun) Write(p []byte) (n int, err error) {
+func (b *exportWriter) Write(p []byte) (n int, err error) {
 	b.wrote = true
-	n, b.gone = b.ResponseWriter.Write(p)
-	return n, b.gone
+	n, b.err = b.ResponseWriter.Write(p)
+	return n, b.err
 }
 
-// importInput is exported in its parts for the framework, as ByID is.
 type importInput struct {
 	Idempotent
 	client.ImportQuery
@@ -121,14 +120,14 @@ type importInput struct {
 func (d *handler) bring(ctx context.Context, by caller, in *importInput) (out client.Imported, err error) {
 	file, ok := ctx.Value(bodyKey{}).(io.Reader)
 	if !ok {
-		return out, memory.Errorf(memory.Invalid, "there is no body")
+		return out, memory.Errorf(memory.Invalid, "missing body")
 	}
 	brought, err := d.engine.Transfer.Import(ctx, by.owner, transfer.ImportOptions{
 		Format: portable.Format(in.Format), Project: in.Project,
 		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, Idempotency: in.Key,
 	}, by.author, file)
 	if err != nil {
-		_, _ = io.Copy(io.Discard, file) // a client that still sends would not read the answer
+		_, _ = io.Copy(io.Discard, file) // a client reads no answer before it has sent everything
 		return out, err
 	}
 	return imported(brought, in.DryRun), nil

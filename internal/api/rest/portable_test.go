@@ -39,7 +39,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-func TestTheSameKeyImportsOnce(t *testing.T) {
+func TestRepeatedKeyImportsOnce(t *testing.T) {
 	r := newRig(t)
 	for i, want := range []int{1, 0} {
 		var out client.Imported
@@ -50,7 +50,7 @@ func TestTheSameKeyImportsOnce(t *testing.T) {
 	}
 }
 
-// failing is a store whose lists break after so many.
+// failing is a store whose lists fail after some pages.
 type failing struct {
 	memory.Store
 	lists int
@@ -63,14 +63,14 @@ func (f *failing) List(ctx context.Context, owner memory.Owner, q memory.Query) 
 	return f.Store.List(ctx, owner, q)
 }
 
-func TestAnExportThatFailsDoesNotLookWhole(t *testing.T) {
+func TestFailedExportIsNotComplete(t *testing.T) {
 	r := newRig(t).furnish()
 	r.engine.Store = &failing{Store: r.engine.Store}
 	if w := r.do("GET", "/api/export?parts=facts", ""); w.Code != http.StatusServiceUnavailable {
 		t.Errorf("before anything was sent: %d %s, want 503", w.Code, w.Body)
 	}
 	message := `{"role":"user","content":"` + strings.Repeat("x", 1000) + `"}`
-	for range 3 { // more than is held back
+	for range 3 { // more than is buffered
 		r.do("POST", "/api/memory/add", `{"infer":false,"conversation":"long","messages":[`+strings.Repeat(message+",", 39)+message+`]}`)
 	}
 	defer func() {

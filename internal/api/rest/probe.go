@@ -6,9 +6,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// probe answers how the server is, where nothing but that is asked, and reports whether it
-// did: whoever watches a server, or waits for it to start, asks nothing else for hours. It
-// answers what the API's operations do.
+// probe answers plain health checks as the API's operations do, and reports whether it did. So a server
+// that gets only probes need not build the API.
 func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength != 0 {
 		return false
@@ -16,7 +15,7 @@ func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
 	switch r.URL.Path {
 	case "/health":
 		w.Header().Set("Content-Type", "application/json")
-		_ = huma.DefaultJSONFormat.Marshal(w, d.Health(r.Context())) // a client that is gone is not an error of ours
+		_ = huma.DefaultJSONFormat.Marshal(w, d.Health(r.Context())) // the client may have disconnected
 	case "/health/live":
 		w.WriteHeader(http.StatusNoContent)
 	case "/health/ready":

@@ -12,9 +12,8 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// TestProbesAreAnsweredAsTheAPIAnswers lays what is answered before the API is there
-// beside what its operations answer.
-func TestProbesAreAnsweredAsTheAPIAnswers(t *testing.T) {
+// TestProbesAnswerAsTheOperationsDo compares answers before the API is built with those of its operations.
+func TestProbesAnswerAsTheOperationsDo(t *testing.T) {
 	for _, status := range []string{"ok", "store: it is away"} {
 		d := &handler{Options{Version: "1", MaxBody: 1 << 10, Health: func(context.Context) client.Health {
 			return client.Health{Status: status, Version: "1", Store: "memory", Models: []string{"loci/recall"}}
@@ -37,7 +36,7 @@ func TestProbesAreAnsweredAsTheAPIAnswers(t *testing.T) {
 			if unwell := status != "ok" && path == "/health/ready"; unwell != (probed.Code == http.StatusServiceUnavailable && strings.Contains(probed.Body.String(), "draining")) {
 				t.Errorf("GET %s while %s: status %d: %s", path, status, probed.Code, probed.Body)
 			}
-			probed.Header().Del("Cache-Control") // refusals elsewhere carry it
+			probed.Header().Del("Cache-Control") // only refusals have it
 			if diff := cmp.Diff(want.Header(), probed.Header()); diff != "" {
 				t.Errorf("GET %s while %s: headers (-API +probe):\n%s", path, status, diff)
 			}
@@ -45,8 +44,8 @@ func TestProbesAreAnsweredAsTheAPIAnswers(t *testing.T) {
 	}
 }
 
-// TestOnlyPlainQuestionsAreProbes leaves to the API what it may refuse.
-func TestOnlyPlainQuestionsAreProbes(t *testing.T) {
+// TestOnlyPlainRequestsAreProbes leaves requests with a query or a body to the API.
+func TestOnlyPlainRequestsAreProbes(t *testing.T) {
 	r := newRig(t)
 	for _, c := range []struct {
 		method, path string

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByKey is the key of a profile entry.
+// ByKey is the key of a profile entry in a path.
 type ByKey struct {
 	Key string `path:"key" maxLength:"128"`
 }
@@ -25,23 +25,23 @@ type putEntryInput struct {
 }
 
 func (d *handler) profileOperations(a adder) {
-	owned(a, http.MethodGet, "/api/core", "get-core", "What a conversation begins with: who the user is", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
+	owned(a, http.MethodGet, "/api/core", "get-core", "Show the core, which every conversation begins with: who the user is", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
 		in, left, budget, err := d.engine.Retrieve.Standing(ctx, memory.Scope{Owner: by.owner})
 		return client.Core{
 			Tokens: in.Tokens(), Budget: budget, Facts: each(in.Facts, coreFact), Left: each(left.Facts, coreFact), Profile: each(in.Profile, entryView),
 		}, err
 	})
-	owned(a, http.MethodGet, "/api/profile", "list-profile", "What is written down about the user by key", func(ctx context.Context, by caller, in *Then) (client.Profile, error) {
+	owned(a, http.MethodGet, "/api/profile", "list-profile", "List the profile: values about the user by key", func(ctx context.Context, by caller, in *Then) (client.Profile, error) {
 		entries, err := d.engine.Entries(ctx, by.owner, in.at())
 		return client.Profile{Entries: each(entries, entryView)}, err
 	})
-	owned(a, http.MethodGet, "/api/profile/{key}", "get-profile-entry", "One entry of the profile", func(ctx context.Context, by caller, in *entryInput) (client.Entry, error) {
+	owned(a, http.MethodGet, "/api/profile/{key}", "get-profile-entry", "Get one entry of the profile", func(ctx context.Context, by caller, in *entryInput) (client.Entry, error) {
 		return viewed(entryView)(d.engine.Entry(ctx, by.owner, in.Key, in.at()))
 	})
-	owned(a, http.MethodPut, "/api/profile/{key}", "put-profile-entry", "Write an entry of the profile", func(ctx context.Context, by caller, in *putEntryInput) (client.Entry, error) {
+	owned(a, http.MethodPut, "/api/profile/{key}", "put-profile-entry", "Set an entry of the profile", func(ctx context.Context, by caller, in *putEntryInput) (client.Entry, error) {
 		return viewed(entryView)(d.engine.Query.PutEntry(ctx, by.owner, in.Key, in.Body.Value, by.author))
 	})
-	owned(a, http.MethodDelete, "/api/profile/{key}", "delete-profile-entry", "Take an entry out of the profile", func(ctx context.Context, by caller, in *ByKey) (client.Receipt, error) {
+	owned(a, http.MethodDelete, "/api/profile/{key}", "delete-profile-entry", "Delete an entry of the profile", func(ctx context.Context, by caller, in *ByKey) (client.Receipt, error) {
 		return viewed(receipt)(d.engine.Query.DropEntry(ctx, by.owner, in.Key, by.author))
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-func TestProfileEntriesArePutAndTakenOut(t *testing.T) {
+func TestProfileEntriesAreSetAndDeleted(t *testing.T) {
 	r := newRig(t).furnish()
 	for _, c := range []row{
 		{"", "GET", "/api/profile", "", 200, []string{`{"entries":[]}`}, nil},
@@ -32,8 +32,8 @@ func TestProfileEntriesArePutAndTakenOut(t *testing.T) {
 	}
 }
 
-// TestTheCoreIsShown: what a conversation begins with, with its tokens and why it is there, and in a block by request.
-func TestTheCoreIsShown(t *testing.T) {
+// TestCoreIsShown reads the core with its tokens and reasons, and in a block on request.
+func TestCoreIsShown(t *testing.T) {
 	r := newRig(t)
 	r.engine.Opts.Recall.Core = 60
 	for i := range 20 {

@@ -16,19 +16,19 @@ type reembedInput struct {
 func (in *reembedInput) dry() bool { return in.Body != nil && in.Body.DryRun }
 
 func (d *handler) vectorOperations(a adder) {
-	owned(a, http.MethodGet, "/api/reembed", "get-vectors", "How far memories have vectors of the embedder", func(ctx context.Context, by caller, _ *struct{}) (client.Vectors, error) {
+	owned(a, http.MethodGet, "/api/reembed", "get-vectors", "Show how many memories have vectors of the current embedder", func(ctx context.Context, by caller, _ *struct{}) (client.Vectors, error) {
 		return viewed(vectorsView)(d.engine.Vectors.Vectors(ctx, by.owner))
 	})
-	owned(a, http.MethodPost, "/api/reembed", "reembed", "Give memories the vectors that they lack", func(ctx context.Context, by caller, in *reembedInput) (client.Vectors, error) {
+	owned(a, http.MethodPost, "/api/reembed", "reembed", "Embed memories that have no vector", func(ctx context.Context, by caller, in *reembedInput) (client.Vectors, error) {
 		return viewed(vectorsView)(d.engine.Vectors.Reembed(ctx, by.owner, in.dry(), in.Key))
 	})
-	forAdmin(a, http.MethodGet, "/api/reembed/all", "get-vectors-of-all", "How far all users' memories have vectors; for whoever runs the server", "what all users' memories lack is", func(ctx context.Context, _ *struct{}) (client.AllVectors, error) {
+	forAdmin(a, http.MethodGet, "/api/reembed/all", "get-vectors-of-all", "Show how many memories of all users have vectors; for admins", "the vectors of all users are", func(ctx context.Context, _ *struct{}) (client.AllVectors, error) {
 		return viewed(allVectorsView)(d.engine.Vectors.ReembedAll(ctx, true, ""))
 	})
-	forAdmin(a, http.MethodPost, "/api/reembed/all", "reembed-all", "Give all users' memories the vectors that they lack; for whoever runs the server", "embedding all users' memories is", func(ctx context.Context, in *reembedInput) (client.AllVectors, error) {
+	forAdmin(a, http.MethodPost, "/api/reembed/all", "reembed-all", "Embed memories of all users that have no vector; for admins", "the vectors of all users are", func(ctx context.Context, in *reembedInput) (client.AllVectors, error) {
 		return viewed(allVectorsView)(d.engine.Vectors.ReembedAll(ctx, in.dry(), in.Key))
 	})
-	owned(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Give up vectors of earlier embedders", d.prune)
+	owned(a, http.MethodPost, "/api/reembed/prune", "prune-vectors", "Delete vectors of earlier embedders", d.prune)
 }
 
 func vectorsView(v vectors.Vectors) client.Vectors {
@@ -46,7 +46,7 @@ func (d *handler) prune(ctx context.Context, by caller, in *body[*client.PruneRe
 	}
 	var gone []vectors.Pruned
 	if asked.All {
-		if err := runs(ctx, "giving up all users' old vectors is"); err != nil {
+		if err := requireAdmin(ctx, "the vectors of all users are"); err != nil {
 			return out, err
 		}
 		gone, err = d.engine.Vectors.PruneAll(ctx, asked.DryRun)

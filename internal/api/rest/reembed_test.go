@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// copies is a searcher with copies of everybody's vectors elsewhere.
+// copies is a searcher that has copies of all vectors.
 type copies struct {
 	memory.Searcher
 	dropped int
@@ -18,8 +18,8 @@ type copies struct {
 
 func (c *copies) DropEarlier(context.Context) error { c.dropped++; return nil }
 
-// embeddedBefore is a rig where ana has two facts and ben one with vectors by an
-// embedder that is not in use.
+// embeddedBefore returns a rig in which two facts of ana's and one of ben's have vectors of an
+// earlier embedder.
 func embeddedBefore(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t)
@@ -44,11 +44,11 @@ func TestReembeddingForAll(t *testing.T) {
 	}
 }
 
-func TestOldVectorsAreGivenUpOfOneUserOrOfAll(t *testing.T) {
+func TestPruneForOneUserOrAll(t *testing.T) {
 	r := embeddedBefore(t)
 	for _, c := range []struct {
 		user, body   string
-		users, count int // of the embedder before; none: it is not named
+		users, count int // of the earlier embedder; 0: it is not listed
 	}{
 		{"ana", `{"dry_run":true}`, 1, 2},
 		{"ana", `{"dry_run":true,"all":true}`, 2, 3},
@@ -74,9 +74,9 @@ func TestOldVectorsAreGivenUpOfOneUserOrOfAll(t *testing.T) {
 	}
 }
 
-// TestWhatIsOfAllUsersIsForWhoRunsTheServer asks with a token of Open WebUI's: what is
-// of everybody is refused and nothing of it is done, what is one's own is not.
-func TestWhatIsOfAllUsersIsForWhoRunsTheServer(t *testing.T) {
+// TestOnlyAdminsEmbedAllUsers uses a token of Open WebUI. Requests for all users are refused, those for
+// the user's own vectors are not.
+func TestOnlyAdminsEmbedAllUsers(t *testing.T) {
 	r := embeddedBefore(t)
 	elsewhere := &copies{Searcher: r.engine.Vectors.Searcher}
 	r.engine.Vectors.Searcher = elsewhere

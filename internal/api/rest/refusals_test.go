@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestRefusalsDoNotRepeatWhatWasSent: however large a request is, and whatever is wrong
-// with it, the answer is short, says where that is, and has nothing of a body or a header.
-func TestRefusalsDoNotRepeatWhatWasSent(t *testing.T) {
+// TestRefusalsQuoteNoContent sends large and invalid requests. The errors are short, name the
+// field, and quote nothing of a body or a header.
+func TestRefusalsQuoteNoContent(t *testing.T) {
 	const secret = "sk-proj-0123456789abcdefghijkl"
 	long := strings.Repeat(secret+" ", 1000)
 	r := newRig(t).furnish()
@@ -26,7 +26,7 @@ func TestRefusalsDoNotRepeatWhatWasSent(t *testing.T) {
 		{"a long parameter", "GET", "/api/memory?limit=" + strings.Repeat("9", 30_000), "", "limit", nil},
 		{"a long kind", "GET", "/api/memory?kind=" + strings.Repeat("k", 30_000), "", "kind", nil},
 		{"a long id", "GET", "/api/memory/" + strings.Repeat("i", 30_000), "", "id", nil},
-		{"nowhere", "GET", "/api/" + strings.Repeat("n", 30_000), "", "nothing at", nil},
+		{"nowhere", "GET", "/api/" + strings.Repeat("n", 30_000), "", "no such operation", nil},
 		{"a long cursor", "GET", "/api/memory?cursor=" + strings.Repeat("c", 30_000), "", "ccc", nil},
 	} {
 		w := r.do(c.method, c.path, c.body, c.headers...)
@@ -34,14 +34,14 @@ func TestRefusalsDoNotRepeatWhatWasSent(t *testing.T) {
 		if w.Code < 400 || w.Code >= 500 || w.Body.Len() > 3000 {
 			t.Errorf("%s: status %d and %d bytes: %.300s", c.name, w.Code, w.Body.Len(), w.Body)
 		}
-		said := strings.ToLower(w.Body.String())
-		if !strings.Contains(said, strings.ToLower(c.has)) || len(c.headers) > 0 && strings.Contains(said, "sk-proj") || strings.Contains(c.name, "secret") && strings.Contains(said, "sk-proj") {
+		answer := strings.ToLower(w.Body.String())
+		if !strings.Contains(answer, strings.ToLower(c.has)) || len(c.headers) > 0 && strings.Contains(answer, "sk-proj") || strings.Contains(c.name, "secret") && strings.Contains(answer, "sk-proj") {
 			t.Errorf("%s: it says %.300s; want %s, and nothing of what was sent", c.name, w.Body, c.has)
 		}
 	}
 }
 
-// many is so many fields of JSON.
+// many returns n JSON fields.
 func many(n int) string {
 	var b strings.Builder
 	for i := range n {

@@ -14,8 +14,8 @@ const relatedPath = "/api/memory/{id}/related"
 type relatedInput struct {
 	ByID
 	Then
-	Steps int `query:"steps" minimum:"1" maximum:"5" default:"1" doc:"How many relations away, either way round."`
-	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Most facts."`
+	Steps int `query:"steps" minimum:"1" maximum:"5" default:"1" doc:"Maximum number of relations between the facts, in either direction."`
+	Limit int `query:"limit" minimum:"1" maximum:"200" default:"50" doc:"Maximum number of facts."`
 }
 
 type relateInput struct {
@@ -35,7 +35,7 @@ type unrelateInput struct {
 }
 
 func (d *handler) relatedOperations(a adder) {
-	owned(a, http.MethodGet, relatedPath, "list-related", "What a fact is related to, both ways", func(ctx context.Context, by caller, in *relatedInput) (out client.RelatedMemories, err error) {
+	owned(a, http.MethodGet, relatedPath, "list-related", "List related facts, in both directions", func(ctx context.Context, by caller, in *relatedInput) (out client.RelatedMemories, err error) {
 		found, err := d.engine.Curate.RelatedAt(ctx, by.owner, in.ID, in.at(), in.Steps, in.Limit+1)
 		if err != nil {
 			return out, err

@@ -43,9 +43,9 @@ func TestRelationsAreMadeReadAndEnded(t *testing.T) {
 	}
 }
 
-// TestNobodyRelatesOthersFacts: neither are ana's relations seen, made and ended by ben,
-// nor can she tie anything to what is his; both get the answer of what is not there.
-func TestNobodyRelatesOthersFacts(t *testing.T) {
+// TestRelationsStayWithinAnOwner has ben read, add and end relations of ana's, and ana relate a fact to
+// ben's. Both get not_found.
+func TestRelationsStayWithinAnOwner(t *testing.T) {
 	r := newRig(t).furnish()
 	mug := r.id("POST", "/api/memory", `{"content":"Ana has a blue mug for tea"}`)
 	r.decode(r.do("POST", "/api/memory/{tea}/related", `{"to":"`+mug+`","kind":"follows"}`), new(any))

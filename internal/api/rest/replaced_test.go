@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// TestAWriteNamesWhatItReplaces adds, edits and restores facts that contradict others.
-func TestAWriteNamesWhatItReplaces(t *testing.T) {
+// TestWriteListsReplacedFacts adds, edits and restores facts that contradict others.
+func TestWriteListsReplacedFacts(t *testing.T) {
 	r := newRig(t)
 	write := func(method, path, body string, headers []string, replaced ...string) client.Written {
 		t.Helper()

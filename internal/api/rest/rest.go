@@ -1,7 +1,5 @@
-// Package rest is the REST API under /api: it decodes, calls one verb of the
-// engine, and encodes. What it speaks is defined in package client; the OpenAPI
-// document at /openapi.json is made from those types and from the operations
-// here. It decides nothing.
+// Package rest is the REST API under /api. Each handler decodes, calls one method of the engine and encodes.
+// Package client defines the request and response types, from which /openapi.json is generated.
 package rest
 
 import (
@@ -28,49 +26,46 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options are what the API needs beside the engine.
+// Options configure the API.
 type Options struct {
 	Version string
 	MaxBody int64                               // bytes of a request
-	Health  func(context.Context) client.Health // how the server is
+	Health  func(context.Context) client.Health // state of the server
 
-	Ready func(context.Context) client.Ready // whether it takes requests
+	Ready func(context.Context) client.Ready // whether the server accepts requests
 
-	Elsewhere []Elsewhere // what other APIs answer, for the description alone
+	Elsewhere []Elsewhere // operations of other APIs, for the OpenAPI document
 
-	Upstream Upstream                     // answers chats; nil: the built-in model does
-	Model    func(context.Context) string // of the upstream, where a message names none; nil or "": it has to
+	Upstream Upstream                     // answers chats; nil: the built-in model
+	Model    func(context.Context) string // default model of chats; nil or "": each message must name one
 
-	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // what is wrong with it
+	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server
 
-	// Held is what may still hold words that were there between two times, in words; nil: nothing.
+	// Held lists, for people, where text stored between two times may remain after an erasure; nil: nowhere.
 	Held func(since, until time.Time) []string
 
 	Keys *httpx.Keyring // the API keys
 
-	Reload func(context.Context) (client.Reloaded, error) // reads the settings again
+	Reload func(context.Context) (client.Reloaded, error) // reloads the settings
 
 	Settings func() []client.Setting // in effect
 
-	Note func(context.Context, memory.AuditEntry) error // puts an act on record; nil: there is no record
+	Note func(context.Context, memory.AuditEntry) error // writes to the audit record; nil: there is none
 
-	// Backup makes a backup that is kept at to, and returns it with its size in bytes.
+	// Backup writes a backup to the path to, and returns its content and size in bytes.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
 
-// Reads are the paths whose POST writes nothing.
+// Reads are the paths where POST writes nothing.
 var Reads = []string{"/api/memory/search", "/api/memory/preview"}
 
-// handler carries the engine to the handlers.
 type handler struct {
 	Options
 	engine *engine.Engine
 }
 
-// New returns the handler of /api, /health, /openapi.json and /docs, and of
-// everything that is nowhere else. All but the plain questions for health wait for the
-// API to be put together, by the first request that needs it: a few milliseconds and
-// megabytes, which a server need not spend that serves chats alone or waits for the first.
+// New returns the handler of /api, /health, /openapi.json, /docs and unknown paths. The first request other
+// than a health check builds the API, which takes milliseconds and megabytes that a chat-only server saves.
 func New(e *engine.Engine, opts Options) http.Handler {
 	d := &handler{opts, e}
 	api := sync.OnceValue(d.api)
@@ -84,13 +79,12 @@ func New(e *engine.Engine, opts Options) http.Handler {
 	})
 }
 
-// api is the whole API.
 func (d *handler) api() http.Handler {
 	mux := http.NewServeMux()
 	api := d.document(mux)
 	mux.Handle("GET /docs", docs(api.OpenAPI()))
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "there is nothing at %s %s; /docs lists what there is", r.Method, r.URL.Path))
+		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "no such operation: %s %s; /docs lists all", r.Method, r.URL.Path))
 	})
 	return checked(mux)
 }
@@ -100,7 +94,7 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("Loci", d.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
 	config.CreateHooks = nil // no $schema fields in answers
-	config.DocsPath = ""     // its page loads scripts from elsewhere
+	config.DocsPath = ""     // huma's page loads external scripts
 	config.SchemasPath = ""
 	config.OpenAPIPath = "/openapi"
 	config.RejectUnknownQueryParameters = true
@@ -120,20 +114,19 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 	return api
 }
 
-// Describe returns the OpenAPI description of the API.
+// Describe returns the OpenAPI document.
 func Describe(opts Options) ([]byte, error) {
-	d := &handler{opts, nil} // no request is answered
+	d := &handler{opts, nil} // without an engine: it answers no request
 	return json.MarshalIndent(d.document(http.NewServeMux()).OpenAPI(), "", "  ")
 }
 
-// shapeErrors gives the framework's own refusals the shape of all others. It takes
-// that for the whole process alone.
+// shapeErrors makes huma's errors look like all others. huma has this setting once per process.
 var shapeErrors = sync.OnceFunc(func() { huma.NewError = newError })
 
-// Bounds of what a refusal names.
+// Limits of what a validation error quotes.
 const (
-	mostNamed = 10  // things that are wrong
-	longPlace = 120 // bytes of where that is: names of fields are the client's
+	mostNamed = 10  // problems
+	longPlace = 120 // bytes of a field's path, which the client chooses
 	longValue = 40  // bytes of a value in the path or the query
 )
 
@@ -146,7 +139,7 @@ func newError(status int, message string, errs ...error) huma.StatusError {
 			continue
 		}
 		if named++; named <= mostNamed {
-			wrong.WriteString("; " + nameless(err))
+			wrong.WriteString("; " + detail(err))
 		}
 	}
 	if named > mostNamed {
@@ -157,26 +150,26 @@ func newError(status int, message string, errs ...error) huma.StatusError {
 	return p
 }
 
-// nameless says what is wrong and where, with a value only of the path or the query:
-// bodies and headers are large or nobody's business.
-func nameless(err error) string {
+// detail describes a validation error. It quotes values of the path and query alone: bodies and headers
+// may be large or private.
+func detail(err error) string {
 	var d *huma.ErrorDetail
 	if !errors.As(err, &d) {
 		return err.Error()
 	}
-	said := httpx.Brief(d.Message, 10*longPlace)
+	message := httpx.Brief(d.Message, 10*longPlace)
 	place := httpx.Brief(d.Location, longPlace)
 	value, isText := d.Value.(string)
 	switch {
 	case place == "":
-		return said
+		return message
 	case isText && value != "" && (strings.HasPrefix(place, "query.") || strings.HasPrefix(place, "path.")):
-		return said + " (" + place + ": " + httpx.Brief(value, longValue) + ")"
+		return message + " (" + place + ": " + httpx.Brief(value, longValue) + ")"
 	}
-	return said + " (" + place + ")"
+	return message + " (" + place + ")"
 }
 
-// adder registers operations with what they share.
+// adder registers operations.
 type adder struct {
 	api     huma.API
 	maxBody int64
@@ -186,7 +179,7 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 	op := huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary,
 		MaxBodyBytes:    a.maxBody,
-		BodyReadTimeout: -1, // the body is here; a deadline would end requests that wait longer
+		BodyReadTimeout: -1, // the body is already read; a deadline would abort slow requests
 		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 			http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}
@@ -202,26 +195,26 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 	})
 }
 
-// created makes 201 the usual answer of an operation.
+// created makes 201 the default status of an operation.
 func created(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
 
-// body is a request or an answer with a body and nothing else.
+// body is a request or response without parameters or headers.
 type body[T any] struct{ Body T }
 
-// write is a request that writes what its body says.
+// write is a request to write.
 type write[T any] struct {
 	Idempotent
 	Body T
 }
 
-// change is a request that changes one thing as its body says.
+// change is a request to change the item with an id.
 type change[T any] struct {
 	ByID
 	Idempotent
 	Body T
 }
 
-// answered is what a handler returns as the framework wants it.
+// answered wraps a handler's result as huma expects it.
 func answered[T any](v T, err error) (*body[T], error) {
 	if err != nil {
 		return nil, err
@@ -229,13 +222,13 @@ func answered[T any](v T, err error) (*body[T], error) {
 	return &body[T]{v}, nil
 }
 
-// caller is whose memory a request is about, and who asks for it.
+// caller is the owner whose memory a request uses, and the author of its changes.
 type caller struct {
 	owner  memory.Owner
 	author memory.Author
 }
 
-// owned registers an operation on the memory of whoever asks, which answers with a body.
+// owned registers an operation on the caller's memory.
 func owned[I, T any](a adder, method, path, id, summary string, handle func(context.Context, caller, *I) (T, error), also ...func(*huma.Operation)) {
 	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
 		by, err := who(ctx)
@@ -246,25 +239,25 @@ func owned[I, T any](a adder, method, path, id, summary string, handle func(cont
 	}, also...)
 }
 
-// forAdmin registers an operation of whoever runs the server. what names it in a refusal.
+// forAdmin registers an operation for admins. A refusal begins with what.
 func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle func(context.Context, *I) (T, error), also ...func(*huma.Operation)) {
 	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
-		if err := runs(ctx, what); err != nil {
+		if err := requireAdmin(ctx, what); err != nil {
 			return nil, err
 		}
 		return answered(handle(ctx, in))
 	}, also...)
 }
 
-// runs refuses who does not run the server.
-func runs(ctx context.Context, what string) error {
+// requireAdmin refuses callers that are no admin, with a message that begins with what.
+func requireAdmin(ctx context.Context, what string) error {
 	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
-		return memory.Errorf(memory.Forbidden, "%s for whoever runs the server", what)
+		return memory.Errorf(memory.Forbidden, "%s for admins only", what)
 	}
 	return nil
 }
 
-// viewed shows what the engine returned as the API does.
+// viewed converts a result of the engine into the API's type.
 func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
 	return func(a A, err error) (b B, _ error) {
 		if err != nil {
@@ -274,7 +267,7 @@ func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
 	}
 }
 
-// each shows all of a list, as [] and not null where it is empty.
+// each converts a list. The result of an empty one is not nil, so that JSON has [] and not null.
 func each[A, B any](all []A, view func(A) B) []B {
 	out := make([]B, 0, len(all))
 	for _, a := range all {
@@ -283,20 +276,20 @@ func each[A, B any](all []A, view func(A) B) []B {
 	return out
 }
 
-// who returns whose memory a request is about and who asks for it.
+// who returns the caller of a request.
 func who(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {
-		return caller{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: name one in %s", httpx.HeaderUser)
+		return caller{}, memory.Errorf(memory.Unauthorized, "missing user: this server has several users; name one in %s", httpx.HeaderUser)
 	}
 	return caller{id.Owner, id.Author()}, nil
 }
 
-// checked refuses text that is not UTF-8, which decoders would silently mend, and
-// takes every body for JSON, whatever a client calls it: curl calls it a form.
+// checked refuses text that is not UTF-8, which decoders would silently repair. It treats every body as
+// JSON, whatever its Content-Type: curl's default is a form.
 func checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == ImportPath { // read line by line, and checked so
+		if r.URL.Path == ImportPath { // checked line by line while it is read
 			streamed(w, r, next)
 			return
 		}
@@ -318,7 +311,7 @@ func checkText(r *http.Request, body []byte) error {
 	query, err := url.QueryUnescape(r.URL.RawQuery)
 	switch {
 	case err != nil:
-		return memory.Errorf(memory.Invalid, "the query is not a URL's: %v", err)
+		return memory.Errorf(memory.Invalid, "invalid query string: %v", err)
 	case !utf8.ValidString(r.URL.Path), !utf8.ValidString(query):
 		return memory.Errorf(memory.Invalid, "the path or the query is not valid UTF-8")
 	case !utf8.Valid(body):

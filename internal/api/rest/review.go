@@ -9,7 +9,7 @@ import (
 )
 
 func (d *handler) reviewOperations(a adder) {
-	owned(a, http.MethodGet, "/api/review", "list-review", "What waits for a person, newest first", func(ctx context.Context, by caller, in *client.ReviewQuery) (client.Review, error) {
+	owned(a, http.MethodGet, "/api/review", "list-review", "List facts that wait for a person's decision, newest first", func(ctx context.Context, by caller, in *client.ReviewQuery) (client.Review, error) {
 		page, err := d.engine.Curate.Waiting(ctx, by.owner, in.Limit, in.Cursor)
 		return client.Review{Next: page.Next, Waiting: each(page.Waiting, func(w curate.PendingFact) client.Waiting {
 			v := client.ViewWaiting(w.Memory, w.Turn, w.Conflicts)
@@ -17,7 +17,7 @@ func (d *handler) reviewOperations(a adder) {
 			return v
 		})}, err
 	})
-	owned(a, http.MethodPost, "/api/review", "judge", "Approve or reject what waits, in one run", func(ctx context.Context, by caller, in *write[client.ReviewRequest]) (client.Reviewed, error) {
+	owned(a, http.MethodPost, "/api/review", "judge", "Approve or reject pending facts, in one run", func(ctx context.Context, by caller, in *write[client.ReviewRequest]) (client.Reviewed, error) {
 		judged, r, err := d.engine.Curate.Judge(ctx, by.owner, each(in.Body.Judgements, func(j client.Judgement) curate.Judgement {
 			return curate.Judgement{ID: j.ID, Action: j.Action, Content: j.Content, Seen: j.Seen}
 		}), in.Key, by.author)

@@ -27,19 +27,19 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// rig is the door behind the guard, for several users.
+// rig is the API behind the guard, for several users.
 type rig struct {
 	t       *testing.T
 	engine  *engine.Engine
 	handler http.Handler
 	clock   *memtest.Clock
-	names   *strings.Replacer // {tea} in a path or body: that thing's id
+	names   *strings.Replacer // replaces {tea} in a path or body by an id
 	woken   chan struct{}     // signalled when work is queued
 }
 
 const bensSecret = "Ben hides the key under the blue flowerpot"
 
-// health is how the rig's server says it is.
+// health is the reported state of the rig's server.
 var health = client.Health{Status: "ok", Version: "1", Store: "memory", Models: []string{"loci/recall"}}
 
 func newRig(t *testing.T) *rig {
@@ -69,7 +69,7 @@ func newRig(t *testing.T) *rig {
 	return r
 }
 
-// furnish gives ana a few memories of every kind, and ben a secret.
+// furnish adds memories of every kind for ana, and a secret of ben's.
 func (r *rig) furnish() *rig {
 	r.t.Helper()
 	ana := memory.User(memory.DefaultNamespace, "ana")
@@ -85,19 +85,19 @@ func (r *rig) furnish() *rig {
 		r.t.Fatal(err)
 	}
 	added := r.do("POST", "/api/memory/add", `{"infer":false,"conversation":"trip","messages":[{"role":"user","content":"We sail to Madeira in June","id":"m1"},{"role":"assistant","content":"Enjoy the trip to Madeira!"}]}`)
-	var said client.Added
-	r.decode(added, &said)
+	var kept client.Added
+	r.decode(added, &kept)
 	changes := r.do("GET", "/api/changes?fact="+tea, "")
 	var journal client.Changes
 	r.decode(changes, &journal)
 	r.as("ben", "POST", "/api/memory", `{"content":"`+bensSecret+`"}`)
 	secret := r.idAs("ben", "POST", "/api/memory", `{"content":"`+bensSecret+`"}`)
-	r.names = strings.NewReplacer("{tea}", tea, "{cello}", gone, "{climbing}", waiting.ID, "{turn}", said.Turns[0], "{secret}", secret,
+	r.names = strings.NewReplacer("{tea}", tea, "{cello}", gone, "{climbing}", waiting.ID, "{turn}", kept.Turns[0], "{secret}", secret,
 		"{before}", before.Format(time.RFC3339Nano), "{change}", journal.Changes[0].ID, "{run}", journal.Changes[0].Run)
 	return r
 }
 
-// do sends a request of ana's.
+// do sends a request as ana.
 func (r *rig) do(method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	r.t.Helper()
 	return r.as("ana", method, path, body, headers...)
@@ -123,7 +123,7 @@ func (r *rig) as(user, method, path, body string, headers ...string) *httptest.R
 	return w
 }
 
-// id returns the id of what a request answers with.
+// id sends a request and returns the id in its answer.
 func (r *rig) id(method, path, body string) string { return r.idAs("ana", method, path, body) }
 
 func (r *rig) idAs(user, method, path, body string) string {
@@ -146,15 +146,15 @@ func (r *rig) decode(w *httptest.ResponseRecorder, to any) {
 	}
 }
 
-// row is a request of ana's and what its answer must be: of what it must have and lack, names such as
-// {tea} stand for ids.
+// row is a request of ana's with the required answer. Names such as {tea} in what it must contain or lack
+// mean ids.
 type row struct {
 	name, method, path, body string
 	status                   int
 	has, lacks               []string
 }
 
-// answers sends a row's request and checks the answer. Nothing of ben's may ever show.
+// answers sends a row's request and checks the answer, which may contain nothing of ben's.
 func (r *rig) answers(c row) *httptest.ResponseRecorder {
 	r.t.Helper()
 	w := r.do(c.method, c.path, c.body)
@@ -185,7 +185,7 @@ func (r *rig) answers(c row) *httptest.ResponseRecorder {
 	return w
 }
 
-// guarded puts the API behind another guard. Who asks is then in a request's headers alone.
+// guarded puts the API behind another guard. Then only the headers of a request identify the user.
 func (r *rig) guarded(o httpx.Options) {
 	o.Multi, o.MaxBody, o.Now = true, 64<<10, r.clock.Now
 	r.handler = httpx.Guard(o, New(r.engine, Options{Version: "1", MaxBody: 64 << 10}))
@@ -200,7 +200,7 @@ func (r *rig) signed(user string) []string {
 	return []string{httpx.HeaderOpenWebJWT, body + "." + enc.EncodeToString(mac.Sum(nil))}
 }
 
-// wantProblem reports what about an answer is not an error as the API tells them.
+// wantProblem checks that an answer is an error in the API's format.
 func wantProblem(t *testing.T, name string, w *httptest.ResponseRecorder) {
 	t.Helper()
 	var p httpx.Problem

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// everyWrite is a request of each kind that writes.
+// everyWrite has one request of each writing operation.
 var everyWrite = []struct{ method, path, body string }{
 	{"POST", "/api/memory", `{"content":"Ana has two sisters"}`},
 	{"POST", "/api/memory/add", `{"text":"I live in Lisbon."}`},
@@ -31,7 +31,7 @@ var everyWrite = []struct{ method, path, body string }{
 	{"POST", "/api/review", `{"judgements":[{"id":"{climbing}","action":"approve","content":"Ana likes climbing"}]}`},
 }
 
-func TestTheSameKeyWritesOnce(t *testing.T) {
+func TestRepeatedKeyWritesOnce(t *testing.T) {
 	for _, c := range everyWrite {
 		r := newRig(t).furnish()
 		before := r.version()
@@ -50,8 +50,8 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 	}
 }
 
-// idsOf returns the ids in an answer: what was forgotten shows, the second time,
-// as it is now.
+// idsOf returns the ids in an answer. A repeated answer may differ elsewhere: forgotten memories show
+// their current state.
 func idsOf(w *httptest.ResponseRecorder) string {
 	return strings.Join(regexp.MustCompile(`"(id|run|turns|job|conversation)":("[^"]*"|\[[^]]*\])`).FindAllString(w.Body.String(), -1), ",")
 }
@@ -70,7 +70,7 @@ func TestAKeyIsForOneKindOfRequest(t *testing.T) {
 	}
 }
 
-// version is a number that every write of ana's raises.
+// version returns a number that every write of ana's increases.
 func (r *rig) version() int64 {
 	r.t.Helper()
 	v, err := r.engine.Store.Versions(context.Background(), []memory.Owner{memory.User(memory.DefaultNamespace, "ana")})
@@ -86,7 +86,7 @@ func TestRefusedRequestsWriteNothing(t *testing.T) {
 	for _, c := range everyWrite {
 		for name, body := range map[string]string{"cut off": strings.TrimSuffix(c.body, "}"), "bytes": c.body + "\xff", "unknown": `{"colour":"red"}`} {
 			if body == "" || (c.body == "" && !strings.HasSuffix(c.path, "/pin")) {
-				continue // a decision has no body that could be wrong
+				continue // a decision has no body
 			}
 			if w := r.do(c.method, c.path, body); w.Code < 400 || w.Code >= 500 {
 				t.Errorf("%s %s of a body %s: %d %s", c.method, c.path, name, w.Code, w.Body)
@@ -98,7 +98,7 @@ func TestRefusedRequestsWriteNothing(t *testing.T) {
 	}
 }
 
-func TestPagesHoldEverythingOnce(t *testing.T) {
+func TestPagesListEverythingOnce(t *testing.T) {
 	r := newRig(t)
 	want := map[string]bool{}
 	for _, thing := range []string{"tea", "rain", "chess", "maps", "snow"} {
@@ -136,7 +136,7 @@ func TestPagesHoldEverythingOnce(t *testing.T) {
 	}
 }
 
-func TestUndoBringsBackAndCanBeUndone(t *testing.T) {
+func TestUndoRestoresAndCanBeUndone(t *testing.T) {
 	r := newRig(t).furnish()
 	var gone, undone client.Receipt
 	r.decode(r.do("DELETE", "/api/memory/{tea}", ""), &gone)
@@ -154,7 +154,7 @@ func TestUndoBringsBackAndCanBeUndone(t *testing.T) {
 	}
 }
 
-func TestADryRunOfUndoShowsWhatStandsInItsWay(t *testing.T) {
+func TestUndoDryRunShowsConflicts(t *testing.T) {
 	r := newRig(t).furnish()
 	r.do("PATCH", "/api/memory/{tea}", `{"content":"Ana drinks sencha tea"}`)
 	before := r.version()
@@ -175,7 +175,7 @@ func TestADryRunOfUndoShowsWhatStandsInItsWay(t *testing.T) {
 	}
 }
 
-// pend gives ana a pending fact with its reason.
+// pend adds a pending fact of ana's with its reason.
 func (r *rig) pend(f memory.Fact, why memory.Change) {
 	r.t.Helper()
 	f.Status = memory.Pending
@@ -185,16 +185,16 @@ func (r *rig) pend(f memory.Fact, why memory.Change) {
 	}
 }
 
-func TestReviewShowsWhatAPersonNeedsToDecide(t *testing.T) {
+func TestReviewShowsSourceAndReason(t *testing.T) {
 	r := newRig(t)
 	ana := memory.User(memory.DefaultNamespace, "ana")
 	berlin := r.id("POST", "/api/memory", `{"content":"User lives in Berlin"}`)
 	other := r.id("POST", "/api/memory", `{"content":"User owns a red bicycle"}`)
-	var said client.Added
-	r.decode(r.do("POST", "/api/memory/add", `{"infer":false,"conversation":"move","messages":[{"role":"user","content":"Hi! I moved to Łódź in May. Bye."}]}`), &said)
+	var kept client.Added
+	r.decode(r.do("POST", "/api/memory/add", `{"infer":false,"conversation":"move","messages":[{"role":"user","content":"Hi! I moved to Łódź in May. Bye."}]}`), &kept)
 	f := memtest.Fact(ana, "User lives in Łódź")
 	f.Subject, f.Attribute, f.ObservedAt = "user", "home", r.clock.Now().Add(-time.Hour)
-	f.Provenance = memory.Provenance{Conversation: "move", Turns: said.Turns, Quote: &memory.Span{Turn: said.Turns[0], Start: 4, End: 30}}
+	f.Provenance = memory.Provenance{Conversation: "move", Turns: kept.Turns, Quote: &memory.Span{Turn: kept.Turns[0], Start: 4, End: 30}}
 	r.pend(f, memory.Change{OldID: other, NewID: f.ID, Reason: "it is doubtful", Author: memory.Author{Kind: memory.ByModel, Name: "m", Prompt: "p"}})
 
 	var page client.Review
@@ -213,7 +213,7 @@ func TestReviewShowsWhatAPersonNeedsToDecide(t *testing.T) {
 		t.Errorf("conflicts: %+v, want the other home and what the journal names", w.Conflicts)
 	}
 
-	// Approving it takes the place of both, in one run that can be undone.
+	// Approving it replaces both, in one run that can be undone.
 	var decided client.Reviewed
 	r.decode(r.do("POST", "/api/review", `{"judgements":[{"id":"`+f.ID+`","action":"approve"}]}`), &decided)
 	list := r.do("GET", "/api/memory", "").Body.String()
@@ -231,7 +231,7 @@ func TestReviewShowsWhatAPersonNeedsToDecide(t *testing.T) {
 	}
 }
 
-func TestTraceIsItsOwnersAlone(t *testing.T) {
+func TestTraceIsPrivateToItsOwner(t *testing.T) {
 	r := newRig(t).furnish()
 	var found client.SearchAnswer
 	r.decode(r.do("POST", "/api/memory/search", `{"query":"what tea does Ana drink?"}`), &found)
@@ -245,7 +245,7 @@ func TestTraceIsItsOwnersAlone(t *testing.T) {
 	}
 }
 
-func TestNobodyInParticularHasNoMemory(t *testing.T) {
+func TestRequestWithoutUserIsRefused(t *testing.T) {
 	r := newRig(t).furnish()
 	for _, c := range append(everyWrite, []struct{ method, path, body string }{
 		{"GET", "/api/memory", ""}, {"GET", "/api/memory/{tea}", ""}, {"DELETE", "/api/memory/{tea}", ""}, {"GET", "/api/memory/{tea}/history", ""},
@@ -264,7 +264,7 @@ func TestNobodyInParticularHasNoMemory(t *testing.T) {
 	}
 }
 
-func TestBodyIsJSONWhateverItIsCalled(t *testing.T) {
+func TestBodyIsJSONWhateverItsType(t *testing.T) {
 	r := newRig(t)
 	for i, media := range []string{"", "application/json; charset=utf-8", "application/x-www-form-urlencoded", "text/plain"} {
 		headers := []string{}
@@ -278,8 +278,8 @@ func TestBodyIsJSONWhateverItIsCalled(t *testing.T) {
 	}
 }
 
-// TestWaitingForLearning lets a client wait until its talk was learned from, and
-// one give up.
+// TestWaitingForLearning has one client wait until its messages were learned from, and another
+// disconnect.
 func TestWaitingForLearning(t *testing.T) {
 	r := newRig(t)
 	learned := make(chan error, 1)
@@ -328,7 +328,7 @@ func TestParkedJobsCanBeTriedAgain(t *testing.T) {
 	}
 }
 
-func TestEveryOperationIsDescribedAlike(t *testing.T) {
+func TestOperationsAreDocumentedAlike(t *testing.T) {
 	mux := http.NewServeMux()
 	api := (&handler{Options{Version: "1"}, newRig(t).engine}).document(mux)
 	for path, item := range api.OpenAPI().Paths {
@@ -344,7 +344,7 @@ func TestEveryOperationIsDescribedAlike(t *testing.T) {
 					continue
 				}
 				if _, ok := answer.Content["application/problem+json"]; !ok || len(answer.Content) != 1 {
-					t.Errorf("%s %s: status %s is told in %v", method, path, status, answer.Content)
+					t.Errorf("%s %s: status %s is documented as %v", method, path, status, answer.Content)
 				}
 			}
 		}

@@ -13,10 +13,10 @@ import (
 
 func (d *handler) searchOperations(a adder) {
 	owned(a, http.MethodPost, "/api/memory/search", "search-memory", "Ask memory a question", d.search)
-	owned(a, http.MethodPost, "/api/memory/add", "add-messages", "Keep talk, and learn from it", d.ingest)
-	owned(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query or a filter finds, undoable; or erase it", d.forget)
-	owned(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Carry out a command of Anthropic's memory tool", d.memoryTool)
-	owned(a, http.MethodGet, "/api/traces/{id}", "get-trace", "What one request asked and was given", func(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
+	owned(a, http.MethodPost, "/api/memory/add", "add-messages", "Store messages, and learn from them", d.ingest)
+	owned(a, http.MethodPost, "/api/memory/forget", "forget-memories", "Forget what a query or a filter finds, which can be undone, or erase it", d.forget)
+	owned(a, http.MethodPost, "/api/memory/tool", "memory-tool", "Execute a command of Anthropic's memory tool", d.memoryTool)
+	owned(a, http.MethodGet, "/api/traces/{id}", "get-trace", "Get the trace of a request: its question and the memories it got", func(ctx context.Context, by caller, in *ByID) (memory.Trace, error) {
 		return d.engine.Traces.Trace(ctx, by.owner, in.ID)
 	})
 }
@@ -53,7 +53,7 @@ func (d *handler) search(ctx context.Context, by caller, in *body[client.SearchR
 }
 
 func (d *handler) ingest(ctx context.Context, by caller, in *write[client.AddMessages]) (out client.Added, err error) {
-	messages, err := said(in.Body.Messages, in.Body.Text)
+	messages, err := messagesOf(in.Body.Messages, in.Body.Text)
 	if err != nil {
 		return out, err
 	}

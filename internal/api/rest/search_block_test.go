@@ -21,7 +21,7 @@ func (r *rig) search(body string) client.SearchAnswer {
 	return found
 }
 
-// TestSearchBlock asks for the finished text of a prompt.
+// TestSearchBlock requests the text of a memory block.
 func TestSearchBlock(t *testing.T) {
 	r := newRig(t).furnish()
 	const question = `{"query":"What does Ana drink in the morning?"`
@@ -39,7 +39,7 @@ func TestSearchBlock(t *testing.T) {
 		t.Errorf("the block %q has no Madeira", found.Block)
 	}
 	if found := r.search(`{"query":"Where do we sail in June?","block":true,"asked_in":"trip"}`); strings.Contains(found.Block, "Madeira") || len(found.Hits) > 0 && strings.Contains(found.Hits[0].Content, "Madeira") {
-		t.Errorf("the conversation that asks is given what it says itself: %q", found.Block)
+		t.Errorf("a conversation gets its own messages: %q", found.Block)
 	}
 	r.do("POST", "/api/memory/add", `{"conversation":"home","parent_id":"","messages":[{"role":"user","content":"My sister Mira lives in Lisbon.","id":"u1"}]}`)
 	job, err := r.engine.Store.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute)
@@ -53,7 +53,7 @@ func TestSearchBlock(t *testing.T) {
 		t.Errorf("the block %q has no Lisbon", found.Block)
 	}
 	if found := r.search(`{"query":"My sister Mira lives in Porto","block":true,"asked_in":"home"}`); strings.Contains(found.Block, "Lisbon") {
-		t.Errorf("an edit is given what it replaces: %q", found.Block)
+		t.Errorf("an edit gets the fact that it replaces: %q", found.Block)
 	}
 	r.do("PUT", "/api/pause", `{"pause":"learning"}`)
 	if found := r.search(question + `,"block":true}`); found.Block == "" || found.Pause != "learning" {
@@ -65,8 +65,8 @@ func TestSearchBlock(t *testing.T) {
 	}
 }
 
-// A block without a chat has what search finds, whatever the form of the question.
-func TestBlockAskedOnPurposeIsNeverRefused(t *testing.T) {
+// A block without a chat has what search finds, even if the text is no question.
+func TestExplicitSearchAcceptsAnyText(t *testing.T) {
 	r := newRig(t).furnish()
 	refused := 0
 	for _, asked := range []string{"Write a poem on oolong.", "Thanks, oolong it is!", "What does Ana drink in the morning?"} {
@@ -84,8 +84,8 @@ func TestBlockAskedOnPurposeIsNeverRefused(t *testing.T) {
 	}
 }
 
-// Somebody who asks on purpose gets twelve memories, a chat eight, unless a setting says how many.
-func TestAskedOnPurposeGetsTwelveMemories(t *testing.T) {
+// An explicit search returns twelve memories, a chat eight, unless a setting has another number.
+func TestExplicitSearchGetsTwelveMemories(t *testing.T) {
 	for _, c := range []struct{ set, purpose, chat int }{{-1, 12, 8}, {5, 5, 5}} {
 		r := newRig(t)
 		r.engine.Opts.TopK = c.set
@@ -101,8 +101,8 @@ func TestAskedOnPurposeGetsTwelveMemories(t *testing.T) {
 	}
 }
 
-// The deadline of chats is none for a block that somebody asks for on purpose.
-func TestBlockAskedOnPurposeHasNoDeadline(t *testing.T) {
+// The deadline of chats does not apply to an explicit search.
+func TestExplicitSearchHasNoDeadline(t *testing.T) {
 	r := newRig(t).furnish()
 	r.engine.Opts.Deadline = time.Nanosecond
 	const question = `{"query":"What does Ana drink in the morning?","block":true`

@@ -8,15 +8,15 @@ import (
 )
 
 func (d *handler) serverOperations(a adder) {
-	operation(a, http.MethodGet, "/health", "get-health", "How the server is", func(ctx context.Context, _ *struct{}) (*body[client.Health], error) {
+	operation(a, http.MethodGet, "/health", "get-health", "Show the state of the server", func(ctx context.Context, _ *struct{}) (*body[client.Health], error) {
 		return &body[client.Health]{d.Health(ctx)}, nil
 	})
-	operation(a, http.MethodGet, "/health/live", "get-live", "Whether the process lives", func(context.Context, *struct{}) (*struct{}, error) { return nil, nil })
-	operation(a, http.MethodGet, "/health/ready", "get-ready", "Whether requests can be served, and what is wrong all the same", func(ctx context.Context, _ *struct{}) (*readiness, error) {
+	operation(a, http.MethodGet, "/health/live", "get-live", "Report that the process is alive", func(context.Context, *struct{}) (*struct{}, error) { return nil, nil })
+	operation(a, http.MethodGet, "/health/ready", "get-ready", "Show whether requests can be served, and current problems", func(ctx context.Context, _ *struct{}) (*readiness, error) {
 		is := d.Ready(ctx)
 		return &readiness{readyStatus(is), is}, nil
 	})
-	owned(a, http.MethodGet, "/api/stats", "get-stats", "How much there is", func(ctx context.Context, by caller, _ *struct{}) (client.Stats, error) {
+	owned(a, http.MethodGet, "/api/stats", "get-stats", "Count the memories", func(ctx context.Context, by caller, _ *struct{}) (client.Stats, error) {
 		counts, err := d.engine.Stats(ctx, by.owner)
 		rates := d.engine.Metrics.Rates()
 		return client.Stats{
@@ -25,7 +25,7 @@ func (d *handler) serverOperations(a adder) {
 			Pause: string(d.engine.Paused(ctx, by.owner)),
 		}, err
 	})
-	owned(a, http.MethodGet, "/api/jobs", "list-jobs", "Work that is under way, waiting or parked", func(ctx context.Context, by caller, _ *struct{}) (client.Jobs, error) {
+	owned(a, http.MethodGet, "/api/jobs", "list-jobs", "List jobs that are running, waiting or parked", func(ctx context.Context, by caller, _ *struct{}) (client.Jobs, error) {
 		jobs, err := d.engine.Lessons.Jobs(ctx, by.owner)
 		return client.Jobs{Jobs: each(jobs, client.ViewJob)}, err
 	})
@@ -38,13 +38,13 @@ func (d *handler) serverOperations(a adder) {
 	})
 }
 
-// readiness is the answer of a readiness probe.
+// readiness is the response of a readiness probe.
 type readiness struct {
 	Status int
 	Body   client.Ready
 }
 
-// readyStatus takes out of the service what is about to stop, and nothing else.
+// readyStatus is 503 only while the server shuts down.
 func readyStatus(is client.Ready) int {
 	if is.Status != client.StatusReady {
 		return http.StatusServiceUnavailable

@@ -19,13 +19,13 @@ type unshareInput struct {
 }
 
 func (d *handler) shareOperations(a adder) {
-	owned(a, http.MethodGet, sharePath, "get-share", "Whom a fact is shared with", func(ctx context.Context, by caller, in *ByID) (client.Shared, error) {
+	owned(a, http.MethodGet, sharePath, "get-share", "List who a fact is shared with", func(ctx context.Context, by caller, in *ByID) (client.Shared, error) {
 		return viewed(sharedView(in.ID))(d.engine.Share.SharedWith(ctx, by.owner, in.ID))
 	})
-	owned(a, http.MethodPost, sharePath, "share-memory", "Show a fact to another user, a pool or everybody", func(ctx context.Context, by caller, in *change[client.ShareRequest]) (client.Shared, error) {
+	owned(a, http.MethodPost, sharePath, "share-memory", "Share a fact with another user, a pool or everybody", func(ctx context.Context, by caller, in *change[client.ShareRequest]) (client.Shared, error) {
 		return d.sharing(ctx, by, in.ID, share.Sharing{To: in.Body.To, Idempotency: in.Key})
 	})
-	owned(a, http.MethodDelete, sharePath, "unshare-memory", "Show it no longer", func(ctx context.Context, by caller, in *unshareInput) (client.Shared, error) {
+	owned(a, http.MethodDelete, sharePath, "unshare-memory", "End the sharing of a fact", func(ctx context.Context, by caller, in *unshareInput) (client.Shared, error) {
 		return d.sharing(ctx, by, in.ID, share.Sharing{To: in.To, End: true, Idempotency: in.Key})
 	})
 }

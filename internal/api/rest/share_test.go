@@ -78,8 +78,8 @@ func TestSharingAFact(t *testing.T) {
 	}
 }
 
-// TestWhoIsNoAdminActsForThemselves asks with a token of Open WebUI's.
-func TestWhoIsNoAdminActsForThemselves(t *testing.T) {
+// TestUsersShareOnlyTheirOwn uses a token of Open WebUI.
+func TestUsersShareOnlyTheirOwn(t *testing.T) {
 	r := newRig(t).furnish()
 	r.guarded(httpx.Options{Key: "k", JWTSecret: []byte("s")})
 	for _, c := range []struct {
@@ -128,9 +128,9 @@ func TestErasingAUser(t *testing.T) {
 	}
 }
 
-// TestErasingWhoNeverWas closes the name, unless only who is known is meant: whom something
-// was kept of, if no more than what they asked.
-func TestErasingWhoNeverWas(t *testing.T) {
+// TestErasingAnUnusedName closes the name, unless the request is restricted to users with stored
+// data, of which a trace is enough.
+func TestErasingAnUnusedName(t *testing.T) {
 	r := newRig(t).furnish()
 	if w := r.as("ben", "DELETE", "/api/users/nobody?known=true", ""); w.Code != http.StatusNotFound {
 		t.Errorf("who never was: status %d, want 404: %s", w.Code, w.Body)

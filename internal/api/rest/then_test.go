@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestEveryReadTakesATime: what was written, changed and taken out is read as it was
-// before, between and after, at every door of one thing or of all of a kind.
+// TestEveryReadTakesATime reads data as it was before, between and after writes, by every
+// operation that returns one item or a list.
 func TestEveryReadTakesATime(t *testing.T) {
 	r := newRig(t)
 	now := func() string {
@@ -35,7 +35,7 @@ func TestEveryReadTakesATime(t *testing.T) {
 		}
 		for _, c := range []struct {
 			query string
-			has   string // "": none of both
+			has   string // "": neither
 		}{
 			{"?as_of=" + never, ""},
 			{"?as_of=" + first, words[0]},
@@ -67,7 +67,7 @@ func TestEveryReadTakesATime(t *testing.T) {
 	}
 }
 
-func TestWhatWasSaidIsReadAsItWas(t *testing.T) {
+func TestMessagesAreReadAsOfATime(t *testing.T) {
 	r := newRig(t).furnish()
 	was := r.clock.Now().UTC().Format(time.RFC3339Nano)
 	r.clock.Advance(time.Hour)
@@ -76,6 +76,6 @@ func TestWhatWasSaidIsReadAsItWas(t *testing.T) {
 		t.Errorf("a turn before it was forgotten: %d %s", w.Code, w.Body)
 	}
 	if w := r.do("GET", "/api/memory/{turn}?as_of={before}", ""); w.Code != 404 {
-		t.Errorf("a turn before it was said: %d %s", w.Code, w.Body)
+		t.Errorf("a turn before it existed: %d %s", w.Code, w.Body)
 	}
 }

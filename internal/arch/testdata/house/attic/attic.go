@@ -1,2 +1,2 @@
-// Package attic stands on no floor.
+// Package attic is on no floor.
 package attic
