@@ -7,8 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What a misspelt word is taken for is asked for as if it were spelt so: a speaker, somebody of
-// one's own, a kind of thing.
+// The correction of a misspelt word has the same cues: a speaker, somebody close, a kind of thing.
 func TestAMisspeltWordAsksForWhatItIsTakenFor(t *testing.T) {
 	for _, c := range []struct {
 		question, rightly, word, meant string
@@ -32,7 +31,7 @@ func TestAMisspeltWordAsksForWhatItIsTakenFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsMeantIsSaidInWordsOfTheHits(t *testing.T) {
+func TestCorrectionsUseWordsOfTheHits(t *testing.T) {
 	taken := []memory.Misspelt{{Word: "paintign", Meant: []string{"paint", "plaint"}}, {Word: "melanei", Meant: []string{"melani"}}, {Word: "ocupation", Meant: []string{"occup"}}, {Word: "grod", Meant: []string{"grid"}}}
 	hits := []memory.Hit{
 		{Memory: memory.Memory{Fact: &memory.Fact{Content: "User paints"}}},
