@@ -7,17 +7,16 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// phrases reads the phrases of a statement.
 type phrases struct{ *english.Statement }
 
-// longestPhrase is how many tokens a phrase has at most.
+// longestPhrase is the greatest number of tokens of a phrase.
 const longestPhrase = 24
 
 // marks reports whether token i is a mark, or past the end.
 func (p phrases) marks(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
 
-// ending returns where the phrase that begins at token i ends: before a conjunction, a mark, a comma
-// that no list goes on after, or what points elsewhere behind "and" ("fell and hurt his ankle").
+// ending returns where the phrase at token i ends: before a conjunction, a mark, a comma after
+// which no list continues, or a new clause behind "and" ("fell and hurt his ankle").
 func (p phrases) ending(i int) int {
 	joint := i
 	for j := i; j < len(p.Tokens); j++ {
@@ -39,13 +38,12 @@ func (p phrases) ending(i int) int {
 	return p.trimmed(i, len(p.Tokens))
 }
 
-// relates reports whether "that" at token j begins what says more of the noun before it: "dogs that
-// need a walk".
+// relates reports whether "that" at token j begins a relative clause: "dogs that need a walk".
 func (p phrases) relates(j int) bool {
 	return isVerb(p.At(j+1)) || p.At(j+1) == "are"
 }
 
-// newVerb reports whether the token at i begins something of its own behind "and".
+// newVerb reports whether the token at i begins a new clause after "and".
 func (p phrases) newVerb(i int) bool {
 	for english.IsAdverb(p.At(i)) {
 		i++
@@ -57,7 +55,7 @@ func (p phrases) newVerb(i int) bool {
 	return ok && v.Form&english.Preterite != 0 && v.Form&english.Base == 0
 }
 
-// listed reports whether the comma at token j stands in a list, an address or a date.
+// listed reports whether the comma at token j is part of a list, an address or a date.
 func (p phrases) listed(j int) bool {
 	if j+1 >= len(p.Tokens) || j == 0 {
 		return false
@@ -76,7 +74,7 @@ func (p phrases) listed(j int) bool {
 	return false
 }
 
-// trimmed returns j without the tokens before it that add nothing.
+// trimmed returns j without trailing tokens that add no meaning.
 func (p phrases) trimmed(i, j int) int {
 	for j > i && p.At(j-1) != "today" && (p.marks(j-1) || in("trailing", p.At(j-1))) {
 		j--
@@ -84,7 +82,7 @@ func (p phrases) trimmed(i, j int) int {
 	return max(i, j)
 }
 
-// undated returns j without a date at the end of the phrase, and what leads to it.
+// undated returns j without a date at the end of the phrase and its preposition.
 func (p phrases) undated(i, j int) int {
 	dates := p.dates(i, j)
 	if len(dates) == 0 {
@@ -113,7 +111,7 @@ func (p phrases) dates(i, j int) []text.Date {
 	return nil
 }
 
-// standing reports whether the tokens mean the same outside of the conversation, and something.
+// standing reports whether the tokens have a meaning, and the same one outside of the conversation.
 func (p phrases) standing(i, j int) bool {
 	if i >= j || j-i > longestPhrase || in("hanging", p.At(j-1)) {
 		return false
@@ -132,16 +130,15 @@ func (p phrases) standing(i, j int) bool {
 	return content
 }
 
-// vague reports whether a phrase begins with what says nothing by itself.
+// vague reports whether a phrase begins with words that mean nothing alone.
 func (p phrases) vague(i int) bool {
 	return in("vagueStart", p.At(i)) || p.At(i) == "the" && in("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
 }
 
-// said returns tokens in the third person.
-func (p phrases) said(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
+func (p phrases) thirdPerson(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
 
-// headed returns the place behind the first of the nouns of a list that is at most n tokens behind
-// i, i without one. A noun before another noun is none: "my dog walker".
+// headed returns the index after the first noun of a list, at most n tokens after i; i without one.
+// A noun before another noun does not count: "my dog walker".
 func (p phrases) headed(i, n int, list string) int {
 	for j := i; j <= i+n && !p.marks(j) && (j == i || !in("hanging", p.At(j))); j++ {
 		if in(list, p.At(j)) && p.closed(j+1) {
@@ -151,7 +148,7 @@ func (p phrases) headed(i, n int, list string) int {
 	return i
 }
 
-// closed reports whether a noun ends before token j: what follows is no other noun.
+// closed reports whether a noun ends before token j: the next token is no other noun.
 func (p phrases) closed(j int) bool {
 	w := p.At(j)
 	if p.marks(j) || p.Tokens[j].Capital || in("hanging", w) || in("timing", w) || in("trailing", w) || in("subjects", w) || english.IsJoint(w) {
@@ -190,7 +187,7 @@ func (p phrases) placeEnd(i int) int {
 	}
 }
 
-// kinEnd returns the place behind a relative, a friend or the like: "older sister".
+// kinEnd returns the index after a relative, a friend or the like: "older sister".
 func (p phrases) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {
@@ -203,7 +200,7 @@ func (p phrases) kinEnd(i int) int {
 	return end
 }
 
-// nameText returns a name, tokens i up to j, without the sign of a genitive.
+// nameText returns a name, tokens i up to j, without a genitive ending.
 func (p phrases) nameText(i, j int) string {
 	called := strings.TrimRight(p.Text(i, j), ".'’-")
 	if p.Tokens[j-1].Possessive {

@@ -10,17 +10,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRead bounds the facts of one turn: what has more is no talk.
+// maxRead bounds the facts of one turn: a text with more is no talk.
 const maxRead = 192
 
-// Rules reads facts from first-person English without a model, by the rules of rules.txt: what
-// people say of themselves and of those close to them. Each fact is in the third person and names
-// the words it rests on. Questions, hypothetical cases, jokes and the words of others are left out.
-func Rules(said []Utterance) []Candidate {
+// Rules reads facts from first-person English without a model, by rules.txt: statements about the
+// user and people close to them. Facts are in the third person and quote their source. Questions,
+// hypothetical cases, jokes and others' words are left out.
+func Rules(utterances []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
-	for i := range said {
-		s := &said[i]
+	for i := range utterances {
+		s := &utterances[i]
 		if s.Turn.Role != memory.RoleUser || OffTheRecord(s.Turn.Content) {
 			continue
 		}
@@ -30,7 +30,7 @@ func Rules(said []Utterance) []Candidate {
 			continue
 		}
 		remembered, _ := commands(*s)
-		r := reader{said: s, last: user}
+		r := reader{utterance: s, last: user}
 		if !pattern("unmeant").MatchString(s.Text) {
 			r.read(s.Text)
 		}
@@ -39,17 +39,17 @@ func Rules(said []Utterance) []Candidate {
 	return out
 }
 
-// subject is whom a statement is about.
+// subject is the person that a statement is about.
 type subject struct {
-	who  string // as a fact says it: "User", "User's sister Ana"
-	key  string // as a fact's subject: "user", "user's sister"
+	who  string // in a fact's text: "User", "User's sister Ana"
+	key  string // in a fact's subject: "user", "user's sister"
 	kin  string // "sister", "" for the user
 	many bool
 }
 
 var user = subject{who: "User", key: "user"}
 
-// relative returns somebody close to the user, or an animal of theirs, as a subject.
+// relative returns somebody close to the user, or their pet, as a subject.
 func relative(word string) subject {
 	kin := paired("shortKin", word)
 	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
@@ -57,24 +57,24 @@ func relative(word string) subject {
 
 // reader reads the statements of one turn.
 type reader struct {
-	said    *Utterance
-	ofFacts bool // what is read are facts: they call the speaker "User"
-	found   []Candidate
-	whom    subject // whom "she" or "he" means, its key is "" where that is not clear
-	last    subject // of the statement before
+	utterance  *Utterance
+	ofFacts    bool // the text is a fact, which calls the speaker "User"
+	found      []Candidate
+	antecedent subject // of "she" or "he"; its key is "" if that is ambiguous
+	last       subject // of the previous statement
 }
 
 func (r *reader) read(body string) {
 	sentences := english.Read(body)
-	for _, s := range english.Statements(body, sentences, r.said.Turn.CreatedAt) {
+	for _, s := range english.Statements(body, sentences, r.utterance.Turn.CreatedAt) {
 		if s.Conjunction != "when" && s.Conjunction != "where" {
 			r.statement(phrases{&s})
 		}
 	}
-	r.namesBeside(body, sentences)
+	r.namesNextTo(body, sentences)
 }
 
-// opened returns the place of the first token behind what leads up to a statement.
+// opened returns the index of the first token after a lead-in.
 func (p phrases) opened() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
@@ -93,7 +93,7 @@ func (p phrases) opened() int {
 	return i
 }
 
-// statement reads what a statement says.
+// statement reads the facts of one statement.
 func (r *reader) statement(p phrases) {
 	if p.Wishes {
 		r.wish(p)
@@ -114,7 +114,7 @@ func (r *reader) statement(p phrases) {
 		person = english.Singular
 		i++
 	case w == "she" || w == "he":
-		if about = r.whom; !r.refersTo(w) {
+		if about = r.antecedent; !r.refersTo(w) {
 			r.last = subject{}
 			return
 		}
@@ -137,7 +137,7 @@ func (r *reader) statement(p phrases) {
 			return
 		}
 	default:
-		r.whom, r.last = subject{}, subject{}
+		r.antecedent, r.last = subject{}, subject{}
 		if p.First {
 			r.wish(p)
 		}
@@ -146,17 +146,17 @@ func (r *reader) statement(p phrases) {
 	if r.last = about; about.many {
 		person = english.Plural
 	} else if about.kin != "" {
-		person, r.whom = english.Singular, about
+		person, r.antecedent = english.Singular, about
 	}
 	if pred, ok := p.Predicate(i, person); ok && !r.match(p, about, pred.Lemma, pred.Rest, &pred, when) {
 		r.match(p, about, "@class", pred.Rest, &pred, when)
 	}
 	if n := len(r.found) - 1; n > 0 && r.found[n].Model == "rule:death" && r.found[n-1].Model == "rule:pet" {
-		r.found = slices.Delete(r.found, n-1, n) // they have one no more
+		r.found = slices.Delete(r.found, n-1, n) // they no longer have one
 	}
 }
 
-// wish reads a request: how the user wants to be answered, or called.
+// wish reads a request: how to answer the user, or what to call them.
 func (r *reader) wish(p phrases) {
 	i := 0
 	for i < len(p.Tokens)-1 && (in("openers", p.At(i)) || in("politely", p.At(i))) {
@@ -167,8 +167,8 @@ func (r *reader) wish(p phrases) {
 	}
 }
 
-// mine reads whom "my" begins to speak of and returns the place of what is said of them. It is
-// false where the user's own things are spoken of: their rules are applied here.
+// mine reads the person after "my", and returns the index of the predicate. It is false for the
+// user's own things, whose rules it applies.
 func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
@@ -217,17 +217,18 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	return about, j, j < len(p.Tokens)
 }
 
-// named adds the name at token j of somebody or of an animal.
+// named adds the name at token j of somebody or of a pet.
 func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
 	if end := name(p, j); end > j {
 		about = r.introduce(p, about, isPet, j, end)
-		r.last, r.whom = about, about
+		r.last, r.antecedent = about, about
 		return true
 	}
 	return false
 }
 
-// introduce adds the name of somebody or of an animal, tokens i up to j, and returns the subject by it.
+// introduce adds the name of somebody or of a pet, tokens i up to j, and returns the subject with
+// that name.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
 	called, attribute := p.nameText(i, j), paired("kinAttributes", about.kin)
 	c := Candidate{Category: "family", Confidence: 0.9}
@@ -247,14 +248,14 @@ func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subje
 	return about
 }
 
-// namesBeside reads relatives whose names stand next to them wherever that is, also in a question or
-// in what somebody said: "can my partner Tomasz eat that?".
-func (r *reader) namesBeside(body string, sentences []english.Sentence) {
+// namesNextTo reads relatives next to their names anywhere, also in a question or somebody's quoted
+// words: "can my partner Tomasz eat that?".
+func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
 		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
 			continue
 		}
-		s := english.StatementOf(body, sentence.Span, r.said.Turn.CreatedAt)
+		s := english.StatementOf(body, sentence.Span, r.utterance.Turn.CreatedAt)
 		p := phrases{&s}
 		if english.Unreal(s.Tokens) {
 			continue
@@ -278,16 +279,16 @@ func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 	}
 }
 
-// refersTo reports whether "she" or "he" can be the one who was spoken of last.
+// refersTo reports whether "she" or "he" can be the last antecedent.
 func (r *reader) refersTo(pronoun string) bool {
-	kin := r.whom.kin
+	kin := r.antecedent.kin
 	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); in("women", w) || in("men", w) {
 		return in("women", w) == (pronoun == "she")
 	}
-	return r.whom.key != ""
+	return r.antecedent.key != ""
 }
 
-// fronted reads a date before the subject: "Last week I …". It returns it, and moves i behind it.
+// fronted reads and returns a date before the subject, "Last week I …", and moves i past it.
 func (p phrases) fronted(i *int) string {
 	j := *i
 	for j < *i+6 && !p.marks(j) && (in("spans", p.At(j)) || in("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
@@ -305,7 +306,7 @@ func (p phrases) fronted(i *int) string {
 	return strings.ToLower(when[:1]) + when[1:]
 }
 
-// elides reports whether a sentence leaves out "I": "Just got back from Rome".
+// elides reports whether a sentence omits "I": "Just got back from Rome".
 func (p phrases) elides(i int) bool {
 	for english.IsAdverb(p.At(i)) && i < len(p.Tokens)-1 {
 		i++
@@ -329,7 +330,7 @@ func (p phrases) elides(i int) bool {
 	return past && next != "for" && (after.Form&english.Base == 0 || in("determiner", next))
 }
 
-// match adds the facts of the first rule under a key that takes what begins at token i.
+// match adds the facts of the first rule under key whose form matches at token i.
 func (r *reader) match(p phrases, about subject, key string, i int, pred *english.Predicate, when string) bool {
 	for _, rule := range rules()[key] {
 		if !rule.fits(p, about, pred) {
@@ -343,7 +344,7 @@ func (r *reader) match(p phrases, about subject, key string, i int, pred *englis
 	return false
 }
 
-// fits reports whether a rule may speak of a subject and of the verbs of a statement.
+// fits reports whether a rule applies to a subject and to a statement's verbs.
 func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	if r.person == "user" && about.kin != "" || r.person == "kin" && about.kin == "" || r.always && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Low == "always" }) {
 		return false
@@ -366,15 +367,15 @@ func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	return pred.Neg == "" || !denial && present
 }
 
-// taken is what a form took: slots by name, and the token behind all of it.
-type taken struct {
-	slots map[string]text.Span // places in tokens
+// formMatch holds a form's slots by name and the index after its last token.
+type formMatch struct {
+	slots map[string]text.Span // ranges of tokens
 	end   int
 }
 
-// match holds the tokens from i on against a form.
-func (p phrases) match(form []step, i int) (taken, bool) {
-	t := taken{slots: map[string]text.Span{}}
+// match compares the tokens from i on with a form.
+func (p phrases) match(form []step, i int) (formMatch, bool) {
+	t := formMatch{slots: map[string]text.Span{}}
 	for n, s := range form {
 		switch {
 		case s.end:
@@ -424,9 +425,9 @@ func (p phrases) match(form []step, i int) (taken, bool) {
 	return t, true
 }
 
-// qualified reports whether a denial is of less than it seems: "I don't speak Spanish at home" says
-// nothing against speaking it.
-func (p phrases) qualified(t taken) bool {
+// qualified reports whether a denial has a restriction: "I don't speak Spanish at home" does not
+// deny speaking it.
+func (p phrases) qualified(t formMatch) bool {
 	if w := p.At(t.end); !p.marks(t.end) && !in("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
 		return true
 	}
@@ -440,18 +441,18 @@ func (p phrases) qualified(t taken) bool {
 	return false
 }
 
-// facts adds what a rule makes of a statement: a fact for each thing of a list.
-func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t taken, when string) {
+// facts adds a rule's facts for a statement: one for each item of a list.
+func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t formMatch, when string) {
 	key, slot := f.attribute, ""
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
 		key, slot = f.attribute[:at], strings.Trim(f.attribute[at:], "<>")
 	}
 	of := t.slots[slot]
-	parts := items(p.said(of.Start, of.End))
+	parts := items(p.thirdPerson(of.Start, of.End))
 	for _, part := range parts {
 		fill := func(s string) string {
 			for name, at := range t.slots {
-				with := p.said(at.Start, at.End)
+				with := p.thirdPerson(at.Start, at.End)
 				if name == slot {
 					with = part
 				}
@@ -461,12 +462,12 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 		}
 		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + keyOf(part)}
 		switch {
-		case f.fact == "" && pred == nil: // what the user's own is, as it is said
-			c.Text = about.who + "'s " + p.said(i, t.end)
+		case f.fact == "" && pred == nil: // a possession in the user's words
+			c.Text = about.who + "'s " + p.thirdPerson(i, t.end)
 		case f.fact == "" && len(parts) > 1:
 			c.Text = about.who + " " + pred.Says() + " " + part
 		case f.fact == "":
-			c.Text = strings.TrimSpace(about.who + " " + pred.Says() + " " + strings.TrimSuffix(p.said(pred.Rest, p.dateEnd(t.end)), " after all"))
+			c.Text = strings.TrimSpace(about.who + " " + pred.Says() + " " + strings.TrimSuffix(p.thirdPerson(pred.Rest, p.dateEnd(t.end)), " after all"))
 		case f.fact[0] == '\'':
 			c.Text = about.who + fill(f.fact)
 		case f.fact[0] == '=':
@@ -492,7 +493,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 	}
 }
 
-// dateEnd returns the place behind the date, or how often, that begins at token i, i without one.
+// dateEnd returns the index after the date, or frequency, that begins at token i, i without one.
 func (p phrases) dateEnd(i int) int {
 	j := p.ending(i)
 	if p.At(i) == "every" {
@@ -504,28 +505,29 @@ func (p phrases) dateEnd(i int) int {
 	return i
 }
 
-// add adds a fact that a statement says.
+// add adds one fact of a statement.
 func (r *reader) add(p phrases, about string, c Candidate) {
-	c.Subject, c.Turn, c.Quote = about, r.said.Turn.ID, r.said.Text[p.Start:p.End]
+	c.Subject, c.Turn, c.Quote = about, r.utterance.Turn.ID, r.utterance.Text[p.Start:p.End]
 	c.Span = &memory.Span{Turn: c.Turn, Start: p.Start, End: p.End}
-	c.ValidFrom = began(c.Attribute, c.Quote, r.said.Turn.CreatedAt)
+	c.ValidFrom = began(c.Attribute, c.Quote, r.utterance.Turn.CreatedAt)
 	r.found = append(r.found, c)
 }
 
-// began returns since when a statement holds: the past or present date in its words, for what has
-// one value at a time.
-func began(attribute, words string, said time.Time) time.Time {
+// began returns the start of a statement's validity: the past or present date in its words, for
+// attributes with one value at a time.
+func began(attribute, words string, writtenAt time.Time) time.Time {
 	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
 		return time.Time{}
 	}
-	dates := text.Resolve(words, said)
-	if len(dates) != 1 || dates[0].From.After(said) {
+	dates := text.Resolve(words, writtenAt)
+	if len(dates) != 1 || dates[0].From.After(writtenAt) {
 		return time.Time{}
 	}
 	return dates[0].From
 }
 
-// items cuts "peanuts, shrimp and soy" in three. What is no list of short items stays whole.
+// items splits "peanuts, shrimp and soy" in three. A text that is no list of short items stays
+// whole.
 func items(s string) []string {
 	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {

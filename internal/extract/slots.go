@@ -9,17 +9,18 @@ import (
 	"github.com/loci-memory/loci/internal/english"
 )
 
-// slots are the kinds of words that a rule may ask for, by name. They return the place behind the
-// words that they accept from token i on, or i. What a rule says of the words is [phrases.said].
+// slots are the kinds of words that a rule may ask for, by name. Each function returns the index
+// after the words that it accepts from token i on, or i. Facts show the words by
+// [phrases.thirdPerson].
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
 		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": name, "company": company, "date": date, "dated": dated,
-		"did": did, "doing": doing, "exact": exact, "general": general, "given": given, "home": home, "language": language,
+		"did": did, "doing": doing, "exact": exact, "general": general, "given": givenUp, "home": home, "language": language,
 		"name": name, "news": news, "often": often, "place": place, "role": role, "thing": thing, "tool": tool, "trait": trait,
 	}
 })
 
-// take returns the place behind what a slot of a kind takes from token i on.
+// take returns the index after the words that a slot of a kind accepts from token i on.
 func (p phrases) take(kind string, i int) int {
 	if i >= len(p.Tokens) {
 		return i
@@ -41,7 +42,7 @@ func (p phrases) take(kind string, i int) int {
 	return max(i, slots()[kind](p, i))
 }
 
-// of takes a phrase that begins with "a", "two", "my", or that stands behind that, and has a noun
+// of accepts a phrase that begins with "a", "two" or "my", or follows one of these, and has a noun
 // of a list.
 func (p phrases) of(list string, i int) int {
 	from := i
@@ -68,7 +69,7 @@ func (p phrases) of(list string, i int) int {
 	return head
 }
 
-// with takes a phrase that has a word of a list, which may have a number in front: "50mg".
+// with accepts a phrase that has a word of a list, possibly after a number: "50mg".
 func (p phrases) with(list string, i int) int {
 	j := p.ending(i)
 	has := func(t english.Token) bool { return in(list, strings.TrimLeft(t.Low, "0123456789.")) }
@@ -78,7 +79,7 @@ func (p phrases) with(list string, i int) int {
 	return i
 }
 
-// thing takes what means the same outside of the conversation, without its date.
+// thing accepts a phrase with the same meaning outside of the conversation, without its date.
 func thing(p phrases, i int) int {
 	j := p.dateless(i)
 	if j-i > 12 || p.vague(i) || !p.standing(i, j) || in("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
@@ -87,7 +88,7 @@ func thing(p phrases, i int) int {
 	return j
 }
 
-// all is the rest of a statement.
+// all accepts the rest of a statement.
 func all(p phrases, i int) int {
 	if j := len(p.Tokens); !in("subjects", p.At(i)) && p.standing(i, j) {
 		return j
@@ -95,7 +96,7 @@ func all(p phrases, i int) int {
 	return i
 }
 
-// general is a thing in general: "the second one" is what is at hand.
+// general accepts a thing in general: "the second one" depends on the situation.
 func general(p phrases, i int) int {
 	if p.At(i) == "the" && i+1 < len(p.Tokens) && !p.Tokens[i+1].Capital && p.At(i+2) != "of" || p.At(i) == "to" {
 		return i
@@ -103,7 +104,7 @@ func general(p phrases, i int) int {
 	return thing(p, i)
 }
 
-// exact is a thing with its date.
+// exact accepts a thing with its date.
 func exact(p phrases, i int) int {
 	if j := p.ending(i); !p.vague(i) && p.standing(i, j) {
 		return j
@@ -111,7 +112,7 @@ func exact(p phrases, i int) int {
 	return i
 }
 
-// name is a person's name.
+// name accepts a person's name.
 func name(p phrases, i int) int {
 	j := p.nameEnd(i)
 	if j > i && !in("nationalities", p.At(i)) && (p.marks(j) || in("afterName", p.At(j))) {
@@ -120,7 +121,7 @@ func name(p phrases, i int) int {
 	return i
 }
 
-// place is where somebody may live.
+// place accepts a place where somebody may live.
 func place(p phrases, i int) int {
 	if j := p.placeEnd(i); j > i {
 		if w := p.At(i); w != "the" && w != "new" && in("notPlace", w) {
@@ -152,7 +153,7 @@ func place(p phrases, i int) int {
 	return i
 }
 
-// home is a place that somebody moves to by its name: people move to other banks and teams, too.
+// home accepts the name of a place to move to: people also move to other banks and teams.
 func home(p phrases, i int) int {
 	j := place(p, i)
 	if w := p.At(i); !p.Tokens[i].Capital && w != "the" && w != "a" {
@@ -166,7 +167,7 @@ func home(p phrases, i int) int {
 	return j
 }
 
-// company is where somebody works.
+// company accepts an employer.
 func company(p phrases, i int) int {
 	switch p.At(i) {
 	case "a", "an", "the", "my", "our":
@@ -178,7 +179,7 @@ func company(p phrases, i int) int {
 	return p.undated(i, p.placeEnd(i))
 }
 
-// role is a phrase whose noun is an occupation: "a senior data scientist".
+// role accepts a phrase whose noun is an occupation: "a senior data scientist".
 func role(p phrases, i int) int {
 	if d := p.At(i); d != "a" && d != "an" && d != "the" && p.At(i-1) != "as" {
 		return i
@@ -190,7 +191,7 @@ func role(p phrases, i int) int {
 	return head
 }
 
-// age is how old somebody is.
+// age accepts somebody's age.
 func age(p phrases, i int) int {
 	if n := p.At(i); isNumber(n) && len(n) < 3 {
 		return i + 1
@@ -198,7 +199,7 @@ func age(p phrases, i int) int {
 	return i
 }
 
-// language is one language or several.
+// language accepts one language or several.
 func language(p phrases, i int) int {
 	last := i
 	for j := i; j < len(p.Tokens); j++ {
@@ -211,7 +212,7 @@ func language(p phrases, i int) int {
 	return last
 }
 
-// tool is what has a name of its own.
+// tool accepts a thing with a proper name.
 func tool(p phrases, i int) int {
 	if !p.Tokens[i].Capital && !(in("tools", p.At(i)) && p.closed(i+1)) {
 		return i
@@ -226,7 +227,7 @@ func tool(p phrases, i int) int {
 	return i
 }
 
-// trait is what somebody is for longer than a day.
+// trait accepts a trait that lasts longer than a day.
 func trait(p phrases, i int) int {
 	if w := p.At(i); in("passingState", w) || in("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
 		return i
@@ -234,7 +235,7 @@ func trait(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// acts takes a verb of these classes in one form and what it is done to.
+// acts accepts a verb of these classes in one form, with its object.
 func (p phrases) acts(i int, form english.Form, of english.Class) int {
 	v, ok := english.KnownVerb(p.At(i))
 	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.vague(i+1) && p.At(i+1) != "to" || p.At(i+1) == "the" && v.Class&english.Deed == 0 {
@@ -246,15 +247,15 @@ func (p phrases) acts(i int, form english.Form, of english.Class) int {
 	return i
 }
 
-// aim is what somebody means to do; doing is that as a gerund.
+// aim accepts an intention; doing accepts one as a gerund.
 func aim(p phrases, i int) int { return p.acts(i, english.Base, english.Aim) }
 
 func doing(p phrases, i int) int {
 	return p.acts(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
 }
 
-// given is what people give up: something done, or a habit.
-func given(p phrases, i int) int {
+// givenUp accepts something that people give up: an activity, or a habit.
+func givenUp(p phrases, i int) int {
 	if j := p.dateless(i); strings.HasSuffix(p.At(i), "ing") && p.standing(i, j) {
 		return j
 	}
@@ -264,7 +265,7 @@ func given(p phrases, i int) int {
 	return i
 }
 
-// did is what somebody did, unless it only goes on: "moved on to the next task".
+// did accepts a deed, unless it only continues something: "moved on to the next task".
 func did(p phrases, i int) int {
 	if w := p.At(i); w == "on" || w == "with" {
 		return i
@@ -272,7 +273,7 @@ func did(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// news is what is worth knowing without a date: it names something of its own.
+// news accepts an event that matters without a date: it names something of its own.
 func news(p phrases, i int) int {
 	j := p.ending(i)
 	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.standing(i, j) {
@@ -286,13 +287,13 @@ func news(p phrases, i int) int {
 	return i
 }
 
-// dated is what was done at a time that is told, and ahead what is to be.
+// dated accepts a deed with a past date, and ahead one with a future date.
 func dated(p phrases, i int) int {
-	return p.onADay(i, func(from, _ time.Time) bool { return !from.After(p.Said()) })
+	return p.onADay(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
 }
 
 func ahead(p phrases, i int) int {
-	return p.onADay(i, func(_, to time.Time) bool { return to.After(midnight(p.Said())) })
+	return p.onADay(i, func(_, to time.Time) bool { return to.After(midnight(p.WrittenAt())) })
 }
 
 func (p phrases) onADay(i int, fits func(from, to time.Time) bool) int {
@@ -314,7 +315,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// date is words up to the end of a date in them.
+// date accepts words up to the end of a date in them.
 func date(p phrases, i int) int {
 	j := p.ending(i)
 	dates := p.dates(i, j)
@@ -329,7 +330,7 @@ func date(p phrases, i int) int {
 	return i
 }
 
-// often is what is done again and again.
+// often accepts a repeated action.
 func often(p phrases, i int) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {
