@@ -82,7 +82,7 @@ func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 	for {
 		n, err := body.Read(buf)
 		_, _ = s.Write(buf[:n]) // never fails
-		if text := s.Said(); len(text) > said {
+		if text := s.Text(); len(text) > said {
 			heard(text[said:])
 			said = len(text)
 		}
