@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// common are terms that do not make two similar facts differ. Any other word that only one of them
+// commonTerms are terms that do not make two similar facts differ. Any other word that only one of them
 // has does.
-var common = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
+var commonTerms = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
 	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
 
 // agree reports whether two similar facts mean the same: same person, time, numbers, names,
@@ -21,7 +21,7 @@ func agree(a, b string) bool {
 	return slices.Equal(numbers(a), numbers(b)) &&
 		maps.Equal(nameSet(a), nameSet(b)) &&
 		!differs(extract.TermSet(a), extract.TermSet(b)) && !differs(extract.TermSet(b), extract.TermSet(a)) &&
-		sameSense(a, b) && maps.Equal(directed(a), directed(b))
+		sameSense(a, b) && maps.Equal(directionsOf(a), directionsOf(b))
 }
 
 // sameSense reports whether two facts agree in polarity, in past or present, in wish or reality,
@@ -60,8 +60,8 @@ func firstWords(s string, n int) string {
 // directions are stop words that change a fact's meaning: out of the water is not in it.
 var directions = lazy.Words("out off into onto away up down under over behind front inside outside without before after until since against than from to")
 
-// directed returns each direction in a text with the term that follows it.
-func directed(s string) map[string]bool {
+// directionsOf returns each direction in a text with the term that follows it.
+func directionsOf(s string) map[string]bool {
 	set, last := map[string]bool{}, ""
 	for _, w := range text.Words(s) {
 		if directions.Has(w) {
@@ -75,7 +75,7 @@ func directed(s string) map[string]bool {
 
 func differs(a, b map[string]bool) bool {
 	for t := range a {
-		if !b[t] && !common.Has(t) {
+		if !b[t] && !commonTerms.Has(t) {
 			return true
 		}
 	}
@@ -96,8 +96,8 @@ func nameSet(s string) map[string]bool {
 	return set
 }
 
-// without returns s without its dates, which are compared as dates.
-func without(s string, dates []text.Date) string {
+// withoutDates returns s without its dates, which are compared as dates.
+func withoutDates(s string, dates []text.Date) string {
 	var b strings.Builder
 	last := 0
 	for _, d := range dates {

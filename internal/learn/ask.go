@@ -54,17 +54,17 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 	return p.Fill(d)
 }
 
-// shown is how many bytes a model reads of a message that is not learned from: its beginning, and
+// maxContextBytes is how many bytes a model reads of a message that is not learned from: its beginning, and
 // its end, where questions are.
-const shown = 320
+const maxContextBytes = 320
 
 func shortened(s string) string {
 	s = strings.TrimSpace(s)
-	if len(s) <= shown {
+	if len(s) <= maxContextBytes {
 		return s
 	}
-	end := s[len(s)-shown/2:]
-	return text.Clip(s, shown/2) + " … " + strings.ToValidUTF8(end, "")
+	end := s[len(s)-maxContextBytes/2:]
+	return text.Clip(s, maxContextBytes/2) + " … " + strings.ToValidUTF8(end, "")
 }
 
 // factName is the name of the i-th fact in a prompt.

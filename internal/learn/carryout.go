@@ -55,31 +55,31 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 		p.addPast(c, newer, p.facts[newer].Fact.ObservedAt, "what is known is newer")
 		return
 	}
-	if k := p.confirmed(c); k != nil {
+	if k := p.pendingMatch(c); k != nil {
 		v.became = k.Fact.ID
 		p.confirm(k, c, olds)
 		return
 	}
-	if p.taken(next, olds) {
+	if p.wordsTaken(next, olds) {
 		p.ignore(c, "", "redundant")
 		return
 	}
-	p.replace(olds, next, reasonOr(v.reason, reasonOr(p.exchanged(olds, next), reasonOr(c.Doubt, "new"))))
+	p.replace(olds, next, reasonOr(v.reason, reasonOr(p.replacementReason(olds, next), reasonOr(c.Doubt, "new"))))
 	v.became = next.ID
 }
 
-// exchanged is the reason of a replacement for which a model gave none: both wordings, "" if
+// replacementReason is the reason of a replacement for which a model gave none: both wordings, "" if
 // nothing is replaced. Only models' reasons are erased with their facts, so a rule's replacement
 // and another owner's fact are not quoted.
-func (p *planner) exchanged(olds []*plannedFact, next memory.Fact) string {
+func (p *planner) replacementReason(olds []*plannedFact, next memory.Fact) string {
 	if len(olds) == 0 || olds[0].Link != nil || p.o.Author.Kind != memory.ByModel {
 		return ""
 	}
 	return olds[0].Fact.Content + " → " + next.Content
 }
 
-// confirmed returns the pending fact that a candidate repeats, nil without one.
-func (p *planner) confirmed(c extract.Candidate) *plannedFact {
+// pendingMatch returns the pending fact that a candidate repeats, nil without one.
+func (p *planner) pendingMatch(c extract.Candidate) *plannedFact {
 	for _, n := range c.Near {
 		k := p.facts[n.Fact.ID]
 		if k != nil && k.change == nil && n.Fact.Scope == p.o.Scope && confirms(&c, n) {
@@ -165,7 +165,7 @@ func (p *planner) words(c extract.Candidate, v *verdict) string {
 		return ""
 	}
 	reworded := c
-	if reworded.Text = s; unwanted(reworded) != "" {
+	if reworded.Text = s; unwantedReason(reworded) != "" {
 		return ""
 	}
 	both := c.Text
@@ -200,9 +200,9 @@ func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*pl
 		switch {
 		case k.ends || k.kept: // another candidate replaced or confirmed it
 		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // it also holds elsewhere
-		case !c.Newer(&k.Fact) && !p.reads(c, k):
+		case !c.Newer(&k.Fact) && !p.rereadsRule(c, k):
 			newer = id
-		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.guarded(c, k):
+		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.isProtected(c, k):
 			stronger = id
 		default:
 			olds = append(olds, k)
@@ -211,16 +211,16 @@ func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*pl
 	return olds, newer, stronger
 }
 
-// reads reports whether a model rereads a turn from which a rule wrote the fact. The model may
+// rereadsRule reports whether a model rereads a turn from which a rule wrote the fact. The model may
 // correct that fact, although it is not newer.
-func (p *planner) reads(c extract.Candidate, k *plannedFact) bool {
+func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
 	return p.o.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.Turn)
 }
 
-// guarded reports whether a person owns the fact by writing or approving it, and the candidate is
+// isProtected reports whether a person owns the fact by writing or approving it, and the candidate is
 // only a model's reading. An explicit request to remember and a rule's reading are not guarded
 // against.
-func (p *planner) guarded(c extract.Candidate, k *plannedFact) bool {
+func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
 	if k.Link != nil || c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false
 	}
@@ -245,9 +245,9 @@ func rank(t memory.Trust) int {
 	return 0
 }
 
-// taken reports whether a live fact of the same scope has the same words as next, except for facts
+// wordsTaken reports whether a live fact of the same scope has the same words as next, except for facts
 // that end now.
-func (p *planner) taken(next memory.Fact, olds []*plannedFact) bool {
+func (p *planner) wordsTaken(next memory.Fact, olds []*plannedFact) bool {
 	words := wordingOf(next)
 	return p.live[words] && !slices.ContainsFunc(olds, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })
 }
@@ -277,7 +277,7 @@ func (p *planner) supersede(k *plannedFact, next memory.Fact, reason string) {
 	change.OldID, change.NewID = k.Fact.ID, next.ID
 	if k.Link == nil {
 		change = replaced(k.Fact, next, p.o.Now, reason, p.o.Author)
-		p.free(k)
+		p.freeWords(k)
 	}
 	k.change, k.ends = &change, true
 }
@@ -291,8 +291,8 @@ func replaced(old, next memory.Fact, at time.Time, reason string, author memory.
 	return change
 }
 
-// free makes the words of an ended fact available again.
-func (p *planner) free(k *plannedFact) {
+// freeWords makes the words of an ended fact available again.
+func (p *planner) freeWords(k *plannedFact) {
 	delete(p.live, wordingOf(k.Fact))
 }
 
@@ -323,7 +323,7 @@ func (p *planner) addPending(next memory.Fact, instead, reason string) {
 
 // addPast records a statement that a newer one already overtook: it was true, and is not recalled.
 func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reason string) {
-	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || recorded(c) {
+	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || isRecorded(c) {
 		p.ignore(c, by, reason)
 		return
 	}
@@ -336,8 +336,8 @@ func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reaso
 	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: by, Reason: reason})
 }
 
-// recorded reports whether this turn already gave a fact with these words, whatever its status.
-func recorded(c extract.Candidate) bool {
+// isRecorded reports whether this turn already gave a fact with these words, whatever its status.
+func isRecorded(c extract.Candidate) bool {
 	return slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool {
 		return slices.Contains(n.Fact.Provenance.Turns, c.Turn) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
 	})

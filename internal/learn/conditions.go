@@ -23,8 +23,8 @@ func sameConditions(a, b, attribute string) bool {
 // conditions returns the terms that say when or on what occasion a fact holds: times without full
 // dates and past ones, the case it names, and where, when or with what a thing is liked.
 func conditions(fact, attribute string) map[string]bool {
-	fact = sinceForm.ReplaceAllString(text.Fold(without(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool { return d.Relative }))), "")
-	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !isTime(w) || common.Has(text.Term(w)) })
+	fact = sinceForm.ReplaceAllString(text.Fold(withoutDates(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool { return d.Relative }))), "")
+	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !isTime(w) || commonTerms.Has(text.Term(w)) })
 	found := extract.TermSet(strings.Join(append(times, caseForm.FindString(fact)), " "))
 	if strings.HasPrefix(attribute, "taste:") || strings.HasPrefix(attribute, "favourite:") {
 		thing, _, _ := strings.Cut(fact, " is ")

@@ -43,7 +43,7 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 	for i, n := range neighbours(cands) {
 		targets[strconv.Itoa(i)], targets[strings.ToLower(n.Fact.ID)] = n.Fact.ID, n.Fact.ID
 	}
-	elements, listed := elementsOf(answer(reply), "decisions", "memory")
+	elements, listed := elementsOf(withoutThinking(reply), "decisions", "memory")
 	var out []Decision
 	for _, e := range elements[:min(len(elements), maxDecisions)] {
 		var w struct {

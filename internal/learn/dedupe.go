@@ -33,11 +33,11 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 		o.Near = 0.90
 	}
 	for _, c := range cands {
-		if reason := unwanted(c); reason != "" {
+		if reason := unwantedReason(c); reason != "" {
 			dropped = append(dropped, Dropped{c, reason})
 			continue
 		}
-		if n, ok := echo(c); ok {
+		if n, ok := echoedFact(c); ok {
 			dropped = append(dropped, Dropped{c, echoOf(n)})
 			continue
 		}
@@ -45,8 +45,8 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 			again = append(again, Again{c, n})
 			continue
 		}
-		if i := twin(fresh, c, o); i >= 0 {
-			fresh[i] = folded(fresh[i], c)
+		if i := duplicateIndex(fresh, c, o); i >= 0 {
+			fresh[i] = merged(fresh[i], c)
 			dropped = append(dropped, Dropped{c, "said twice"})
 			continue
 		}
@@ -55,9 +55,9 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 	return fresh, again, dropped
 }
 
-// unwanted returns why a candidate must not come back: a person rejected it, or a fact of the same
+// unwantedReason returns why a candidate must not come back: a person rejected it, or a fact of the same
 // turn was forgotten, undone or overtaken.
-func unwanted(c extract.Candidate) string {
+func unwantedReason(c extract.Candidate) string {
 	if c.Remember {
 		return ""
 	}
@@ -74,21 +74,21 @@ func unwanted(c extract.Candidate) string {
 			return "a person rejected it"
 		case f.Status == memory.Retired && here:
 			return "it was forgotten"
-		case f.Status == memory.Superseded && here && lives(c.Near, f.SupersededBy):
+		case f.Status == memory.Superseded && here && isLive(c.Near, f.SupersededBy):
 			return "what took its place is newer"
 		}
 	}
 	return ""
 }
 
-// lives reports whether a fact is near and live.
-func lives(near []extract.Neighbour, id string) bool {
+// isLive reports whether a fact is near and live.
+func isLive(near []extract.Neighbour, id string) bool {
 	return slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
-// echo returns the fact that a candidate repeats if only a model or a pasted text states it. An
+// echoedFact returns the fact that a candidate repeats if only a model or a pasted text states it. An
 // echo is no evidence about the fact.
-func echo(c extract.Candidate) (extract.Neighbour, bool) {
+func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
 	if c.Remember || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.Waits == "" || c.Doubt == "") {
 		return extract.Neighbour{}, false
 	}
@@ -167,8 +167,8 @@ func covers(n extract.Neighbour, scope memory.Scope) bool {
 			(s.Conversation == "" || s.Conversation == scope.Conversation)
 }
 
-// twin returns the index of a fresh candidate with the same meaning, -1 without one.
-func twin(fresh []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
+// duplicateIndex returns the index of a fresh candidate with the same meaning, -1 without one.
+func duplicateIndex(fresh []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
 	hash := text.Hash(c.Text)
 	for i, f := range fresh {
 		if text.Hash(f.Text) == hash || !o.ExactOnly && len(extract.TermSet(c.Text)) > 1 && agree(f.Text, c.Text) {
@@ -178,8 +178,8 @@ func twin(fresh []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
 	return -1
 }
 
-// folded merges into a what b has better.
-func folded(a, b extract.Candidate) extract.Candidate {
+// merged merges into a what b has better.
+func merged(a, b extract.Candidate) extract.Candidate {
 	if a.Waits != "" && b.Waits == "" {
 		a, b = b, a
 	}

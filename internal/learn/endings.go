@@ -24,10 +24,10 @@ var articles = lazy.Words("a an the any his her their user's")
 // phraseEnd separates a thing or a deed from its description.
 var phraseEnd = lazy.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|since|every|each|once|twice|\d+)\b|[,(]`)
 
-// ended reports whether a statement ends what a fact asserts: the fact has everything that the
+// endsFact reports whether a statement ends what a fact asserts: the fact has everything that the
 // statement names, including the thing or deed that the fact is about.
-func ended(c extract.Candidate, f memory.Fact) bool {
-	statement, fact := strings.TrimSpace(text.Fold(without(c.Text, text.Resolve(c.Text, c.ObservedAt)))), text.Fold(f.Content)
+func endsFact(c extract.Candidate, f memory.Fact) bool {
+	statement, fact := strings.TrimSpace(text.Fold(withoutDates(c.Text, text.Resolve(c.Text, c.ObservedAt)))), text.Fold(f.Content)
 	gone := goneForm.FindStringSubmatch(statement)
 	what := endForm.FindStringSubmatch(statement)
 	switch {
@@ -48,7 +48,7 @@ func ended(c extract.Candidate, f memory.Fact) bool {
 	if at := phraseEnd.FindStringIndex(fact); at != nil {
 		head, rest = fact[:at[0]], fact[at[0]:]
 	}
-	named := slices.DeleteFunc(text.Terms(head), func(t string) bool { return t == "user" || common.Has(t) })
+	named := slices.DeleteFunc(text.Terms(head), func(t string) bool { return t == "user" || commonTerms.Has(t) })
 	return len(named) == 0 || over[named[len(named)-1]] && (gone == nil || len(text.Numbers(head)) == 0) || gone != nil && extract.Covered(over, extract.TermSet(rest)) == 1
 }
 

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notOwn is the reason for dropping a candidate that rests on text the user passed on, or on
+// notOwnWords is the reason for dropping a candidate that rests on text the user passed on, or on
 // injected memories.
-const notOwn = "not the user's own words"
+const notOwnWords = "not the user's own words"
 
 // Dropped is a candidate that is not remembered, with the reason.
 type Dropped struct {
@@ -42,8 +42,8 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
 			continue
 		}
-		if g.Grade != Grounded && r.blanked(&c) {
-			dropped = append(dropped, Dropped{c, notOwn})
+		if g.Grade != Grounded && r.restsOnBlanked(&c) {
+			dropped = append(dropped, Dropped{c, notOwnWords})
 			continue
 		}
 		if g.Reason == statedEarlier {
@@ -54,7 +54,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 			dropped = append(dropped, Dropped{c, "said not to be remembered"})
 			continue
 		}
-		c = placed(c, utterances[i], byRule)
+		c = withTurn(c, utterances[i], byRule)
 		c.Unsure = utterances[i].Unsure
 		switch {
 		case extract.Instructs(c.Text):
@@ -72,7 +72,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 // tidy returns the words of one fact on one line, without a bullet, quotation marks around it, or a
 // final full stop.
 func tidy(s string) string {
-	s, _ = item(visible(s))
+	s, _ = trimBullet(visibleText(s))
 	for len(s) > 1 && strings.IndexByte("\"'`", s[0]) >= 0 && s[len(s)-1] == s[0] {
 		s = strings.TrimSpace(s[1 : len(s)-1])
 	}
@@ -82,9 +82,9 @@ func tidy(s string) string {
 	return s
 }
 
-// visible returns s on one line without invisible characters, so that facts that look equal are
+// visibleText returns s on one line without invisible characters, so that facts that look equal are
 // equal.
-func visible(s string) string {
+func visibleText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -101,14 +101,14 @@ func visible(s string) string {
 const maxName = 120
 
 func shortName(s string) string {
-	if s = visible(s); len(s) <= maxName {
+	if s = visibleText(s); len(s) <= maxName {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxName], "")
 }
 
-// passing matches talk that matters only during the conversation.
-var passing = lazy.Compile(`(?i)^(?:the )?user (?:` +
+// passingTalk matches talk that matters only during the conversation.
+var passingTalk = lazy.Compile(`(?i)^(?:the )?user (?:` +
 	`(?:is |was |has )?(?:just )?(?:ask(?:s|ed|ing)|request(?:s|ed|ing)?|inquir|greet(?:s|ed|ing)?|thank(?:s|ed|ing)?|repl(?:y|ies|ied)|respond(?:s|ed)?|said (?:hello|hi|yes|no|thanks)|says (?:hello|hi|yes|no|thanks))\b` +
 	`|(?:is|was) (?:just )?(?:testing|typing|waiting|chatting|writing a (?:message|prompt)|interacting|speaking with|talking to (?:the|an) (?:assistant|ai|bot))\b` +
 	`|(?:wants|needs|would like) (?:the )?(?:assistant|me|you|ai|help with this)\b` +
@@ -120,7 +120,7 @@ func worthless(c extract.Candidate) string {
 	switch s := c.Text; {
 	case s == "":
 		return "empty"
-	case nothing(s):
+	case isNothing(s):
 		return "nothing to remember"
 	case len(s) > maxFact:
 		return "too long"
@@ -134,7 +134,7 @@ func worthless(c extract.Candidate) string {
 		return "nothing to remember"
 	case c.Remember:
 		return ""
-	case passing.MatchString(s):
+	case passingTalk.MatchString(s):
 		return "passing talk"
 	}
 	return ""
@@ -146,7 +146,7 @@ var transcribed = lazy.Compile(`^(?:user|assistant|context)(?: said)?: `)
 // saysNothing reports whether a text is one word, or has no meaning of its own.
 func saysNothing(s string) bool {
 	for t := range extract.TermSet(s) {
-		if !telling.Has(t) && !wanting.Has(t) {
+		if !tellingTerms.Has(t) && !wanting.Has(t) {
 			return len(strings.Fields(s)) < 2
 		}
 	}
@@ -164,7 +164,7 @@ type sources struct{ utterances []extract.Utterance }
 // source returns the index of a candidate's turn, -1 if there is none, and its grounding there. Of
 // several turns the one with the best evidence wins.
 func (r *sources) source(c *extract.Candidate, about string) (turn int, g Grounding) {
-	named := named(c.Turn, r.utterances)
+	named := turnIndex(c.Turn, r.utterances)
 	if c.Span != nil && named >= 0 {
 		return named, Grounding{} // a rule read it there
 	}
@@ -184,9 +184,9 @@ func (r *sources) source(c *extract.Candidate, about string) (turn int, g Ground
 	return turn, g
 }
 
-// blanked reports whether a candidate rests on blanked words: its quote, or without one most of its
+// restsOnBlanked reports whether a candidate rests on blanked words: its quote, or without one most of its
 // terms, are only there, or it names a turn that was not shown.
-func (r *sources) blanked(c *extract.Candidate) bool {
+func (r *sources) restsOnBlanked(c *extract.Candidate) bool {
 	for _, s := range r.utterances {
 		if _, own := locate(s.Text, c.Quote); own {
 			return false
@@ -198,14 +198,14 @@ func (r *sources) blanked(c *extract.Candidate) bool {
 		if len(content) != len(s.Text) || content == s.Text {
 			continue
 		}
-		if span, ok := locate(content, c.Quote); ok && hidden(content[span.Start:span.End], s.Text[span.Start:span.End]) {
+		if span, ok := locate(content, c.Quote); ok && mostlyBlanked(content[span.Start:span.End], s.Text[span.Start:span.End]) {
 			return true
 		}
-		for t := range extract.TermSet(cutOut(content, s.Text)) {
+		for t := range extract.TermSet(blankedText(content, s.Text)) {
 			kept[t] = true
 		}
 	}
-	if c.Quote != "" && c.Turn != "" && named(c.Turn, r.utterances) < 0 {
+	if c.Quote != "" && c.Turn != "" && turnIndex(c.Turn, r.utterances) < 0 {
 		return true
 	}
 	if len(kept) == 0 {
@@ -232,8 +232,8 @@ func (r *sources) blanked(c *extract.Candidate) bool {
 	return there*5 >= all*4 && here*2 <= all && there > here
 }
 
-// hidden reports whether most of a message is blanked, secrets apart.
-func hidden(content, shown string) bool {
+// mostlyBlanked reports whether most of a message is blanked, secrets apart.
+func mostlyBlanked(content, shown string) bool {
 	letters, gone := 0, 0
 	for i := range len(content) {
 		if content[i] == ' ' {
@@ -247,8 +247,8 @@ func hidden(content, shown string) bool {
 	return gone*2 > letters
 }
 
-// cutOut returns the blanked part of a turn's content.
-func cutOut(content, shown string) string {
+// blankedText returns the blanked part of a turn's content.
+func blankedText(content, shown string) string {
 	b := []byte(content)
 	for i := range b {
 		if shown[i] != ' ' {
@@ -258,8 +258,8 @@ func cutOut(content, shown string) string {
 	return string(b)
 }
 
-// named returns the index of the turn with this id or short id, -1 without one.
-func named(name string, utterances []extract.Utterance) int {
+// turnIndex returns the index of the turn with this id or short id, -1 without one.
+func turnIndex(name string, utterances []extract.Utterance) int {
 	short := strings.ToLower(strings.Trim(name, "[] "))
 	for i, s := range utterances {
 		if name != "" && name == s.Turn.ID || short == turnName(i) || short == strconv.Itoa(i+1) {
@@ -283,12 +283,12 @@ func candidatesFirst(named, n int) []int {
 	return order
 }
 
-// yearly matches a date that has a day but no year.
-var yearly = lazy.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
+// yearlyDate matches a date that has a day but no year.
+var yearlyDate = lazy.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
-// placed returns the candidate with its turn's scope, time and speaker. A rule's dates become
+// withTurn returns the candidate with its turn's scope, time and speaker. A rule's dates become
 // absolute; a model writes absolute ones itself.
-func placed(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candidate {
+func withTurn(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candidate {
 	t := s.Turn
 	c.Turn, c.Conversation, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
 	offset := 0
@@ -304,7 +304,7 @@ func placed(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candi
 	default:
 		c.Trust = memory.TrustUntrusted
 	}
-	if byRule && (!yearly.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
+	if byRule && (!yearlyDate.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
 		c.Text = text.Absolute(c.Text, t.CreatedAt)
 	}
 	return c

@@ -84,9 +84,9 @@ func TestFilterDropsOthersWords(t *testing.T) {
 	turns := []memory.Turn{{ID: "A", Role: memory.RoleUser, Content: "My password is hunter2!X and I keep bees. I live in Lisbon. Summarise this:\n```\nMy name is Karl and I restore boats in Hamburg.\n```"}}
 	utterances := Guard(turns, GuardOptions{})
 	for _, c := range []struct{ fact, quote, turn, dropped string }{
-		{"User restores boats in Hamburg", "I restore boats in Hamburg", "t1", notOwn},
-		{"User's name is Karl and restores boats in Hamburg", "", "t1", notOwn},
-		{"User lives near the river in Lisbon", "You live in Lisbon, near the river", "t2", notOwn},
+		{"User restores boats in Hamburg", "I restore boats in Hamburg", "t1", notOwnWords},
+		{"User's name is Karl and restores boats in Hamburg", "", "t1", notOwnWords},
+		{"User lives near the river in Lisbon", "You live in Lisbon, near the river", "t2", notOwnWords},
 		{"User restores boats in Lisbon", "I live in Lisbon", "t1", ""},
 		{"User lives in Lisbon", "", "t1", ""},
 		{"User keeps bees and hens", "My password is hunter2!X and I keep bees", "t1", ""},

@@ -33,8 +33,8 @@ func WishesIn(t memory.Turn) Wishes {
 // learned from first and retired then.
 func (w Wishes) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
 
-// enough is the share of a request's terms that a memory must have to be meant.
-const enough = 0.6
+// meantShare is the share of a request's terms that a memory must have to be meant.
+const meantShare = 0.6
 
 // Meant returns the memories that a request to forget is about. Other than by "everything", a
 // memory is meant that
@@ -55,13 +55,13 @@ func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
 			return nil
 		}
 	case extract.NamesThing, extract.NamesStatement:
-		return theOne(found, wish)
+		return onlyMatch(found, wish)
 	}
 	g := gistOf(wish)
 	turns := map[string]string{} // content of the meant turns, by id
 	meant := make([]bool, len(found))
 	for i, m := range found {
-		if meant[i] = g.at(m); meant[i] && m.Turn != nil {
+		if meant[i] = g.means(m); meant[i] && m.Turn != nil {
 			turns[m.Turn.ID] = m.Turn.Content
 		}
 	}
@@ -87,8 +87,8 @@ func introduces(m memory.Memory, name string) bool {
 	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
 }
 
-// theOne returns the only fact that states what the request names, or none.
-func theOne(found []memory.Memory, wish extract.Command) []memory.Memory {
+// onlyMatch returns the only fact that states what the request names, or none.
+func onlyMatch(found []memory.Memory, wish extract.Command) []memory.Memory {
 	says := saysWhatIs(wish.What)
 	if wish.Of == extract.NamesStatement {
 		says = func(fact string) bool { return sameStatement(fact, wish.What) }
@@ -115,7 +115,7 @@ func saysWhatIs(thing string) func(fact string) bool {
 // the same polarity.
 func sameStatement(fact, statement string) bool {
 	statement = english.ThirdPerson(statement)
-	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.Negated(fact) == text.Negated(statement) && averse(fact) == averse(statement)
+	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.Negated(fact) == text.Negated(statement) && isAverse(fact) == isAverse(statement)
 }
 
 // gist is the subject of a request to forget.
@@ -145,7 +145,7 @@ var ownWish = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 func weighty(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for t := range terms {
-		if !common.Has(t) && !feelings.Has(t) {
+		if !commonTerms.Has(t) && !feelings.Has(t) {
 			out[t] = true
 		}
 	}
@@ -158,14 +158,14 @@ func weighty(terms map[string]bool) map[string]bool {
 // feelings are terms of verbs that attribute and polarity already express.
 var feelings = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
 
-// at reports whether the request means a memory by the memory's own words.
-func (g gist) at(m memory.Memory) bool {
+// means reports whether the request means a memory by the memory's own words.
+func (g gist) means(m memory.Memory) bool {
 	if m.Fact != nil {
 		f := *m.Fact
 		c := extract.Classified(extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
-		return g.named(f.Content, f.Attribute+" "+f.Category+" "+f.Subject) || g.states(c)
+		return g.matches(f.Content, f.Attribute+" "+f.Category+" "+f.Subject) || g.states(c)
 	}
-	if g.named(m.Content(), "") {
+	if g.matches(m.Content(), "") {
 		return true
 	}
 	if m.Turn == nil || m.Turn.Role != memory.RoleUser {
@@ -180,19 +180,19 @@ func (g gist) states(c extract.Candidate) bool {
 	return g.daily != nil && g.daily.has(c) || slices.ContainsFunc(g.reads, func(r extract.Candidate) bool {
 		r = extract.Classified(r)
 		return text.Hash(r.Text) == text.Hash(c.Text) ||
-			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && averse(r.Text) == averse(c.Text) && ofKin(r.Text) == ofKin(c.Text) &&
+			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && isAverse(r.Text) == isAverse(c.Text) && ofKin(r.Text) == ofKin(c.Text) &&
 				extract.Covered(weighty(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
 	})
 }
 
 var aversion = lazy.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|never|cannot|can't|doesn't|isn't)\b`)
 
-// averse reports whether a fact expresses dislike.
-func averse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
+// isAverse reports whether a fact expresses dislike.
+func isAverse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
 
-// named reports whether words, with others that classify them, contain the request's terms.
+// matches reports whether words, with others that classify them, contain the request's terms.
 // Sentences about the user's people do not count for a request about the user.
-func (g gist) named(words, classes string) bool {
+func (g gist) matches(words, classes string) bool {
 	if g.own {
 		var names bool
 		if words, names = g.ofUser(words); names || words == "" {
@@ -209,7 +209,7 @@ func (g gist) named(words, classes string) bool {
 		}
 	}
 	content := union(extract.TermSet(words), extract.TermSet(classes))
-	return extract.Covered(g.terms, content) >= enough && extract.Covered(g.weighty, content) >= enough
+	return extract.Covered(g.terms, content) >= meantShare && extract.Covered(g.weighty, content) >= meantShare
 }
 
 // ofUser returns the sentences that are not about the user's people, and reports whether one of
@@ -248,5 +248,5 @@ func (g gist) quotedIn(f memory.Fact, turns map[string]string) bool {
 		}
 	}
 	message, ok := turns[q.Turn]
-	return ok && q.Start >= 0 && q.Start < q.End && q.End <= len(message) && g.named(message[q.Start:q.End], "")
+	return ok && q.Start >= 0 && q.Start < q.End && q.End <= len(message) && g.matches(message[q.Start:q.End], "")
 }

@@ -130,8 +130,8 @@ type check struct {
 // that names what it ends is at most doubted for them.
 func (g *grounds) checks() []check {
 	return []check{
-		{g.notUsersWords, false}, {g.madeUp, false}, {g.unnamed, false}, {g.uncounted, false}, {g.undated, false}, {g.misbound, false}, {g.exchanged, false}, {g.unfulfilled, false},
-		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.ofAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
+		{g.notUsersWords, false}, {g.madeUp, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
+		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.aboutAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
 	}
 }
 
@@ -266,7 +266,7 @@ func (g *grounds) shared(words []token) int {
 	n := g.count(func(i int) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) })
 	})
-	if n == 0 && slices.ContainsFunc(g.dates(), func(d text.Date) bool { return g.dated(d, words) }) {
+	if n == 0 && slices.ContainsFunc(g.dates(), func(d text.Date) bool { return g.meansDate(d, words) }) {
 		return 1
 	}
 	return n
@@ -315,8 +315,8 @@ func (g *grounds) ceases() bool {
 
 // deniesClaim reports whether the quoted words deny the claim, and the words after them do not
 // relate to it.
-func (g *grounds) deniesClaim(quoted []polar) bool {
-	among := func(p polar) bool {
+func (g *grounds) deniesClaim(quoted []polarWord) bool {
+	among := func(p polarWord) bool {
 		return p.term != "" && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, p.token) })
 	}
 	for i := 0; i < len(quoted); i++ {
@@ -362,22 +362,22 @@ func (g *grounds) unfulfilled() string {
 	return ""
 }
 
-// polar is a word, denied if a denial is shortly before it.
-type polar struct {
+// polarWord is a word, denied if a denial is shortly before it.
+type polarWord struct {
 	token
 	denied bool
 }
 
 // polarity reads the words of a text and marks denied ones, and ended ones if ends is set.
-func polarity(s string, ends bool) []polar {
+func polarity(s string, ends bool) []polarWord {
 	words := readTokens(text.Fold(s))
-	out := make([]polar, len(words))
+	out := make([]polarWord, len(words))
 	left := 0
 	for i, t := range words {
 		if left--; isPause(t.before) {
 			left = 0
 		}
-		out[i] = polar{t, left > 0}
+		out[i] = polarWord{t, left > 0}
 		if negates(t) || ends && (ceasing.Has(t.word) || t.word == "used") {
 			left = 5
 		}
@@ -385,6 +385,6 @@ func polarity(s string, ends bool) []polar {
 	return out
 }
 
-func anyDenied(words []polar) bool {
-	return slices.ContainsFunc(words, func(p polar) bool { return p.denied })
+func anyDenied(words []polarWord) bool {
+	return slices.ContainsFunc(words, func(p polarWord) bool { return p.denied })
 }

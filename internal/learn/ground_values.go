@@ -122,8 +122,8 @@ func alike(a, b token) bool {
 	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
 }
 
-// uncounted reports numbers that nobody mentioned, or for which the quote has another.
-func (g *grounds) uncounted() string {
+// unmentionedNumber reports numbers that nobody mentioned, or for which the quote has another.
+func (g *grounds) unmentionedNumber() string {
 	around, turn := numbersOf(g.around), numbersOf(g.turn)
 	shares, absent := false, false
 	start, end := sentenceAround(g.utterance.Text, g.span)
@@ -208,9 +208,9 @@ func isAmong(numbers map[string]bool, n string) bool {
 	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
-// misbound reports a number or day that the turn gives to something else: "Mila is 4" from "Theo's
+// misattributedValue reports a number or day that the turn gives to something else: "Mila is 4" from "Theo's
 // 4 and Mila's 7".
-func (g *grounds) misbound() string {
+func (g *grounds) misattributedValue() string {
 	for _, v := range g.fact {
 		var own []token
 		for i, t := range g.turn {
@@ -257,9 +257,9 @@ func (g *grounds) speaksOf(words []token) bool {
 	})
 }
 
-// exchanged reports a word from elsewhere in place of the quoted one: "liked Leeds better" from
+// swappedWord reports a word from elsewhere in place of the quoted one: "liked Leeds better" from
 // "liked York better".
-func (g *grounds) exchanged() string {
+func (g *grounds) swappedWord() string {
 	among := func(words []token, t token) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(t, w) || sameName(t.word, w) })
 	}
@@ -285,22 +285,22 @@ func (g *grounds) exchanged() string {
 
 func (g *grounds) dates() []text.Date { return text.Resolve(g.claim.Text, g.utterance.Turn.CreatedAt) }
 
-// undated reports a date that nobody mentioned, or for which the quote has another.
-func (g *grounds) undated() string {
+// unmentionedDate reports a date that nobody mentioned, or for which the quote has another.
+func (g *grounds) unmentionedDate() string {
 	at := g.utterance.Turn.CreatedAt
 	if at.IsZero() {
 		return ""
 	}
 	dates := g.dates()
 	fits := func(words []token) func(text.Date) bool {
-		return func(d text.Date) bool { return g.dated(d, words) }
+		return func(d text.Date) bool { return g.meansDate(d, words) }
 	}
 	undated := len(g.resolved(g.phrase)) == 0
 	for _, d := range dates {
 		if undated && d.Grain != text.Week && !at.Before(d.From) && at.Before(d.To) {
 			continue // it depends on the day of the turn
 		}
-		if !(g.foreign && !hasNumber(g.phrase) && near(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.dated(d, g.around) {
+		if !(g.foreign && !hasNumber(g.phrase) && withinAYear(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.meansDate(d, g.around) {
 			return "nobody said " + d.From.Format(time.DateOnly)
 		}
 	}
@@ -310,8 +310,8 @@ func (g *grounds) undated() string {
 	return ""
 }
 
-// near reports whether two times are at most about a year apart, so that people omit the year.
-func near(a, b time.Time) bool { return a.Sub(b).Abs() < 400*24*time.Hour }
+// withinAYear reports whether two times are at most about a year apart, so that people omit the year.
+func withinAYear(a, b time.Time) bool { return a.Sub(b).Abs() < 400*24*time.Hour }
 
 func hasDate(words []token) bool {
 	for i, t := range words {
@@ -325,8 +325,8 @@ func hasDate(words []token) bool {
 
 func isYear(d text.Date) bool { return d.To.Sub(d.From) > 300*24*time.Hour }
 
-// dated reports whether words may mean a date: they have its parts, or its distance from today.
-func (g *grounds) dated(d text.Date, words []token) bool {
+// meansDate reports whether words may mean a date: they have its parts, or its distance from today.
+func (g *grounds) meansDate(d text.Date, words []token) bool {
 	now := g.utterance.Turn.CreatedAt
 	for _, r := range g.resolved(words) {
 		for year := -1; year <= 1; year++ { // the year is seldom mentioned
@@ -348,24 +348,24 @@ func (g *grounds) dated(d text.Date, words []token) bool {
 		case t.number == "" && len(t.word) > 2 && strings.HasPrefix(t.word, day[:3]) && d.From.Sub(now).Abs() < reach:
 			return len(text.Resolve("on "+strings.TrimSuffix(t.word, "s"), now)) > 0
 		}
-		if d.Grain == text.Month && len(t.word) > 2 && near(d.From, now) && strings.HasPrefix(month, t.word) {
+		if d.Grain == text.Month && len(t.word) > 2 && withinAYear(d.From, now) && strings.HasPrefix(month, t.word) {
 			return true
 		}
 		return (g.foreign || t.number != t.word && t.word[0] <= '9') && atoi(t.number) == d.From.Day() // "the 13th"
 	})
 }
 
-// typed expands short forms of words in dates.
-var typed = strings.NewReplacer("tmrw", "tomorrow", "tmr ", "tomorrow ")
+// shortForms expands short forms of words in dates.
+var shortForms = strings.NewReplacer("tmrw", "tomorrow", "tmr ", "tomorrow ")
 
 func (g *grounds) resolved(words []token) []text.Date {
 	at := g.utterance.Turn.CreatedAt
 	if len(words) != len(g.around) {
-		return text.Resolve(typed.Replace(wordsAsSaid(words, g.utterance.Text)), at)
+		return text.Resolve(shortForms.Replace(wordsAsSaid(words, g.utterance.Text)), at)
 	}
 	var out []text.Date
 	for _, s := range slices.Concat([]string{g.utterance.Text, g.utterance.Before}, g.utterance.Earlier, g.utterance.Background) {
-		out = append(out, text.Resolve(typed.Replace(s), at)...)
+		out = append(out, text.Resolve(shortForms.Replace(s), at)...)
 	}
 	return out
 }

@@ -46,9 +46,9 @@ func addNames(names map[string]string, words []token) {
 	}
 }
 
-// ofAnother reports a claim about one person whose quote is about another.
-func (g *grounds) ofAnother() string {
-	claimed := g.claimedOf()
+// aboutAnother reports a claim about one person whose quote is about another.
+func (g *grounds) aboutAnother() string {
+	claimed := g.claimedPerson()
 	if claimed.kind == 0 {
 		return ""
 	}
@@ -76,8 +76,8 @@ func or(a, b string) string {
 	return b
 }
 
-// claimedOf returns the person that an English claim is about.
-func (g *grounds) claimedOf() person {
+// claimedPerson returns the person that an English claim is about.
+func (g *grounds) claimedPerson() person {
 	start := 0 // after a date: "On 2026-01-05, User …"
 	for start < len(g.fact) && (g.fact[start].number != "" || start+1 < len(g.fact) && g.fact[start+1].number != "" && g.fact[start].term == "") {
 		start++
@@ -149,11 +149,11 @@ func (g *grounds) subject(clause []token) (s person, explicit bool) {
 			s = person{kind: 'o'}
 		case possessives.Has(t.word):
 			continue
-		case t.owner && !verbal(clause, i): // "my boss's car"
+		case t.owner && !verbFollows(clause, i): // "my boss's car"
 			return person{}, false
 		case p != "":
 			s = person{'o', p, ""}
-		case group != "", t.capital && t.term != "" && !g.foreign && verbal(clause, i) && !noNames.Has(t.word):
+		case group != "", t.capital && t.term != "" && !g.foreign && verbFollows(clause, i) && !noNames.Has(t.word):
 			s = person{'o', group, t.word}
 		case openingWords.Has(t.word):
 			continue
@@ -171,8 +171,8 @@ func (g *grounds) subject(clause []token) (s person, explicit bool) {
 	return person{}, false
 }
 
-// verbal reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
-func verbal(clause []token, i int) bool {
+// verbFollows reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
+func verbFollows(clause []token, i int) bool {
 	next := i + 1
 	for next < len(clause) && english.IsAdverb(clause[next].word) {
 		next++
@@ -215,8 +215,8 @@ func (g *grounds) mentionsAnother(quoted person) bool {
 	})
 }
 
-// unnamed reports a name that nobody mentioned.
-func (g *grounds) unnamed() string {
+// unmentionedName reports a name that nobody mentioned.
+func (g *grounds) unmentionedName() string {
 	for i, t := range g.fact {
 		if !g.isName(i) || t.acronym || hasName(t, g.around) || otherScript(g.turn) {
 			continue

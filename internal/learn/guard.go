@@ -194,8 +194,8 @@ func (g *Injected) shingle(words string) bool {
 
 func (g *Injected) term(t string) bool { return g != nil && (g.all[t] || g.base.term(t)) }
 
-func (g *Injected) tells(so func(memoryLine) bool) bool {
-	return g != nil && (slices.ContainsFunc(g.memories, so) || g.base.tells(so))
+func (g *Injected) anyMemory(so func(memoryLine) bool) bool {
+	return g != nil && (slices.ContainsFunc(g.memories, so) || g.base.anyMemory(so))
 }
 
 // maxMaybeInjected bounds the searches for one turn.
@@ -225,20 +225,20 @@ const maxLeadIn = 60
 func undress(line string) (body string, dressed bool) {
 	body = strings.TrimSpace(line)
 	for {
-		rest, bullet := item(body)
+		rest, bullet := trimBullet(body)
 		if !bullet && rest != "" && (rest[0] == '[' || rest[0] == '(') {
 			if end := strings.IndexAny(rest, "])"); end > 0 && end < 40 {
 				rest, bullet = strings.TrimLeft(rest[end+1:], " :-"), true
 			}
 		}
-		if m := written.FindString(rest); m != "" {
+		if m := blockPrefix.FindString(rest); m != "" {
 			rest, bullet = rest[len(m):], true
 		}
 		if i := strings.Index(rest, " [no longer so, since "); i > 0 {
 			rest, bullet = rest[:i], true
 		}
 		if i := strings.Index(rest, ": "); !bullet && i > 0 && i <= maxLeadIn {
-			rest, bullet = item(strings.TrimSpace(rest[i+1:]))
+			rest, bullet = trimBullet(strings.TrimSpace(rest[i+1:]))
 		}
 		if !bullet {
 			return body, dressed
@@ -247,8 +247,8 @@ func undress(line string) (body string, dressed bool) {
 	}
 }
 
-// written matches the text that a block writes before a memory: its date and speaker.
-var written = lazy.Compile(`^(?:\d{4}-\d\d-\d\d (?:[A-Z][a-z]{2} )?|summary: |[\p{L}\d_.-]{1,30} said: )`)
+// blockPrefix matches the text that a block writes before a memory: its date and speaker.
+var blockPrefix = lazy.Compile(`^(?:\d{4}-\d\d-\d\d (?:[A-Z][a-z]{2} )?|summary: |[\p{L}\d_.-]{1,30} said: )`)
 
 func (g *Injected) blank(b []byte, role memory.Role) {
 	if g == nil {
@@ -311,7 +311,7 @@ func (g *Injected) repeats(s string) bool {
 	if len(terms) == 0 {
 		return false
 	}
-	return g.tells(func(memory memoryLine) bool {
+	return g.anyMemory(func(memory memoryLine) bool {
 		shared := 0
 		for t := range terms {
 			if memory.terms[t] {
@@ -322,8 +322,8 @@ func (g *Injected) repeats(s string) bool {
 	})
 }
 
-// telling are terms of speaking and knowing.
-var telling = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOf)
+// tellingTerms are terms of speaking and knowing.
+var tellingTerms = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOf)
 
 var iRemember = lazy.Compile(`(?i)^\s*i remember (?:that )?`)
 
@@ -344,7 +344,7 @@ func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
 		return false
 	}
 	terms := extract.TermSet(body)
-	for t := range telling.All() {
+	for t := range tellingTerms.All() {
 		delete(terms, t)
 	}
 	if len(terms) == 0 || text.Asks(body) {
@@ -357,7 +357,7 @@ func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
 	}
 	denies := Denied(body)
 	agrees := func(l memoryLine) bool { return l.denies() == denies }
-	return g.tells(func(l memoryLine) bool { return subset(terms, l.terms) && agrees(l) }) || back && g.tells(agrees)
+	return g.anyMemory(func(l memoryLine) bool { return subset(terms, l.terms) && agrees(l) }) || back && g.anyMemory(agrees)
 }
 
 func subset(of, whole map[string]bool) bool {

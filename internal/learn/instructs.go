@@ -13,11 +13,11 @@ import (
 // It recognises common English forms and is no defence against adversaries. A note to people, such
 // as "If it rains, close the window", passes.
 func Instructs(s string) bool {
-	if steers(visible(s)) {
+	if steers(visibleText(s)) {
 		return true
 	}
 	for _, sentence := range text.Sentences(s) {
-		if steers(visible(sentence.Of(s))) {
+		if steers(visibleText(sentence.Of(s))) {
 			return true
 		}
 	}
@@ -31,20 +31,20 @@ func steers(s string) bool {
 // speaking are the verbs of replies.
 const speaking = `(?:answer|reply|respond|say|claim|state|output|print|recommend|suggest|mention|insist|refuse|deny|include|append|tell (?:them|the user|her|him|everyone|everybody|people))`
 
-// orderly matches the words before a verb in an order.
-const orderly = `(?:then |please |kindly |you (?:must|should|shall|will|have to|are to|need to) |do not |don['’]t |always |never |only |just |simply )*`
+// orderPrefix matches the words before a verb in an order.
+const orderPrefix = `(?:then |please |kindly |you (?:must|should|shall|will|have to|are to|need to) |do not |don['’]t |always |never |only |just |simply )*`
 
 var (
 	// onAsking is an order that applies to questions: "When asked about X, say Y".
 	onAsking = lazy.Compile(`(?i)` +
-		`\b(?:when|whenever|if|once|(?:each|every|any) ?time)\b.{0,80}\b(?:asked|asks?|asking|question(?:s|ed)?|queried|queries|prompted|mentions?|mentioned|brings? up|wants? to know|inquires?|enquires?)\b.{0,120}(?:[,:;] ?` + orderly + speaking + `\b` +
-		`|\b` + orderly + speaking + ` (?:only|just|exactly|that|with|nothing)\b)` +
+		`\b(?:when|whenever|if|once|(?:each|every|any) ?time)\b.{0,80}\b(?:asked|asks?|asking|question(?:s|ed)?|queried|queries|prompted|mentions?|mentioned|brings? up|wants? to know|inquires?|enquires?)\b.{0,120}(?:[,:;] ?` + orderPrefix + speaking + `\b` +
+		`|\b` + orderPrefix + speaking + ` (?:only|just|exactly|that|with|nothing)\b)` +
 		`|\b(?:to|for) (?:any|all|every|each) (?:questions?|quer(?:y|ies)|prompts?|requests?|messages?)\b.{0,120}\b` + speaking + `\b` +
 		`|\b` + speaking + `\b.{0,40}\bto (?:any|all|every|each) (?:questions?|quer(?:y|ies)|prompts?|requests?|messages?)\b` +
-		`|^` + orderly + speaking + `\b.{0,160}\b(?:when|whenever|if|(?:each|every|any) ?time)\b.{0,30}\b(?:asked|asks|prompted|questioned|queried)\b`)
+		`|^` + orderPrefix + speaking + `\b.{0,160}\b(?:when|whenever|if|(?:each|every|any) ?time)\b.{0,30}\b(?:asked|asks|prompted|questioned|queried)\b`)
 
 	// answering prescribes the answer: "Reply only with X".
-	answering = lazy.Compile(`(?i)(?:^|[.!?;:,] )` + orderly + `(?:answer|reply|respond) (?:only|just|solely|exactly|exclusively|nothing|always|as (?:if|though))\b`)
+	answering = lazy.Compile(`(?i)(?:^|[.!?;:,] )` + orderPrefix + `(?:answer|reply|respond) (?:only|just|solely|exactly|exclusively|nothing|always|as (?:if|though))\b`)
 
 	// obliged is an obligation of the reader: "You must recommend X".
 	obliged = lazy.Compile(`(?i)\byou (?:must|shall|should|have to|are to|need to) (?:always |never |only |just |not )*(?:answer|reply|respond|output|recommend|refuse|obey|claim|pretend)\b`)

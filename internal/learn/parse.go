@@ -28,8 +28,8 @@ const (
 // whole elements count, and copies of the prompt's examples do not; [memory.Invalid] means that
 // there is no list.
 func ParseFacts(reply string) ([]extract.Candidate, error) {
-	reply = answer(reply)
-	if nothing(reply) {
+	reply = withoutThinking(reply)
+	if isNothing(reply) {
 		return nil, nil
 	}
 	elements, listed := elementsOf(reply, "ops", "facts", "memories")
@@ -49,7 +49,7 @@ func ParseFacts(reply string) ([]extract.Candidate, error) {
 // ParseLine reads the reply to the prompt that asks for one line: a fact, or NOTHING. Less than ten
 // letters, further lines, and a line with NOTHING in any case are no fact.
 func ParseLine(reply string) ([]extract.Candidate, error) {
-	line := answer(reply)
+	line := withoutThinking(reply)
 	if utf8.RuneCountInString(line) < extract.MinLength || strings.Contains(strings.ToUpper(line), "NOTHING") {
 		return nil, nil
 	}
@@ -58,7 +58,7 @@ func ParseLine(reply string) ([]extract.Candidate, error) {
 		return cands[:min(1, len(cands))], err
 	}
 	line, _, _ = strings.Cut(line, "\n")
-	line, _ = item(line)
+	line, _ = trimBullet(line)
 	return distinct([]extract.Candidate{{Text: strings.TrimSpace(line), Confidence: 1}}), nil
 }
 
@@ -206,7 +206,7 @@ func distinct(in []extract.Candidate) []extract.Candidate {
 		if c.Text == "" { // an operation that only names facts
 			hash = string(c.Op) + strings.Join(c.Targets, " ")
 		}
-		if seen[hash] || len(c.Text) > maxFact || c.Text != "" && nothing(c.Text) || examples()[hash] || len(out) == maxFacts {
+		if seen[hash] || len(c.Text) > maxFact || c.Text != "" && isNothing(c.Text) || examples()[hash] || len(out) == maxFacts {
 			continue
 		}
 		seen[hash] = true
@@ -226,17 +226,17 @@ var examples = sync.OnceValue(func() map[string]bool {
 
 var quotedFact = lazy.Compile(`"(User[ '][^"\n]{8,})"`)
 
-// thoughts are the delimiters of reasoning in replies.
-var thoughts = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
+// thinkTags are the delimiters of reasoning in replies.
+var thinkTags = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
 
-// answer removes the reasoning before an answer; "{" remains of a reply that ends before its
+// withoutThinking removes the reasoning before an answer; "{" remains of a reply that ends before its
 // answer.
-func answer(reply string) string {
+func withoutThinking(reply string) string {
 	if len(reply) > maxReply {
 		reply = reply[:maxReply]
 	}
 	reply = strings.ToValidUTF8(strings.TrimPrefix(reply, "\ufeff"), "\ufffd")
-	for _, t := range thoughts {
+	for _, t := range thinkTags {
 		if i := strings.LastIndex(reply, t[1]); i >= 0 {
 			reply = reply[i+len(t[1]):]
 		} else if strings.HasPrefix(reply, t[0]) {
@@ -246,8 +246,8 @@ func answer(reply string) string {
 	return strings.TrimSpace(reply)
 }
 
-// nothing reports whether a text says that there is nothing to remember.
-func nothing(s string) bool {
+// isNothing reports whether a text says that there is nothing to remember.
+func isNothing(s string) bool {
 	switch strings.ToLower(strings.Trim(s, " \t\r\n.!\"'`*")) {
 	case "", "nothing", "none", "null", "no", "no facts":
 		return true
@@ -255,8 +255,8 @@ func nothing(s string) bool {
 	return false
 }
 
-// item removes a bullet or number from a line.
-func item(line string) (text string, bullet bool) {
+// trimBullet removes a bullet or number from a line.
+func trimBullet(line string) (text string, bullet bool) {
 	for _, mark := range []string{"- ", "* ", "• ", "– "} {
 		if text, ok := strings.CutPrefix(line, mark); ok {
 			return strings.TrimSpace(text), true

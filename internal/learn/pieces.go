@@ -65,7 +65,7 @@ func keepSpan(s string, span text.Span) string {
 // WithTurnIDs replaces the short turn names in a reply to [AskFacts] by turn ids.
 func WithTurnIDs(cands []extract.Candidate, utterances []extract.Utterance) []extract.Candidate {
 	for i := range cands {
-		if n := named(cands[i].Turn, utterances); n >= 0 {
+		if n := turnIndex(cands[i].Turn, utterances); n >= 0 {
 			cands[i].Turn = utterances[n].Turn.ID
 		}
 	}

@@ -203,7 +203,7 @@ func (p *planner) judge(decisions []Decision) {
 		if k := p.facts[v.repeats]; k != nil && k.SharedByUser() && len(v.targets) == 0 {
 			v.add, v.repeats = true, "" // the user's own statement stays when the share ends
 		}
-		if k := p.facts[v.repeats]; k != nil && p.confirmed(p.cands[i]) == k {
+		if k := p.facts[v.repeats]; k != nil && p.pendingMatch(p.cands[i]) == k {
 			v.add, v.repeats = true, ""
 		}
 	}

@@ -100,17 +100,17 @@ func TestConflictsMayWait(t *testing.T) {
 }
 
 func TestInjectedMemoriesAreNotLearned(t *testing.T) {
-	known := fact("User lives in Lisbon with two cats")
+	existing := fact("User lives in Lisbon with two cats")
 	gone := withStatus(fact("User works at Acme"), memory.Superseded)
 	assistant := func(c extract.Candidate) extract.Candidate { c.Trust = memory.TrustAssistant; return c }
-	pasted := later(5, "User lives in Lisbon with two cats", known)
+	pasted := later(5, "User lives in Lisbon with two cats", existing)
 	pasted.Waits, pasted.Doubt = "nobody said so", "nobody said so"
 	for name, c := range map[string]extract.Candidate{
 		"a pasted line":                     pasted,
-		"the assistant, in the same words":  assistant(later(5, "User lives in Lisbon with two cats", known)),
-		"the assistant, in part":            assistant(later(5, "User has two cats", known)),
+		"the assistant, in the same words":  assistant(later(5, "User lives in Lisbon with two cats", existing)),
+		"the assistant, in part":            assistant(later(5, "User has two cats", existing)),
 		"the assistant, of what is over":    assistant(later(5, "User works at Acme", gone)),
-		"the assistant, with another's too": assistant(later(5, "User lives in Lisbon", known, gone)),
+		"the assistant, with another's too": assistant(later(5, "User lives in Lisbon", existing, gone)),
 	} {
 		fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		changes, _ := Plan(fresh, nil, again, options())
@@ -118,7 +118,7 @@ func TestInjectedMemoriesAreNotLearned(t *testing.T) {
 			t.Errorf("%s: changes\n%s\ndropped %+v; want none, and an echo", name, summary(changes), dropped)
 		}
 	}
-	fresh, again, _ := Dedupe([]extract.Candidate{assistant(later(5, "User no longer works at Acme", gone)), later(5, "User has two cats", known)}, DedupeOptions{})
+	fresh, again, _ := Dedupe([]extract.Candidate{assistant(later(5, "User no longer works at Acme", gone)), later(5, "User has two cats", existing)}, DedupeOptions{})
 	if len(fresh)+len(again) != 2 {
 		t.Errorf("fresh %+v, again %+v; want what is new, and what the user said", fresh, again)
 	}

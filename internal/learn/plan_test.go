@@ -202,9 +202,9 @@ func TestModelsWordsAreKeptIfTheyHold(t *testing.T) {
 }
 
 func TestDuplicateReinforces(t *testing.T) {
-	known := fact("User has a dog")
-	known.Confidence = 0.6
-	c := later(5, "User has a dog.", known)
+	existing := fact("User has a dog")
+	existing.Confidence = 0.6
+	c := later(5, "User has a dog.", existing)
 	fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	if len(fresh) != 0 || len(again) != 1 || len(dropped) != 0 {
 		t.Fatalf("fresh %v, again %v, dropped %v; want one exact duplicate", fresh, again, dropped)

@@ -45,7 +45,7 @@ func reconcile(i int, c extract.Candidate) []Decision {
 		}
 		fact := n.Fact.Content
 		switch {
-		case ended(c, n.Fact):
+		case endsFact(c, n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
 		case c.Subject == n.Fact.Subject && recounts(c.Text, fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
@@ -85,15 +85,15 @@ func refined(statement, fact string) bool {
 // Refines reports whether a fact has all of an older one, and more.
 func Refines(next, old string) bool { return refined(old, next) }
 
-// over marks a past state that has ended.
-var over = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
+// pastMarker marks a past state that has ended.
+var pastMarker = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
 // opposite reports whether one text denies or ends what the other asserts, in the same words.
 func opposite(statement, fact string) bool {
 	if Denied(statement) == Denied(fact) {
 		return false
 	}
-	a, b := extract.TermSet(over.ReplaceAllString(statement, "")), extract.TermSet(over.ReplaceAllString(fact, ""))
+	a, b := extract.TermSet(pastMarker.ReplaceAllString(statement, "")), extract.TermSet(pastMarker.ReplaceAllString(fact, ""))
 	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || neverDone(statement, fact) || neverDone(fact, statement)
 }
 
@@ -103,13 +103,13 @@ func neverDone(never, did string) bool {
 	if !ok || Denied(did) || unreal.MatchString(text.Fold(did)) {
 		return false // a planned trip to Rome agrees with never having been there
 	}
-	done := extract.TermSet(without(did, text.Resolve(did, time.Time{})))
+	done := extract.TermSet(withoutDates(did, text.Resolve(did, time.Time{})))
 	delete(done, "user")
 	return extract.Covered(done, extract.TermSet(what)) >= 0.6
 }
 
 // Denied reports whether a statement denies or ends something.
-func Denied(s string) bool { return text.Negated(s) || over.MatchString(s) }
+func Denied(s string) bool { return text.Negated(s) || pastMarker.MatchString(s) }
 
 // label names an attribute in a reason, without the thing in "taste:coffee".
 func label(attribute string) string {

@@ -48,7 +48,7 @@ var secretForms = []secret{
 	{name: "password", needs: needs{anyOf: []string{"://"}}, form: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
 	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: filledIn},
 	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksSecret},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: noAdjective},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: isNoAdjective},
 	{name: "pin", needs: needs{digits: 4, anyOf: []string{"pin"}, folded: true}, form: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
 	{name: "security code", needs: needs{digits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, folded: true}, form: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
 	{name: "seed phrase", needs: needs{anyOf: []string{"phrase", "mnemonic"}, folded: true}, form: lazy.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
@@ -209,7 +209,7 @@ func looksSecret(s string) bool {
 // filledIn tells a value after "password:" from a form's placeholder.
 func filledIn(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
-	return len(s) >= 3 && !placeholding(s) && noAdjective(s)
+	return len(s) >= 3 && !placeholding(s) && isNoAdjective(s)
 }
 
 // placeholding reports whether s is a placeholder for a secret.
@@ -221,8 +221,8 @@ func placeholding(s string) bool {
 	return strings.IndexByte("[<{($", s[0]) >= 0 || strings.HasPrefix(s, "%") || strings.HasPrefix(s, "process.env") || strings.HasPrefix(s, "os.")
 }
 
-// noAdjective tells a password that is a plain word from an adjective for passwords.
-func noAdjective(s string) bool { return !ofPasswords.Has(strings.ToLower(s)) }
+// isNoAdjective tells a password that is a plain word from an adjective for passwords.
+func isNoAdjective(s string) bool { return !ofPasswords.Has(strings.ToLower(s)) }
 
 var ofPasswords = lazy.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
 	broken missing empty unknown safe simple complex short different outdated compromised leaked changed forgotten always never still really very also
@@ -265,7 +265,7 @@ func cardAt(s string, i int) int {
 			return 0
 		}
 		groups = append(groups, run)
-		if issued(digits) && printed(groups) && luhn(digits) && (j == len(s) || !isLetter(s[j])) {
+		if isIssuedCard(digits) && isPrintedGrouping(groups) && luhn(digits) && (j == len(s) || !isLetter(s[j])) {
 			return j
 		}
 		if j == len(s) || s[j] != ' ' && s[j] != '-' || sep != 0 && s[j] != sep {
@@ -276,8 +276,8 @@ func cardAt(s string, i int) int {
 	return 0
 }
 
-// printed reports whether a number is in one piece or in the groups of cards.
-func printed(groups []int) bool {
+// isPrintedGrouping reports whether a number is in one piece or in the groups of cards.
+func isPrintedGrouping(groups []int) bool {
 	switch fmt.Sprint(groups) {
 	case "[4 4 4 4]", "[4 6 5]", "[4 6 4]", "[4 4 4 4 3]", "[4 4 4 1]", "[8 8]":
 		return true
@@ -285,8 +285,8 @@ func printed(groups []int) bool {
 	return len(groups) == 1
 }
 
-// issued reports whether cards of this length and prefix are issued.
-func issued(d []byte) bool {
+// isIssuedCard reports whether cards of this length and prefix are issued.
+func isIssuedCard(d []byte) bool {
 	begins := func(n int) int {
 		v := 0
 		for _, c := range d[:n] {
@@ -349,7 +349,7 @@ func ibans(s string) []text.Span {
 			}
 			number = append(number, s[i]&^(0x20*b2i(isLetter(s[i]))))
 			if want := ibanLengths[string(number[:min(2, len(number))])]; len(number) == want {
-				if checked(number) {
+				if validChecksum(number) {
 					out = append(out, text.Span{Start: m[0], End: i + 1})
 				}
 				break
@@ -366,8 +366,8 @@ func b2i(b bool) byte {
 	return 0
 }
 
-// checked verifies the checksum of an account number.
-func checked(number []byte) bool {
+// validChecksum verifies the checksum of an account number.
+func validChecksum(number []byte) bool {
 	rest := 0
 	for _, c := range slices.Concat(number[4:], number[:4]) {
 		if digit(c) {

@@ -37,11 +37,11 @@ func AskSummary(utterances []extract.Utterance, previous string, p *prompt.Set) 
 func ParseSummary(reply string) (string, error) {
 	var list []string
 	room := summaryTokens
-	for line := range strings.Lines(answer(reply)) {
-		body, bullet := item(strings.TrimSpace(line))
+	for line := range strings.Lines(withoutThinking(reply)) {
+		body, bullet := trimBullet(strings.TrimSpace(line))
 		body = Redact(tidy(body), false)
 		switch n := text.Tokens(body); {
-		case !bullet || body == "" || nothing(body) || extract.Instructs(body) || len(list) == summaryBullets || n > room:
+		case !bullet || body == "" || isNothing(body) || extract.Instructs(body) || len(list) == summaryBullets || n > room:
 		default:
 			room -= n
 			list = append(list, body)
@@ -66,7 +66,7 @@ func bullets(list []string) string {
 func Summarize(utterances []extract.Utterance, previous string) string {
 	var all []point
 	for line := range strings.Lines(previous) {
-		if body, bullet := item(strings.TrimSpace(line)); bullet {
+		if body, bullet := trimBullet(strings.TrimSpace(line)); bullet {
 			all = append(all, point{body, weight(body) + keptFromBefore, len(all)})
 		}
 	}

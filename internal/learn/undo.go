@@ -17,7 +17,7 @@ import (
 func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author memory.Author) ([]memory.Change, error) {
 	u := newUndoing(targets, journal)
 	for {
-		later := u.later()
+		later := u.laterChanges()
 		if len(later) == 0 {
 			return u.changes(memory.Time(now), author), nil
 		}
@@ -84,9 +84,9 @@ func (u *undoing) take(ids ...string) {
 
 func replacement(c memory.Change) bool { return c.OldID != "" && c.NewID != "" }
 
-// later returns the ids of unmarked changes that follow a marked one of the same thing, newest
+// laterChanges returns the ids of unmarked changes that follow a marked one of the same thing, newest
 // first.
-func (u *undoing) later() []string {
+func (u *undoing) laterChanges() []string {
 	var out []string
 	touched := map[string]bool{}
 	for _, c := range u.all {
@@ -124,7 +124,7 @@ func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 		oldest, newest := first[target], last[target]
 		after := oldest.Before
 		if after.IsZero() {
-			after = retired(newest.After, now)
+			after = retiredImage(newest.After, now)
 		}
 		change := memory.Change{
 			Action: memory.ActionUndo, After: after, Base: newest.Version,
@@ -139,8 +139,8 @@ func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 	return append(leaving, staying...)
 }
 
-// retired returns the image of a reverted addition.
-func retired(i memory.Image, now time.Time) memory.Image {
+// retiredImage returns the image of a reverted addition.
+func retiredImage(i memory.Image, now time.Time) memory.Image {
 	switch {
 	case i.Fact != nil:
 		f := *i.Fact
