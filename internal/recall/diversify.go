@@ -9,10 +9,10 @@ import (
 // diversifyAmong bounds the work: candidates of a lower rank are not considered.
 const diversifyAmong = 40
 
-// repeats is the cosine from which on two memories are redundant. Turns of one conversation are
+// redundantFrom is the cosine from which on two memories are redundant. Turns of one conversation are
 // similar below it, and several of them answer a question together: counting all similarity costs a
 // tenth of recall@10.
-const repeats = 0.75
+const redundantFrom = 0.75
 
 // diversify moves the best n to the front, by score minus redundancy with those before (maximal
 // marginal relevance); the rest keep their order. The list is sorted by score.
@@ -20,7 +20,7 @@ const repeats = 0.75
 // Redundancy only grows as more are chosen, so a candidate is compared with those chosen since its
 // last comparison, and only while it may still win.
 func (m *room) diversify(list []*ranked, lambda float64, n int) {
-	lambda = unit(lambda)
+	lambda = clampUnit(lambda)
 	among := list[:min(len(list), max(n, diversifyAmong))]
 	n = min(n, len(among))
 	m.chosen = m.chosen[:0]
@@ -58,7 +58,7 @@ func (m *room) redundancy(a []float32, b []uint16) float64 {
 	if len(a) != vector.Dims(b) || len(a) == 0 {
 		return 0
 	}
-	return unit((stretched(float64(vector.DotPacked(a, b)), m.stretch) - m.repeats) / (1 - m.repeats))
+	return clampUnit((stretched(float64(vector.DotPacked(a, b)), m.stretch) - m.repeats) / (1 - m.repeats))
 }
 
 func (m *room) choose(row []uint16) {

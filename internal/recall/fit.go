@@ -64,7 +64,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 			stage = "echo"
 		case o.Budget < math.MaxInt && carries(h.Memory, words, asked):
 			stage = "foreign"
-		case slight(h, says.terms):
+		case isSlight(h, says.terms):
 			stage = "slight"
 		case unrelated(h):
 			stage = "neighbour"
@@ -133,8 +133,8 @@ var asksWhy = lazy.Compile(`(?i)\b(?:why|how come|reasons?|warum|wieso|weshalb|p
 // slightTerms is the greatest number of words of a reply without content: "OK.", "Sounds good!".
 const slightTerms = 2
 
-// slight reports whether a turn was found only by its neighbours and is too short to have content.
-func slight(h memory.Hit, content terms) bool {
+// isSlight reports whether a turn was found only by its neighbours and is too short to have content.
+func isSlight(h memory.Hit, content terms) bool {
 	return h.Memory.Turn != nil && len(content) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
 }
 

@@ -36,8 +36,8 @@ const (
 	mostRead      = 8 << 10
 )
 
-// ends returns the beginning and the end of a message that is too long to read whole.
-func ends(message string) string {
+// beginningAndEnd returns the beginning and the end of a message that is too long to read whole.
+func beginningAndEnd(message string) string {
 	if len(message) <= 2*mostRead {
 		return message
 	}
@@ -48,7 +48,7 @@ func ends(message string) string {
 
 // sentencesOf returns the sentences that the person wrote.
 func sentencesOf(message string) []sentence {
-	message = ends(message)
+	message = beginningAndEnd(message)
 	all := english.Read(message)
 	if own := slices.DeleteFunc(slices.Clone(all), func(s english.Sentence) bool { return s.Pasted }); len(own) > 0 {
 		all = own
@@ -92,8 +92,8 @@ func weigh(sentences, asks []sentence) map[string]float32 {
 	return out
 }
 
-// near returns the text to embed: the first and the last of the sentences that ask.
-func near(asks []sentence) string {
+// textToEmbed returns the text to embed: the first and the last of the sentences that ask.
+func textToEmbed(asks []sentence) string {
 	if len(asks) > 2 {
 		asks = []sentence{asks[0], asks[len(asks)-1]}
 	}

@@ -53,11 +53,11 @@ func lineOfHit(h memory.Hit, role bool) renderedLine {
 	words := line(m, l.Date, role)
 	for _, f := range h.Now {
 		l.Now = append(l.Now, Line{Kind: memory.KindFact, ID: f.ID, Date: day(f.ObservedAt)})
-		words += since(day(f.ObservedAt), f.Content)
+		words += renderReplacement(day(f.ObservedAt), f.Content)
 	}
 	for _, f := range h.Before {
 		l.Before = append(l.Before, Line{Kind: memory.KindFact, ID: f.ID, Date: day(Until(f))})
-		words += until(day(Until(f)), f.Content)
+		words += renderReplaced(day(Until(f)), f.Content)
 	}
 	l.Sum = Sum(words)
 	return renderedLine{Line: l, text: words}
@@ -153,14 +153,14 @@ func (l Line) words(from Sources, role bool) (string, bool) {
 		if ok {
 			content = now.Content()
 		}
-		b.WriteString(since(n.Date, content))
+		b.WriteString(renderReplacement(n.Date, content))
 	}
 	for _, o := range l.Before {
 		old, ok := from.Find(o)
 		if !ok {
 			return "", false
 		}
-		b.WriteString(until(o.Date, old.Content()))
+		b.WriteString(renderReplaced(o.Date, old.Content()))
 	}
 	return b.String(), true
 }

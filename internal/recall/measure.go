@@ -20,15 +20,15 @@ const (
 // plain scores candidates by one number blended with recency: the designs' own scores. Candidates
 // that a reranker did not see are left out.
 func (o Options) plain(candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
-	w := unit(or(o.Recency, defaultRecency))
+	w := clampUnit(or(o.Recency, defaultRecency))
 	for i := range candidates {
 		r := &places[i]
 		r.view, r.confidence = newView(&candidates[i]), 1
-		r.relevance = unit(r.vector)
+		r.relevance = clampUnit(r.vector)
 		r.judged = r.relevance
 		if o.Measure == Reranker {
 			score, shown := o.Reranked[r.ID]
-			r.reranked, r.rerank = shown, unit(float64(score))
+			r.reranked, r.rerank = shown, clampUnit(float64(score))
 			r.relevance, r.judged = r.rerank, r.rerank
 			if !shown {
 				r.judged = math.Inf(-1)

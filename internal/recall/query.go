@@ -47,7 +47,7 @@ const (
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	sentences := sentencesOf(question)
 	asks := asking(sentences)
-	q := Query{Asked: joined(sentences), Near: near(asks), Weights: weigh(sentences, asks), Needs: needs(sentences)}
+	q := Query{Asked: joined(sentences), Near: textToEmbed(asks), Weights: weigh(sentences, asks), Needs: needs(sentences)}
 	if o.AsSaid {
 		q.Near = text.Clip(question, mostAsked)
 	}
@@ -58,7 +58,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 		q.readUnspaced()
 	}
 	if q.prompt = fade(ownWords(sentences)); q.prompt > 0 {
-		q.Text = searched(question)
+		q.Text = withoutQuestionWords(question)
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
 		}
@@ -105,9 +105,9 @@ func (q *Query) at(i int) string {
 	return q.words[i]
 }
 
-// searched removes question words in scripts without spaces, where they would form terms with their
+// withoutQuestionWords removes question words in scripts without spaces, where they would form terms with their
 // neighbours.
-func searched(question string) string {
+func withoutQuestionWords(question string) string {
 	if unspaced(question) {
 		if rest := unspacedAsking.ReplaceAllString(question, " "); len(text.Terms(rest)) > 0 {
 			return rest

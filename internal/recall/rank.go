@@ -100,7 +100,7 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	}
 	a := newAsked(q, candidates, o)
 	room := rooms.Get().(*room)
-	room.stretch, room.repeats = a.stretch, repeats
+	room.stretch, room.repeats = a.stretch, redundantFrom
 	if o.Measure != Fitted {
 		a.cues, room.stretch, room.repeats, o.Chat = nil, 1, 0, false
 	}
@@ -217,7 +217,7 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 	}
 	list := fuse(a, candidates, places)
 	l := newLineup(a, list)
-	odds, w := l.odds(), unit(or(o.Recency, defaultRecency))
+	odds, w := l.odds(), clampUnit(or(o.Recency, defaultRecency))
 	if o.Chat {
 		odds = chatOdds(odds, a.Needs)
 	}
@@ -240,8 +240,8 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 	for i := range list {
 		r := &list[i]
 		r.recency = recency(now.Sub(o.since(r)))
-		r.confidence = sure(r.Confidence)
-		r.score = ((1-w)*r.relevance + w*r.recency*timely(r.behind, w)) * r.confidence
+		r.confidence = confidenceFactor(r.Confidence)
+		r.score = ((1-w)*r.relevance + w*r.recency*recencyWeight(r.behind, w)) * r.confidence
 		if o.Decay > 0 {
 			r.score = r.relevance * o.decay(now.Sub(o.since(r))) * r.confidence
 		}
@@ -262,22 +262,22 @@ func (o Options) decay(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }
 
-// timely is the weight of a candidate's recency, reduced by its distance from the best in log-odds.
+// recencyWeight is the weight of a candidate's recency, reduced by its distance from the best in log-odds.
 // Of two answers the newer comes first, but yesterday's remark on another subject does not precede
 // last year's answer. It is 1 if only recency counts.
-func timely(behind, weight float64) float64 {
+func recencyWeight(behind, weight float64) float64 {
 	return weight + (1-weight)*math.Exp(2*behind)
 }
 
 // doubtCosts is the share of its score that a fact of no confidence loses.
 const doubtCosts = 0.3
 
-// sure is the factor of confidence. 0 means an unknown confidence, which is the same for all
+// confidenceFactor is the factor of confidence. 0 means an unknown confidence, which is the same for all
 // candidates of a searcher.
-func sure(confidence float64) float64 { return 1 - doubtCosts*(1-unit(confidence)) }
+func confidenceFactor(confidence float64) float64 { return 1 - doubtCosts*(1-clampUnit(confidence)) }
 
-// unit limits x to 0 to 1, 0 for NaN.
-func unit(x float64) float64 {
+// clampUnit limits x to 0 to 1, 0 for NaN.
+func clampUnit(x float64) float64 {
 	if x > 0 {
 		return min(1, x)
 	}

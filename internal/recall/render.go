@@ -121,9 +121,9 @@ func (o RenderOptions) front() string {
 	return front + "\n"
 }
 
-// since renders the replacement of an outdated turn, or only its end if the replacement has no
+// renderReplacement renders the replacement of an outdated turn, or only its end if the replacement has no
 // words.
-func since(date, content string) string {
+func renderReplacement(date, content string) string {
 	if date != "" {
 		date = ", since " + date
 	}
@@ -133,8 +133,8 @@ func since(date, content string) string {
 	return " [no longer so" + date + content + "]"
 }
 
-// until renders the fact that was replaced, and when.
-func until(date, content string) string {
+// renderReplaced renders the fact that was replaced, and when.
+func renderReplaced(date, content string) string {
 	return " [until " + date + ": " + shorten(oneLine(content)) + "]"
 }
 

@@ -7,13 +7,13 @@ import "math"
 // is set by hand, for lack of a reranker's weights to fit it with.
 const rerankShare = 0.5
 
-// faint is the standard deviation of a reranker's log-odds at which they count by half: nearly
+// halfWeightSpread is the standard deviation of a reranker's log-odds at which they count by half: nearly
 // equal scores tell little about this question. Normalising by each reranker's own confidence would
 // gain only a hundredth (see the random reranker in bench).
-const faint = 0.5
+const halfWeightSpread = 0.5
 
-// surest bounds a reranker's log-odds: beyond it they are as good as certain.
-const surest = 12
+// maxLogOdds bounds a reranker's log-odds: beyond it they are as good as certain.
+const maxLogOdds = 12
 
 // rerank adjusts candidates by a reranker's scores of some of them. Candidates of lower rank, which
 // it did not see, count as the worst that it scored; equal scores change nothing.
@@ -22,7 +22,7 @@ func (o Options) rerank(list []ranked) {
 	for i := range list {
 		r := &list[i]
 		if score, ok := o.Reranked[r.ID]; ok && !math.IsNaN(float64(score)) { // NaN counts as no score
-			r.reranked, r.rerank = true, unit(float64(score))
+			r.reranked, r.rerank = true, clampUnit(float64(score))
 			lowest, best = min(lowest, logit(r.rerank)), max(best, logit(r.rerank))
 		}
 	}
@@ -53,10 +53,10 @@ func discrimination(list []ranked) float64 {
 		}
 	}
 	spread := max(0, squares/n-sum/n*(sum/n)) // below 0 only by rounding
-	return spread / (spread + faint*faint)
+	return spread / (spread + halfWeightSpread*halfWeightSpread)
 }
 
 // logit is the log-odds of a probability.
 func logit(x float64) float64 {
-	return max(-surest, min(surest, math.Log(x)-math.Log1p(-x)))
+	return max(-maxLogOdds, min(maxLogOdds, math.Log(x)-math.Log1p(-x)))
 }

@@ -15,7 +15,7 @@ const mostBackground = 0.95
 
 // stretchOf returns the factor by which a cosine's distance from 1 grows, at least 1.
 func stretchOf(background float64) float64 {
-	return max(1, (1-usualBackground)/(1-min(unit(background), mostBackground)))
+	return max(1, (1-usualBackground)/(1-min(clampUnit(background), mostBackground)))
 }
 
 // stretched returns a cosine on the fitted scale. 0 means no vector and stays.
