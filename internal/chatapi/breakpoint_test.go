@@ -12,18 +12,18 @@ const mark = `,"cache_control":{"type":"ephemeral"}`
 // codingChat returns the requests of a coding assistant's conversation, with breakpoints on the
 // last tool, the system prompt and the user's last two messages.
 func codingChat() []string {
-	said := func(text string) string { return `{"type":"text","text":` + quote(text) } // open, for a mark
+	textBlock := func(text string) string { return `{"type":"text","text":` + quote(text) } // open, for a mark
 	message := func(role string, parts ...string) []string { return append([]string{role}, parts...) }
 	history := [][]string{
-		message("user", said("<system-reminder>Today is Monday.</system-reminder>"), said("Fix the failing test.")),
-		message("assistant", said("I will look."), `{"type":"tool_use","id":"t1","name":"read","input":{"cache_control":{"type":"ephemeral"},"path":"a.go"}`, `{"type":"tool_use","id":"t2","name":"read","input":{"path":"b.go"}`),
+		message("user", textBlock("<system-reminder>Today is Monday.</system-reminder>"), textBlock("Fix the failing test.")),
+		message("assistant", textBlock("I will look."), `{"type":"tool_use","id":"t1","name":"read","input":{"cache_control":{"type":"ephemeral"},"path":"a.go"}`, `{"type":"tool_use","id":"t2","name":"read","input":{"path":"b.go"}`),
 		message("user", `{"type":"tool_result","tool_use_id":"t1","content":"package a"`, `{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"package b"}]`),
 		message("assistant", `{"type":"thinking","thinking":"Hm.","signature":"x"`, `{"type":"tool_use","id":"t3","name":"test","input":{}`),
-		message("user", `{"type":"tool_result","tool_use_id":"t3","is_error":true,"content":"FAIL"`, said("<system-reminder>Be brief.</system-reminder>")),
-		message("assistant", said("It is fixed.")),
-		message("user", said("And what do I like to wear?")),
-		message("assistant", said("A coat.")),
-		message("user", said("Thanks. And in summer?")),
+		message("user", `{"type":"tool_result","tool_use_id":"t3","is_error":true,"content":"FAIL"`, textBlock("<system-reminder>Be brief.</system-reminder>")),
+		message("assistant", textBlock("It is fixed.")),
+		message("user", textBlock("And what do I like to wear?")),
+		message("assistant", textBlock("A coat.")),
+		message("user", textBlock("Thanks. And in summer?")),
 	}
 	var requests []string
 	for n := 1; n <= len(history); n += 2 {

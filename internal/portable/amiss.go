@@ -19,9 +19,9 @@ var kinds = map[string]string{
 	"array": "a list", "slice": "a list", "object": "an object", "struct": "an object", "map": "an object",
 }
 
-// amiss explains why JSON could not be read: the expected and the actual type and the field,
+// explainJSON explains why JSON could not be read: the expected and the actual type and the field,
 // without Go's type names.
-func amiss(err error) string {
+func explainJSON(err error) string {
 	var typed *json.UnmarshalTypeError
 	var no *time.ParseError
 	switch {

@@ -89,7 +89,7 @@ func (r Reader) conversation(n int, item []byte) error {
 		err = json.Unmarshal(item, c)
 	}
 	if err != nil {
-		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a conversation: %s", amiss(err)))
+		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a conversation: %s", explainJSON(err)))
 	}
 	is := c.chat()
 	if is.id == "" || is.messages == nil {
@@ -164,7 +164,7 @@ type claudeMessage struct {
 }
 
 func (c claudeConversation) chat() chat {
-	out := chat{from: "claude", id: c.UUID, title: c.Name, created: someTime(c.CreatedAt), updated: someTime(c.UpdatedAt), messages: map[string]message{}}
+	out := chat{from: "claude", id: c.UUID, title: c.Name, created: parseTime(c.CreatedAt), updated: parseTime(c.UpdatedAt), messages: map[string]message{}}
 	roles := map[string]memory.Role{"human": memory.RoleUser, "assistant": memory.RoleAssistant}
 	before := ""
 	for i, m := range c.Messages {
@@ -172,7 +172,7 @@ func (c claudeConversation) chat() chat {
 		if _, met := out.messages[id]; met {
 			continue
 		}
-		out.messages[id] = message{parent: cmp.Or(m.Parent, before), role: roles[m.Sender], words: m.words(), ref: m.ID, created: someTime(m.Created)}
+		out.messages[id] = message{parent: cmp.Or(m.Parent, before), role: roles[m.Sender], words: m.words(), ref: m.ID, created: parseTime(m.Created)}
 		before = id
 	}
 	out.current = before

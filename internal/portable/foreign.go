@@ -28,7 +28,7 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // includes the decoder's read-ahead
 	dec := json.NewDecoder(bounded)
 	if err := intoList(dec); err != nil {
-		return memory.Errorf(memory.Invalid, "is not JSON list: %s", amiss(err))
+		return memory.Errorf(memory.Invalid, "is not JSON list: %s", explainJSON(err))
 	}
 	for n := 1; dec.More(); n, bounded.N = n+1, 2*MaxLine {
 		var item json.RawMessage
@@ -38,7 +38,7 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 			case bounded.N <= 0:
 				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w, and all that follows is left out", errLongLine))
 			case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", amiss(err)))
+				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", explainJSON(err)))
 			}
 			return fmt.Errorf("read: %w", err)
 		}
@@ -93,14 +93,14 @@ func (r Reader) mem0(n int, item []byte) error {
 		Expires    string          `json:"expiration_date"`
 	}
 	if err := json.Unmarshal(item, &m); err != nil {
-		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a memory: %s", amiss(err)))
+		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a memory: %s", explainJSON(err)))
 	}
 	if m.Memory == "" {
 		m.Memory = m.Text
 	}
 	f := memory.Fact{
 		Content: m.Memory, Tags: m.Categories, Trust: memory.TrustUser,
-		CreatedAt: someTime(m.Created), UpdatedAt: someTime(m.Updated), ExpiresAt: someTime(m.Expires),
+		CreatedAt: parseTime(m.Created), UpdatedAt: parseTime(m.Updated), ExpiresAt: parseTime(m.Expires),
 	}
 	if len(m.Categories) > 0 {
 		f.Category = m.Categories[0]
@@ -126,8 +126,8 @@ func unix(seconds float64) time.Time {
 	return memory.Time(time.Unix(int64(whole), int64(part*1e9)))
 }
 
-// someTime reads a time in any common format; zero for none.
-func someTime(s string) time.Time {
+// parseTime reads a time in any common format; zero for none.
+func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999", "2006-01-02"} {
 		if t, err := time.Parse(layout, strings.TrimSpace(s)); err == nil {
 			return memory.Time(t)

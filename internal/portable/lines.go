@@ -113,8 +113,8 @@ var decoders = map[string]func(text []byte, rec *Record) error{
 	"relation":     func(text []byte, rec *Record) error { return decode(text, &rec.Relation) },
 }
 
-// become makes the record the owner's.
-func (r Record) become(owner memory.Owner) {
+// setOwner makes the record the owner's.
+func (r Record) setOwner(owner memory.Owner) {
 	switch {
 	case r.Conversation != nil:
 		r.Conversation.Owner, r.Conversation.MessageCount = owner, 0
@@ -149,7 +149,7 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 		if errors.As(err, new(*json.UnmarshalTypeError)) {
 			what = "is not a record"
 		}
-		return Record{}, false, memory.Errorf(memory.Invalid, "%s: %s", what, amiss(err))
+		return Record{}, false, memory.Errorf(memory.Invalid, "%s: %s", what, explainJSON(err))
 	}
 	if line.Type == "" && line.Role != "" { // a line of another program's chat
 		line.Type = "turn"
@@ -159,9 +159,9 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", line.Type)
 	}
 	if err := into(text, &rec); err != nil {
-		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", line.Type, amiss(err))
+		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", line.Type, explainJSON(err))
 	}
-	rec.become(r.Owner)
+	rec.setOwner(r.Owner)
 	if rec.Turn != nil {
 		if rec.Turn.Chain = line.Chain; rec.Turn.ID == "" {
 			r.othersTurn(rec.Turn)

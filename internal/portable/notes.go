@@ -46,7 +46,7 @@ func (r Reader) note(in io.Reader) error {
 			continue
 		}
 		words := inBrackets.ReplaceAllString(m[2], "")
-		f := memory.Fact{Category: m[1], Trust: memory.TrustUser, CreatedAt: someTime(front["created"]), UpdatedAt: someTime(front["modified"])}
+		f := memory.Fact{Category: m[1], Trust: memory.TrustUser, CreatedAt: parseTime(front["created"]), UpdatedAt: parseTime(front["modified"])}
 		for _, tag := range hashtag.FindAllStringSubmatch(words, -1) {
 			f.Tags = append(f.Tags, tag[1])
 		}
@@ -62,7 +62,7 @@ func (r Reader) note(in io.Reader) error {
 }
 
 func (r Reader) agentCLI(front map[string]string, words string) error {
-	at, conversation, id := someTime(front["created_at"]), front["conversation_id"], front["id"]
+	at, conversation, id := parseTime(front["created_at"]), front["conversation_id"], front["id"]
 	switch role := memory.Role(front["role"]); role {
 	case memory.RoleUser, memory.RoleAssistant:
 		return r.chat(1, chat{

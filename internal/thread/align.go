@@ -48,16 +48,16 @@ func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	on := t.match(r)
 	if len(on) == 0 {
-		return t.lay(r, nil, start, 0)
+		return t.alignAt(r, nil, start, 0)
 	}
 	parent := on[len(on)-1].turn
-	proven := slices.ContainsFunc(on, func(k match) bool { return heard(&t.turns[k.turn]) })
+	proven := slices.ContainsFunc(on, func(k match) bool { return wentThroughLoci(&t.turns[k.turn]) })
 	if next := end(on); next < len(r.hist) {
-		if t.skips(parent, r.at(next).Role) || !(proven && r.isCurrent(next)) && t.speaks(t.displaced(t.pathTo(parent)), memory.RoleUser) {
-			return t.lay(r, on, start, 0)
+		if t.skips(parent, r.at(next).Role) || !(proven && r.isCurrent(next)) && t.hasRole(t.displaced(t.pathTo(parent)), memory.RoleUser) {
+			return t.alignAt(r, on, start, 0)
 		}
 	}
-	a := t.lay(r, on, parent, 0)
+	a := t.alignAt(r, on, parent, 0)
 	a.Heard = proven
 	return a
 }
@@ -94,14 +94,14 @@ func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	if len(on) > 0 {
 		parent = on[len(on)-1].turn
 	}
-	a := t.lay(r, on, parent, next)
+	a := t.alignAt(r, on, parent, next)
 	a.Heard = true
 	return a
 }
 
-// lay makes the alignment of a request with some matches; its messages from one on follow the turn
+// alignAt makes the alignment of a request with some matches; its messages from one on follow the turn
 // parent.
-func (t *tree) lay(r Request, on []match, parent, from int) Alignment {
+func (t *tree) alignAt(r Request, on []match, parent, from int) Alignment {
 	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, parent: parent}
 	fresh := r.hist[from:]
 	for _, k := range on {
@@ -157,7 +157,7 @@ func (a Alignment) Path(next ...string) *memory.Path {
 // WentOn reports whether the user wrote something after the request, which no answer to it
 // replaces.
 func (a Alignment) WentOn() bool {
-	return a.tree.speaks(a.tree.displaced(a.tree.pathTo(a.parent)), memory.RoleUser)
+	return a.tree.hasRole(a.tree.displaced(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 
 // place assigns positions after the parent to the new messages, the last ones if there are too
@@ -166,7 +166,7 @@ func (a *Alignment) place(r Request, fresh []int) {
 	if last := chatapi.LastUser(r.msgs); last >= 0 {
 		a.Retry = a.Turns[last] != ""
 	}
-	a.base = a.tree.room(a.parent)
+	a.base = a.tree.nextIndex(a.parent)
 	a.last = Place{Index: a.base - 1, Chain: a.tree.chain(a.parent)}
 	if before := len(r.hist) - len(fresh); a.parent == start && before > 0 && len(fresh) > 0 {
 		a.last.Chain = r.chains[before-1] // so that the chain shows where the request continued

@@ -52,8 +52,8 @@ func Shortlist(turns []memory.Turn, limit int) []string {
 	return ids
 }
 
-// slight reports whether words are too common to identify a conversation, such as a greeting or
+// isCommonText reports whether words are too common to identify a conversation, such as a greeting or
 // "continue".
-func slight(text string) bool {
+func isCommonText(text string) bool {
 	return len(strings.Fields(text)) < 4 && utf8.RuneCountInString(text) < 24
 }

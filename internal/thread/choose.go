@@ -66,18 +66,18 @@ func fitOf(c Candidate, r Request) fit {
 	for _, k := range on {
 		switch turn := &t.turns[k.turn]; turn.Role {
 		case memory.RoleAssistant:
-			if heard(turn) {
+			if wentThroughLoci(turn) {
 				f.answer = k.message + 1
 			}
 			f.telling = f.telling || r.at(k.message).Chain != "" // identified by its id
 		case memory.RoleUser:
-			f.telling = f.telling || !slight(turn.Content)
+			f.telling = f.telling || !isCommonText(turn.Content)
 		}
 	}
 	f.shared, f.asked = end(on), t.turns[on[len(on)-1].turn].Role == memory.RoleUser
 	f.whole = f.shared < len(r.hist) && len(t.displaced(t.pathTo(on[len(on)-1].turn))) == 0
 	on = t.match(r)
-	f.pushes = t.speaks(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
+	f.pushes = t.hasRole(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
 	f.now = r.isCurrent(end(on))
 	return f
 }

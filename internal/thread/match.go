@@ -97,9 +97,9 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 				continue
 			}
 			ends := t.endsWith(n, r, i+1)
-			tells := !slight(r.at(i).Text)
+			tells := !isCommonText(r.at(i).Text)
 			if p := t.parent[n]; p >= 0 && i > 0 && t.says(p, r.at(i-1).Digest) {
-				if ends && from == 0 || (ends || heard(&t.turns[n])) && (tells || !slight(r.at(i-1).Text)) {
+				if ends && from == 0 || (ends || wentThroughLoci(&t.turns[n])) && (tells || !isCommonText(r.at(i-1).Text)) {
 					return i, n
 				}
 			}
@@ -161,9 +161,9 @@ func (t *tree) says(turn int, digest string) bool {
 	return parent != absent && Chain(t.chain(parent), digest) == t.turns[turn].Chain
 }
 
-// heard reports whether a turn is an answer that went through Loci rather than one sent by a
+// wentThroughLoci reports whether a turn is an answer that went through Loci rather than one sent by a
 // client.
-func heard(t *memory.Turn) bool {
+func wentThroughLoci(t *memory.Turn) bool {
 	hidden := t.Status == memory.Retired && t.Content == ""
 	return t.Role == memory.RoleAssistant && (!t.NoLearn || hidden)
 }

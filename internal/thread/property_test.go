@@ -30,7 +30,7 @@ func begins(turns []memory.Turn, msgs []chatapi.Message) bool {
 
 func telling(msgs []chatapi.Message) bool {
 	return slices.ContainsFunc(msgs, func(m chatapi.Message) bool {
-		return m.Role == memory.RoleUser && !slight(m.Text)
+		return m.Role == memory.RoleUser && !isCommonText(m.Text)
 	})
 }
 
@@ -51,7 +51,7 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 			return user(fmt.Sprintf("I like thing number %d", step))
 		}
 		reply := func(to chatapi.Message) chatapi.Message {
-			if !slight(to.Text) {
+			if !isCommonText(to.Text) {
 				step++
 				return assistant(fmt.Sprintf("That is thing number %d for me", step))
 			}
@@ -70,7 +70,7 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 			default:
 				request = append(request, words())
 			}
-			if last := len(request) - 1; telling(request[:last]) && !slight(request[last].Text) {
+			if last := len(request) - 1; telling(request[:last]) && !isCommonText(request[last].Text) {
 				behind[request[last].Text] = true
 			}
 			w.ask("", request)

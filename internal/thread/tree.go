@@ -93,9 +93,9 @@ func rank(s memory.Status) int {
 	return 2
 }
 
-// room returns the index for a turn's successor, or for a root at [start]: behind the active paths
+// nextIndex returns the index for a turn's successor, or for a root at [start]: behind the active paths
 // of other roots and the answer to their last question.
-func (t *tree) room(parent int) int {
+func (t *tree) nextIndex(parent int) int {
 	index := 0
 	if parent >= 0 {
 		index = t.turns[parent].Index + 1
@@ -171,7 +171,7 @@ func (t *tree) replaced(among ...int) []string {
 	return ids
 }
 
-// speaks reports whether one of the turns has the role.
-func (t *tree) speaks(among []int, role memory.Role) bool {
+// hasRole reports whether one of the turns has the role.
+func (t *tree) hasRole(among []int, role memory.Role) bool {
 	return slices.ContainsFunc(among, func(i int) bool { return t.turns[i].Role == role })
 }

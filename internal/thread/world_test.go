@@ -248,7 +248,7 @@ func messages(s string) []chatapi.Message {
 
 // regenerates reports whether the last user message is stored and has an answer.
 func (a Alignment) regenerates() bool {
-	return a.Retry && len(a.New) == 0 && a.tree.speaks(a.tree.kids[a.parent+1], memory.RoleAssistant)
+	return a.Retry && len(a.New) == 0 && a.tree.hasRole(a.tree.kids[a.parent+1], memory.RoleAssistant)
 }
 
 // branches reports whether the request leaves the current path.

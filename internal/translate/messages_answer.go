@@ -17,7 +17,7 @@ type messagesAnswer struct {
 	Role    string        `json:"role"`
 	Model   string        `json:"model"`
 	Content []answerBlock `json:"content"`
-	stopped
+	stopReason
 	Usage messagesUsage `json:"usage"`
 }
 
@@ -30,7 +30,7 @@ type answerBlock struct {
 	Input json.RawMessage `json:"input,omitempty"`
 }
 
-type stopped struct {
+type stopReason struct {
 	Reason   *string `json:"stop_reason"`
 	Sequence *string `json:"stop_sequence"`
 }
@@ -56,8 +56,8 @@ func (w *messagesWriter) frame(a *answer) messagesAnswer {
 }
 
 // stopOf returns why an answer ended. Some servers report "stop" for an answer with calls.
-func stopOf(a *answer) stopped {
-	reason, s := "end_turn", stopped{}
+func stopOf(a *answer) stopReason {
+	reason, s := "end_turn", stopReason{}
 	switch {
 	case a.finish == "length":
 		reason = "max_tokens"
@@ -85,7 +85,7 @@ func (w *messagesWriter) blockOf(b *outputBlock, text string) answerBlock {
 
 func (w *messagesWriter) whole(a *answer) any {
 	m := w.frame(a)
-	m.stopped = stopOf(a)
+	m.stopReason = stopOf(a)
 	for _, b := range a.blocks {
 		m.Content = append(m.Content, w.blockOf(b, b.text.String()))
 	}

@@ -51,8 +51,8 @@ type responseTool struct {
 // toolName is a function's name with its namespace, "" for none.
 type toolName struct{ namespace, name string }
 
-// flat returns the name for chat completions, which have no namespaces.
-func (n toolName) flat() string {
+// flatName returns the name for chat completions, which have no namespaces.
+func (n toolName) flatName() string {
 	if n.namespace == "" {
 		return n.name
 	}
@@ -165,7 +165,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 				return memory.Errorf(memory.Invalid, "%s: unknown role %q", where, it.Role)
 			}
 		case it.Type == "function_call":
-			calls = append(calls, newCall(it.CallID, toolName{it.Namespace, it.Name}.flat(), it.Arguments))
+			calls = append(calls, newCall(it.CallID, toolName{it.Namespace, it.Name}.flatName(), it.Arguments))
 		case it.Type == "function_call_output":
 			c, err := partsOf(it.Output, where+".output")
 			if err != nil {
@@ -247,9 +247,9 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, where string, na
 		case t.Type == "function":
 			name := toolName{namespace, t.Name}
 			if namespace != "" {
-				names[name.flat()] = name
+				names[name.flatName()] = name
 			}
-			r.Tools = append(r.Tools, chatTool{"function", function{name.flat(), t.Description, t.Parameters, t.Strict}})
+			r.Tools = append(r.Tools, chatTool{"function", function{name.flatName(), t.Description, t.Parameters, t.Strict}})
 		case t.Type == "namespace" && namespace == "":
 			if err := r.addTools(t.Tools, t.Name, at+".tools", names); err != nil {
 				return err

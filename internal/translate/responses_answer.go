@@ -78,9 +78,9 @@ type responseUsage struct {
 
 func newResponsesWriter(in responsesRequest, names map[string]toolName, id string, created time.Time) *responsesWriter {
 	r := response{
-		ID: id, Object: "response", CreatedAt: created.Unix(), Status: "in_progress", MaxTokens: in.MaxTokens, Metadata: or(in.Metadata, "{}"), Model: in.Model,
-		Output: []outputItem{}, Parallel: in.Parallel == nil || *in.Parallel, Temperature: in.Temperature, ToolChoice: or(in.ToolChoice, `"auto"`),
-		Tools: or(in.Tools, "[]"), TopP: in.TopP,
+		ID: id, Object: "response", CreatedAt: created.Unix(), Status: "in_progress", MaxTokens: in.MaxTokens, Metadata: orDefault(in.Metadata, "{}"), Model: in.Model,
+		Output: []outputItem{}, Parallel: in.Parallel == nil || *in.Parallel, Temperature: in.Temperature, ToolChoice: orDefault(in.ToolChoice, `"auto"`),
+		Tools: orDefault(in.Tools, "[]"), TopP: in.TopP,
 	}
 	if in.Instructions != "" {
 		r.Instructions = &in.Instructions
@@ -88,8 +88,8 @@ func newResponsesWriter(in responsesRequest, names map[string]toolName, id strin
 	return &responsesWriter{response: r, names: names, id: strings.TrimPrefix(id, chatapi.Responses.AnswerID)}
 }
 
-// or returns a JSON value, or other if it is absent or null.
-func or(raw json.RawMessage, other string) json.RawMessage {
+// orDefault returns a JSON value, or other if it is absent or null.
+func orDefault(raw json.RawMessage, other string) json.RawMessage {
 	if isNothing(raw) {
 		return json.RawMessage(other)
 	}
