@@ -42,7 +42,7 @@ func (a Adder) Add(copied, name string) (string, error) {
 	if name == "" {
 		name = nameOf(copied)
 	}
-	if organisation, last, ok := strings.Cut(name, "/"); !plain(organisation) || ok && !plain(last) {
+	if organisation, last, ok := strings.Cut(name, "/"); !isPlainName(organisation) || ok && !isPlainName(last) {
 		return "", memory.Errorf(memory.Invalid, "invalid model name %q; choose NAME or ORGANISATION/NAME with --name", name)
 	}
 	to := filepath.Join(a.Dir, filepath.FromSlash(name))

@@ -55,15 +55,15 @@ func Repository(name string) (repository, local string, err error) {
 		names = append(names, p.name)
 	}
 	organisation, last, ok := strings.Cut(name, "/")
-	if !ok || !plain(organisation) || !plain(last) {
+	if !ok || !isPlainName(organisation) || !isPlainName(last) {
 		return "", "", memory.Errorf(memory.Invalid, "invalid model name %q: want ORGANISATION/NAME as on the hub, or one of %s",
 			name, strings.Join(names, ", "))
 	}
 	return name, last, nil
 }
 
-// plain reports whether a part of a name is valid as a folder's name and needs no escaping.
-func plain(s string) bool {
+// isPlainName reports whether a part of a name is valid as a folder's name and needs no escaping.
+func isPlainName(s string) bool {
 	return s != "" && s[0] != '.' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
@@ -124,15 +124,15 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	return local, nil
 }
 
-// offline is the error of an unreachable hub.
-type offline struct{ err error }
+// unreachable is the error of an unreachable hub.
+type unreachable struct{ err error }
 
-func (o *offline) Error() string { return o.err.Error() }
-func (o *offline) Unwrap() error { return o.err }
+func (o *unreachable) Error() string { return o.err.Error() }
+func (o *unreachable) Unwrap() error { return o.err }
 
 // explain adds advice to an error.
 func (p Puller) explain(err error, local string) error {
-	var away *offline
+	var away *unreachable
 	if !errors.As(err, &away) {
 		return fmt.Errorf("pull %s: %w", local, err)
 	}
@@ -155,7 +155,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	case http.StatusUnauthorized, http.StatusNotFound:
 		return nil, memory.Errorf(memory.NotFound, "%s has no model %s that everybody may read", p.URL, repository)
 	default:
-		return nil, &offline{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+		return nil, &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
 	var listing struct {
 		SHA      string `json:"sha"`
@@ -172,7 +172,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxListing)).Decode(&listing); err != nil {
 		return nil, fmt.Errorf("read what %s says of %s: %w", p.URL, repository, err)
 	}
-	if !plain(listing.SHA) {
+	if !isPlainName(listing.SHA) {
 		return nil, fmt.Errorf("%s names no commit of %s", p.URL, repository)
 	}
 	m := &Manifest{Repository: repository, Commit: listing.SHA}
@@ -214,7 +214,7 @@ func (p Puller) get(ctx context.Context, address string, from int64) (*http.Resp
 	}
 	resp, err := p.Client.Do(req)
 	if err != nil {
-		return nil, &offline{err}
+		return nil, &unreachable{err}
 	}
 	return resp, nil
 }
@@ -267,14 +267,14 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 			return err
 		}
 	default:
-		return &offline{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+		return &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
 	n, err := io.Copy(w, &progressReader{r: io.LimitReader(resp.Body, f.Size-have), tell: func(n int64) { p.tell(f, have+n) }})
 	if err != nil {
-		return &offline{fmt.Errorf("it broke off after %d of %d bytes: %w", have+n, f.Size, err)}
+		return &unreachable{fmt.Errorf("it broke off after %d of %d bytes: %w", have+n, f.Size, err)}
 	}
 	if have+n < f.Size {
-		return &offline{fmt.Errorf("it broke off after %d of %d bytes", have+n, f.Size)}
+		return &unreachable{fmt.Errorf("it broke off after %d of %d bytes", have+n, f.Size)}
 	}
 	return nil
 }

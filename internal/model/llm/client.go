@@ -167,7 +167,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, c.at.unavailable("make a request: %w", bare(err))
+		return nil, c.at.unavailable("make a request: %w", withoutURL(err))
 	}
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
@@ -180,7 +180,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	at.sign(req.Header)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, &failure{err: c.at.unavailable("%w", bare(err)), again: true}
+		return nil, &failure{err: c.at.unavailable("%w", withoutURL(err)), again: true}
 	}
 	defer func() { _ = resp.Body.Close() }() // it was read; errors no longer matter
 	var answer []byte

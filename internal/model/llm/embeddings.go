@@ -134,7 +134,7 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 	for _, part := range e.parts(texts) {
 		vectors, err := e.ask(ctx, e.client.call, as, part)
 		if aboutTexts(err) {
-			vectors, err = e.narrow(ctx, as, part, err)
+			vectors, err = e.embedSmaller(ctx, as, part, err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && len(part) > 1 {
 			e.batch.Store(int64(len(part) / 2)) // the next attempt sends less
@@ -169,18 +169,18 @@ func aboutTexts(err error) bool {
 	return f != nil && (f.refuses() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
 }
 
-// narrow embeds texts that the server refused together, unless it refuses all.
-func (e *Embedder) narrow(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
+// embedSmaller embeds texts that the server refused together, unless it refuses all.
+func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
 	none, err := e.ask(ctx, e.client.send, as, []string{blank})
 	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "no text is taken: %v", refused)
 	}
-	return e.halves(ctx, as, texts, none)
+	return e.embedHalves(ctx, as, texts, none)
 }
 
-// halves embeds texts that were refused together; none is the vector for one that is always
+// embedHalves embeds texts that were refused together; none is the vector for one that is always
 // refused.
-func (e *Embedder) halves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
+func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
 		return e.cut(ctx, as, texts[0], none)
 	}
@@ -189,7 +189,7 @@ func (e *Embedder) halves(ctx context.Context, as memory.EmbedAs, texts []string
 		vectors, err := e.ask(ctx, e.client.send, as, part)
 		if aboutTexts(err) {
 			tooMany = false
-			vectors, err = e.halves(ctx, as, part, none)
+			vectors, err = e.embedHalves(ctx, as, part, none)
 		}
 		if err != nil {
 			return nil, err

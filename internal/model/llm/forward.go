@@ -89,7 +89,7 @@ func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Hea
 	}
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
-		return nil, f.at.unavailable("%w", bare(err))
+		return nil, f.at.unavailable("%w", withoutURL(err))
 	}
 	dropHopByHop(resp.Header)
 	return resp, nil
@@ -149,8 +149,8 @@ func contentLength(h http.Header) int64 {
 	return n
 }
 
-// bare removes net/http's URL from an error: its query may hold a key.
-func bare(err error) error {
+// withoutURL removes net/http's URL from an error: its query may hold a key.
+func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		return u.Err

@@ -68,8 +68,8 @@ func asks(s string) bool {
 
 var wish = lazy.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
 
-// head says what memory will do with a message.
-func head(message string, o Outlook) string {
+// outlookText says what memory will do with a message.
+func outlookText(message string, o Outlook) string {
 	switch {
 	case o.Forget != "" && o.Unkept != "":
 		return o.Unkept + ", so nothing is forgotten now, and nothing of this is kept."
@@ -96,7 +96,7 @@ func acknowledge(message string, hits []memory.Hit, o Outlook) string {
 	if message == "" {
 		return "There was nothing to answer. (" + who + ")"
 	}
-	head := head(message, o)
+	head := outlookText(message, o)
 	if o.Forget != "" {
 		return head + " (" + who + ")" // it does not repeat the forgotten text
 	}
@@ -123,7 +123,7 @@ func lines(question string, hits []memory.Hit) []string {
 		if len(out) == most {
 			break
 		}
-		line := "- " + spoken(h.Memory, shortened(words))
+		line := "- " + addressed(h.Memory, shortened(words))
 		for _, f := range h.Now {
 			if f.Content == "" {
 				line += ", which is no longer so"
@@ -139,13 +139,13 @@ func lines(question string, hits []memory.Hit) []string {
 	return out
 }
 
-// spoken addresses a memory to the user, with its date.
-func spoken(m memory.Memory, words string) string {
+// addressed addresses a memory to the user, with its date.
+func addressed(m memory.Memory, words string) string {
 	switch {
 	case m.Fact != nil:
 		line := toUser(words)
 		if m.Link != nil { // its "user" is another one
-			line = sharer(m.Fact.Scope.Owner) + " shared: " + words
+			line = ownerName(m.Fact.Scope.Owner) + " shared: " + words
 		}
 		if at := m.Fact.ObservedAt; !at.IsZero() {
 			line += " (" + at.Format("2006-01-02") + ")"
@@ -159,8 +159,8 @@ func spoken(m memory.Memory, words string) string {
 	return words
 }
 
-// sharer names the owner of a shared fact.
-func sharer(home memory.Owner) string {
+// ownerName names the owner of a shared fact.
+func ownerName(home memory.Owner) string {
 	switch home.Kind() {
 	case memory.GlobalKind:
 		return "Everybody's memory"

@@ -128,7 +128,7 @@ func TestPromisesNoMoreThanWillBe(t *testing.T) {
 		off, idle = "Memory is paused", "Learning is paused"
 		end       = " (" + who + ")"
 	)
-	known := []memory.Hit{fact("User has a dog")}
+	found := []memory.Hit{fact("User has a dog")}
 	for _, c := range []struct {
 		message string
 		o       Outlook
@@ -147,7 +147,7 @@ func TestPromisesNoMoreThanWillBe(t *testing.T) {
 		{"Remember that I ski.", Outlook{}, "I will remember that."},
 		{"Forget it, let's talk about something else", Outlook{}, "Noted. I keep what you say and learn what will matter later."},
 	} {
-		hits := known
+		hits := found
 		if c.o.Forget == "" {
 			hits = nil
 		}
