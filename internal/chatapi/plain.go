@@ -42,7 +42,7 @@ func (c *Chat) Plain() error {
 		switch m.Role {
 		case memory.RoleSystem, memory.RoleUser, memory.RoleAssistant, memory.RoleTool:
 		default:
-			return memory.Errorf(memory.Invalid, "messages: unknown role %q", head(string(m.Role), 40))
+			return memory.Errorf(memory.Invalid, "messages: unknown role %q", clipped(string(m.Role), 40))
 		}
 	}
 	return nil

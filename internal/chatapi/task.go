@@ -35,11 +35,11 @@ func FrontEndTask(c *Chat) bool {
 	if strings.Contains(quoted, "<chat_history>") && strings.Contains(quoted, "</chat_history>") {
 		return true // in whatever language the instruction is
 	}
-	front := strings.ToLower(head(quoted, frontSize))
+	front := strings.ToLower(clipped(quoted, frontSize))
 	if strings.HasPrefix(strings.TrimSpace(front), "### task:") {
 		return sections.MatchString(quoted)
 	}
-	ordered := orders.MatchString(front) || orders.MatchString(strings.ToLower(head(order, frontSize)))
+	ordered := orders.MatchString(front) || orders.MatchString(strings.ToLower(clipped(order, frontSize)))
 	return ordered && transcript.MatchString(quoted)
 }
 
@@ -68,8 +68,8 @@ var (
 		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
 )
 
-// head is the first n bytes of s, rounded down to whole characters.
-func head(s string, n int) string {
+// clipped is the first n bytes of s, rounded down to whole characters.
+func clipped(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

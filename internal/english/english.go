@@ -37,18 +37,18 @@ func Read(s string) []Sentence {
 	return out
 }
 
-// longest is the greatest length in words of a sentence that stays whole: dictated text has hardly
+// longestSentence is the greatest length in words of a sentence that stays whole: dictated text has hardly
 // any sentence ends.
-const longest = 28
+const longestSentence = 28
 
 // parts returns a sentence with its clauses, split into several if it is long.
 func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 	spans := split(s, sentence)
-	long := len(strings.Fields(sentence.Of(s))) > longest
-	words := longest
+	long := len(strings.Fields(sentence.Of(s))) > longestSentence
+	words := longestSentence
 	for _, span := range spans {
 		c := Clause{Span: span, Mood: moodOf(span.Of(s))}
-		if n := len(out); n > 0 && (!long || words < longest/2) {
+		if n := len(out); n > 0 && (!long || words < longestSentence/2) {
 			out[n-1].Clauses, out[n-1].End = append(out[n-1].Clauses, c), span.End
 		} else {
 			out, words = append(out, Sentence{Span: span, Clauses: []Clause{c}, Pasted: pasted}), 0

@@ -26,7 +26,7 @@ func moodOf(clause string) Mood {
 	if len(words) > 0 && len(words) < shortClause && greeting.Has(words[0]) && !marked {
 		return Greets
 	}
-	if words = unled(words); len(words) == 0 {
+	if words = withoutLeadIn(words); len(words) == 0 {
 		return Greets
 	}
 	first, second := words[0], ""
@@ -58,8 +58,8 @@ func seeks(words []string) bool {
 		(unknown.Has(words[i-1]) || knowing.Has(words[i-1]) && (negating.Has(words[i-2]) || words[i-2] == "to"))
 }
 
-// unled removes leading fillers: "hey so …", "ooookay …".
-func unled(words []string) []string {
+// withoutLeadIn removes leading fillers: "hey so …", "ooookay …".
+func withoutLeadIn(words []string) []string {
 	for len(words) > 0 && leads.Has(unstretched(words[0])) {
 		words = words[1:]
 	}

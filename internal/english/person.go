@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// fixed are verbs, and negated verbs, that do not change with the person.
-var fixed = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
+// invariableVerbs are verbs, and negated verbs, that do not change with the person.
+var invariableVerbs = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
 
 // adverbs may occur around a verb and add little.
 var adverbs = lazy.Words(`really also still currently now just recently actually always usually generally mostly mainly only finally
@@ -53,9 +53,9 @@ func agreeVerb(words []string) {
 		if adverbs.Has(strings.ToLower(w)) {
 			continue
 		}
-		words[i] = third(w)
+		words[i] = thirdPersonVerb(w)
 		if i+2 < len(words) && (words[i+1] == "and" || words[i+1] == "or") && words[i] != w && plainVerb.MatchString(words[i+2]) {
-			words[i+2] = third(words[i+2]) // "I practise and train every day"
+			words[i+2] = thirdPersonVerb(words[i+2]) // "I practise and train every day"
 		}
 		return
 	}
@@ -63,16 +63,16 @@ func agreeVerb(words []string) {
 
 var plainVerb = lazy.Compile(`^[a-z]+$`)
 
-// third returns the form of a verb after "User": "live" becomes "lives", "don't" becomes "doesn't";
+// thirdPersonVerb returns the form of a verb after "User": "live" becomes "lives", "don't" becomes "doesn't";
 // past forms and modals stay.
-func third(verb string) string {
+func thirdPersonVerb(verb string) string {
 	core := strings.TrimRight(verb, ".,;:!?")
 	tail := verb[len(core):]
 	low := strings.ToLower(strings.ReplaceAll(core, "’", "'"))
 	if form := thirdForms[low]; form != "" {
 		return form + tail
 	}
-	if low == "" || fixed.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
+	if low == "" || invariableVerbs.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 		return verb // others agree already
 	}
 	return thirdOf(core) + tail

@@ -225,27 +225,27 @@ func (p *Predicate) Says() string {
 	case Past:
 		switch {
 		case be:
-			return joined(was, p.Neg)
+			return joinWords(was, p.Neg)
 		case p.Neg == "not":
 			return "did not " + p.Lemma
 		case p.Form&Base != 0 && p.Form&Preterite == 0:
 			return "did " + p.word // "I did manage"
 		}
-		return joined(p.Neg, p.word)
+		return joinWords(p.Neg, p.word)
 	case Perfect:
-		return joined(has, p.Neg, p.word)
+		return joinWords(has, p.Neg, p.word)
 	case Progressive:
-		return joined(is, p.Neg, p.word)
+		return joinWords(is, p.Neg, p.word)
 	case Continued:
-		return joined(has, p.Neg, "been", p.word)
+		return joinWords(has, p.Neg, "been", p.word)
 	case PastProgressive:
-		return joined(was, p.Neg, p.word)
+		return joinWords(was, p.Neg, p.word)
 	case UsedTo:
 		return "used to " + p.Lemma
 	case Future, GoingTo:
 		switch {
 		case p.Neg != "" || be:
-			return joined("will", p.Neg, p.Lemma)
+			return joinWords("will", p.Neg, p.Lemma)
 		case p.Tense == GoingTo:
 			return is + " going to " + p.Lemma
 		case p.Form&Gerund != 0:
@@ -269,21 +269,21 @@ func (p *Predicate) SaysNow(lemma string) string {
 	finite, does := thirdOf(lemma), "does"
 	switch {
 	case lemma == "be" && p.person == Plural:
-		return joined("are", p.Neg)
+		return joinWords("are", p.Neg)
 	case lemma == "be":
-		return joined("is", p.Neg)
+		return joinWords("is", p.Neg)
 	case lemma == "have to":
 		finite = "has to"
 	case p.person == Plural:
 		finite, does = lemma, "do"
 	}
 	if p.Neg == "not" {
-		return joined(does, "not", p.Often, lemma)
+		return joinWords(does, "not", p.Often, lemma)
 	}
-	return joined(p.Neg, p.Often, finite)
+	return joinWords(p.Neg, p.Often, finite)
 }
 
-// joined joins the words that are not empty by spaces.
-func joined(words ...string) string {
+// joinWords joins the words that are not empty by spaces.
+func joinWords(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }

@@ -10,11 +10,11 @@ import (
 // SaysNothing reports whether a reply adds nothing of its own: all its clauses ask, greet, repeat
 // or deny the user's information, or describe the moment.
 func SaysNothing(reply string) bool {
-	if clause := firstClause(reply); !empty(clause, moodOf(clause)) { // the first clause decides most replies
+	if clause := firstClause(reply); !isEmptyClause(clause, moodOf(clause)) { // the first clause decides most replies
 		return false
 	}
 	return !slices.ContainsFunc(Read(reply), func(s Sentence) bool {
-		return slices.ContainsFunc(s.Clauses, func(c Clause) bool { return !empty(c.Of(reply), c.Mood) })
+		return slices.ContainsFunc(s.Clauses, func(c Clause) bool { return !isEmptyClause(c.Of(reply), c.Mood) })
 	})
 }
 
@@ -42,7 +42,7 @@ func Denies(reply string) bool {
 // denialWithin is how many bytes of a reply may precede its denial.
 const denialWithin = 240
 
-func empty(clause string, is Mood) bool {
+func isEmptyClause(clause string, is Mood) bool {
 	if is == Asks || is == Greets {
 		return true
 	}

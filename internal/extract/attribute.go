@@ -13,7 +13,7 @@ import (
 // Single reports whether an attribute has one value at a time, which a newer one replaces. Keys
 // such as "taste:coffee" do; those that people may have several of, "has:car", do not.
 func Single(attribute string) bool {
-	return in("singles", strings.ReplaceAll(attribute, " ", "-")) ||
+	return inList("singles", strings.ReplaceAll(attribute, " ", "-")) ||
 		strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
@@ -26,7 +26,7 @@ func Classified(c Candidate) Candidate {
 	if c.Subject == "the user" || c.Subject == "me" || c.Subject == "i" {
 		c.Subject = "user"
 	}
-	c.Attribute = paired("aliases", c.Attribute)
+	c.Attribute = canonical("aliases", c.Attribute)
 	read := classify(c.Text)
 	category := ""
 	if read.Attribute != "" {

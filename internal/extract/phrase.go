@@ -22,12 +22,12 @@ func (p phrases) ending(i int) int {
 	for j := i; j < len(p.Tokens); j++ {
 		w := p.At(j)
 		switch {
-		case w == "that" && p.relates(j), w == "this" && in("pointed", p.At(j+1)), j == i && !p.marks(j):
+		case w == "that" && p.relates(j), w == "this" && inList("pointed", p.At(j+1)), j == i && !p.marks(j):
 		case w == "that" && j > i:
 			return p.trimmed(i, j)
-		case in("pointing", w) && joint > i:
+		case inList("pointing", w) && joint > i:
 			return p.trimmed(i, joint)
-		case p.marks(j) && w != ",", in("stops", w) && !(w == "as" && in("determiner", p.At(j+1))) && !(w == "since" && in("timing", p.At(j+1))):
+		case p.marks(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.At(j+1))) && !(w == "since" && inList("timing", p.At(j+1))):
 			return p.trimmed(i, j)
 		case w == "," && !p.listed(j), (w == "and" || w == "or") && p.newVerb(j+1):
 			return p.trimmed(i, j)
@@ -48,7 +48,7 @@ func (p phrases) newVerb(i int) bool {
 	for english.IsAdverb(p.At(i)) {
 		i++
 	}
-	if w := p.At(i); w == "" || in("subjects", w) {
+	if w := p.At(i); w == "" || inList("subjects", w) {
 		return true
 	}
 	v, ok := english.KnownVerb(p.At(i))
@@ -67,7 +67,7 @@ func (p phrases) listed(j int) bool {
 		switch w := p.At(k); {
 		case w == "and" || w == "or":
 			return !p.newVerb(k + 1)
-		case w != "," && p.marks(k), in("subjects", w):
+		case w != "," && p.marks(k), inList("subjects", w):
 			return false
 		}
 	}
@@ -76,7 +76,7 @@ func (p phrases) listed(j int) bool {
 
 // trimmed returns j without trailing tokens that add no meaning.
 func (p phrases) trimmed(i, j int) int {
-	for j > i && p.At(j-1) != "today" && (p.marks(j-1) || in("trailing", p.At(j-1))) {
+	for j > i && p.At(j-1) != "today" && (p.marks(j-1) || inList("trailing", p.At(j-1))) {
 		j--
 	}
 	return max(i, j)
@@ -92,7 +92,7 @@ func (p phrases) undated(i, j int) int {
 	if start+d.End < p.Tokens[j-1].End {
 		return j
 	}
-	for j > i && (p.Tokens[j-1].Start >= start+d.Start || in("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
+	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
 		j--
 	}
 	return j
@@ -104,26 +104,26 @@ func (p phrases) dateless(i int) int { return p.trimmed(i, p.undated(i, p.ending
 // dates returns the dates in a phrase. Most phrases have no word of one.
 func (p phrases) dates(i, j int) []text.Date {
 	for k := i; k < j; k++ {
-		if w := p.At(k); in("timing", w) && !in("hanging", w) || w[0] >= '0' && w[0] <= '9' {
+		if w := p.At(k); inList("timing", w) && !inList("hanging", w) || w[0] >= '0' && w[0] <= '9' {
 			return p.Dates(i, j)
 		}
 	}
 	return nil
 }
 
-// standing reports whether the tokens have a meaning, and the same one outside of the conversation.
-func (p phrases) standing(i, j int) bool {
-	if i >= j || j-i > longestPhrase || in("hanging", p.At(j-1)) {
+// selfContained reports whether the tokens have a meaning, and the same one outside of the conversation.
+func (p phrases) selfContained(i, j int) bool {
+	if i >= j || j-i > longestPhrase || inList("hanging", p.At(j-1)) {
 		return false
 	}
 	content := false
 	for k := i; k < j; k++ {
 		w := p.At(k)
 		switch {
-		case w == "that" && k > i && p.relates(k), w == "this" && in("pointed", p.At(k+1)):
-		case in("pointing", w):
+		case w == "that" && k > i && p.relates(k), w == "this" && inList("pointed", p.At(k+1)):
+		case inList("pointing", w):
 			return false
-		case !in("empty", w) && !p.marks(k) && !english.IsAdverb(w) && !in("timing", w):
+		case !inList("empty", w) && !p.marks(k) && !english.IsAdverb(w) && !inList("timing", w):
 			content = true
 		}
 	}
@@ -132,7 +132,7 @@ func (p phrases) standing(i, j int) bool {
 
 // vague reports whether a phrase begins with words that mean nothing alone.
 func (p phrases) vague(i int) bool {
-	return in("vagueStart", p.At(i)) || p.At(i) == "the" && in("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
+	return inList("vagueStart", p.At(i)) || p.At(i) == "the" && inList("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
 }
 
 func (p phrases) thirdPerson(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
@@ -140,18 +140,18 @@ func (p phrases) thirdPerson(i, j int) string { return english.ThirdPerson(p.Tex
 // headed returns the index after the first noun of a list, at most n tokens after i; i without one.
 // A noun before another noun does not count: "my dog walker".
 func (p phrases) headed(i, n int, list string) int {
-	for j := i; j <= i+n && !p.marks(j) && (j == i || !in("hanging", p.At(j))); j++ {
-		if in(list, p.At(j)) && p.closed(j+1) {
+	for j := i; j <= i+n && !p.marks(j) && (j == i || !inList("hanging", p.At(j))); j++ {
+		if inList(list, p.At(j)) && p.endsNoun(j+1) {
 			return j + 1
 		}
 	}
 	return i
 }
 
-// closed reports whether a noun ends before token j: the next token is no other noun.
-func (p phrases) closed(j int) bool {
+// endsNoun reports whether a noun ends before token j: the next token is no other noun.
+func (p phrases) endsNoun(j int) bool {
 	w := p.At(j)
-	if p.marks(j) || p.Tokens[j].Capital || in("hanging", w) || in("timing", w) || in("trailing", w) || in("subjects", w) || english.IsJoint(w) {
+	if p.marks(j) || p.Tokens[j].Capital || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsJoint(w) {
 		return true
 	}
 	v, ok := english.KnownVerb(w)
@@ -160,7 +160,7 @@ func (p phrases) closed(j int) bool {
 
 // nameEnd returns where the name that begins at token i ends, i without one.
 func (p phrases) nameEnd(i int) int {
-	if p.marks(i) || !p.Tokens[i].Capital || in("notName", p.At(i)) {
+	if p.marks(i) || !p.Tokens[i].Capital || inList("notName", p.At(i)) {
 		return i
 	}
 	j := i + 1
@@ -181,7 +181,7 @@ func (p phrases) placeEnd(i int) int {
 		return i
 	}
 	for j++; ; j++ {
-		if !capital(j) && !(in("linking", p.At(j)) && capital(j+1)) {
+		if !capital(j) && !(inList("linking", p.At(j)) && capital(j+1)) {
 			return j
 		}
 	}
@@ -191,9 +191,9 @@ func (p phrases) placeEnd(i int) int {
 func (p phrases) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {
-		if w := p.At(j); in("kinPlural", w) || in("kinWords", w) && (p.Tokens[j].Possessive || p.closed(j+1) || isVerb(p.At(j+1))) {
+		if w := p.At(j); inList("kinPlural", w) || inList("kinWords", w) && (p.Tokens[j].Possessive || p.endsNoun(j+1) || isVerb(p.At(j+1))) {
 			end = j + 1
-		} else if !in("kinLead", w) {
+		} else if !inList("kinLead", w) {
 			break
 		}
 	}

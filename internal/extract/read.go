@@ -25,7 +25,7 @@ func Rules(utterances []Utterance) []Candidate {
 			continue
 		}
 		var played bool
-		if played, inPlay = plays(s, s.Playing || inPlay && s.Turn.Conversation == conversation); played {
+		if played, inPlay = inRolePlay(s, s.Playing || inPlay && s.Turn.Conversation == conversation); played {
 			conversation = s.Turn.Conversation
 			continue
 		}
@@ -51,7 +51,7 @@ var user = subject{who: "User", key: "user"}
 
 // relative returns somebody close to the user, or their pet, as a subject.
 func relative(word string) subject {
-	kin := paired("shortKin", word)
+	kin := canonical("shortKin", word)
 	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
 }
 
@@ -78,7 +78,7 @@ func (r *reader) read(body string) {
 func (p phrases) opened() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
-		if p.marks(i) || in("openers", p.At(i)) {
+		if p.marks(i) || inList("openers", p.At(i)) {
 			i++
 			continue
 		}
@@ -123,8 +123,8 @@ func (r *reader) statement(p phrases) {
 		if about = before; about.key == "" {
 			return
 		}
-	case w == "my" || w == "our" || r.ofFacts && w == "user" || in("women", w) || in("men", w): // "mum's coming over"
-		if !in("women", w) && !in("men", w) {
+	case w == "my" || w == "our" || r.ofFacts && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
+		if !inList("women", w) && !inList("men", w) {
 			i++
 		}
 		var ok bool
@@ -159,7 +159,7 @@ func (r *reader) statement(p phrases) {
 // wish reads a request: how to answer the user, or what to call them.
 func (r *reader) wish(p phrases) {
 	i := 0
-	for i < len(p.Tokens)-1 && (in("openers", p.At(i)) || in("politely", p.At(i))) {
+	for i < len(p.Tokens)-1 && (inList("openers", p.At(i)) || inList("politely", p.At(i))) {
 		i++
 	}
 	if !r.match(p, user, "@wish", i, nil, "") && p.At(0) == "from" && p.At(1) == "now" {
@@ -181,7 +181,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		return subject{}, 0, false
 	}
 	about := relative(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new "))
-	about.many = in("kinPlural", p.At(end-1))
+	about.many = inList("kinPlural", p.At(end-1))
 	r.last = about
 	j := end
 	if p.Tokens[end-1].Possessive {
@@ -191,7 +191,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		}
 		r.match(p, about, "@my", j, nil, "")
 	} else {
-		for in("calling", p.At(j)) {
+		for inList("calling", p.At(j)) {
 			j++
 		}
 		if e := p.nameEnd(j); e > j && !about.many && p.At(e) != "and" && !(p.At(end) == "," && e == len(p.Tokens)) {
@@ -200,14 +200,14 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		}
 	}
 	if p.Tokens[j-1].Possessive { // "my husband's allergic", "my dog's called Rex"
-		if w := p.At(j); !in("afterIs", w) && !in("ailments", w) && !in("diets", w) && !strings.HasSuffix(w, "ing") {
+		if w := p.At(j); !inList("afterIs", w) && !inList("ailments", w) && !inList("diets", w) && !strings.HasSuffix(w, "ing") {
 			return subject{}, 0, false
 		}
 		at := text.Span{Start: p.Tokens[j-1].End, End: p.Tokens[j-1].End}
 		p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: at, Low: "is"})
 	}
 	if k := j + 1; p.At(j) == "is" {
-		if in("calling", p.At(k)) {
+		if inList("calling", p.At(k)) {
 			k++
 		}
 		if r.named(p, about, isPet, k) {
@@ -230,7 +230,7 @@ func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
 // introduce adds the name of somebody or of a pet, tokens i up to j, and returns the subject with
 // that name.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
-	called, attribute := p.nameText(i, j), paired("kinAttributes", about.kin)
+	called, attribute := p.nameText(i, j), canonical("kinAttributes", about.kin)
 	c := Candidate{Category: "family", Confidence: 0.9}
 	if isPet {
 		c.Text, c.Attribute, c.Model = "User has a "+about.kin+" named "+called, "pet:"+keyOf(called), "rule:pet"
@@ -267,7 +267,7 @@ func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 				j++
 			}
 			end := p.nameEnd(j)
-			if t.Low != "my" && t.Low != "our" || k == i+1 || in("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
+			if t.Low != "my" && t.Low != "our" || k == i+1 || inList("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
 				continue
 			}
 			called := p.nameText(j, end)
@@ -282,8 +282,8 @@ func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 // refersTo reports whether "she" or "he" can be the last antecedent.
 func (r *reader) refersTo(pronoun string) bool {
 	kin := r.antecedent.kin
-	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); in("women", w) || in("men", w) {
-		return in("women", w) == (pronoun == "she")
+	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); inList("women", w) || inList("men", w) {
+		return inList("women", w) == (pronoun == "she")
 	}
 	return r.antecedent.key != ""
 }
@@ -291,7 +291,7 @@ func (r *reader) refersTo(pronoun string) bool {
 // fronted reads and returns a date before the subject, "Last week I …", and moves i past it.
 func (p phrases) fronted(i *int) string {
 	j := *i
-	for j < *i+6 && !p.marks(j) && (in("spans", p.At(j)) || in("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
+	for j < *i+6 && !p.marks(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
 		j++
 	}
 	end := j
@@ -327,7 +327,7 @@ func (p phrases) elides(i int) bool {
 	}
 	after, _ := english.KnownVerb(p.At(i + 2)) // "married couples pay less"
 	past := v.Form&english.Preterite != 0 && v.Form&english.Base == 0
-	return past && next != "for" && (after.Form&english.Base == 0 || in("determiner", next))
+	return past && next != "for" && (after.Form&english.Base == 0 || inList("determiner", next))
 }
 
 // match adds the facts of the first rule under key whose form matches at token i.
@@ -379,16 +379,16 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 	for n, s := range form {
 		switch {
 		case s.end:
-			if !p.marks(i) && !in("stops", p.At(i)) && p.At(i) != "and" && !in("trailing", p.At(i)) && !in("timing", p.At(i)) {
+			if !p.marks(i) && !inList("stops", p.At(i)) && p.At(i) != "and" && !inList("trailing", p.At(i)) && !inList("timing", p.At(i)) {
 				return t, false
 			}
 		case s.loose:
-			for i < len(p.Tokens)-1 && (english.IsAdverb(p.At(i)) || in("particles", p.At(i))) {
+			for i < len(p.Tokens)-1 && (english.IsAdverb(p.At(i)) || inList("particles", p.At(i))) {
 				i++
 			}
 		case s.rest:
 			j := p.ending(i)
-			if p.standing(i, j) || len(p.dates(i, j)) > 0 {
+			if p.selfContained(i, j) || len(p.dates(i, j)) > 0 {
 				i = j
 			} else if !s.optional || j > i {
 				return t, false
@@ -428,12 +428,12 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 // qualified reports whether a denial has a restriction: "I don't speak Spanish at home" does not
 // deny speaking it.
 func (p phrases) qualified(t formMatch) bool {
-	if w := p.At(t.end); !p.marks(t.end) && !in("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
+	if w := p.At(t.end); !p.marks(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
 		return true
 	}
 	for _, at := range t.slots {
 		for k := at.Start + 1; k < at.End; k++ {
-			if in("hanging", p.At(k)) {
+			if inList("hanging", p.At(k)) {
 				return true
 			}
 		}
@@ -509,13 +509,13 @@ func (p phrases) dateEnd(i int) int {
 func (r *reader) add(p phrases, about string, c Candidate) {
 	c.Subject, c.Turn, c.Quote = about, r.utterance.Turn.ID, r.utterance.Text[p.Start:p.End]
 	c.Span = &memory.Span{Turn: c.Turn, Start: p.Start, End: p.End}
-	c.ValidFrom = began(c.Attribute, c.Quote, r.utterance.Turn.CreatedAt)
+	c.ValidFrom = validFrom(c.Attribute, c.Quote, r.utterance.Turn.CreatedAt)
 	r.found = append(r.found, c)
 }
 
-// began returns the start of a statement's validity: the past or present date in its words, for
+// validFrom returns the start of a statement's validity: the past or present date in its words, for
 // attributes with one value at a time.
-func began(attribute, words string, writtenAt time.Time) time.Time {
+func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
 		return time.Time{}
 	}
@@ -532,7 +532,7 @@ func items(s string) []string {
 	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {
 		words := strings.Fields(part)
-		if n := len(words); n == 0 || n > 3 || i == 0 && in("determiner", strings.ToLower(words[0])) {
+		if n := len(words); n == 0 || n > 3 || i == 0 && inList("determiner", strings.ToLower(words[0])) {
 			return []string{s} // "the blue and white combination" is one thing
 		}
 	}

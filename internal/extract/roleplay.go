@@ -8,9 +8,9 @@ import (
 // longestCue is how much of a message may begin or end a role play: longer text is quoted.
 const longestCue = 300
 
-// plays reports whether a turn belongs to a role play, and whether the turns after it do. before
+// inRolePlay reports whether a turn belongs to a role play, and whether the turns after it do. before
 // says whether the previous turn left one going.
-func plays(s *Utterance, before bool) (this, after bool) {
+func inRolePlay(s *Utterance, before bool) (this, after bool) {
 	message := text.Clip(s.Turn.Content, longestCue) // includes text that Guard may have blanked: "you are my boss"
 	if before {
 		return true, !pattern("play ends").MatchString(message)
@@ -25,7 +25,7 @@ func Playing(turns []memory.Turn) bool {
 	going := false
 	for i := range turns {
 		if t := &turns[i]; t.Role == memory.RoleUser {
-			_, going = plays(&Utterance{Turn: *t, Text: t.Content}, going)
+			_, going = inRolePlay(&Utterance{Turn: *t, Text: t.Content}, going)
 		}
 	}
 	return going

@@ -40,11 +40,11 @@ var lists = sync.OnceValue(func() map[string]map[string]bool {
 	return out
 })
 
-// in reports whether a list of words.txt has a word.
-func in(list, word string) bool { return lists()[list][word] }
+// inList reports whether a list of words.txt has a word.
+func inList(list, word string) bool { return lists()[list][word] }
 
-// paired returns the partner of a word in a list of words.txt, or the word: "gf=girlfriend".
-func paired(list, word string) string {
+// canonical returns the partner of a word in a list of words.txt, or the word: "gf=girlfriend".
+func canonical(list, word string) string {
 	for pair := range lists()[list] {
 		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
 			return strings.ReplaceAll(with, "-", " ")

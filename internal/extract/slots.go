@@ -32,7 +32,7 @@ func (p phrases) take(kind string, i int) int {
 	case '+':
 		return p.with(list, i)
 	case '[':
-		if in(list, p.At(i)) && !p.Tokens[i].Possessive {
+		if inList(list, p.At(i)) && !p.Tokens[i].Possessive {
 			return i + 1
 		}
 		return i
@@ -46,9 +46,9 @@ func (p phrases) take(kind string, i int) int {
 // of a list.
 func (p phrases) of(list string, i int) int {
 	from := i
-	if in("determiner", p.At(i)) && p.At(i) != "the" {
+	if inList("determiner", p.At(i)) && p.At(i) != "the" {
 		from++
-	} else if !in("determiner", p.At(i-1)) {
+	} else if !inList("determiner", p.At(i-1)) {
 		return i
 	}
 	head := p.headed(from, 4, list)
@@ -63,7 +63,7 @@ func (p phrases) of(list string, i int) int {
 		}
 		return head
 	}
-	if j := p.dateless(i); j > head && p.standing(i, j) && p.At(head) != "and" {
+	if j := p.dateless(i); j > head && p.selfContained(i, j) && p.At(head) != "and" {
 		return j
 	}
 	return head
@@ -72,8 +72,8 @@ func (p phrases) of(list string, i int) int {
 // with accepts a phrase that has a word of a list, possibly after a number: "50mg".
 func (p phrases) with(list string, i int) int {
 	j := p.ending(i)
-	has := func(t english.Token) bool { return in(list, strings.TrimLeft(t.Low, "0123456789.")) }
-	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.standing(i, j) || in("hanging", p.At(i))) {
+	has := func(t english.Token) bool { return inList(list, strings.TrimLeft(t.Low, "0123456789.")) }
+	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.selfContained(i, j) || inList("hanging", p.At(i))) {
 		return j
 	}
 	return i
@@ -82,7 +82,7 @@ func (p phrases) with(list string, i int) int {
 // thing accepts a phrase with the same meaning outside of the conversation, without its date.
 func thing(p phrases, i int) int {
 	j := p.dateless(i)
-	if j-i > 12 || p.vague(i) || !p.standing(i, j) || in("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
+	if j-i > 12 || p.vague(i) || !p.selfContained(i, j) || inList("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
 		return i
 	}
 	return j
@@ -90,7 +90,7 @@ func thing(p phrases, i int) int {
 
 // all accepts the rest of a statement.
 func all(p phrases, i int) int {
-	if j := len(p.Tokens); !in("subjects", p.At(i)) && p.standing(i, j) {
+	if j := len(p.Tokens); !inList("subjects", p.At(i)) && p.selfContained(i, j) {
 		return j
 	}
 	return i
@@ -106,7 +106,7 @@ func general(p phrases, i int) int {
 
 // exact accepts a thing with its date.
 func exact(p phrases, i int) int {
-	if j := p.ending(i); !p.vague(i) && p.standing(i, j) {
+	if j := p.ending(i); !p.vague(i) && p.selfContained(i, j) {
 		return j
 	}
 	return i
@@ -115,7 +115,7 @@ func exact(p phrases, i int) int {
 // name accepts a person's name.
 func name(p phrases, i int) int {
 	j := p.nameEnd(i)
-	if j > i && !in("nationalities", p.At(i)) && (p.marks(j) || in("afterName", p.At(j))) {
+	if j > i && !inList("nationalities", p.At(i)) && (p.marks(j) || inList("afterName", p.At(j))) {
 		return j
 	}
 	return i
@@ -124,7 +124,7 @@ func name(p phrases, i int) int {
 // place accepts a place where somebody may live.
 func place(p phrases, i int) int {
 	if j := p.placeEnd(i); j > i {
-		if w := p.At(i); w != "the" && w != "new" && in("notPlace", w) {
+		if w := p.At(i); w != "the" && w != "new" && inList("notPlace", w) {
 			return i
 		}
 		return p.undated(i, j)
@@ -134,16 +134,16 @@ func place(p phrases, i int) int {
 		switch {
 		case j == i+1:
 			return i
-		case in("hanging", p.At(j)):
+		case inList("hanging", p.At(j)):
 			return max(j, p.placeEnd(j+1))
 		}
 		return j
 	}
-	if in("notPlace", p.At(i)) || in("empty", p.At(i)) {
+	if inList("notPlace", p.At(i)) || inList("empty", p.At(i)) {
 		return i
 	}
 	for j := i; j <= i+2; j++ { // "new york"
-		if p.marks(j) || in("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
+		if p.marks(j) || inList("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
 			return j
 		}
 		if isVerb(p.At(j)) {
@@ -160,7 +160,7 @@ func home(p phrases, i int) int {
 		return i
 	}
 	for _, t := range p.Tokens[i:j] {
-		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !in("shortPlaces", t.Low) {
+		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !inList("shortPlaces", t.Low) {
 			return i // "SQLite", "ING"
 		}
 	}
@@ -185,7 +185,7 @@ func role(p phrases, i int) int {
 		return i
 	}
 	head := p.headed(i, 6, "occupations")
-	if j := p.dateless(i); head > i && p.standing(i, j) {
+	if j := p.dateless(i); head > i && p.selfContained(i, j) {
 		return max(j, head)
 	}
 	return head
@@ -203,7 +203,7 @@ func age(p phrases, i int) int {
 func language(p phrases, i int) int {
 	last := i
 	for j := i; j < len(p.Tokens); j++ {
-		if w := p.At(j); in("languages", w) {
+		if w := p.At(j); inList("languages", w) {
 			last = j + 1
 		} else if w != "and" && w != "," && w != "both" {
 			break
@@ -214,14 +214,14 @@ func language(p phrases, i int) int {
 
 // tool accepts a thing with a proper name.
 func tool(p phrases, i int) int {
-	if !p.Tokens[i].Capital && !(in("tools", p.At(i)) && p.closed(i+1)) {
+	if !p.Tokens[i].Capital && !(inList("tools", p.At(i)) && p.endsNoun(i+1)) {
 		return i
 	}
 	j := i
-	for !p.marks(j) && !in("hanging", p.At(j)) {
+	for !p.marks(j) && !inList("hanging", p.At(j)) {
 		j++
 	}
-	if j = p.trimmed(i, p.undated(i, j)); p.standing(i, j) {
+	if j = p.trimmed(i, p.undated(i, j)); p.selfContained(i, j) {
 		return j
 	}
 	return i
@@ -229,7 +229,7 @@ func tool(p phrases, i int) int {
 
 // trait accepts a trait that lasts longer than a day.
 func trait(p phrases, i int) int {
-	if w := p.At(i); in("passingState", w) || in("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
+	if w := p.At(i); inList("passingState", w) || inList("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
 		return i
 	}
 	return exact(p, i)
@@ -241,7 +241,7 @@ func (p phrases) acts(i int, form english.Form, of english.Class) int {
 	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.vague(i+1) && p.At(i+1) != "to" || p.At(i+1) == "the" && v.Class&english.Deed == 0 {
 		return i
 	}
-	if j := p.ending(i); p.standing(i+1, j) {
+	if j := p.ending(i); p.selfContained(i+1, j) {
 		return j
 	}
 	return i
@@ -256,10 +256,10 @@ func doing(p phrases, i int) int {
 
 // givenUp accepts something that people give up: an activity, or a habit.
 func givenUp(p phrases, i int) int {
-	if j := p.dateless(i); strings.HasSuffix(p.At(i), "ing") && p.standing(i, j) {
+	if j := p.dateless(i); strings.HasSuffix(p.At(i), "ing") && p.selfContained(i, j) {
 		return j
 	}
-	if w := p.At(i); in("habits", w) || in("games", w) {
+	if w := p.At(i); inList("habits", w) || inList("games", w) {
 		return i + 1
 	}
 	return i
@@ -276,11 +276,11 @@ func did(p phrases, i int) int {
 // news accepts an event that matters without a date: it names something of its own.
 func news(p phrases, i int) int {
 	j := p.ending(i)
-	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.standing(i, j) {
+	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.selfContained(i, j) {
 		return i
 	}
 	for k := i; k < j; k++ {
-		if p.Tokens[k].Capital && p.At(k) != "i" && !in("timing", p.At(k)) || (p.At(k) == "my" || p.At(k) == "our") && p.At(k+1) != "" || p.At(k) == "a" || p.At(k) == "an" {
+		if p.Tokens[k].Capital && p.At(k) != "i" && !inList("timing", p.At(k)) || (p.At(k) == "my" || p.At(k) == "our") && p.At(k+1) != "" || p.At(k) == "a" || p.At(k) == "an" {
 			return j
 		}
 	}
@@ -299,7 +299,7 @@ func ahead(p phrases, i int) int {
 func (p phrases) onADay(i int, fits func(from, to time.Time) bool) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {
-		if in("pointing", p.At(k)) && !in("pointed", p.At(k+1)) {
+		if inList("pointing", p.At(k)) && !inList("pointed", p.At(k+1)) {
 			return i
 		}
 	}
@@ -335,8 +335,8 @@ func often(p phrases, i int) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {
 		switch w, next := p.At(k), p.At(k+1); {
-		case w == "every" && (in("spans", next) || in("spans", p.At(k+2))), w == "a" && in("spans", next) && k > i+1,
-			w == "on" && strings.HasSuffix(next, "s") && in("spans", next), w == "daily":
+		case w == "every" && (inList("spans", next) || inList("spans", p.At(k+2))), w == "a" && inList("spans", next) && k > i+1,
+			w == "on" && strings.HasSuffix(next, "s") && inList("spans", next), w == "daily":
 			return exact(p, i)
 		}
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// silent are terms that are compared separately: the person, and negation.
-var silent = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
+// separateTerms are terms that are compared separately: the person, and negation.
+var separateTerms = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
 
 // TermSet returns the terms of the subject matter of s.
 func TermSet(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, t := range text.Terms(s) {
-		if !silent.Has(t) {
+		if !separateTerms.Has(t) {
 			set[t] = true
 		}
 	}

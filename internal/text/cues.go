@@ -53,9 +53,9 @@ func Negated(s string) bool {
 	return false
 }
 
-// introduces are titles: the capitalised word after one is a name even at an apparent start of a
+// titles are titles: the capitalised word after one is a name even at an apparent start of a
 // sentence.
-var introduces = lazy.Words("mr mrs ms dr st prof")
+var titles = lazy.Words("mr mrs ms dr st prof")
 
 // Names returns the names in s, each once, in order and as written: capitalised words, adjacent
 // ones joined ("New York"), without days, months and the like. The first word of a sentence counts
@@ -97,7 +97,7 @@ func capitalised(s string) (names []name) {
 				names[len(names)-1].text = body[from:end]
 			default:
 				from, end = w.Start, w.End
-				names = append(names, name{word, i == 0 && !introduces.Has(before)})
+				names = append(names, name{word, i == 0 && !titles.Has(before)})
 			}
 			before = strings.ToLower(word)
 		}
@@ -111,8 +111,8 @@ func isName(word string) bool {
 		return false
 	}
 	low := Fold(word)
-	return class(low) != "MONTH" &&
-		class(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
+	return dateClass(low) != "MONTH" &&
+		dateClass(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
 }
 
 // openers are words that are often capitalised but are no names.

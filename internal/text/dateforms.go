@@ -174,5 +174,5 @@ var (
 	present = lazy.Words("am is are m re")
 )
 
-// class returns the class of a word in dates, "" for other words.
-func class(low string) string { return dateWords()[low].class }
+// dateClass returns the class of a word in dates, "" for other words.
+func dateClass(low string) string { return dateWords()[low].class }

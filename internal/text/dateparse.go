@@ -53,8 +53,8 @@ func (p *dateParser) joined(i int) bool {
 // between returns the text between token i and the next.
 func (p *dateParser) between(i int) string { return p.s[p.toks[i].End:p.toks[i+1].Start] }
 
-// found is a date with its tokens, without the preposition.
-type found struct {
+// foundDate is a date with its tokens, without the preposition.
+type foundDate struct {
 	Date
 	token, tokens int
 	dayOfMonth    bool // it names both
@@ -62,8 +62,8 @@ type found struct {
 }
 
 // all returns the dates of a text in order.
-func (p *dateParser) all() []found {
-	var out []found
+func (p *dateParser) all() []foundDate {
+	var out []foundDate
 	for i := 0; i < len(p.toks); {
 		dates := p.at(i, dateForms())
 		for k, d := range dates {
@@ -82,7 +82,7 @@ func (p *dateParser) all() []found {
 }
 
 // at returns the date, or both ends of a range, of the first form that matches at token i.
-func (p *dateParser) at(i int, forms []dateForm) []found {
+func (p *dateParser) at(i int, forms []dateForm) []foundDate {
 	if t := p.toks[i]; t.class == "" && !digitAt(t.low, 0) && numberWords[t.low] == "" && !counting.Has(t.low) {
 		return nil
 	}
@@ -97,10 +97,10 @@ func (p *dateParser) at(i int, forms []dateForm) []found {
 		}
 		dayOfMonth := form.is("MONTH") && form.is("DAY")
 		if form.until == nil {
-			return []found{{Date: d, token: i, tokens: m.end - i, dayOfMonth: dayOfMonth}}
+			return []foundDate{{Date: d, token: i, tokens: m.end - i, dayOfMonth: dayOfMonth}}
 		}
 		if to := form.until(p, m); to.From.After(d.From) {
-			return []found{{d, i, m.half - i, dayOfMonth, true},
+			return []foundDate{{d, i, m.half - i, dayOfMonth, true},
 				{Date: to, token: m.to, tokens: m.end - m.to, dayOfMonth: dayOfMonth}}
 		}
 	}
@@ -122,7 +122,7 @@ func (p *dateParser) match(words []string, m *match) bool {
 		word, optional := strings.CutSuffix(word, "?")
 		took := 0
 		if word == "TO" {
-			if took = p.joint(k, m.i); took < 0 {
+			if took = p.rangeJoint(k, m.i); took < 0 {
 				return false
 			}
 			m.half, m.to, free = k, k+took, true
@@ -185,9 +185,9 @@ func (p *dateParser) fits(word string, k int, m *match) (v, took int) {
 	return v, took
 }
 
-// joint returns how many tokens join both ends of a range before token k, -1 for none. The range
+// rangeJoint returns how many tokens join both ends of a range before token k, -1 for none. The range
 // begins at token i.
-func (p *dateParser) joint(k, i int) int {
+func (p *dateParser) rangeJoint(k, i int) int {
 	if k >= len(p.toks) {
 		return -1
 	}
@@ -392,7 +392,7 @@ func beginsDate(low []byte) bool {
 	if '0' <= low[0] && low[0] <= '9' {
 		return len(low) >= 4 || low[len(low)-1] > '9'
 	}
-	return class(string(low)) != ""
+	return dateClass(string(low)) != ""
 }
 
 func yearNumber(low string) (int, bool) {

@@ -28,7 +28,7 @@ func Absolute(s string, reference time.Time) string {
 // dateWriter rewrites the dates of a text.
 type dateWriter struct {
 	*dateParser
-	found []found
+	found []foundDate
 	b     strings.Builder
 	last  int // s is written up to here
 }
@@ -97,12 +97,12 @@ func (w *dateWriter) noun(i int) bool {
 }
 
 func dateNoun(low string) bool {
-	return strings.Contains("UNITS PART NAMED", class(low)) && class(low) != ""
+	return strings.Contains("UNITS PART NAMED", dateClass(low)) && dateClass(low) != ""
 }
 
 // plural reports whether token i, or the next, is a plural noun.
 func (w *dateWriter) plural(i int) bool {
-	for k := i; k < i+2 && (class(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.noun(k)); k++ {
+	for k := i; k < i+2 && (dateClass(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.noun(k)); k++ {
 		if low := w.after(k); strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 			return true
 		}
@@ -137,7 +137,7 @@ func (w *dateWriter) write(k int) int {
 	part := ""
 	if t := w.toks[j-1]; j-i > 1 && t.class == "PART" {
 		part = t.low
-	} else if t.class == "WEEKDAY" && class(w.after(j)) == "PART" {
+	} else if t.class == "WEEKDAY" && dateClass(w.after(j)) == "PART" {
 		part = w.after(j)
 		end = w.toks[j].End
 		j++
@@ -179,7 +179,7 @@ func (w *dateWriter) joining(k int) string {
 }
 
 // attributive reports whether a date belongs to the noun after it, token j.
-func (w *dateWriter) attributive(d found, j int) bool {
+func (w *dateWriter) attributive(d foundDate, j int) bool {
 	t, single := w.toks[d.token], j-d.token == 1 || d.tokens == 1
 	if d.Start < t.Start || !w.noun(j) {
 		return false

@@ -7,7 +7,7 @@ import (
 // IsTime reports whether a word of [Words] refers to time: a day, a month, a year, "ago",
 // "recently" and the like.
 func IsTime(w string) bool {
-	switch class(w) {
+	switch dateClass(w) {
 	case "MONTH":
 		return w != "may" && w != "march"
 	case "WEEKDAY", "UNIT", "UNITS", "PART", "NAMED":

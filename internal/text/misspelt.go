@@ -73,7 +73,7 @@ func EachMeant(term string, yield func(meant []byte)) {
 func EachMeantEnding(word string, yield func(term string)) {
 	if len(word) > leastSwapped && mayBeMisspelt(word) && !inTables(Term(word)) {
 		eachSlip(word, max(0, len(word)-ending), false, func(meant []byte) {
-			if !cutOff(meant) {
+			if !stemShortens(meant) {
 				return
 			}
 			if t := termOf(string(meant)); t != "" {
@@ -83,8 +83,8 @@ func EachMeantEnding(word string, yield func(term string)) {
 	}
 }
 
-// cutOff reports whether stemming shortens a word: otherwise its term was already tried.
-func cutOff(word []byte) bool {
+// stemShortens reports whether stemming shortens a word: otherwise its term was already tried.
+func stemShortens(word []byte) bool {
 	switch word[len(word)-1] {
 	case 's', 'y', 'e':
 		return true

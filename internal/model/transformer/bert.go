@@ -122,8 +122,8 @@ type buffers struct {
 	k, v                          [2][]float32 // of this layer and, in a team, of the last one, which others may still read
 }
 
-// grown returns a slice of n values with undefined content.
-func grown(v *[]float32, n int) []float32 {
+// resized returns a slice of n values with undefined content.
+func resized(v *[]float32, n int) []float32 {
 	if cap(*v) < n {
 		*v = make([]float32, n)
 	}
@@ -172,19 +172,19 @@ func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, fir
 	p.byColumns = len(team) > 1 && p.tokens < fewRows*len(team)
 	lead, n := team[0], p.tokens*e.hidden
 	for _, v := range []*[]float32{&lead.x, &lead.q, &lead.seen} {
-		grown(v, n)
+		resized(v, n)
 	}
 	for i := range min(len(team), len(lead.k)) {
-		grown(&lead.k[i], n)
-		grown(&lead.v[i], n)
+		resized(&lead.k[i], n)
+		resized(&lead.v[i], n)
 	}
 	if p.byColumns {
-		grown(&lead.sum, n)
-		grown(&lead.inner, p.tokens*e.inner)
+		resized(&lead.sum, n)
+		resized(&lead.inner, p.tokens*e.inner)
 	}
 	out := lead.x
 	if firstOnly {
-		out = grown(&lead.first, len(texts)*e.hidden)
+		out = resized(&lead.first, len(texts)*e.hidden)
 	}
 	p.shared = lead.buffers
 	var others sync.WaitGroup
@@ -247,7 +247,7 @@ func (m *member) work(ctx context.Context) {
 	x := m.shared.x[m.rows.from*h : m.rows.to*h]
 	sum := x // the input of the normalization
 	if m.byColumns {
-		x, sum = grown(&m.x, len(x)), m.shared.sum
+		x, sum = resized(&m.x, len(x)), m.shared.sum
 	}
 	m.embed(x)
 	for i := range m.layers {
@@ -321,7 +321,7 @@ func (m *member) embed(x []float32) {
 func (m *member) firsts() []float32 {
 	h, all, to := m.hidden, m.shared.x, m.shared.first
 	if m.byColumns {
-		all, to = m.x, grown(&m.first, len(m.texts)*h)
+		all, to = m.x, resized(&m.first, len(m.texts)*h)
 	}
 	m.rows = m.rowsOf(len(m.texts))
 	for i, t := range m.texts {
@@ -351,7 +351,7 @@ func (m *member) attend(k, v []float32, everyToken bool) {
 			stride := m.keys.Whole().Width()
 			for at := from; at < to; at += questionRows {
 				n := min(questionRows, to-at)
-				scores := tensor.Matrix{Data: grown(&m.scores, n*stride), Stride: stride, Rows: n}
+				scores := tensor.Matrix{Data: resized(&m.scores, n*stride), Stride: stride, Rows: n}
 				tensor.Multiply(scores, tensor.Matrix{Data: m.shared.q[at*h+c:], Stride: h, Rows: n}, &m.keys, tensor.Matrix{})
 				for i := range n {
 					tensor.Softmax(scores.Data[i*stride:][:stride], tokens, scale)
@@ -372,7 +372,7 @@ func (m *member) pastInner(l *layer, sum, x []float32) {
 		from, to := all*i/parts, all*(i+1)/parts
 		some, inner := x[from*h:to*h], m.shared.inner
 		if !m.byColumns {
-			inner = grown(&m.run.inner, (to-from)*width)
+			inner = resized(&m.run.inner, (to-from)*width)
 		}
 		inner = inner[:(to-from)*width]
 		l.up.columns(inner, some, m.ofInner)

@@ -159,18 +159,18 @@ func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 			}
 			if chinese && isChinese(r) {
 				dst = append(dst, ' ')
-				dst = plain(dst, r, strip, lower)
+				dst = appendPlain(dst, r, strip, lower)
 				dst = append(dst, ' ')
 				continue
 			}
-			dst = plain(dst, r, strip, lower)
+			dst = appendPlain(dst, r, strip, lower)
 		}
 		return dst
 	}
 }
 
-// plain appends a character, without accents and in lower case if requested.
-func plain(dst []byte, r rune, strip, lower bool) []byte {
+// appendPlain appends a character, without accents and in lower case if requested.
+func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	if !strip {
 		return lowered(dst, r, lower)
 	}

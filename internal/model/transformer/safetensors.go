@@ -64,11 +64,11 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 		}
 		t.entries[name] = e
 	}
-	return t, t.apart()
+	return t, t.checkOverlap()
 }
 
-// apart fails if two arrays overlap: otherwise a small file could describe a large model.
-func (t *tensors) apart() error {
+// checkOverlap fails if two arrays overlap: otherwise a small file could describe a large model.
+func (t *tensors) checkOverlap() error {
 	all := slices.SortedFunc(maps.Values(t.entries), func(a, b entry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.end, b.end)) })
 	for i, e := range all {
 		if i > 0 && all[i-1].end > e.at {
