@@ -217,9 +217,8 @@ func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
 	return p.o.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.Turn)
 }
 
-// isProtected reports whether a person owns the fact by writing or approving it, and the candidate is
-// only a model's reading. An explicit request to remember and a rule's reading are not guarded
-// against.
+// isProtected reports whether a person wrote or approved the fact and the candidate is only a model's
+// reading, rather than an explicit request to remember or a rule's reading.
 func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
 	if k.Link != nil || c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false

@@ -182,7 +182,7 @@ func Recalled(found []memory.Memory, base *Injected) *Injected {
 	return g
 }
 
-// line, shingle and term look in g and its base; tells tests each memory.
+// line, shingle and term look in g and its base; anyMemory tests each memory.
 
 func (g *Injected) line(normal string) bool {
 	return g != nil && (g.lines[normal] || g.base.line(normal))
