@@ -2,6 +2,7 @@
 
 GO        ?= go
 LINT      := tmp/golangci-lint
+HELM      := tmp/helm
 SKIPPED   := tmp/skipped
 # The race detector needs a C compiler, which nothing else here does.
 HAS_CC     = $(shell command -v $$($(GO) env CC) >/dev/null 2>&1 && echo yes)
@@ -26,14 +27,14 @@ MEMORY     = $(shell d=/dev/shm/loci-test; if mkdir -p -m 755 $$d && [ "$$(df -P
 FILES      = $(if $(MEMORY),GOTMPDIR=$${GOTMPDIR:-$${TMPDIR:-/tmp}} TMPDIR=$(MEMORY))
 
 .DEFAULT_GOAL := help
-.PHONY: help test slowest setup models models-bge weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-sso e2e-all attack screens house demo build locibench openapi bench fmt cover generate clean
+.PHONY: help test slowest setup models models-bge weights check-fmt check-tidy vet lint drift unit unit-bench unit-mongo e2e e2e-openwebui e2e-agents e2e-mcp e2e-sdks e2e-frameworks e2e-mem0 e2e-sso e2e-all attack chart screens house demo build locibench openapi release release-check bench fmt cover generate clean
 
 help: ## list what can be made
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 test: ## check everything that CI checks; what had to be skipped is said at the end
 	@mkdir -p tmp && : > $(SKIPPED) && : > $(TIMES)
-	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench unit-mongo e2e slowest
+	@$(MAKE) --no-print-directory setup check-fmt vet check-tidy lint drift unit unit-bench unit-mongo chart e2e slowest
 	@if [ -s $(SKIPPED) ]; then echo; echo "All that could run has passed. Skipped:"; cat $(SKIPPED); else echo; echo "All passed, nothing was skipped."; fi
 
 slowest: ## print the ten slowest tests of the last run
@@ -140,6 +141,18 @@ unit-mongo: ## hold the store on MongoDB to the contract, on FerretDB or the ser
 	@mkdir -p tmp; if (cd $(MONGO) && $(GO) mod download) > tmp/mongo.log 2>&1; then $(GO) -C $(MONGO) vet ./... && $(FILES) $(TESTED) -C $(MONGO) test -json $(TEST_FLAGS) ./...; \
 	else echo "  mongo: its dependencies need to be fetched from the Go module proxy once; then: make unit-mongo: $$(tail -n 1 tmp/mongo.log)" | tee -a $(SKIPPED); fi
 
+# A module of its own: Helm and the types of Kubernetes are not part of Loci. Go does not see which files Helm reads, so no
+# result is cached. UPDATE=-update writes what the chart renders.
+chart: ## lint and render the Helm chart, and check the result against the types of Kubernetes
+	@echo "== chart"
+	@mkdir -p tmp; if (cd tools/helm && $(GO) mod download) > tmp/helm.log 2>&1; then $(MAKE) --no-print-directory $(HELM) && $(TESTED) -C tools/helm test -json -count=1 ./... $(UPDATE); \
+	else echo "  chart: Helm needs to be fetched from the Go module proxy once; then: make chart: $$(tail -n 1 tmp/helm.log)" | tee -a $(SKIPPED); fi
+
+$(HELM): tools/helm/go.mod tools/helm/go.sum
+	@mkdir -p tmp
+	@$(GO) build -C tools/helm -o ../../$(HELM) helm.sh/helm/v3/cmd/helm
+	@touch $(HELM)
+
 # A module of its own: its dependencies are other people's clients, not Loci's.
 e2e: ## drive a running server with other people's clients
 	@echo "== e2e"
@@ -195,6 +208,13 @@ locibench: ## build ./locibench, which measures how well and how fast Loci remem
 
 openapi: ## write the description of the REST API to dist/openapi.json, for a release
 	@mkdir -p dist && $(GO) run ./cmd/loci openapi > dist/openapi.json
+
+# Not part of make test: it compiles Loci for six targets, and goreleaser once.
+release: ## build what a release of this commit consists of into dist; publishes nothing; takes minutes
+	@sh tools/release/release.sh
+
+release-check: ## build the release in dist again and compare, and install it in a clean Debian (needs root, debootstrap)
+	@mkdir -p tmp && : > $(SKIPPED) && sh tools/release/check.sh
 
 bench: ## run the micro-benchmarks
 	@$(GO) test -run '^$$' -bench . -benchmem ./...

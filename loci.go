@@ -11,7 +11,7 @@
 // is kept are in the package memory.
 package loci
 
-//go:generate go test ./internal/config -run TestSettingsPageIsUpToDate -update
+//go:generate go test ./internal/config -run PageIsUpToDate -update
 //go:generate go test ./internal/assembly -run TestOperationsAreListed -update
 
 import (

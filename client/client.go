@@ -142,6 +142,11 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return get[Health](ctx, c, "/health")
 }
 
+// Ready returns whether the server takes requests; [memory.Unavailable] if it is starting or stops.
+func (c *Client) Ready(ctx context.Context) (Ready, error) {
+	return get[Ready](ctx, c, "/health/ready")
+}
+
 // MCP sends one message of the Model Context Protocol and returns the server's answer, whatever
 // its status. headers are names and values in turn.
 func (c *Client) MCP(ctx context.Context, profile string, message []byte, headers ...string) (*http.Response, error) {

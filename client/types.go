@@ -366,7 +366,7 @@ const (
 // Ready says whether a server takes requests, and what else is wrong.
 type Ready struct {
 	Status   string   `json:"status" enum:"ready,draining" doc:"draining: it is about to stop, and answers 503."`
-	Problems []string `json:"problems" doc:"What is wrong and takes no server out of the service, since another one would be no better: store (it does not answer, chats go on without memory), disk (no room for what is written), upstream (its last answers failed)."`
+	Problems []string `json:"problems" doc:"What is wrong and takes no server out of the service, since another one would be no better: store (it does not answer, chats go on without memory), upstream (its last answers failed), disk (no room for what is written), jobs (some failed too often and are parked). Disk and jobs are looked at every few seconds."`
 }
 
 // StrictModel is a model of the upstream whose chat template refused a message of memory's own.

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -88,7 +89,13 @@ func TestServerTakesANewCertificate(t *testing.T) {
 // TestStoppingServerEndsStreamsWithAnError lets requests end for as long as drain says; a stream
 // that is cut says so.
 func TestStoppingServerEndsStreamsWithAnError(t *testing.T) {
-	begun, over := make(chan bool, 1), make(chan bool)
+	for protocol, tls := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
+		t.Run(protocol, func(t *testing.T) { stopWithStreams(t, protocol, tls) })
+	}
+}
+
+func stopWithStreams(t *testing.T, protocol string, encrypted bool) {
+	begun, over := make(chan bool, 2), make(chan bool)
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, "/chat/completions") {
 			w.WriteHeader(http.StatusNotFound)
@@ -105,18 +112,49 @@ func TestStoppingServerEndsStreamsWithAnError(t *testing.T) {
 	}))
 	defer upstream.Close()
 	defer close(over)
-	l := serve(t, t.TempDir(), "LOCI_UPSTREAM_URL="+upstream.URL+"/v1", "LOCI_DRAIN=1s", "LOCI_LEARN_MODEL=none")
-	res, err := http.Post(l.url+"/v1/chat/completions", "application/json", strings.NewReader(`{"model":"m","stream":true,"messages":[{"role":"user","content":"What now?"}]}`))
-	if err != nil {
+	settings := []string{"LOCI_UPSTREAM_URL=" + upstream.URL + "/v1", "LOCI_DRAIN=1s", "LOCI_LEARN_MODEL=none"}
+	if encrypted {
+		cert, key := certify(t, t.TempDir(), 1)
+		settings = append(settings, "LOCI_TLS_CERT="+cert, "LOCI_TLS_KEY="+key)
+	}
+	l := serve(t, t.TempDir(), settings...)
+	transport := &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it is its own
+	defer transport.CloseIdleConnections()
+	post := func(path, body string) []byte {
+		res, err := (&http.Client{Transport: transport}).Post(l.url+path, "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		defer res.Body.Close()
+		if res.Proto != protocol {
+			t.Errorf("%s: %s", path, res.Proto)
+		}
+		all, _ := io.ReadAll(res.Body)
+		return all
+	}
+	var chat struct{ ID string }
+	if err := json.Unmarshal(post("/api/chats", "{}"), &chat); err != nil {
 		t.Fatal(err)
 	}
-	defer res.Body.Close()
-	<-begun
-	_ = l.cmd.Process.Signal(syscall.SIGTERM)
-	all, _ := io.ReadAll(res.Body)
-	if !bytes.Contains(all, []byte("Well,")) || !bytes.Contains(all, []byte("event: error\ndata: {")) || !bytes.Contains(all, []byte("the server is stopping")) {
-		t.Errorf("the stream: %q", all)
+	streams := map[string]string{
+		"/v1/chat/completions":                `{"model":"m","stream":true,"messages":[{"role":"user","content":"What now?"}]}`,
+		"/api/chats/" + chat.ID + "/messages": `{"model":"m","content":"And then?"}`,
 	}
+	var group sync.WaitGroup
+	for path, body := range streams {
+		group.Go(func() {
+			all := post(path, body)
+			if !bytes.Contains(all, []byte("Well,")) || !bytes.Contains(all, []byte("event: error\ndata: {")) || !bytes.Contains(all, []byte("the server is stopping")) {
+				t.Errorf("the stream of %s: %q", path, all)
+			}
+		})
+	}
+	for range streams {
+		<-begun
+	}
+	_ = l.cmd.Process.Signal(syscall.SIGTERM)
+	group.Wait()
 }
 
 // TestServerTakesOverSettings reads a settings file again, and keeps what it had where that is wrong.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/chromedp/chromedp/kb"
 )
 
 var screens = flag.String("screens", "", "folder to write pictures of the page to; none: they are not taken")
@@ -26,67 +24,21 @@ func TestScreens(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := demo(t)
-	furnish(t, l)
-	fact := l.facts(t, nil)
 	moved := ""
-	for _, f := range fact {
+	for _, f := range l.facts(t, nil) {
 		if f.Content == "User lives in Lisbon" {
 			moved = f.ID
 		}
 	}
-	conversation := "/conversations/" + l.turns(t, nil)[0].Conversation
 	desk := browse(t, l, deskWidth, deskHeight)
-	for _, s := range []struct{ name, path string }{
-		{"memories", "/"}, {"search", "/?q=Where+do+I+live%3F"}, {"life", "/memories/" + moved}, {"conversations", "/conversations"},
-		{"time", "/time?n=8"}, {"jobs", "/jobs?vectors=1"}, {"settings", "/settings"}, {"prompt", "/settings/prompts/reconcile"},
-	} {
-		desk.take(s.name, s.path)
-	}
-	rules := document(t, l, "House rules", "No shoes inside.\nThe gate closes at ten.\nDogs may come along on weekends.\n")
-	document(t, l, "Trip to Porto", strings.Repeat("Train at nine from Oriente, seat by the window. Lunch near the river.\n", 40))
-	projects(t, l)
-	l.submit(t, conversation, url.Values{"do": {"edit"}, "title": {"Moving to Lisbon"}, "rules": {"Answer in short sentences."}, "context": {rules}})
+	desk.take("life", "/memories/"+moved)
 	desk.open("/playground")
-	desk.chat("My sister Mia has moved to Porto.")
-	desk.open("/playground")
-	desk.chat("Where does Mia live?")
-	talk := eval[string](desk, "location.pathname + location.search")
+	desk.chat("Where do I live now?")
+	desk.chat("And what am I allergic to?")
 	desk.keep("playground")
-	l.relate(t, moved, "User's sister Mia visits every August", "follows")
-	l.relate(t, moved, "User's project Atlas ships on 4 December", "same_subject")
-	for _, s := range []struct{ name, path string }{
-		{"contexts", "/contexts"}, {"context", "/contexts/" + rules}, {"transcript", conversation}, {"chat-edit", conversation + "?edit=1"},
-		{"traces", "/traces"}, {"insights", "/insights"}, {"insights-projects", "/insights#across"}, {"data", "/data"},
-	} {
-		desk.take(s.name, s.path)
-	}
-	desk.take("erase", "/erase?q=peanuts")
-	desk.set(t, "timezone", "Europe/Lisbon")
-	desk.set(t, "answers in", "English, short")
-	desk.take("profile", "/profile")
-	desk.take("life-related", "/memories/"+moved+"#related")
-	desk.dark(true)
-	desk.take("memories-dark", "/")
-	desk.take("playground-dark", talk)
-	desk.take("life-dark", "/memories/"+moved)
-	desk.take("insights-dark", "/insights")
-	phone := browse(t, l, phoneWidth, phoneHeight)
-	phone.take("memories-phone", "/")
-	phone.take("search-phone", "/?q=Where+do+I+live%3F")
-	phone.take("life-phone", "/memories/"+moved)
-	phone.take("time-phone", "/time?n=8")
-	phone.take("settings-phone", "/settings")
-	phone.take("playground-phone", talk)
-	phone.take("data-phone", "/data")
-	phone.take("contexts-phone", "/contexts")
-	phone.take("transcript-phone", conversation)
-	careful := serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true", "LOCI_REVIEW_CATEGORIES=health")
-	waiting(t, careful)
-	desk.l, phone.l = careful, careful
-	desk.dark(false)
+	desk.l = serve(t, t.TempDir(), "LOCI_REVIEW_CONFLICTS=true", "LOCI_REVIEW_CATEGORIES=health")
+	waiting(t, desk.l)
 	desk.take("review", "/review")
-	phone.dark(true)
-	phone.take("review-phone-dark", "/review")
 	vaultScreens(t, desk)
 }
 
@@ -133,37 +85,6 @@ func (b *browser) chat(words string) {
 	b.t.Helper()
 	b.say(words)
 	b.until("it is answered", `speaking === null && document.querySelectorAll(".beside h2").length > 0`)
-}
-
-// set writes an entry of the profile.
-func (b *browser) set(t *testing.T, key, value string) {
-	t.Helper()
-	b.open("/profile")
-	b.focus("[name=key][required]")
-	b.press(key + kb.Tab + value + kb.Enter)
-	b.see(".rows", value)
-}
-
-// relate ties a fact to the one of that content.
-func (l *loci) relate(t *testing.T, from, content, kind string) {
-	t.Helper()
-	for _, f := range l.facts(t, nil) {
-		if f.Content == content {
-			l.submit(t, "/memories/"+from+"/relations", url.Values{"other": {f.ID}, "kind": {kind}, "do": {"relate"}})
-			return
-		}
-	}
-	t.Fatalf("there is no fact %q", content)
-}
-
-// document adds a context and returns its id.
-func document(t *testing.T, l *loci, title, content string) string {
-	t.Helper()
-	var c remembered
-	if err := json.Unmarshal(l.post(t, "/api/contexts", map[string]string{"title": title, "content": content}), &c); err != nil {
-		t.Fatal(err)
-	}
-	return c.ID
 }
 
 // projects adds what a person might have said in several of them.
@@ -218,26 +139,6 @@ func demo(t *testing.T) *loci {
 		t.Fatalf("loci demo did not say where it listens:\n%s", l.log)
 	}
 	return l
-}
-
-// furnish adds what a person might have said and written.
-func furnish(t *testing.T, l *loci) {
-	t.Helper()
-	for _, note := range []map[string]any{
-		{"content": "User's sister Mia visits every August", "category": "family", "tags": []string{"visits"}},
-		{"content": "User is training for a half marathon in spring", "category": "health", "tags": []string{"running", "goals"}, "confidence": 0.9},
-		{"content": "User prefers answers with short paragraphs and no lists", "category": "preference", "pinned": true},
-		{"content": "User's project Atlas ships on 4 December", "category": "work", "tags": []string{"atlas"}},
-		{"content": "User drinks coffee without milk", "category": "food", "confidence": 0.7},
-		{"content": "يفضل المستخدم الشاي بالنعناع", "category": "food"},
-	} {
-		l.post(t, "/api/memory", note)
-	}
-	l.post(t, "/api/memory/add", map[string]any{"wait": true, "conversation": "garden", "messages": []map[string]string{
-		{"role": "user", "content": "We want to plant tomatoes on the balcony. My wife Joana loves gardening, and I'm vegetarian now."},
-		{"role": "assistant", "content": "Lovely! Start the tomatoes indoors, six weeks before the last frost."},
-		{"role": "user", "content": "I work at a hospital near the river, so I can only water in the evening."},
-	}})
 }
 
 // waiting lets a server that is set to ask learn what it asks about.

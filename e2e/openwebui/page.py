@@ -1,5 +1,6 @@
 """A headless Chromium, driven over its debugging pipe with the standard library alone."""
 
+import base64
 import json
 import os
 import shutil
@@ -133,6 +134,13 @@ class Page:
 
     def says(self, words, seconds=30):
         return self.wait(words, f"return document.body.innerText.includes({json.dumps(words)})", seconds)
+
+    def size(self, width, height):
+        self._command("Emulation.setDeviceMetricsOverride", {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}, self.session)
+
+    def picture(self):
+        """Returns what is seen, as PNG."""
+        return base64.b64decode(self._command("Page.captureScreenshot", {"format": "png"}, self.session)["data"])
 
     def close(self):
         self.process.terminate()

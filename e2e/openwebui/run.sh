@@ -2,7 +2,7 @@
 # Installs Open WebUI and checks Loci against it: make e2e-openwebui.
 #   OPENWEBUI_VENV  where it is, or is to be, installed; tmp/openwebui unless set
 #   LOCI_BINARY     the Loci to check; built from this checkout unless set
-# Arguments go to check.py: sh e2e/openwebui/run.sh ProxyTest.test_row03_temporary_chat_leaves_nothing
+# The argument picture takes docs/page/openwebui.png instead. Other arguments go to check.py: sh e2e/openwebui/run.sh ProxyTest.test_row03_temporary_chat_leaves_nothing
 set -eu
 cd "$(dirname "$0")/../.."
 version=0.12.4
@@ -26,5 +26,6 @@ if [ -z "${LOCI_BINARY:-}" ]; then
 	LOCI_BINARY=$PWD/tmp/loci-e2e
 fi
 export LOCI_BINARY OPENWEBUI_VENV="$venv"
+[ "${1:-}" != picture ] || exec python3 e2e/openwebui/picture.py docs/page/openwebui.png
 python3 deploy/openwebui/loci_filter_test.py
 exec python3 e2e/openwebui/check.py "$@"

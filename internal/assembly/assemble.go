@@ -99,11 +99,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
 	}
-	for key, networks := range map[string][]string{"trusted": config.Trusted, "proxies": config.Proxies} {
-		if _, err := prefixes(key, networks); err != nil {
-			return nil, err
-		}
-	}
 	if err := backup.Finish(config); err != nil {
 		return nil, err
 	}
@@ -134,13 +129,19 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err != nil {
 		return nil, errors.Join(err, opened.Close())
 	}
-	if l.backups, err = backup.New(asked, store, opts.Now, l.log); err != nil {
+	l.audit = audit.New(store, opts.Now, l.log)
+	if l.backups, err = backup.New(asked, store, opts.Now, l.log, l.audit.Restored); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if l.doctor.Schedule, err = backup.NewSchedule(asked, l.backups, l.log); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
-	l.database = databaseIn(store)
+	l.database, l.backlog = databaseIn(store), store.Totals
+	if s, ok := database(store).(interface {
+		Backlog(context.Context) (memory.Counts, error)
+	}); ok {
+		l.backlog = s.Backlog
+	}
 	if err := backup.Whole(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
@@ -217,7 +218,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	mux.Handle(mcp.Path, mcp.New(l.engine, mcp.Options{Version: obs.Version()}))
 	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
-	l.audit = audit.New(store, opts.Now, l.log)
 	guard := httpx.Options{
 		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT),
 		UserHeader: config.Header, MaxBody: config.Limits.Body, Streamed: []string{rest.ImportPath},
@@ -319,18 +319,10 @@ func prefixes(key string, in []string) ([]netip.Prefix, error) {
 
 func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {
 	if config.Store.Postgres() {
-		store, err := sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, Waited: opts.waited, TraceBytes: traceBytes})
-		if err != nil {
-			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
-		}
-		return store, nil
+		return asStore(sqlstore.OpenPostgres(ctx, string(config.Store), sqlstore.Options{Now: clock, Log: log, Waited: opts.waited, TraceBytes: traceBytes}))
 	}
 	if config.Store.Mongo() {
-		store, err := mongostore.Open(ctx, string(config.Store), mongostore.Options{Now: clock, Log: log, TraceBytes: traceBytes})
-		if err != nil {
-			return nil, fmt.Errorf("store: %w", err) // as an interface, a nil store would be one
-		}
-		return store, nil
+		return asStore(mongostore.Open(ctx, string(config.Store), mongostore.Options{Now: clock, Log: log, TraceBytes: traceBytes}))
 	}
 	within := func(now func() time.Time) (memory.Store, error) {
 		return openDatabase(ctx, config, now, log, opts.waited)
@@ -339,6 +331,14 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 		return within(opts.Now)
 	}
 	return vaultsync.Open(ctx, config, opts.Now, opts.Logger, within)
+}
+
+// asStore leaves no store that is nil in an interface that is not.
+func asStore[S memory.Store](store S, err error) (memory.Store, error) {
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return store, nil
 }
 
 // databaseDir is the folder of the database: the data folder or, where memory is in a vault
@@ -543,9 +543,6 @@ func (l *Loci) vectorsAtStart(ctx context.Context) error {
 
 // databaseIn is the database of a store or of the vault around it; nil where there is none.
 func databaseIn(store memory.Store) *sqlstore.Store {
-	if files, ok := store.(*vaultstore.Store); ok {
-		store = files.Store
-	}
-	database, _ := store.(*sqlstore.Store)
-	return database
+	sql, _ := database(store).(*sqlstore.Store)
+	return sql
 }

@@ -59,13 +59,40 @@ func (l *Loci) ready(ctx context.Context) client.Ready {
 	if l.engine.Ping(ctx) != nil {
 		is.Problems = append(is.Problems, "store")
 	}
-	if dir, err := databaseDir(l.config); err == nil && !l.config.Store.Server() && l.config.Store.Kind() != "memory" && disk.Probe(dir) != nil {
-		is.Problems = append(is.Problems, "disk")
-	}
 	if l.chat.UpstreamFails() {
 		is.Problems = append(is.Problems, "upstream")
 	}
+	is.Problems = append(is.Problems, l.looked(ctx)...)
 	return is
+}
+
+// lookEvery is how often readiness checks write to the disk and count jobs: anybody may ask.
+const lookEvery = 5 * time.Second
+
+// looked returns which of disk and jobs is in trouble. Who asks while another looks gets what was
+// found before.
+func (l *Loci) looked(ctx context.Context) (found []string) {
+	now := l.engine.Now()
+	l.looks.Lock()
+	due := now.Sub(l.lookedAt).Abs() >= lookEvery // the clock may go back
+	if due {
+		l.lookedAt = now
+	}
+	last := l.found
+	l.looks.Unlock()
+	if !due {
+		return last
+	}
+	if dir, err := databaseDir(l.config); err == nil && !l.config.Store.Server() && l.config.Store.Kind() != "memory" && disk.Probe(dir) != nil {
+		found = append(found, "disk")
+	}
+	if n, err := l.backlog(ctx); err == nil && n.JobsParked > 0 {
+		found = append(found, "jobs")
+	}
+	l.looks.Lock()
+	defer l.looks.Unlock()
+	l.found = found
+	return found
 }
 
 // Drain has the server say that it is about to stop: see [client.Ready].

@@ -4,12 +4,16 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/memory"
+	"github.com/loci-memory/loci/memory/memtest"
 )
 
 // TestHealthAndMetricsByRole asks a server with a key as everybody who may ask.
@@ -104,6 +108,36 @@ func TestBrokenStoreIsToldToAdminsAlone(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestReadyNamesDiskAndParkedJobs looks at both once in [lookEvery], however often it is asked.
+func TestReadyNamesDiskAndParkedJobs(t *testing.T) {
+	clock := &memtest.Clock{}
+	c := settingsAt(t, t.TempDir())
+	l := try(Open(t.Context(), c, Options{Log: t.Output(), Now: clock.Now})).orFail(t)
+	defer closed(t, l)
+	want := func(when string, problems ...string) {
+		t.Helper()
+		for range 3 {
+			if is := l.ready(t.Context()); is.Status != client.StatusReady || !slices.Equal(is.Problems, problems) {
+				t.Errorf("%s: %+v, want problems %q", when, is, problems)
+			}
+		}
+	}
+	want("at first")
+	batch := memtest.Batch(memtest.Ana, "c", 0, "I live in Lisbon")
+	batch.Jobs = []memory.Job{memtest.Job(memtest.Ana, memory.JobLearn, "j")}
+	try(l.engine.Store.Append(t.Context(), memtest.Ana, batch)).orFail(t)
+	job := try(l.engine.Store.Claim(t.Context(), []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
+	noError(t)(l.engine.Store.Finish(t.Context(), job.Lease, memory.Outcome{Cause: "the model is down", Park: true}))
+	away := c.Data + ".away"
+	noError(t)(os.Rename(c.Data, away))
+	want("before the next look")
+	clock.Advance(lookEvery)
+	want("with a parked job and no disk", "disk", "jobs")
+	noError(t)(os.Rename(away, c.Data))
+	clock.Advance(-time.Hour)
+	want("with a parked job, an hour back", "jobs")
 }
 
 func TestEveryProfileStartsWithNothing(t *testing.T) {

@@ -75,6 +75,10 @@ type Loci struct {
 	embeds   models.Choice
 	words    config.Config // if words alone embed after all: see [models.Choice.Now]
 	draining atomic.Bool
+	backlog  func(context.Context) (memory.Counts, error) // counts jobs of all owners
+	looks    sync.Mutex                                   // guards what follows: see [Loci.looked]
+	lookedAt time.Time
+	found    []string
 	closers  []func() error // in the order they are to be called
 }
 

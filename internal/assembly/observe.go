@@ -15,16 +15,16 @@ import (
 )
 
 // problems are the parts that [Loci.ready] may name.
-var problems = []string{"store", "disk", "upstream"}
+var problems = []string{"store", "upstream", "disk", "jobs"}
 
 // watch has each scrape of the metrics ask the store and the parts.
 func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
-		Totals: l.engine.Store.Totals, Parts: problems, Now: opts.Now,
+		Totals: l.engine.Store.Totals, Jobs: l.backlog, Parts: problems, Now: opts.Now,
 		Problems: func(ctx context.Context) []string { return l.ready(ctx).Problems },
 	}
 	if l.database != nil {
-		s.Pools, s.Jobs = l.database.Pools, l.database.Backlog
+		s.Pools = l.database.Pools
 	}
 	metrics.Watch(s)
 }

@@ -7,12 +7,14 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/loci-memory/loci/client"
+	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -27,6 +29,39 @@ func acts(t *testing.T, c *client.Client) (all []string) {
 		all = append(all, strings.TrimRight(strings.Join([]string{e.Act, e.By, e.User, e.Detail}, "|"), "|"))
 	}
 	return all
+}
+
+// TestRestoreIsOnRecord restores what was erased since: the record is that of the backup, and goes on.
+func TestRestoreIsOnRecord(t *testing.T) {
+	dir := t.TempDir()
+	c := settingsAt(t, dir, "api_key", "server-key-1", "users", "multi")
+	file := filepath.Join(dir, "memory.zip")
+	on := func(do func(l *Loci, admin *client.Client)) {
+		t.Helper()
+		l := openAt(t, c)
+		defer closed(t, l)
+		do(l, client.New("http://localhost", client.Options{Key: "server-key-1", HTTP: &http.Client{Transport: handled{l.Handler()}}}))
+	}
+	on(func(l *Loci, admin *client.Client) {
+		ana := client.New("http://localhost", client.Options{Key: "server-key-1", User: "ana", HTTP: &http.Client{Transport: handled{l.Handler()}}})
+		_, _, err := ana.Add(t.Context(), client.AddMemory{Content: "User lives in Lisbon"})
+		noError(t)(err)
+		l.backUp(t, file)
+		try(admin.EraseUser(t.Context(), "ana")).orFail(t)
+	})
+	at := time.Date(2026, 5, 3, 14, 0, 0, 0, time.UTC)
+	try(backup.Restore(t.Context(), c, file, backup.RestoreOptions{Replace: true, Now: func() time.Time { return at }})).orFail(t)
+	for range 2 { // starts
+		on(func(l *Loci, admin *client.Client) {
+			entries := try(admin.AllAudit(t.Context(), client.AuditQuery{Act: "restore"})).orFail(t)
+			if len(entries) != 1 || !entries[0].At.Equal(at) || entries[0].By != "loci restore" || !strings.Contains(entries[0].Detail, file) {
+				t.Errorf("of the restore: %+v", entries)
+			}
+			if all := acts(t, admin); !slices.Contains(all, "write memory|server key|ana") || slices.ContainsFunc(all, func(act string) bool { return strings.HasPrefix(act, "erase user") }) {
+				t.Errorf("the record is not that of the backup: %q", all)
+			}
+		})
+	}
 }
 
 // TestActsAreOnRecord plays what belongs on record, and what does not.

@@ -4,6 +4,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"log/slog"
@@ -42,7 +43,7 @@ func New(store memory.Audit, now func() time.Time, log *slog.Logger) *Log {
 }
 
 // Note puts an act on record. Who did it, from where and by which request are taken from the
-// request's context, unless the entry says who.
+// request's context, unless the entry says who, and the time from the clock, unless it says when.
 func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	if l == nil {
 		return nil
@@ -50,13 +51,21 @@ func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	if e.By == "" {
 		e.By = httpx.IdentityOf(ctx).By
 	}
-	e.ID, e.At = rand.Text(), memory.Time(l.now())
+	if e.At.IsZero() {
+		e.At = l.now()
+	}
+	e.ID, e.At = cmp.Or(e.ID, rand.Text()), memory.Time(e.At)
 	e.Address, e.Request = httpx.AddressOf(ctx), httpx.RequestID(ctx)
 	l.log.Info("audit", "act", e.Act, "request", e.Request)
 	if err := l.store.Note(ctx, memory.DefaultNamespace, e); err != nil {
 		return memory.Errorf(memory.Unavailable, "it was not done, since it could not be put on record: %w", err)
 	}
 	return nil
+}
+
+// Restored notes that memory was restored from a backup, once however often it is told.
+func (l *Log) Restored(at time.Time, what string) error {
+	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: what})
 }
 
 // first reports whether something has not been noted within [once].

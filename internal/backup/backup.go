@@ -43,13 +43,14 @@ type Maker struct {
 	Point  func()     // called between the steps; tests kill there
 }
 
-// New reads which backups were made. A file of them that cannot be read is logged.
-func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger) (*Maker, error) {
+// New reads which backups were made. A file of them that cannot be read is logged. record is told of
+// a restore that this is the first start after.
+func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger, record func(at time.Time, what string) error) (*Maker, error) {
 	n, err := notesOf(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := n.start(); err != nil {
+	if err := n.start(record); err != nil {
 		log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
 	}
 	return &Maker{config: c, store: store, Notes: n, now: now, Point: func() {}}, nil
@@ -207,9 +208,6 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, f
 	}
 	rest := func() error {
 		b.Point()
-		if snapshot == nil {
-			return b.count(ctx, m)
-		}
 		return errors.Join(b.addDatabase(ctx, w, m, snapshot, folder), letGo())
 	}
 	if !inVault {
@@ -257,13 +255,6 @@ func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest,
 	}
 	b.Point()
 	return os.Remove(copied)
-}
-
-// count is for who has no database.
-func (b *Maker) count(ctx context.Context, m *Manifest) error {
-	totals, err := b.store.Totals(ctx)
-	m.Counts = map[string]int64{"facts": int64(totals.Facts), "turns": int64(totals.Turns)}
-	return err
 }
 
 // inside is the path of a folder within another, with slashes, "" if it is not in it.

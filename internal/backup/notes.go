@@ -32,6 +32,8 @@ type note struct {
 	Began time.Time `json:"began"`           // zero: of what was set aside
 	At    time.Time `json:"at"`              // what was written after is not in it; zero: it is being made
 	Aside bool      `json:"aside,omitempty"` // a folder that a restore set aside
+
+	Restored time.Time `json:"restored,omitzero"` // when memory was restored from it, until that is on record
 }
 
 // noted is the file.
@@ -89,14 +91,21 @@ func (n noted) writeTo(path string) error {
 	return nil
 }
 
-// start forgets what was under way when the process ended: it was handed to nobody.
-func (n *notes) start() error {
-	unfinished := func(one note) bool { return one.At.IsZero() }
+// start forgets what was under way when the process ended: it was handed to nobody. A restore since
+// the last start is put on record; one that cannot be is tried again at the next.
+func (n *notes) start(record func(at time.Time, what string) error) error {
 	is, err := n.Read()
-	if err != nil || !slices.ContainsFunc(is.Backups, unfinished) {
+	if err != nil || !slices.ContainsFunc(is.Backups, func(one note) bool { return one.At.IsZero() || !one.Restored.IsZero() }) {
 		return err
 	}
-	return n.change(func(all []note) []note { return slices.DeleteFunc(all, unfinished) })
+	return n.change(func(all []note) []note {
+		for i, one := range all {
+			if !one.Restored.IsZero() && record(one.Restored, one.words()) == nil {
+				all[i].Restored = time.Time{}
+			}
+		}
+		return slices.DeleteFunc(all, func(one note) bool { return one.At.IsZero() })
+	})
 }
 
 // begin notes a backup before anything is copied, so that no receipt misses it.

@@ -81,7 +81,6 @@ func (d folder) remove(_ context.Context, name string) error { return os.Remove(
 type bucket struct {
 	client          *minio.Client
 	host, name, dir string // dir "" or with a slash at its end
-	one             string // the name of the only backup that is listed; "": all are
 }
 
 func openBucket(address string) (*bucket, error) {
@@ -91,10 +90,7 @@ func openBucket(address string) (*bucket, error) {
 	}
 	b := &bucket{host: u.Host}
 	b.name, b.dir, _ = strings.Cut(strings.Trim(u.Path, "/"), "/")
-	if scheduledName.MatchString(path.Base(b.dir)) {
-		b.dir, b.one = path.Split(b.dir)
-	}
-	b.dir = strings.TrimPrefix(strings.TrimSuffix(b.dir, "/")+"/", "/")
+	b.dir = strings.TrimPrefix(b.dir+"/", "/")
 	o := &minio.Options{Creds: credentials.NewEnvAWS(), Secure: u.Query().Get("tls") != "false", Region: u.Query().Get("region"), MaxRetries: 3}
 	if secret, ok := u.User.Password(); ok {
 		o.Creds = credentials.NewStaticV4(u.User.Username(), secret, "")
@@ -108,7 +104,7 @@ func (b *bucket) path(name string) string {
 }
 
 func (b *bucket) list(ctx context.Context) (names []string, err error) {
-	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir + b.one}) { // in order
+	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // in order
 		if name := strings.TrimPrefix(o.Key, b.dir); scheduledName.MatchString(name) {
 			names = append(names, name)
 		}
@@ -129,25 +125,4 @@ func (b *bucket) get(ctx context.Context, name, dir string) (string, error) {
 
 func (b *bucket) remove(ctx context.Context, name string) error {
 	return b.client.RemoveObject(ctx, b.name, b.dir+name, minio.RemoveObjectOptions{})
-}
-
-// fetched returns the path of a backup on this machine, and what shows where it is kept. The newest at
-// an S3 address is copied into temp, which is the caller's to remove.
-func fetched(ctx context.Context, file string) (local, shown, temp string, err error) {
-	if !strings.HasPrefix(file, s3Scheme) {
-		shown, err = filepath.Abs(file)
-		return file, shown, "", err
-	}
-	b, err := openBucket(file)
-	if err != nil {
-		return "", "", "", err
-	}
-	names, err := b.list(ctx)
-	if err != nil || len(names) == 0 {
-		return "", "", "", errors.Join(memory.Errorf(memory.NotFound, "there is no scheduled backup at %s", b.path(b.one)), err)
-	}
-	if temp, err = os.MkdirTemp("", "loci-restore-"); err == nil {
-		local, err = b.get(ctx, names[len(names)-1], temp)
-	}
-	return local, b.path(names[len(names)-1]), temp, err
 }

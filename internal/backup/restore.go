@@ -41,7 +41,7 @@ type Restored struct {
 // Check reads a backup whole and says what is in it. Its error says what is wrong
 // with it: see [Restore]. identity is a file of age identities, for an encrypted one.
 func Check(ctx context.Context, file, identity string, report func(what string, done, total int64)) (m Manifest, err error) {
-	a, _, err := openBackup(ctx, file, identity)
+	a, err := openBackup(file, identity)
 	if err != nil {
 		return m, err
 	}
@@ -67,7 +67,7 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	if err := Backable(c); err != nil {
 		return out, err
 	}
-	a, shown, err := openBackup(ctx, file, o.Identity)
+	a, err := openBackup(file, o.Identity)
 	if err != nil {
 		return out, err
 	}
@@ -75,14 +75,14 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	if err := fits(c, a.Manifest); err != nil {
 		return out, err
 	}
-	r := &restoring{options: o, archive: a, file: shown}
+	r := &restoring{options: o, archive: a, file: file}
 	if r.dir, err = c.DataDir(); err != nil {
 		return out, err
 	}
 	if r.vault, err = c.VaultDir(); err != nil {
 		return out, err
 	}
-	for _, path := range []*string{&r.dir, &r.vault} {
+	for _, path := range []*string{&r.file, &r.dir, &r.vault} {
 		if *path != "" {
 			if *path, err = filepath.Abs(*path); err != nil {
 				return out, err
@@ -96,22 +96,14 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 	return Restored{Manifest: a.Manifest, Data: r.dir, Vault: r.vault, Aside: plan.asides()}, err
 }
 
-// openBackup opens a backup that this program understands; shown says where it is kept.
-func openBackup(ctx context.Context, file, identity string) (_ *archive.Archive, shown string, err error) {
-	file, shown, temp, err := fetched(ctx, file)
-	var a *archive.Archive
-	if err == nil {
-		a, err = archive.Open(file, identity)
-	}
-	if err != nil {
-		return nil, "", errors.Join(err, os.RemoveAll(temp))
-	}
-	a.Temp = temp
-	if a.Manifest.Schema > sqlstore.SQLiteSchema {
+// openBackup opens a backup that this program understands.
+func openBackup(file, identity string) (*archive.Archive, error) {
+	a, err := archive.Open(file, identity)
+	if err == nil && a.Manifest.Schema > sqlstore.SQLiteSchema {
 		err = memory.Errorf(memory.Unavailable, "%s: its schema is of version %d, this program knows up to %d: use a newer loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
-		return nil, "", errors.Join(err, a.Close())
+		return nil, errors.Join(err, a.Close())
 	}
-	return a, shown, nil
+	return a, err
 }
 
 // fits refuses a backup that the settings have no place for.
@@ -288,6 +280,7 @@ func (r *restoring) note(p restorePlan, data string) error {
 	var all []note
 	this := note{Path: r.file, Began: r.archive.Manifest.Began, At: r.archive.Manifest.At}
 	have := map[note]bool{{Path: this.Path, Began: this.Began}: true}
+	this.Restored = r.options.Now().UTC()
 	all = append(all, this)
 	for _, path := range []string{filepath.Join(data, NotesFile), filepath.Join(r.dir, NotesFile)} {
 		is, err := (&notes{path: path}).Read()

@@ -17,7 +17,6 @@ import (
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/backup"
 	"github.com/loci-memory/loci/internal/backup/archive"
-	"github.com/loci-memory/loci/internal/config"
 	"github.com/loci-memory/loci/internal/disk"
 	"github.com/loci-memory/loci/memory"
 )
@@ -68,7 +67,7 @@ type backedUp struct {
 // job by the clock would find it that names another folder or address than the server.
 func (g *global) backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
 	half := path + ".half"
-	f, err := fresh(half)
+	f, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return out, fmt.Errorf("nothing can be written into %s: %w", filepath.Dir(path), cause(err))
 	}
@@ -102,14 +101,6 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 		return out, err
 	}
 	return backedUp{path, n, m}, disk.SyncFolder(filepath.Dir(path))
-}
-
-// fresh makes a file for its owner alone, in place of one that was left there.
-func fresh(path string) (*os.File, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
 // held writes what a backup holds.
@@ -148,7 +139,7 @@ func restore(g *global) *cobra.Command {
 		Short: "Put the memory of a backup into the data folder",
 		Long: "Put the memory of a backup into the data folder, and into the vault if it has one. FILE is read whole and checked before anything is\n" +
 			"changed; broken off, it is brought to its end at the next start, or nothing has changed. No server may run on the folder.\n" +
-			"FILE may be encrypted (--identity), an address as s3://KEY:SECRET@host/bucket/prefix/NAME, or such a prefix, of which the newest is restored.\n" +
+			"FILE may be encrypted (--identity). From S3 copy it first.\n" +
 			"A folder that holds memory is refused; with --replace that is moved into a folder of its own, named in the end, and never deleted.\n" +
 			"Whoever was erased since the backup is back: erase them again. API keys are those of the backup, also such as were removed since.",
 		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip\n" +
@@ -160,7 +151,7 @@ func restore(g *global) *cobra.Command {
 				m, err := backup.Check(cmd.Context(), args[0], identity, shown.bytes)
 				shown.end()
 				return show(g, cmd, func(out printer, m backup.Manifest) {
-					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", config.ShownURL(args[0]), when(m.At), m.Loci)
+					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
 					held(out, m)
 				})(m, err)
 			}

@@ -5,10 +5,12 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"slices"
@@ -21,6 +23,7 @@ import (
 	"github.com/loci-memory/loci"
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/config"
+	"github.com/loci-memory/loci/internal/obs"
 	"github.com/loci-memory/loci/memory"
 )
 
@@ -56,8 +59,17 @@ func Main() int {
 	return 1
 }
 
-// tell writes what went wrong: a line for people, or a JSON object for programs.
+// logged is an error that a log of JSON lines ends with.
+type logged struct{ error }
+
+func (l logged) Unwrap() error { return l.error }
+
+// tell writes what went wrong: a line for people, a line of a log, or a JSON object for programs.
 func tell(w io.Writer, err error, told string, asJSON bool) {
+	if errors.As(err, new(logged)) {
+		slog.New(slog.NewJSONHandler(w, nil)).Error("loci ends", "err", obs.Redact(told))
+		return
+	}
 	if !asJSON {
 		fmt.Fprintln(w, "loci:", told)
 		return
@@ -125,7 +137,7 @@ func root() *cobra.Command {
 	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), relate(g), forget(g),
 		history(g), undo(g), review(g), profile(g), coreCommand(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g))
 	cmd.AddCommand(share(g), users(g), settings(g))
-	cmd.AddCommand(modelsCommand(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), auditRecord(g), mcp(g), hook(g), connectTo(g), openAPI())
+	cmd.AddCommand(modelsCommand(g), reembed(g), migrate(g), backups(g), restore(g), apiKeys(g), auditRecord(g), mcp(g), hook(g), connectTo(g), openAPI(), health(g), version(g))
 	for _, sub := range cmd.Commands() {
 		sub.SuggestFor = others[sub.Name()]
 	}
@@ -188,6 +200,8 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 		switch err := reach(cmd.Context(), c); {
 		case err == nil:
 			return c, none, nil
+		case errors.As(err, new(*tls.CertificateVerificationError)):
+			return nil, nil, err
 		case !errors.Is(err, memory.Unavailable):
 			return c, none, err
 		case config.AddressDecides():
@@ -201,8 +215,12 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 	c, done, err = g.openAlone(cmd, config, opts)
 	if at := config.ServedAt(); errors.Is(err, memory.Conflict) && at != "" {
 		c = client.New(at, opts)
-		if reach(cmd.Context(), c) == nil {
+		is := reach(cmd.Context(), c)
+		if is == nil {
 			return c, none, nil
+		}
+		if errors.As(is, new(*tls.CertificateVerificationError)) {
+			err = memory.Errorf(memory.Unavailable, "name the server as its certificate does, with --addr https://NAME: %w", is)
 		}
 	}
 	return c, done, err
@@ -222,11 +240,13 @@ func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client
 	if config.Log.Level == "info" {
 		config.Log.Level = "warn" // one command is not a server's log
 	}
-	open := openAnywhere // for other commands, too
-	if !g.serves {
-		config.Addr, open = "127.0.0.1:0", listen
+	var s *server
+	if g.serves { // other commands, too
+		s, err = openAnywhere(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
+	} else {
+		config.Addr = "127.0.0.1:0"
+		s, err = listen(ctx, config, loci.Options{Log: cmd.ErrOrStderr()}, nil)
 	}
-	s, err := open(ctx, config, loci.Options{Log: cmd.ErrOrStderr()})
 	if err != nil {
 		return nil, nil, err
 	}

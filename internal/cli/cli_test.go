@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,7 +36,7 @@ func TestWhatIsWrongIsToldInOnePlainLine(t *testing.T) {
 	if _, err := tryAt(t, file, "sqlite", "list"); err == nil || !strings.Contains(err.Error(), "the data folder "+file+" cannot be used") || !strings.Contains(err.Error(), "--data") {
 		t.Errorf("with a file as the data folder: %v", err)
 	}
-	if _, err := open(t.Context(), config.Config{Addr: "127.0.0.1:99999"}, loci.Options{}); err == nil || !strings.Contains(err.Error(), "--addr") {
+	if _, err := open(t.Context(), config.Config{Addr: "127.0.0.1:99999"}, loci.Options{}, nil); err == nil || !strings.Contains(err.Error(), "--addr") {
 		t.Errorf("a port that is none: %v", err)
 	}
 }
@@ -52,6 +54,39 @@ func TestWhatCannotBePrintedIsAnError(t *testing.T) {
 		cmd.SetArgs(append(args, "--addr", "127.0.0.1:1", "--data", t.TempDir()))
 		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), "no space is left") {
 			t.Errorf("loci %q: %v", args, err)
+		}
+	}
+}
+
+// TestServeEndsItsLogWithALine is of a log of JSON lines, whatever is wrong.
+func TestServeEndsItsLogWithALine(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for name, set := range map[string][]string{
+		"a port that is taken": {"--addr", taken.Addr().String()},
+		"a wrong value":        {"--set", "drain=never"},
+		"an unknown setting":   {"--set", "drane=1s"},
+	} {
+		var out strings.Builder
+		cmd := root()
+		cmd.SetErr(&out)
+		cmd.SetArgs(append([]string{"serve", "--set", "log.format=json", "--data", t.TempDir()}, set...))
+		err := cmd.ExecuteContext(t.Context())
+		if err == nil {
+			t.Fatalf("%s: it served", name)
+		}
+		tell(&out, err, err.Error(), false)
+		var last struct{ Level, Err string }
+		for line := range strings.Lines(out.String()) {
+			if json.Unmarshal([]byte(line), &last) != nil {
+				t.Errorf("%s: not JSON: %s", name, line)
+			}
+		}
+		if last.Level != "ERROR" || last.Err != err.Error() {
+			t.Errorf("%s: the last line is %+v, want %v", name, last, err)
 		}
 	}
 }

@@ -83,7 +83,7 @@ func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*serve
 	}
 	opts := loci.Options{Log: os.Stderr, Now: clock.now}
 	if addr != "" {
-		return open(ctx, config, opts)
+		return open(ctx, config, opts, nil)
 	}
 	return openAnywhere(ctx, config, opts)
 }

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,14 +15,16 @@ import (
 )
 
 var (
-	mdLink    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	mdLink    = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?:\s+"[^"]*")?\)|(?m:^\[[^\]]+\]:\s+(\S+))|(?:href|src)="([^"]+)"`)
 	mdScheme  = regexp.MustCompile(`^[a-z]+:`)
-	mdCode    = regexp.MustCompile("(?ms)^ *```.*?^ *```$|`[^`\n]*`")
+	mdFence   = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	mdCode    = regexp.MustCompile("`[^`\n]*`")
 	mdHeading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 	noAnchor  = regexp.MustCompile(`[^\pL\pN _-]`)
 )
 
-// TestLinksInThePagesResolve reads every Markdown file of the repository.
+// TestLinksInThePagesResolve reads every Markdown file of the repository: each relative link, anchor and
+// picture is there, each picture of docs/page is on some page, and docs/README.md has every page of docs.
 func TestLinksInThePagesResolve(t *testing.T) {
 	const root = "../.."
 	pages := map[string]string{}
@@ -28,44 +32,113 @@ func TestLinksInThePagesResolve(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (d.Name() == "tmp" || d.Name() == "shared" || d.Name() == "node_modules" || path != root && strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && (slices.Contains([]string{"tmp", "shared", "node_modules"}, d.Name()) || path != root && d.Name() != ".github" && strings.HasPrefix(d.Name(), ".")):
 			return fs.SkipDir
 		case !strings.HasSuffix(path, ".md"):
 			return nil
 		}
 		text, err := os.ReadFile(path)
-		pages[path] = string(text)
+		pages[path] = mdFence.ReplaceAllString(string(text), "")
 		return err
 	})
 	if err != nil || len(pages) < 20 {
 		t.Fatalf("got %d pages, %v", len(pages), err)
 	}
+	used := map[string]bool{}
 	for from, text := range pages {
-		for _, link := range mdLink.FindAllStringSubmatch(mdCode.ReplaceAllString(text, ""), -1) {
-			if mdScheme.MatchString(link[1]) {
-				continue
-			}
-			path, anchor, named := strings.Cut(link[1], "#")
+		for _, link := range linksOf(text) {
+			path, anchor, named := strings.Cut(link, "#")
 			to := from
 			if path != "" {
 				to = filepath.Join(filepath.Dir(from), path)
 			}
+			used[to] = true
 			if _, err := os.Stat(to); err != nil {
-				t.Errorf("%s: dead link %s", from, link[1])
+				t.Errorf("%s: dead link %s", from, link)
 			} else if named && strings.HasSuffix(to, ".md") && !slices.Contains(anchorsOf(pages[to]), anchor) {
-				t.Errorf("%s: %s has no such heading", from, link[1])
+				t.Errorf("%s: %s has no such heading", from, link)
 			}
+		}
+	}
+	index := linksOf(pages[root+"/docs/README.md"])
+	for page := range pages {
+		if name, ok := strings.CutPrefix(page, root+"/docs/"); ok && name != "README.md" && !slices.Contains(index, name) {
+			t.Errorf("docs/README.md has no line for %s", name)
+		}
+	}
+	pictures := try(filepath.Glob(root + "/docs/page/*")).orFail(t)
+	if len(pictures) == 0 {
+		t.Error("docs/page is empty")
+	}
+	for _, picture := range pictures {
+		if !used[picture] {
+			t.Errorf("%s is on no page: remove it", picture)
 		}
 	}
 }
 
+// linksOf returns the relative links and pictures of a page without its fences.
+func linksOf(page string) (links []string) {
+	for _, m := range mdLink.FindAllStringSubmatch(mdCode.ReplaceAllString(page, ""), -1) {
+		if link := cmp.Or(m[1], m[2], m[3]); !mdScheme.MatchString(link) {
+			links = append(links, link)
+		}
+	}
+	return links
+}
+
 // anchorsOf returns the anchors of a page's headings, as GitHub makes them.
 func anchorsOf(page string) (anchors []string) {
-	page = regexp.MustCompile("(?ms)^ *```.*?^ *```$").ReplaceAllString(page, "")
+	times := map[string]int{}
 	for _, heading := range mdHeading.FindAllStringSubmatch(page, -1) {
-		anchors = append(anchors, strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-"))
+		anchor := strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(heading[1]), ""), " ", "-")
+		if times[anchor]++; times[anchor] > 1 {
+			anchor = fmt.Sprintf("%s-%d", anchor, times[anchor]-1)
+		}
+		anchors = append(anchors, anchor)
 	}
 	return anchors
+}
+
+func TestLinksOfAPage(t *testing.T) {
+	page := "[a](one.md) ![b](two.png \"Two\") [c](<three.md#x>) [d]: not one\n[e]: four.md\n<img src=\"five.png\"> <a href=\"https://six\"> `[f](seven.md)`\n[g](#here)\n"
+	if got, want := linksOf(page), []string{"one.md", "two.png", "three.md#x", "four.md", "five.png", "#here"}; !slices.Equal(got, want) {
+		t.Errorf("links: got %q, want %q", got, want)
+	}
+	if got, want := anchorsOf("# A `b`, c!\n## Two\n## Two\n"), []string{"a-b-c", "two", "two-1"}; !slices.Equal(got, want) {
+		t.Errorf("anchors: got %q, want %q", got, want)
+	}
+}
+
+// TestTroubleshootingQuotesRealErrors reads the code spans of its tables that have a blank: commands, settings
+// and paths apart, each is a text of the program.
+func TestTroubleshootingQuotesRealErrors(t *testing.T) {
+	page := string(try(os.ReadFile("../../docs/guide/troubleshooting.md")).orFail(t))
+	source := "" // but for what the system says
+	noError(t)(filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		source += string(text)
+		return err
+	}))
+	quoted := 0
+	for _, span := range mdCode.FindAllString(page, -1) {
+		span = strings.Trim(span, "`")
+		if strings.HasPrefix(span, "loci ") || strings.HasPrefix(span, "--") || strings.HasPrefix(span, "GET ") || strings.HasPrefix(span, "LOCI_") || !strings.Contains(span, " ") {
+			continue
+		}
+		quoted++
+		for part := range strings.SplitSeq(strings.TrimPrefix(span, "bind: address already in use"), "…") {
+			if part = strings.Trim(part, `"`); !strings.Contains(source, part) {
+				t.Errorf("no text of the program has %q", part)
+			}
+		}
+	}
+	if quoted < 20 {
+		t.Errorf("got %d texts, want more", quoted)
+	}
 }
 
 var quotedOrWord = regexp.MustCompile(`(?:[^\s"]|"[^"]*")+`)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,8 +36,15 @@ func serve(g *global) *cobra.Command {
 		Long:    "Run the server: an OpenAI-compatible proxy with memory under /v1, and the memory itself under /api.",
 		Example: "  loci serve\n  LOCI_UPSTREAM_URL=http://localhost:11434/v1 loci serve --addr 127.0.0.1:7077",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			set, err := g.load(cmd)
+			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.set, "log.format=json") { // also where other settings cannot be read
+				defer func() {
+					if err != nil {
+						err = logged{err}
+					}
+				}()
+			}
 			if err != nil {
 				return err
 			}
@@ -48,13 +57,7 @@ func serve(g *global) *cobra.Command {
 				}
 				return next, err
 			}
-			encrypted := func(l net.Listener) (net.Listener, error) {
-				if !set.TLS.On() {
-					return l, nil
-				}
-				return cert.encrypted(l, set)
-			}
-			s, err := openBehind(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, encrypted)
+			s, err := open(cmd.Context(), set, loci.Options{Log: cmd.ErrOrStderr(), Reload: reload}, cert)
 			if err != nil {
 				return err
 			}
@@ -115,12 +118,8 @@ func (s *serving) close() error {
 }
 
 // open is listen for a server that other commands find, too.
-func open(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	return openBehind(ctx, config, opts, nil)
-}
-
-func openBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
-	s, err := listenBehind(ctx, config, opts, wrap)
+func open(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
+	s, err := listen(ctx, config, opts, cert)
 	if err != nil {
 		return nil, err
 	}
@@ -130,14 +129,12 @@ func openBehind(ctx context.Context, config config.Config, opts loci.Options, wr
 	return s, nil
 }
 
-// listen is listenBehind with nothing before the listener.
-func listen(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	return listenBehind(ctx, config, opts, nil)
-}
-
-// listenBehind listens, opens the memory and serves it; [server.run] has it learn. wrap puts something before the
-// listener; nil: nothing.
-func listenBehind(ctx context.Context, config config.Config, opts loci.Options, wrap func(net.Listener) (net.Listener, error)) (*server, error) {
+// listen listens, opens the memory and serves it; [server.run] has it learn. Without cert it serves
+// this machine alone, and no TLS.
+func listen(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
+	if cert == nil {
+		config.TLS.Cert, config.TLS.Key, config.TLS.ACME = "", "", nil
+	}
 	addr, err := config.ListenAddr()
 	if err == nil {
 		err = httpx.CheckListen(addr, config.APIKey != "")
@@ -149,8 +146,8 @@ func listenBehind(ctx context.Context, config config.Config, opts loci.Options, 
 	if err != nil {
 		return nil, fmt.Errorf("%w; --addr names another address", err)
 	}
-	if wrap != nil {
-		if listener, err = wrap(listener); err != nil {
+	if config.TLS.On() {
+		if listener, err = cert.encrypted(listener, config); err != nil {
 			return nil, errors.Join(err, listener.Close())
 		}
 	}
@@ -166,10 +163,10 @@ func listenBehind(ctx context.Context, config config.Config, opts loci.Options, 
 
 // openAnywhere is open at the usual address or, if that is taken, at a free port.
 func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
-	s, err := open(ctx, config, opts)
+	s, err := open(ctx, config, opts, nil)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
 		config.Addr = "127.0.0.1:0"
-		s, err = open(ctx, config, opts)
+		s, err = open(ctx, config, opts, nil)
 	}
 	return s, err
 }
@@ -179,7 +176,7 @@ func (s *server) url() string {
 	if s.Config().TLS.On() {
 		scheme = "https://"
 	}
-	return scheme + s.listener.Addr().String()
+	return scheme + config.Reached(s.listener.Addr().String())
 }
 
 // reloadOnHangup reads the settings again at each SIGHUP, until stop is called.
@@ -208,11 +205,8 @@ func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func
 // addresses prints what is where.
 func (s *server) addresses(w io.Writer) {
 	config := s.Config()
-	upstream := config.Upstream.Shown()
-	if upstream == "" {
-		upstream = "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"
-	}
-	fmt.Fprintf(w, "  page           %s/\n  chat (OpenAI)  %s/v1\n  memory (REST)  %s/api/memory   (%s/docs)\n  upstream       %s\n  models         %s\n", s.url(), s.url(), s.url(), s.url(), upstream, s.models())
+	fmt.Fprintf(w, "  page           %[1]s/\n  chat (OpenAI)  %[1]s/v1\n  memory (REST)  %[1]s/api/memory   (%[1]s/docs)\n  upstream       %[2]s\n  models         %[3]s\n",
+		s.url(), cmp.Or(config.Upstream.Shown(), "none: the built-in model loci/recall answers (set LOCI_UPSTREAM_URL)"), s.models())
 	if better := s.Better(); better != "" {
 		fmt.Fprintf(w, "  better         %s\n", better)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"sync/atomic"
 
+	"golang.org/x/crypto/acme"
 	"golang.org/x/crypto/acme/autocert"
 
 	"github.com/loci-memory/loci/internal/config"
@@ -14,7 +15,8 @@ import (
 
 // certificate is a server's, which can be read again while it serves.
 type certificate struct {
-	now atomic.Pointer[tls.Certificate]
+	now    atomic.Pointer[tls.Certificate]
+	issuer *acme.Client // asked for certificates, where the settings say so; nil: Let's Encrypt
 }
 
 // read reads the files that the settings name. One that is broken, or does not fit its key, leaves
@@ -42,9 +44,9 @@ func (c *certificate) encrypted(l net.Listener, set config.Config) (net.Listener
 		if err != nil {
 			return nil, err
 		}
-		m := autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(set.TLS.ACME...), Cache: autocert.DirCache(filepath.Join(dir, "acme"))}
-		acme := m.TLSConfig()
-		t.GetCertificate, t.NextProtos = acme.GetCertificate, acme.NextProtos
+		m := autocert.Manager{Prompt: autocert.AcceptTOS, HostPolicy: autocert.HostWhitelist(set.TLS.ACME...), Cache: autocert.DirCache(filepath.Join(dir, "acme")), Client: c.issuer}
+		of := m.TLSConfig()
+		t.GetCertificate, t.NextProtos = of.GetCertificate, of.NextProtos
 	}
 	return tls.NewListener(l, t), c.read(set.TLS)
 }

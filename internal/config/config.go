@@ -25,30 +25,30 @@ import (
 // holds its key, its default, what it means and, for a closed choice, what is
 // valid. docs/settings.md is generated from these tags.
 type Config struct {
-	Addr    string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Anything but loopback needs api_key. Commands ask the server there, and may have its URL instead (http or https)."`
-	Data    string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and everything else that Loci keeps."`
-	Profile string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that are loaded together; any of them can be set otherwise. See docs/profiles.md."`
-	Store   StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is kept: sqlite in the data folder; memory, which is gone at exit; or postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database, which any number of servers may share. See docs/design/stores.md."`
-	Vault   string        `koanf:"vault" doc:"Folder of Markdown files that memory is kept in, to be read and edited; store then keeps its history; if that is lost, memory is rebuilt from the files. Empty: none. See docs/vault.md."`
-	Users   string        `koanf:"users" default:"single" valid:"single|multi" doc:"Who a request without a user belongs to: single means user default, multi means nobody, and it passes without memory."`
-	APIKey  string        `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as bearer or X-Loci-Key. It may act for any user."`
-	Front   string        `koanf:"front_key" secret:"yes" doc:"Key of a front end, which may name the user of each request and no more, as those of loci keys add --front. It needs api_key."`
-	Trusted []string      `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, while no api_key is set. Empty: loopback. A request that came through a proxy always needs a key."`
-	Hosts   []string      `koanf:"hosts" doc:"Host names that requests may name besides the address listened on and localhost. Needs api_key."`
-	Proxies []string      `koanf:"proxies" doc:"Addresses or networks of the reverse proxies before Loci. Their X-Forwarded-For counts in the log and in the limit on wrong keys, their X-Forwarded-Proto makes the page's cookies Secure. Empty: these headers count from nobody. Needs api_key. See docs/api.md."`
-	Header  string        `koanf:"users_header" doc:"Header that names the user, believed only from the addresses in proxies, which it needs, and only beside a key that may name users. It goes before X-Loci-User. For LiteLLM x-litellm-user_api_key_user_id; see docs/guide/litellm.md."`
-	JWT     string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that X-OpenWebUI-User-Jwt is signed with (HS256)."`
-	Drain   time.Duration `koanf:"drain" default:"30s" doc:"How long requests under way may go on after the server was told to stop. Reached from elsewhere than its own machine, it first answers /health/ready with 503 and goes on taking requests for a sixth of that. A stream that is cut then ends with an error event."`
-	Prompts string        `koanf:"prompts" doc:"Folder of prompt files that take the place of the built-in ones."`
+	Addr    string        `koanf:"addr" default:"127.0.0.1:7077" doc:"Address to listen on. Any address but loopback needs api_key. For commands, the server to ask, which may be a URL."`
+	Data    string        `koanf:"data" default:"~/.loci" doc:"Folder of the database and of everything else that Loci stores."`
+	Profile string        `koanf:"profile" default:"default" valid:"default|agent-cli|assistant|coding|desktop|openwebui|platform" doc:"Settings that belong together. A flag, the environment and the file win over them. See docs/profiles.md."`
+	Store   StoreAddress  `koanf:"store" default:"sqlite" doc:"Where memory is stored. sqlite: in the data folder. memory: nowhere; it is lost at exit. postgres://user:password@host:5432/database or mongodb://user:password@host:27017/database: in a database that several servers may share. See docs/design/stores.md."`
+	Vault   string        `koanf:"vault" doc:"Folder of Markdown files that hold the memory, to read and edit. The store keeps their history; if it is lost, memory is rebuilt from the files. Empty: no files. See docs/vault.md."`
+	Users   string        `koanf:"users" default:"single" valid:"single|multi" doc:"Whose memory a request without a user uses. single: that of the user default. multi: nobody's; a chat passes without memory."`
+	APIKey  string        `koanf:"api_key" secret:"yes" doc:"Key that clients must send, as a bearer token or in X-Loci-Key. It may act for any user."`
+	Front   string        `koanf:"front_key" secret:"yes" doc:"Key of a front end: it may name the user of each request, but it is not an admin's. Equal to a key by loci keys add --front. Needs api_key."`
+	Trusted []string      `koanf:"trusted" doc:"Addresses or networks whose requests need no key and may name any user, as long as api_key is not set. Empty: loopback. A request through a reverse proxy always needs a key."`
+	Hosts   []string      `koanf:"hosts" doc:"Host names that requests may use besides localhost and the address that Loci listens on. Needs api_key."`
+	Proxies []string      `koanf:"proxies" doc:"Addresses or networks of reverse proxies in front of Loci. Only their X-Forwarded-For counts, in the log and for the limit on wrong keys, and only their X-Forwarded-Proto, which makes the page's cookies Secure. Needs api_key. See docs/api.md."`
+	Header  string        `koanf:"users_header" doc:"Header that names the user and wins over X-Loci-User. It counts only in requests from an address in proxies that carry a key which may name users. For LiteLLM: x-litellm-user_api_key_user_id. See docs/guide/litellm.md."`
+	JWT     string        `koanf:"jwt_secret" secret:"yes" doc:"Secret that signs X-OpenWebUI-User-Jwt (HS256)."`
+	Drain   time.Duration `koanf:"drain" default:"30s" doc:"How long running requests may continue after the server was told to stop. A server that other machines can reach first answers /health/ready with 503 and accepts requests for a sixth of this time. A stream that is cut ends with an error event."`
+	Prompts string        `koanf:"prompts" doc:"Folder of prompt files that replace the built-in ones."`
 
-	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the files of the vault to git, with messages that say what was learned. What git refuses is logged; memory goes on."`
+	VaultGit bool `koanf:"vault_git" default:"false" doc:"Commit the vault's files to git, with messages that say what was learned. If git refuses, Loci logs it and continues."`
 
-	Embedder  string `koanf:"embedder" default:"auto" doc:"What turns text into vectors: auto (the best encoder in models_dir; else, where the profile names a remote one and the upstream has embeddings, that; else lexical), lexical (words alone, without a model), local:NAME (a folder in models_dir, see loci models) or remote:MODEL (at embed.url). After a change memories get vectors anew in the background, and are found by their words until then."`
-	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again beside the question: none, local:NAME (a cross-encoder in models_dir) or remote:MODEL (at embed.url, by its /rerank below or beside /v1)."`
-	ModelsDir string `koanf:"models_dir" doc:"Folder of local models, a folder each. Empty: models in the data folder."`
-	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Where loci models pull gets models: a hub, or a mirror of one."`
+	Embedder  string `koanf:"embedder" default:"auto" doc:"What turns text into vectors. auto: the best encoder in models_dir; without one, the remote model that the profile names, if the upstream has it; otherwise lexical. lexical: no model, words alone. local:NAME: a folder in models_dir. remote:MODEL: a model at embed.url. After a change memories get new vectors in the background and are found by words until then. See docs/models.md."`
+	Reranker  string `koanf:"reranker" default:"none" doc:"What reads the best candidates again together with the question. none; local:NAME: a cross-encoder in models_dir; remote:MODEL: the /rerank of embed.url."`
+	ModelsDir string `koanf:"models_dir" doc:"Folder of local models, one folder each. Empty: models in the data folder."`
+	ModelsURL string `koanf:"models_url" default:"https://huggingface.co" doc:"Hub, or mirror of one, that loci models pull downloads from."`
 
-	Bootstrap string `koanf:"bootstrap" doc:"File of facts for everybody, one a line: JSON objects with content, category and tags, or a Markdown or plain list. Read once at start; what a changed file no longer has leaves the global pool. Unset, the pool stays as it is."`
+	Bootstrap string `koanf:"bootstrap" doc:"File of facts for everybody, one a line: JSON objects with content, category and tags, or a list. Read at each start; facts that are no longer in the file leave the global pool. Empty: the pool stays as it is."`
 
 	Embed    EmbedConfig    `koanf:"embed"`
 	Upstream UpstreamConfig `koanf:"upstream"`
@@ -85,15 +85,15 @@ type Config struct {
 
 // EmbedConfig is the server of remote embedders and rerankers.
 type EmbedConfig struct {
-	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server that remote:MODEL is asked at, ending in /v1 for most. Empty: upstream.url."`
-	Key string `koanf:"key" secret:"yes" doc:"Key for embed.url. Without an embed.url of its own: upstream.key."`
+	URL string `koanf:"url" secret:"yes" doc:"Base URL of the server of remote:MODEL; for most servers it ends in /v1. Empty: upstream.url."`
+	Key string `koanf:"key" secret:"yes" doc:"Key for embed.url. Empty, without an embed.url: upstream.key."`
 }
 
 // UpstreamConfig is the OpenAI-compatible server that answers chats.
 type UpstreamConfig struct {
-	URL string `koanf:"url" doc:"Base URL of an OpenAI-compatible server, ending in /v1. Empty: the built-in loci/recall answers."`
-	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is passed on."`
-	API string `koanf:"api" default:"auto" valid:"auto|chat" doc:"How requests of /v1/messages and /v1/responses reach the upstream. auto: as they are; when it answers 404 or 405 and has chat completions, they are translated into those until Loci is restarted. chat: they always are."`
+	URL string `koanf:"url" doc:"Base URL of an OpenAI-compatible server, ending in /v1. Empty: the built-in model loci/recall answers."`
+	Key string `koanf:"key" secret:"yes" doc:"Key for the upstream. Empty: the client's own Authorization is forwarded."`
+	API string `koanf:"api" default:"auto" valid:"auto|chat" doc:"How requests of /v1/messages and /v1/responses reach the upstream. auto: unchanged, or translated into chat completions once the upstream has answered 404 or 405. chat: always translated."`
 }
 
 // Shown returns the base URL as it may be shown.
@@ -112,146 +112,146 @@ func ShownURL(base string) string {
 
 // LearnConfig is how facts are learned from what was said.
 type LearnConfig struct {
-	After     string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When to learn: after each exchange, on each user message, or never by itself."`
-	Model     string        `koanf:"model" default:"auto" doc:"Model that learns. auto: the smallest that the upstream lists, by the size or family in its name (nano, lite, mini, haiku, flash, small), else the chat's own. chat: the chat's own. none: the built-in rules alone. With learn.prefer auto is the first of those."`
-	URL       string        `koanf:"url" doc:"Base URL of the server that learns. Empty: upstream.url."`
-	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Without a learn.url of its own: upstream.key."`
-	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn where there is no model, where it has failed for ten minutes, and where it is not believed (learn.trust)."`
-	Assistant bool          `koanf:"assistant" default:"false" doc:"Learn from the assistant's turns too."`
-	Timeout   time.Duration `koanf:"timeout" default:"2m" doc:"How long the learning model may be silent: before the first token of a reply, and between two. A server that sends replies in one piece has this time for each. An attempt that failed is made again with half of the messages."`
-	Trust     string        `koanf:"trust" default:"tried" valid:"tried|always|never" doc:"Whether what a model learns is remembered before a person looks at it. tried: before its first lesson a model reads a dozen fixed messages, once in 30 days for each model and server, in one call of some 900 tokens; one that finds nothing, obeys quoted orders or takes others' facts for the user's fails, and what it writes waits for review while the rules go on. always, never: without a trial."`
-	Personal  bool          `koanf:"personal" default:"false" doc:"Blank e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets always are."`
+	After     string        `koanf:"after" default:"exchange" valid:"exchange|user|never" doc:"When to learn. exchange: after each answer. user: on each user message. never: only on request."`
+	Model     string        `koanf:"model" default:"auto" doc:"Model that learns. auto: the smallest that the upstream lists, by the size or family in its name (nano, lite, mini, haiku, flash, small), otherwise the chat's own; with learn.prefer, the first of those. chat: the chat's own. none: the built-in rules alone."`
+	URL       string        `koanf:"url" doc:"Base URL of the learning model's server. Empty: upstream.url."`
+	Key       string        `koanf:"key" secret:"yes" doc:"Key for learn.url. Empty, without a learn.url: upstream.key."`
+	Rules     string        `koanf:"rules" default:"on" valid:"on|off" doc:"Whether the built-in rules learn if there is no model, if it has failed for ten minutes, or if it did not pass its trial (learn.trust)."`
+	Assistant bool          `koanf:"assistant" default:"false" doc:"Whether the assistant's turns teach, too."`
+	Timeout   time.Duration `koanf:"timeout" default:"2m" doc:"How long the learning model may be silent: before the first token of a reply, and between two. A server that does not stream has this time for the whole reply. A failed attempt is repeated with half of the messages."`
+	Trust     string        `koanf:"trust" default:"tried" valid:"tried|always|never" doc:"Whether a model's facts are remembered without review. tried: only if it passes a trial of a dozen fixed messages before its first lesson, one call of some 900 tokens, repeated every 30 days for each model and server; otherwise its facts wait for review and the rules learn. always: yes. never: all wait for review. See docs/learning.md."`
+	Personal  bool          `koanf:"personal" default:"false" doc:"Remove e-mail addresses, phone numbers and other personal identifiers before anything is stored, logged or learned. Secrets are always removed."`
 
-	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model learns with the key of the user's client, where upstream.key is not set: it spends that person's quota. The key is kept in memory and never written down. A server on this machine or in its network that takes no key needs none."`
+	ClientKeys bool `koanf:"client_keys" default:"false" doc:"Whether a model may learn with the key of the user's client if upstream.key is not set. That spends the user's quota. The key is kept in memory only. Not needed for a server in the local network that takes no key."`
 
-	Providers []string `koanf:"providers" doc:"More servers of models that may learn, as NAME=URL, each a base URL that ends in /v1, with its key as https://KEY@host/v1. learn.model and learn.prefer name a model there as NAME/MODEL, or by its name alone; smallest and auto are of all of these servers."`
+	Providers []string `koanf:"providers" doc:"Further servers of learning models, as NAME=URL with URLs like https://KEY@host/v1. learn.model and learn.prefer name their models as NAME/MODEL, or by name alone; smallest and auto consider all of these servers."`
 
-	Prefer []string `koanf:"prefer" doc:"Models that learn where learn.model is auto, or is not among those that its server lists: the first of these that is. smallest is the one that its name says is the smallest."`
+	Prefer []string `koanf:"prefer" doc:"Models that learn if learn.model is auto or is not listed by its server: the first of these that the server lists. smallest: the smallest by its name."`
 
-	Scope string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if it is about that. project: the chat's project, if it has one. conversation: the conversation that taught it. With conversation a chat is shown what it said and taught itself, what was written by hand, and what the conversation global said and taught; a chat that names no conversation is of the conversation default."`
-	Every int           `koanf:"every" default:"4" doc:"With learn.after=exchange: how many user messages the model reads together. 1: each exchange at once. What the rules learn is there at once."`
-	Idle  time.Duration `koanf:"idle" default:"2m" doc:"How long a conversation rests before what learn.every left over is learned from."`
+	Scope string        `koanf:"scope" default:"user" valid:"user|project|conversation" doc:"What a learned fact belongs to. user: the user, or the chat's project if the fact is about the project. project: the chat's project, if it has one. conversation: the conversation; a chat then sees what it said and taught itself, what was written by hand, and the conversation global; a chat without a name is the conversation default."`
+	Every int           `koanf:"every" default:"4" doc:"How many user messages the model reads together, with learn.after=exchange. 1: each exchange at once. The rules always learn at once."`
+	Idle  time.Duration `koanf:"idle" default:"2m" doc:"How long a conversation rests before the messages left over from learn.every are read."`
 
-	DayTokens   int64   `koanf:"day_tokens" default:"100000" doc:"Tokens that the learning model may take for one user in a day (UTC). What is over waits for the next day; chats go on. 0: any number."`
-	InputPrice  float64 `koanf:"input_price" default:"0" doc:"What a million input tokens of the learning model cost."`
-	OutputPrice float64 `koanf:"output_price" default:"0" doc:"What a million output tokens of the learning model cost."`
+	DayTokens   int64   `koanf:"day_tokens" default:"100000" doc:"Tokens that the learning model may use for one user in a day (UTC). The rest waits for the next day. 0: no limit."`
+	InputPrice  float64 `koanf:"input_price" default:"0" doc:"Price of a million input tokens of the learning model, for loci usage."`
+	OutputPrice float64 `koanf:"output_price" default:"0" doc:"Price of a million output tokens of the learning model, for loci usage."`
 }
 
 // ReviewConfig is what waits for a person before it is remembered. What the user
 // asks to be remembered never waits.
 type ReviewConfig struct {
-	Confidence float64  `koanf:"confidence" default:"0" doc:"Facts of less confidence, 0 to 1, wait for a person."`
-	Categories []string `koanf:"categories" doc:"Facts of these categories wait for a person, with commas: health, family."`
-	Conflicts  bool     `koanf:"conflicts" default:"false" doc:"Facts that would take another's place wait for a person."`
+	Confidence float64  `koanf:"confidence" default:"0" doc:"Facts with a lower confidence, 0 to 1, wait for review."`
+	Categories []string `koanf:"categories" doc:"Categories of facts that wait for review, with commas: health, family."`
+	Conflicts  bool     `koanf:"conflicts" default:"false" doc:"Whether facts that would replace another one wait for review."`
 }
 
 // ShareConfig is how users share facts with each other.
 type ShareConfig struct {
-	Accept string `koanf:"accept" default:"ask" valid:"ask|admins|off" doc:"ask: what a user shares with another waits in the receiver's review until they accept it. admins: the same, but what an admin shares is shown at once. off: nobody shares with users. Only admins share with pools and global, which needs no consent. Without a key every request is an admin's."`
+	Accept string `koanf:"accept" default:"ask" valid:"ask|admins|off" doc:"Consent to shared facts. ask: a fact shared with a user waits in the receiver's review. admins: the same, but what an admin shares is shown at once. off: nobody shares with users. Pools and global need an admin and no consent. Without api_key every request is an admin's."`
 }
 
 // MemoryConfig is which chats may use memory.
 type MemoryConfig struct {
-	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"What a channel of Open WebUI (a chat id that begins with channel:) may do with the memory of the user who asks in it. off: nothing. read: read it into answers that everybody in the channel sees. Channels never write memory."`
+	Channels string `koanf:"channels" default:"off" valid:"off|read" doc:"Memory in channels of Open WebUI (chat ids that begin with channel:). off: none. read: the memory of the user who asks is read, into answers that everybody in the channel sees. Channels never write memory."`
 }
 
 // CORSConfig is which pages of other servers may use this one from a browser.
 type CORSConfig struct {
-	Origins []string `koanf:"origins" doc:"Origins whose pages may use the APIs from a browser, each exactly, as https://app.example.org. They send a key in a header, never cookies; without api_key such a page may do anything. Loci's own page is not among what they may use."`
+	Origins []string `koanf:"origins" doc:"Origins whose pages may use the APIs from a browser, written exactly, as https://app.example.org. They send the key in a header, never cookies; without api_key such a page may do anything."`
 }
 
 // ForwardConfig is what of a request goes to the upstream besides its body.
 type ForwardConfig struct {
-	Drop []string `koanf:"drop" doc:"Headers that do not go on to the upstream, beside the many that say who asks (docs/guide/clients.md). A * at the end is for all that begin so. A - before it passes it on: -X-OpenWebUI-*."`
+	Drop []string `koanf:"drop" doc:"Further headers that are not forwarded to the upstream, besides those that say who asks. A * at the end matches every header that begins so. With - in front a header is forwarded: -X-OpenWebUI-*. See docs/guide/clients.md."`
 }
 
 // SummaryConfig is how conversations are summed up.
 type SummaryConfig struct {
-	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"Whether conversations are summed up: never, where a model learns, or always. By rule where there is no model or it fails."`
-	Every int    `koanf:"every" default:"10" doc:"After how many exchanges a summary is written anew."`
+	Mode  string `koanf:"mode" default:"model" valid:"off|model|on" doc:"When conversations are summarized. off: never. model: if a model learns. on: always; by rule if there is no model or it fails."`
+	Every int    `koanf:"every" default:"10" doc:"Number of exchanges after which a summary is renewed."`
 }
 
 // UpkeepConfig is what leaves recall by itself. It can be taken back; what a person
 // wrote, approved or pinned stays.
 type UpkeepConfig struct {
-	User         int           `koanf:"user" default:"0" doc:"Most facts and turns of a user; the oldest leave first. 0: any number."`
-	Conversation int           `koanf:"conversation" default:"0" doc:"Most turns of a conversation, with the facts that belong to it alone. 0: any number."`
-	HalfLife     time.Duration `koanf:"half_life" default:"0s" doc:"Time in which a learned fact that is not said again loses half of its confidence. 0s: it keeps it."`
+	User         int           `koanf:"user" default:"0" doc:"Most facts and turns of a user; the oldest leave recall first. 0: no limit."`
+	Conversation int           `koanf:"conversation" default:"0" doc:"Most turns of a conversation, with the facts that belong to it alone. 0: no limit."`
+	HalfLife     time.Duration `koanf:"half_life" default:"0s" doc:"Time in which a learned fact loses half of its confidence unless it is said again. 0s: it loses nothing."`
 }
 
 // RecallConfig is how memory is found and put into prompts.
 type RecallConfig struct {
-	TopK          int           `koanf:"top_k" default:"-1" doc:"Most memories in one prompt or answer. -1: 8 in a chat, 12 where somebody asks on purpose: a search, a block without a chat, the tools of MCP."`
+	TopK          int           `koanf:"top_k" default:"-1" doc:"Most memories in one prompt or answer. -1: 8 in a chat, 12 in a search on purpose (API, MCP tools)."`
 	Budget        int           `koanf:"budget" default:"1500" doc:"Most tokens of memory in one prompt."`
-	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"What a memory's relevance is, and recall.threshold on. fitted: the chance that it answers, by everything that is known of it. cosine: that of its vector with the question's, which then alone finds it; words find a memory that has no vector yet. reranker: the reranker's number for what is found so. With the last two the score is relevance and recency alone."`
-	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of what is recalled. -1: the fitted one."`
+	Score         string        `koanf:"score" default:"fitted" valid:"fitted|cosine|reranker" doc:"Score that memories are ordered by and that recall.threshold applies to. fitted: the chance that a memory answers, by all that is known of it. cosine: the similarity of its vector to the question's; words find only memories without a vector. reranker: the reranker's score of what the vectors find. With the last two the score is relevance and recency alone."`
+	Threshold     float64       `koanf:"threshold" default:"-1" doc:"Least relevance, 0 to 1, of a recalled memory. -1: Loci's own."`
 	RecencyWeight float64       `koanf:"recency_weight" default:"0.2" doc:"Weight of recency against relevance, 0 to 1."`
-	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Time in which relevance falls to a third (1/e) with the age of what was said, instead of its blend with recency. 0s: it does not fall."`
-	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where the memory goes: a message of its own before the last user message, the system message, or the user message."`
-	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What becomes of the memory that earlier messages of a chat got: keep puts it back in each later request, where it was, so that a provider's prompt cache stays valid, and adds only what is new; last sends the last message's alone. With placement system it is always last."`
-	Core          int           `koanf:"core" default:"800" doc:"Begin the memory of a conversation with who the user is: the facts that hold, in at most so many tokens, once a conversation. Where they do not all fit: pinned facts, how to answer, then those that matter most or are near to the message. Only what users said or people wrote. 0: pinned facts and profile entries alone, in at most 150 tokens."`
-	CoreWithout   []string      `koanf:"core_without" doc:"Categories of facts, with commas, that recall.core leaves out: they are found by search alone. A fact that is pinned is in it all the same."`
-	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory at each of two steps: to find its conversation, and to recall. With a remote embedder or reranker or a database or Chroma server 400ms, unless it is set."`
-	DeadlineMax   time.Duration `koanf:"deadline_max" default:"1s" doc:"With a local embedder or reranker recall takes longer than recall.deadline where the model does, as its last times show, and at most this. The same as recall.deadline, or less: no longer."`
+	Decay         time.Duration `koanf:"decay" default:"0s" doc:"Age at which relevance has fallen to a third (1/e), instead of the blend with recency. 0s: relevance does not fall."`
+	Placement     string        `koanf:"placement" default:"tail" valid:"tail|system|user" doc:"Where memory is put. tail: a message of its own before the last user message. system: the system message. user: the user message."`
+	Blocks        string        `koanf:"blocks" default:"keep" valid:"keep|last" doc:"What later requests of a chat do with the memory of earlier messages. keep: it is sent again where it was, so that a provider's prompt cache stays valid, and only new memory is added. last: only the last message has memory. With placement system always last."`
+	Core          int           `koanf:"core" default:"800" doc:"Most tokens of the core: the facts that hold, with which the memory of a conversation begins. If they do not all fit: pinned facts, how to answer, then those that matter most or are near to the message. Only what users said or people wrote. 0: pinned facts and profile entries alone, at most 150 tokens."`
+	CoreWithout   []string      `koanf:"core_without" doc:"Categories of facts, with commas, that are not in the core and are found by search alone. A pinned fact is in it all the same."`
+	Deadline      time.Duration `koanf:"deadline" default:"150ms" doc:"How long a chat waits for memory in each of two steps: finding its conversation, and recall. With a remote model, a database server or Chroma the default is 400ms."`
+	DeadlineMax   time.Duration `koanf:"deadline_max" default:"1s" doc:"Longest time that recall may take with a local embedder or reranker, if the model's last times show that it needs more than recall.deadline. At or below recall.deadline: no more time."`
 
-	Contexts int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt; what is longer is cut off, and says so."`
-	Pools    []string `koanf:"pools" doc:"Shared pools, by name, that the questions of every user are answered from too. Facts come into them by POST /api/memory/{id}/share."`
+	Contexts int      `koanf:"contexts" default:"8000" doc:"Most tokens of attached documents in one prompt. A longer document is cut off, with a line that says so."`
+	Pools    []string `koanf:"pools" doc:"Names of shared pools that answer the questions of every user. Admins add facts by POST /api/memory/{id}/share."`
 }
 
 // IndexConfig is the index that searches run on.
 type IndexConfig struct {
-	Budget       Bytes `koanf:"budget" default:"1GiB" doc:"Most memory that resident indexes take, all users together: bytes, or a number with KiB, MiB or GiB."`
-	OffloadAbove Bytes `koanf:"offload_above" default:"0" doc:"The vectors of a user whose index would take more than this, counted as 1 KiB for each memory, stay out of memory and are searched by the database, where that is a PostgreSQL server with pgvector. 0: nobody's. It is slower than the index (docs/postgres.md)."`
+	Budget       Bytes `koanf:"budget" default:"1GiB" doc:"Most memory of the resident indexes of all users: bytes, or a number with KiB, MiB or GiB."`
+	OffloadAbove Bytes `koanf:"offload_above" default:"0" doc:"Size of a user's index, at 1 KiB a memory, above which the database searches that user's vectors (PostgreSQL with pgvector). It is slower but needs no memory. 0: never. See docs/postgres.md."`
 }
 
 // ChromaConfig is the Chroma server that finds the nearest vectors, if one is set.
 type ChromaConfig struct {
-	URL        string `koanf:"url" doc:"Base URL of a Chroma server, as http://localhost:8000, which finds the nearest vectors instead of the resident index. Words are always found by the index. Empty: none."`
-	Key        string `koanf:"key" secret:"yes" doc:"Key for the server, sent as X-Chroma-Token and as a bearer token. Empty: none."`
-	Collection string `koanf:"collection" default:"loci" doc:"What the names of its collections begin with. Locis with stores of their own that share a server need names of their own."`
+	URL        string `koanf:"url" doc:"Base URL of a Chroma server, as http://localhost:8000, that searches all vectors. The index still finds words. Empty: none."`
+	Key        string `koanf:"key" secret:"yes" doc:"Key for the Chroma server, sent as X-Chroma-Token and as a bearer token."`
+	Collection string `koanf:"collection" default:"loci" doc:"First part of the names of Chroma's collections. Installations with different stores on one Chroma server need different names."`
 }
 
 // QueryConfig is how POST /query is answered.
 type QueryConfig struct {
-	Intents string `koanf:"intents" default:"keywords" valid:"keywords|embedding" doc:"How the intent of a query is found: by its words, or also by the embedder where it has none of them."`
+	Intents string `koanf:"intents" default:"keywords" valid:"keywords|embedding" doc:"How POST /query finds the intent. keywords: by words. embedding: by words, or by the embedder if the words say nothing."`
 }
 
 // ChatsConfig is how the chats under /api/chats are answered.
 type ChatsConfig struct {
-	Model string `koanf:"model" doc:"Model at upstream.url that answers chats under /api/chats whose message names none and POST /query, and describes its images. Empty: the one that learns there. Without an upstream the built-in loci/recall answers."`
+	Model string `koanf:"model" doc:"Model at upstream.url for POST /query, its images, and chats under /api/chats whose message names no model. Empty: the one that learns. Without an upstream: loci/recall."`
 }
 
 // RecordConfig is what is kept of chats.
 type RecordConfig struct {
-	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What becomes of messages that a client brings along and Loci did not see said, as of a chat that began elsewhere or was cloned: align keeps them only to know the chat again, recall also recalls them, learn also learns from the user's."`
-	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first that a request has counts. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
-	Projects []string `koanf:"projects" doc:"Headers by which clients name the project of a chat, where neither memory_project nor X-Loci-Project does; the first that a request has counts."`
-	Folder   bool     `koanf:"folder" default:"true" doc:"A chat that names no project belongs to the working directory that a coding agent names in its messages. See docs/guide/coding-agents.md."`
+	History  string   `koanf:"history" default:"align" valid:"align|recall|learn" doc:"What to do with messages that a client brings along but that did not go through Loci, as of a cloned chat. align: they only serve to recognize the chat. recall: they are recalled, too. learn: the user's teach as well."`
+	Sessions []string `koanf:"sessions" doc:"Headers by which clients name a conversation; the first one present counts. Empty: X-OpenWebUI-Chat-Id, X-Session-Id, Thread-Id, Session-Id."`
+	Projects []string `koanf:"projects" doc:"Headers by which clients name a chat's project if neither memory_project nor X-Loci-Project does; the first one present counts."`
+	Folder   bool     `koanf:"folder" default:"true" doc:"Whether a chat that names no project belongs to the working directory that a coding agent names in its messages. See docs/guide/coding-agents.md."`
 }
 
 // LimitsConfig is what one request may hold.
 type LimitsConfig struct {
-	Body       int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of 1 GiB; over it chats pass without memory, and other requests are answered 503 with Retry-After."`
-	Requests   int   `koanf:"requests" default:"0" doc:"Most requests of one user, or of one key that is not a user's, in a minute, at each server; over it they are answered 429 with Retry-After. 0: any number."`
-	Tokens     int   `koanf:"tokens" default:"0" doc:"Most tokens of the upstream, prompts and answers, that one user or key may take in a minute, as far as its answers say them. 0: any number. What learning takes in a day is learn.day_tokens, what a user may keep upkeep.user."`
-	Concurrent int   `koanf:"concurrent" default:"64" doc:"Most requests of one user at once. 0: any number."`
+	Body       int64 `koanf:"body" default:"33554432" doc:"Most bytes of a request's body. All bodies together may take a quarter of GOMEMLIMIT, otherwise of the cgroup's memory limit, otherwise of 1 GiB; beyond that chats pass without memory and other requests get a 503 with Retry-After."`
+	Requests   int   `koanf:"requests" default:"0" doc:"Most requests of one user, or of one key that is not a user's, in a minute at each server; more get a 429 with Retry-After. 0: no limit."`
+	Tokens     int   `koanf:"tokens" default:"0" doc:"Most upstream tokens of one user or key in a minute, prompts and answers, as the answers count them. 0: no limit. For learning see learn.day_tokens."`
+	Concurrent int   `koanf:"concurrent" default:"64" doc:"Most requests of one user at once. 0: no limit."`
 
-	Text int `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message or answer of a chat is forwarded whole, stored up to this size with a mark that it was cut, and learned from as far as it is stored."`
+	Text int `koanf:"text" default:"1048576" doc:"Most bytes of one memory or message. /api refuses more. A longer message of a chat is forwarded whole, stored cut with a mark, and learned from as stored."`
 }
 
 // LogConfig is what is logged, to standard error.
 type LogConfig struct {
-	Level  string `koanf:"level" default:"info" valid:"debug|info|warn|error" doc:"Least level that is logged."`
-	Format string `koanf:"format" default:"text" valid:"text|json" doc:"Lines for people or for programs."`
+	Level  string `koanf:"level" default:"info" valid:"debug|info|warn|error" doc:"Lowest level that is logged."`
+	Format string `koanf:"format" default:"text" valid:"text|json" doc:"text for people, json for programs."`
 
-	Content bool `koanf:"content" default:"false" doc:"Log what was learned and what a model answered in words, for development. Otherwise the log has ids only."`
+	Content bool `koanf:"content" default:"false" doc:"Log the words of what was learned and of models' replies, for development. Otherwise the log has ids only."`
 }
 
 // TLSConfig is how the server encrypts what it serves.
 type TLSConfig struct {
-	Cert string   `koanf:"cert" doc:"File of the server's certificate and those that vouch for it (PEM). Empty, without tls.acme: it serves HTTP."`
-	Key  string   `koanf:"key" doc:"File of the certificate's key (PEM). Both are read again by a reload."`
-	ACME []string `koanf:"acme" doc:"Host names for which certificates are got from Let's Encrypt, and kept in the data folder. The server has to be reached at port 443 of each; to set this accepts Let's Encrypt's terms."`
+	Cert string   `koanf:"cert" doc:"File of the server's certificate with its chain (PEM). Empty, without tls.acme: HTTP."`
+	Key  string   `koanf:"key" doc:"File of the certificate's key (PEM). A reload reads both files again."`
+	ACME []string `koanf:"acme" doc:"Host names to get certificates for from Let's Encrypt, stored in the data folder. The server must be reachable at port 443 of each. Setting this accepts Let's Encrypt's terms."`
 }
 
 // On reports whether the server encrypts.
@@ -266,30 +266,30 @@ func (c TLSConfig) check() error {
 
 // SSOConfig is who signs people in at the page, besides keys.
 type SSOConfig struct {
-	Issuer   string   `koanf:"issuer" doc:"URL of an OpenID Connect server that signs people in at the page, as https://login.example.org. Its redirect URL is /signin/callback of this server. Needs api_key. Empty: none. See docs/guide/operations.md."`
-	ClientID string   `koanf:"client_id" doc:"This server's name at sso.issuer."`
-	Secret   string   `koanf:"client_secret" secret:"yes" doc:"This server's secret at sso.issuer. Empty: it has none, PKCE alone protects the sign-in."`
-	User     string   `koanf:"user" default:"sub" doc:"Claim of the issuer's token that is the user's name in Loci: the one by which front ends name the user, as sub, email or preferred_username. Of those that a person may change at the issuer, anybody could become anybody."`
-	Header   []string `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user, and behind a comma the one with the user's groups, as X-Forwarded-User,X-Forwarded-Groups. Such a request needs no key. They count from the addresses in proxies alone, which they need; the proxy has to remove them from what clients send."`
-	Admins   []string `koanf:"admins" doc:"Users who may do anything when they signed in this way, and groups of such users as group:NAME: by the claim groups of the token, or the header."`
+	Issuer   string   `koanf:"issuer" doc:"URL of an OpenID Connect server that people sign in with, as https://login.example.org. Loci's redirect URL is /signin/callback. Needs api_key. See docs/guide/operations.md."`
+	ClientID string   `koanf:"client_id" doc:"Client id of Loci at sso.issuer."`
+	Secret   string   `koanf:"client_secret" secret:"yes" doc:"Client secret of Loci at sso.issuer. Empty: a public client, protected by PKCE."`
+	User     string   `koanf:"user" default:"sub" doc:"Claim of the token that is the user's name in Loci, the same name that front ends use: sub, email or preferred_username. Do not use a claim that people can change: they could become anybody."`
+	Header   []string `koanf:"header" doc:"Header in which a reverse proxy that signs people in names the user and, after a comma, the header with the user's groups: X-Forwarded-User,X-Forwarded-Groups. They count only from addresses in proxies; such a request needs no key. The proxy must remove them from clients' requests."`
+	Admins   []string `koanf:"admins" doc:"Users who are admins when they sign in this way, and groups of such users as group:NAME."`
 }
 
 // OTLPConfig is where traces go.
 type OTLPConfig struct {
-	Endpoint string `koanf:"endpoint" secret:"yes" doc:"URL of an OpenTelemetry collector that gets a trace of each chat by OTLP/HTTP, as http://localhost:4318; /v1/traces where it has no path. Traces hold ids, models, tokens and durations, never words. Empty: none. See docs/guide/metrics.md."`
+	Endpoint string `koanf:"endpoint" secret:"yes" doc:"URL of an OpenTelemetry collector that gets a trace of each chat by OTLP/HTTP, as http://localhost:4318; without a path /v1/traces is added. Traces hold ids, models, tokens and durations, never words. Empty: none. See docs/guide/metrics.md."`
 }
 
 // AuditConfig is the record of acts that concern trust.
 type AuditConfig struct {
-	Keep int `koanf:"keep" default:"365" doc:"How many days the audit record is kept: sign-ins, keys, what admins did in others' memory, exports, erasures. 0: for ever."`
+	Keep int `koanf:"keep" default:"365" doc:"Days that the audit record is kept: sign-ins, keys, what admins did in others' memory, exports, erasures. 0: for ever."`
 }
 
 // BackupConfig is the schedule of backups.
 type BackupConfig struct {
-	Every     time.Duration `koanf:"every" default:"0s" doc:"How often the memory of all users is backed up to backup.to, as 24h. 0s: never. Needs memory in SQLite or a vault; the tools of a PostgreSQL or MongoDB server back up that. See docs/backup.md."`
-	To        string        `koanf:"to" secret:"yes" doc:"Where scheduled backups are kept: a folder that exists, or s3://KEY:SECRET@host/bucket/prefix, with ?region=NAME or ?tls=false behind it where needed. Without KEY and SECRET those of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY count. One server alone keeps its backups there."`
-	Keep      int           `koanf:"keep" default:"7" doc:"How many scheduled backups are kept. None is deleted while the newest cannot be restored."`
-	Recipient string        `koanf:"recipient" doc:"Recipient (age1...) that scheduled backups are encrypted for with age. Its identity is needed to restore one, and Loci does not have it: keep it elsewhere. Empty: they are not encrypted."`
+	Every     time.Duration `koanf:"every" default:"0s" doc:"Time between backups of all users' memory to backup.to, as 24h. 0s: none. Needs SQLite or a vault; use the tools of a PostgreSQL or MongoDB server there. See docs/backup.md."`
+	To        string        `koanf:"to" secret:"yes" doc:"Where scheduled backups go: an existing folder, or s3://KEY:SECRET@host/bucket/prefix, optionally with ?region=NAME or ?tls=false. Without KEY and SECRET: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Each server needs a place of its own."`
+	Keep      int           `koanf:"keep" default:"7" doc:"Number of scheduled backups to keep. None is deleted while the newest cannot be restored."`
+	Recipient string        `koanf:"recipient" doc:"Recipient (age1...) that scheduled backups are encrypted for. Keep its identity outside Loci: it is needed to restore. Empty: not encrypted."`
 }
 
 // check refuses what the tags cannot express. Every message names the key.

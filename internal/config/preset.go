@@ -6,33 +6,33 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Preset is what a profile decides that nobody sets by hand: the section preset of its file.
+// Preset is what a profile alone decides. docs/profiles.md shows the comments of its fields.
 type Preset struct {
-	Turns     string // turns recalled beside facts: all, told (where users tell something), none
-	Questions bool   // recall earlier greetings and questions like all other turns
-	Reach     string // what a chat is answered from: user, or conversation with the 200 most recent of others while it has fewer than 50
-	SmallSet  int    `yaml:"small_set"` // a user with no more facts gets all of them, without a search
-	Bootstrap int    // a user with fewer facts is answered from the global pool too
-	Fallback  string // when the 10 most recent facts stand in for a search: none, error (it fails), empty (it finds nothing)
+	Turns     string // which turns are recalled next to facts: all, told (only what a person tells) or none
+	Questions bool   // whether earlier greetings and questions are recalled like other turns
+	Reach     string // what a chat is answered from: user (all memory) or conversation (with the 200 most recent turns of others while it has fewer than 50)
+	SmallSet  int    `yaml:"small_set"` // a user with at most this many facts gets all of them, without a search
+	Bootstrap int    // a user with fewer facts is answered from the global pool, too
+	Fallback  string // when the 10 most recent facts replace a search: none (never), error (it fails) or empty (it finds nothing)
 
-	Messages int    // how many of the last user messages are the question of a chat
-	Expand   bool   // embed short first-person questions with words about people
-	EmbedAs  string `yaml:"embed_as"` // what a question is embedded as: question or document
+	Messages int    // how many of the last user messages form the question of a chat
+	Expand   bool   // whether words about people are added to short first-person questions before they are embedded
+	EmbedAs  string `yaml:"embed_as"` // whether a question is embedded as a question or as a document
 
-	Candidates int     // of each search, for each memory that may be shown; 0: 160 in all
-	Lambda     float64 // weight of the score against likeness to better hits
-	SinceSaid  bool    `yaml:"since_said"` // recency counts from when a fact was said, not from its last change
+	Candidates int     // candidates of each search, for each memory that may be shown; 0: 160 in all
+	Lambda     float64 // weight of the score against similarity to better hits; 1: similarity is ignored
+	SinceSaid  bool    `yaml:"since_said"` // whether recency counts from when a fact was said, not from its last change
 
-	Heading string // over the memory in a prompt; "": the one of its placement
-	Hint    string // a sentence more that the memory in a prompt says of itself
-	Roles   bool   // begin each memory with who said it
-	Summary bool   // tell a chat its conversation's summary with each message
-	Named   bool   // name what was recalled in a chat's answer as memories too
+	Heading string // heading over the memory in a prompt; empty: that of its placement
+	Hint    string // a sentence added to the introduction of the memory in a prompt
+	Roles   bool   // whether each memory begins with the role of its speaker
+	Summary bool   // whether a chat gets its conversation's summary with each message
+	Named   bool   // whether an answer that is not streamed lists what was recalled as memories, too
 
-	Reply         string // form of the learning model's reply: ops, line, memories
-	Context       int    // earlier messages that the learning model reads; with another reply than ops, all that it reads together
-	Exchanges     int    // exchange of a conversation after which learning begins
-	KeepSummaries bool   `yaml:"keep_summaries"` // beside the new one
+	Reply         string // form of the learning model's reply: ops (operations on facts), line (one fact or NOTHING) or memories (a list of facts)
+	Context       int    // how many earlier messages the learning model reads with the new ones
+	Exchanges     int    // number of the exchange with which learning begins in a conversation
+	KeepSummaries bool   `yaml:"keep_summaries"` // whether a new summary leaves the earlier ones in place
 }
 
 // plainPreset is what a profile begins with.
@@ -42,7 +42,7 @@ func plainPreset() Preset {
 	}
 }
 
-// readProfile returns the settings of a profile's file, and what it decides beside them.
+// readProfile returns the settings of a profile's file, and its preset.
 func readProfile(data []byte) (settings map[string]any, _ Preset, err error) {
 	file := struct{ Preset Preset }{plainPreset()}
 	err = errors.Join(yaml.Unmarshal(data, &file), yaml.Unmarshal(data, &settings))

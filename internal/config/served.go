@@ -3,6 +3,7 @@ package config
 import (
 	"net/url"
 	"path/filepath"
+	"regexp"
 
 	"github.com/loci-memory/loci/internal/filelock"
 	"github.com/loci-memory/loci/memory"
@@ -12,11 +13,7 @@ import (
 // where it does not or is on another machine. It holds once opening has returned
 // [memory.Conflict]; else it may be of a server that is gone.
 func (c *Config) ServedAt() string {
-	lock := c.LockFile()
-	if lock == "" {
-		return ""
-	}
-	return filelock.Answers(lock)
+	return filelock.Answers(c.LockFile())
 }
 
 // FolderDecides reports whether the data folder was chosen in a stronger place than the
@@ -37,7 +34,12 @@ func (c *Config) ServerURL() string {
 	if c.namesServer() {
 		return c.Addr
 	}
-	return "http://" + c.Addr
+	return "http://" + Reached(c.Addr)
+}
+
+// Reached is how this machine reaches an address that a server listens on, which may stand for all interfaces.
+func Reached(addr string) string {
+	return regexp.MustCompile(`^(0\.0\.0\.0|\[::\])?:`).ReplaceAllString(addr, "127.0.0.1:")
 }
 
 // ListenAddr is the address to listen on; a URL of a server is none, and Invalid.
@@ -62,12 +64,10 @@ func (c *Config) rank(key string) int {
 	return map[string]int{"file": 1, "environment": 2, "flag": flagged}[c.From(key)]
 }
 
-// LockFile is what keeps a second process off the database in the data folder, "" where
-// memory is elsewhere.
+// LockFile keeps a second process off the database in the data folder; "" where memory is elsewhere.
 func (c *Config) LockFile() string {
-	dir, err := c.DataDir()
-	if err != nil || c.Store != "sqlite" {
-		return ""
+	if dir, err := c.DataDir(); err == nil && c.Store == "sqlite" {
+		return filepath.Join(dir, DatabaseFile+".lock")
 	}
-	return filepath.Join(dir, DatabaseFile+".lock")
+	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -128,16 +129,36 @@ func TestSettingsPageIsUpToDate(t *testing.T) {
 	}
 }
 
+// sections are the headings of the settings whose keys begin so, with what they are about.
+var sections = map[string]string{
+	"": "General", "embed": "Remote embedders and rerankers", "upstream": "The upstream", "learn": "Learning", "review": "Review", "share": "Sharing",
+	"memory": "Channels", "cors": "Pages of other origins", "forward": "Forwarded headers", "summaries": "Summaries", "upkeep": "Upkeep",
+	"recall": "Recall", "index": "Index", "chroma": "Chroma", "query": "POST /query", "chats": "Chats", "record": "Recording", "limits": "Limits",
+	"log": "Log", "tls": "TLS", "otlp": "Traces", "sso": "Accounts", "audit": "Audit record", "backup": "Backups",
+}
+
+var docLink = regexp.MustCompile(`docs/([a-z/-]+\.md)`)
+
 // reference returns the reference page of all settings as Markdown.
 func reference() string {
 	var b strings.Builder
 	b.WriteString("# Settings\n\n" +
-		"Made by `make generate` from the fields of `Config`. A flag (`--set key=value`, and the named ones of `loci serve`) wins over the\n" +
-		"environment, that over the file (`--config loci.yaml`), that over the profile (docs/profiles.md), that over the default. A key that does\n" +
-		"not exist or a value that cannot be stops the start. An environment variable whose name is one letter off that of a setting, or\n" +
-		"the beginning of one, does so too; any other that begins with LOCI_ is only named in the log.\n\n| key | environment | default | meaning |\n|---|---|---|---|\n")
+		"`make generate` writes this page from `internal/config`. `loci settings` shows what is set, and where that comes from.\n\n" +
+		"A flag (`--set key=value`) wins over the environment, the environment over the file (`--config loci.yaml`),\n" +
+		"the file over the profile ([profiles](profiles.md)), and the profile over the default. In a file a dot separates a\n" +
+		"section from a key. The environment variable of `recall.top_k` is `LOCI_RECALL_TOP_K`; lists have commas. An unknown\n" +
+		"key, an invalid value, or a variable one letter off a setting's name stops the start.\n")
+	section := "none"
 	for _, s := range settings() {
-		doc := s.Doc
+		in, _, ok := strings.Cut(s.Key, ".")
+		if !ok {
+			in = ""
+		}
+		if in != section {
+			section = in
+			fmt.Fprintf(&b, "\n## %s\n\n| key | default | meaning |\n|---|---|---|\n", sections[in])
+		}
+		doc := docLink.ReplaceAllString(s.Doc, "[$1]($1)")
 		if len(s.Valid) > 0 {
 			doc += " Valid: `" + strings.Join(s.Valid, "`, `") + "`."
 		}
@@ -145,9 +166,21 @@ func reference() string {
 		if s.Default != "" {
 			fallback = "`" + s.Default + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s |\n", s.Key, s.Env, fallback, doc)
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.Key, fallback, doc)
 	}
 	return b.String()
+}
+
+func TestEverySettingHasItsSection(t *testing.T) {
+	for _, s := range settings() {
+		in, _, ok := strings.Cut(s.Key, ".")
+		if ok && sections[in] == "" {
+			t.Errorf("%s: no heading for settings that begin with %q", s.Key, in)
+		}
+		if env := "LOCI_" + strings.ToUpper(strings.ReplaceAll(s.Key, ".", "_")); s.Env != env {
+			t.Errorf("%s: set by %s, while docs/settings.md says %s", s.Key, s.Env, env)
+		}
+	}
 }
 
 func TestSizesAreReadWithUnits(t *testing.T) {

@@ -14,17 +14,13 @@ import (
 const usualMemory = 1 << 30
 
 // BodyBudget returns how many bytes of request bodies are held in memory at a time: a
-// quarter of GOMEMLIMIT, else of the cgroup's memory limit, else of usualMemory. A chat
-// takes up to three times its body while it is read.
+// quarter of what [LimitMemory] or GOMEMLIMIT says, else of usualMemory. A chat takes up to three
+// times its body while it is read.
 func BodyBudget() int64 {
-	limit := debug.SetMemoryLimit(-1)
-	if limit == math.MaxInt64 {
-		limit = cgroupMemory(os.DirFS("/"))
+	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
+		return limit / 4
 	}
-	if limit <= 0 {
-		limit = usualMemory
-	}
-	return limit / 4
+	return usualMemory / 4
 }
 
 // LimitMemory has the garbage collector keep below nine tenths of the cgroup's memory limit, unless

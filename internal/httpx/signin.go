@@ -86,10 +86,13 @@ type SSO struct {
 	Admins []string // users, and groups as "group:NAME", that may do anything
 }
 
+// unset begins what Caddy 2.6 sends for a header that the program which it asked has not set.
+const unset = "{http."
+
 // signIn returns whom the proxy in front signed in.
 func (s SSO) signIn(r *http.Request) (SignIn, bool) {
 	user := r.Header.Get(s.Header)
-	if s.Header == "" || user == "" {
+	if s.Header == "" || user == "" || strings.HasPrefix(user, unset) {
 		return SignIn{}, false
 	}
 	return s.Of(user, strings.Split(r.Header.Get(s.Groups), ",")), true

@@ -29,6 +29,7 @@ func TestAProxyThatSignsPeopleInNamesThem(t *testing.T) {
 		"an admin who looks":    {"10.1.2.3:4", []string{"X-Forwarded-User", "root", HeaderUser, "ana"}, 200, RoleAdmin, memory.User("default", "ana")},
 		"from elsewhere":        {"203.0.113.9:1", []string{"X-Forwarded-User", "root"}, 401, "", ""},
 		"nobody":                {"10.1.2.3:4", nil, 401, "", ""},
+		"a header left unset":   {"10.1.2.3:4", []string{"X-Forwarded-User", "{http.reverse_proxy.header.X-Forwarded-User}"}, 401, "", ""},
 		"a name that cannot be": {"10.1.2.3:4", []string{"X-Forwarded-User", "a\x01b"}, 400, "", ""},
 	} {
 		w, got := ask(t, o, func(r *http.Request) { with(test.set...)(r); r.RemoteAddr = test.from })

@@ -91,9 +91,9 @@ func NewMetrics() *Metrics {
 		refused:      counters(r, "loci_refused_total", "Requests refused, by the limit or key; memory: by the upstream, with memory in them.", "reason"),
 		writeWait:    histograms(r, "loci_write_wait_seconds", "How long a write waited for its turn in the store.", overheadBuckets),
 	}
-	gauge(r, "memory_replacement_rate", "Of what was stored, the share that replaced something.", m.replacementRate)
-	gauge(r, "memory_dedup_rate", "Of what was extracted, the share that was known already.", m.dedupRate)
-	gauge(r, "retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", m.hitRate)
+	gauge(r, "memory_replacement_rate", "Of what was stored, the share that replaced something.", func() float64 { return m.Rates().Replacement })
+	gauge(r, "memory_dedup_rate", "Of what was extracted, the share that was known already.", func() float64 { return m.Rates().Dedup })
+	gauge(r, "retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", func() float64 { return m.Rates().Hit })
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "loci_build_info", Help: "The version that runs.", ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},
 	})
@@ -104,6 +104,16 @@ func NewMetrics() *Metrics {
 	}
 	m.recordFailed.WithLabelValues()
 	m.upstream.WithLabelValues("failed")
+	return m
+}
+
+// nobody has what is counted for nobody.
+var nobody = sync.OnceValue(NewMetrics)
+
+func (m *Metrics) or() *Metrics {
+	if m == nil {
+		return nobody()
+	}
 	return m
 }
 
@@ -133,9 +143,7 @@ func (m *Metrics) Handler() http.Handler {
 
 // Recalled counts one recall and the parts of it that were skipped, as "part: why".
 func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
-	if m == nil {
-		return
-	}
+	m = m.or()
 	m.recall.WithLabelValues().Observe(took.Seconds())
 	for _, d := range degraded {
 		part, _, _ := strings.Cut(d, ": ")
@@ -145,17 +153,11 @@ func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 
 // StageEnded counts how long a stage of recall took that began then.
 func (m *Metrics) StageEnded(stage string, began time.Time) {
-	if m != nil {
-		m.stages.WithLabelValues(stage).Observe(time.Since(began).Seconds())
-	}
+	m.or().stages.WithLabelValues(stage).Observe(time.Since(began).Seconds())
 }
 
 // CoreGiven counts the tokens of a core that a prompt begins with.
-func (m *Metrics) CoreGiven(tokens int) {
-	if m != nil {
-		m.coreTokens.WithLabelValues().Observe(float64(tokens))
-	}
-}
+func (m *Metrics) CoreGiven(tokens int) { m.or().coreTokens.WithLabelValues().Observe(float64(tokens)) }
 
 // RefusedMemory is the reason of a request that the upstream refused with memory in it, and
 // RefusedKey of one whose key is not Loci's.
@@ -169,16 +171,14 @@ var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.to
 
 // Refused counts a refused request by its reason; "" is none.
 func (m *Metrics) Refused(reason string) {
-	if m != nil && reason != "" {
-		m.refused.WithLabelValues(reason).Inc()
+	if reason != "" {
+		m.or().refused.WithLabelValues(reason).Inc()
 	}
 }
 
 // WriteWaited counts how long a write waited for its turn.
 func (m *Metrics) WriteWaited(wait time.Duration) {
-	if m != nil {
-		m.writeWait.WithLabelValues().Observe(wait.Seconds())
-	}
+	m.or().writeWait.WithLabelValues().Observe(wait.Seconds())
 }
 
 // ModelAsked counts a question that the embedder or the reranker was to help answer.
@@ -224,9 +224,7 @@ var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.Me
 
 // Answered counts a request by the pattern of its path and its status, and the tokens of its chat.
 func (m *Metrics) Answered(method, route string, status int, took time.Duration, input, output int64) {
-	if m == nil {
-		return
-	}
+	m = m.or()
 	if !slices.Contains(methods, method) {
 		method = "other"
 	}
@@ -238,38 +236,24 @@ func (m *Metrics) Answered(method, route string, status int, took time.Duration,
 // UpstreamAsked counts a request to the upstream, by how it ended: a status, "failed", or
 // "canceled" by the client.
 func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
-	if m != nil {
-		m.upstream.WithLabelValues(end).Observe(took.Seconds())
-	}
+	m.or().upstream.WithLabelValues(end).Observe(took.Seconds())
 }
 
 // RecordFailed counts an exchange that could not be stored.
-func (m *Metrics) RecordFailed() {
-	if m != nil {
-		m.recordFailed.WithLabelValues().Inc()
-	}
-}
+func (m *Metrics) RecordFailed() { m.or().recordFailed.WithLabelValues().Inc() }
 
 // FirstByte counts how much later than the upstream's a first byte went out.
 func (m *Metrics) FirstByte(overhead time.Duration) {
-	if m != nil {
-		m.overhead.WithLabelValues().Observe(overhead.Seconds())
-	}
+	m.or().overhead.WithLabelValues().Observe(overhead.Seconds())
 }
 
 // Learned counts one run of learning by how it ended, e.g. "applied", "nothing",
 // "rules", "failed".
-func (m *Metrics) Learned(end string) {
-	if m != nil {
-		m.learnRuns.WithLabelValues(end).Inc()
-	}
-}
+func (m *Metrics) Learned(end string) { m.or().learnRuns.WithLabelValues(end).Inc() }
 
 // Spent counts what one call of the learning model took.
 func (m *Metrics) Spent(u memory.Usage) {
-	if m == nil {
-		return
-	}
+	m = m.or()
 	m.tokens.WithLabelValues(u.Purpose, u.Model, "input").Add(float64(u.InputTokens))
 	m.tokens.WithLabelValues(u.Purpose, u.Model, "output").Add(float64(u.OutputTokens))
 	m.cost.WithLabelValues(u.Purpose, u.Model).Add(u.Cost)
@@ -277,9 +261,7 @@ func (m *Metrics) Spent(u memory.Usage) {
 
 // Decided counts what a run of learning decided.
 func (m *Metrics) Decided(d MemoryDecision) {
-	if m == nil {
-		return
-	}
+	m = m.or()
 	for _, one := range d.Decisions {
 		m.decisions.WithLabelValues(one.Action).Inc()
 		switch {
@@ -296,18 +278,14 @@ func (m *Metrics) Decided(d MemoryDecision) {
 // Retrieved counts how many memories were put into a prompt and how many of them
 // the answer used.
 func (m *Metrics) Retrieved(injected, used int) {
-	if m != nil {
-		m.injected.Add(int64(injected))
-		m.used.Add(int64(used))
-	}
+	m.or().injected.Add(int64(injected))
+	m.or().used.Add(int64(used))
 }
 
 // JobEnded counts one attempt at a job by how it ended: "done", "later", "retry",
 // "parked" or "lost".
 func (m *Metrics) JobEnded(kind memory.JobKind, end string) {
-	if m != nil {
-		m.jobs.WithLabelValues(string(kind), end).Inc()
-	}
+	m.or().jobs.WithLabelValues(string(kind), end).Inc()
 }
 
 // Rates are the shares that /metrics and /api/stats both show.
@@ -322,18 +300,9 @@ func (m *Metrics) Rates() Rates {
 	if m == nil {
 		return Rates{}
 	}
-	return Rates{Replacement: m.replacementRate(), Dedup: m.dedupRate(), Hit: m.hitRate()}
+	added, replaced, ignored := m.added.Load(), m.replaced.Load(), m.ignored.Load()
+	return Rates{Replacement: share(replaced, replaced+added), Dedup: share(ignored, ignored+replaced+added), Hit: share(m.used.Load(), m.injected.Load())}
 }
-
-func (m *Metrics) replacementRate() float64 {
-	return share(m.replaced.Load(), m.replaced.Load()+m.added.Load())
-}
-
-func (m *Metrics) dedupRate() float64 {
-	return share(m.ignored.Load(), m.ignored.Load()+m.replaced.Load()+m.added.Load())
-}
-
-func (m *Metrics) hitRate() float64 { return share(m.used.Load(), m.injected.Load()) }
 
 func share(part, whole int64) float64 {
 	if whole == 0 {

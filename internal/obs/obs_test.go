@@ -178,7 +178,10 @@ func TestMetricsCount(t *testing.T) {
 	m := NewMetrics()
 	m.Watch(Sources{
 		Totals: func(context.Context) (memory.Counts, error) {
-			return memory.Counts{Facts: 3, Turns: 4, Summaries: 1, Pending: 9, JobsQueued: 2, JobsParked: 1, JobsDue: now.Add(-time.Minute)}, nil
+			return memory.Counts{Facts: 3, Turns: 4, Summaries: 1, Pending: 9}, nil
+		},
+		Jobs: func(context.Context) (memory.Counts, error) {
+			return memory.Counts{JobsQueued: 2, JobsParked: 1, JobsDue: now.Add(-time.Minute)}, nil
 		},
 		Parts: []string{"store", "disk"}, Problems: func(context.Context) []string { return []string{"disk"} },
 		Pools: func() []Pool { return []Pool{{Name: "read", Busy: 2, Size: 8}} },
@@ -240,7 +243,8 @@ func TestMetricsCount(t *testing.T) {
 
 func TestMetricsOutliveAFailingStore(t *testing.T) {
 	m := NewMetrics()
-	m.Watch(Sources{Totals: func(context.Context) (memory.Counts, error) { return memory.Counts{}, errors.New("down") }})
+	down := func(context.Context) (memory.Counts, error) { return memory.Counts{}, errors.New("down") }
+	m.Watch(Sources{Totals: down, Jobs: down, Problems: func(context.Context) []string { return nil }})
 	if got := scrape(t, m); strings.Contains(got, "\nmemory_total_count") || !strings.Contains(got, "memory_dedup_rate 0") {
 		t.Errorf("/metrics without a store: %s", got)
 	}

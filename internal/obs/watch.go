@@ -2,6 +2,7 @@ package obs
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,14 +10,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Sources are what a scrape asks. Metrics of a nil source are left out.
+// Sources are what a scrape asks.
 type Sources struct {
 	Totals   func(context.Context) (memory.Counts, error) // over all owners
-	Jobs     func(context.Context) (memory.Counts, error) // of the jobs alone, where that is quicker; nil: Totals says it
+	Jobs     func(context.Context) (memory.Counts, error) // of the jobs alone, which is quicker
 	Problems func(context.Context) []string               // the names of parts in trouble
 	Parts    []string                                     // all names that Problems may have
-	Pools    func() []Pool
-	Now      func() time.Time // the store's clock
+	Pools    func() []Pool                                // nil: there are none
+	Now      func() time.Time                             // the store's clock
 }
 
 // Pool is a pool of connections to the database.
@@ -27,9 +28,6 @@ type Pool struct {
 
 // Watch has each scrape ask the sources. It is called at most once.
 func (m *Metrics) Watch(s Sources) {
-	if s.Now == nil {
-		s.Now = time.Now
-	}
 	m.registry.MustRegister(&watcher{s})
 }
 
@@ -60,7 +58,7 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, value float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	jobs := func(n memory.Counts) {
+	if n, err := w.Jobs(ctx); err == nil {
 		send(jobsDesc, float64(n.JobsQueued), string(memory.JobQueued))
 		send(jobsDesc, float64(n.JobsParked), string(memory.JobParked))
 		oldest := 0.0
@@ -69,29 +67,18 @@ func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 		}
 		send(oldestDesc, oldest)
 	}
-	if w.Jobs != nil {
-		if n, err := w.Jobs(ctx); err == nil {
-			jobs(n)
-		}
+	if n, err := w.Totals(ctx); err == nil {
+		send(totalDesc, float64(n.Facts), string(memory.KindFact))
+		send(totalDesc, float64(n.Turns), string(memory.KindTurn))
+		send(totalDesc, float64(n.Summaries), string(memory.KindSummary))
 	}
-	if w.Totals != nil {
-		if n, err := w.Totals(ctx); err == nil {
-			send(totalDesc, float64(n.Facts), string(memory.KindFact))
-			send(totalDesc, float64(n.Turns), string(memory.KindTurn))
-			send(totalDesc, float64(n.Summaries), string(memory.KindSummary))
-			if w.Jobs == nil {
-				jobs(n)
-			}
+	in := w.Problems(ctx)
+	for _, part := range w.Parts {
+		wrong := 0.0
+		if slices.Contains(in, part) {
+			wrong = 1
 		}
-	}
-	if w.Problems != nil {
-		in := map[string]float64{}
-		for _, part := range w.Problems(ctx) {
-			in[part] = 1
-		}
-		for _, part := range w.Parts {
-			send(problemDesc, in[part], part)
-		}
+		send(problemDesc, wrong, part)
 	}
 	if w.Pools != nil {
 		for _, p := range w.Pools() {

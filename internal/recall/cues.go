@@ -20,7 +20,7 @@ type cue struct {
 
 // The weights of cues come from a listwise softmax fit (package bench, Fit) on the development
 // halves of LoCoMo, BEAM and RealMem with the lexical embedder, adjusted slightly to where all
-// three gain. docs/ranking.md has each cue's contribution, and fits on other conversations.
+// three gain. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
 var cues = []cue{
 	// The words, including those of a turn's neighbours.
 	{"words", 5.8, every, words},

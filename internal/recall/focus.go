@@ -22,7 +22,7 @@ type sentence struct {
 
 const (
 	// statedWeight is the weight of a statement's word if the message also asks. Of 0.3, 0.5 and 1
-	// it finds the most (docs/ranking.md).
+	// it finds the most (docs/design/ranking.md).
 	statedWeight = 0.5
 
 	// mostAsked bounds the bytes of a message in which questions are looked for.

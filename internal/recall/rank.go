@@ -10,7 +10,7 @@ import (
 )
 
 // Candidates is how many candidates a searcher should propose: more improve neither the cues nor
-// the signs of an answer (docs/ranking.md). Fewer mean that memory is small.
+// the signs of an answer (docs/design/ranking.md). Fewer mean that memory is small.
 const Candidates = 160
 
 // Options are the settings of [Rank]. The zero value means the defaults; pointers distinguish 0
@@ -49,7 +49,7 @@ const (
 
 // DefaultAnswered is the probability below which a question counts as unanswerable and nothing is
 // shown: on development data it keeps 99 % of the answerable questions, and rejects 25 % (LoCoMo),
-// 18 % (BEAM) and 6 % (RealMem) of those from another conversation. docs/ranking.md has other bars.
+// 18 % (BEAM) and 6 % (RealMem) of those from another conversation. docs/measurements/retrieval.md has other bars.
 // DefaultThreshold is far lower: lower-ranked candidates may complete a good answer.
 const (
 	DefaultAnswered  = 0.07

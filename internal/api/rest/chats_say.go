@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -89,18 +87,17 @@ func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.Stream
 	}
 	return &huma.StreamResponse{Body: func(c huma.Context) {
 		r, w := humago.Unwrap(c)
-		out := &reply{w: w}
-		talked, err := d.engine.Chats.Say(r.Context(), t, Talker(d.Upstream, r.Header, false), chats.Listener{Recalled: out.recalled, Heard: out.heard, Ended: out.end})
-		out.over = false // one event more is for who still reads
+		out := &reply{Patient: httpx.Patient{ResponseWriter: w}}
+		talked, err := d.engine.Chats.Say(r.Context(), t, Talker(d.Upstream, r.Header, false), chats.Listener{Recalled: out.recalled, Heard: out.heard, Ended: func() { out.End(r.Context()) }})
 		switch {
 		case err != nil && !out.begun:
 			httpx.WriteError(w, r, err)
 		case err != nil:
-			out.send(client.EventError, client.ChatError{
+			out.Last(event(client.EventError, client.ChatError{
 				Problem: viewProblem(httpx.Tell(r.Context(), err)), Question: messageView(talked.Question), Answer: messageView(talked.Answer),
-			})
+			}))
 		default:
-			out.send(client.EventDone, client.ChatDone{Question: messageView(talked.Question), Answer: messageView(talked.Answer), Model: talked.Model})
+			out.Last(event(client.EventDone, client.ChatDone{Question: messageView(talked.Question), Answer: messageView(talked.Answer), Model: talked.Model}))
 		}
 	}}, nil
 }
@@ -119,41 +116,15 @@ func (d *handler) answerer(ctx context.Context, wanted string) (string, error) {
 	return wanted, nil
 }
 
-// patience is how long an event waits for a client that reads none. The chat is closed to
-// others meanwhile.
-const patience = 30 * time.Second
-
-// reply writes the events of an answer, each at once.
+// reply writes the events of an answer.
 type reply struct {
-	w     http.ResponseWriter
+	httpx.Patient
 	begun bool
-
-	mu   sync.Mutex // guards what follows
-	over bool       // nobody may wait for the client any more
-}
-
-// end lets an event go that is being written, and all that follow.
-func (o *reply) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.over = true
-	_ = http.NewResponseController(o.w).SetWriteDeadline(time.Now())
-}
-
-// begin gives the next event its time, and reports whether it may be written. Who is
-// answered in this process cannot be given one, and reads.
-func (o *reply) begin() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.over {
-		_ = http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(patience))
-	}
-	return !o.over
 }
 
 func (o *reply) recalled(p retrieve.Prepared) {
 	o.begun = true
-	h := o.w.Header()
+	h := o.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no") // or a proxy in between would keep it all until the end
 	if p.Trace != "" {
@@ -166,21 +137,19 @@ func (o *reply) recalled(p retrieve.Prepared) {
 	for _, e := range p.Core.Profile {
 		m.Hits = append(m.Hits, client.Hit{Memory: client.Memory{ID: e.Key, Kind: recall.KindProfile, Content: recall.EntryText(e), CreatedAt: e.UpdatedAt}, InCore: true})
 	}
-	o.send(client.EventMemory, m)
+	o.Send(event(client.EventMemory, m))
 }
 
-func (o *reply) heard(piece string) { o.send(client.EventDelta, client.ChatDelta{Content: piece}) }
+func (o *reply) heard(piece string) {
+	o.Send(event(client.EventDelta, client.ChatDelta{Content: piece}))
+}
 
-func (o *reply) send(event string, v any) {
+func event(name string, v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("rest: encode the event %s: %v", event, err)) // texts and numbers always encode
+		panic(fmt.Sprintf("rest: encode the event %s: %v", name, err)) // texts and numbers always encode
 	}
-	if !o.begin() {
-		return
-	}
-	_, _ = fmt.Fprintf(o.w, "event: %s\ndata: %s\n\n", event, data) // a client that is gone, or reads none, ends the request's context
-	_ = http.NewResponseController(o.w).Flush()
+	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, data)
 }
 
 func messageView(t *memory.Turn) *client.ChatMessage {

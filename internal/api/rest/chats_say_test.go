@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -201,6 +202,49 @@ func TestWhatIsWrongWithAMessageIsAProblem(t *testing.T) {
 	r.handler = httpx.Guard(httpx.Options{Multi: true, MaxBody: 64 << 10}, New(r.engine, Options{Version: "1", MaxBody: 64 << 10, Upstream: u}))
 	if w := r.do("POST", "/api/chats/"+chat+"/messages", `{"content":"Hello"}`); w.Code != 400 || !strings.Contains(w.Body.String(), "chats.model") {
 		t.Errorf("without a model: %d %s", w.Code, w.Body)
+	}
+}
+
+// waiting is an upstream that says one piece, and then waits until it is given up.
+type waiting struct{ said chan bool }
+
+func (u waiting) Do(ctx context.Context, _, _ string, _ http.Header, _ io.Reader) (*http.Response, error) {
+	body, pipe := io.Pipe()
+	go func() {
+		_, _ = io.WriteString(pipe, some("Well,"))
+		u.said <- true
+		<-ctx.Done()
+		_ = pipe.CloseWithError(ctx.Err())
+	}()
+	return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}, nil
+}
+
+// TestACutReplyEndsWithAnErrorEvent stops a server in the middle of a reply.
+func TestACutReplyEndsWithAnErrorEvent(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run(protocol, func(t *testing.T) {
+			u := waiting{make(chan bool)}
+			r, chat := talker(t, u)
+			ctx, stop := context.WithCancelCause(t.Context())
+			server := httptest.NewUnstartedServer(r.handler)
+			server.Config.BaseContext = func(net.Listener) context.Context { return ctx }
+			server.EnableHTTP2 = protocol == "HTTP/2.0"
+			server.StartTLS()
+			defer server.Close()
+			go func() { <-u.said; stop(httpx.ErrStopping) }()
+			req, _ := http.NewRequest("POST", server.URL+"/api/chats/"+chat+"/messages", strings.NewReader(`{"content":"What now?"}`))
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("X-Loci-User", "ana")
+			resp, err := server.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || resp.Proto != protocol || !strings.Contains(string(body), "Well,") || !strings.Contains(string(body), "event: error\ndata: {") || !strings.Contains(string(body), "the server is stopping") {
+				t.Errorf("%s: %q, %v", resp.Proto, body, err)
+			}
+		})
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 	"github.com/loci-memory/loci/internal/engine/chats"
 	"github.com/loci-memory/loci/internal/engine/retrieve"
+	"github.com/loci-memory/loci/internal/httpx"
 	"github.com/loci-memory/loci/internal/model/llm"
 	"github.com/loci-memory/loci/internal/model/responder"
 	"github.com/loci-memory/loci/memory"
@@ -100,9 +101,9 @@ func (p *Page) answer(r *http.Request, v visit, q *question, to *pieces) (string
 		}
 		q.chat = made.ID
 	}
-	to.w.Header().Set(headerChat, q.chat)
+	to.Header().Set(headerChat, q.chat)
 	said, err := p.engine.Chats.Say(r.Context(), chats.SayRequest{Owner: v.owner, Chat: q.chat, Content: q.words, Model: q.model}, p.Talker,
-		chats.Listener{Recalled: func(retrieve.Prepared) { to.begin() }, Heard: to.heard, Ended: to.end})
+		chats.Listener{Recalled: func(retrieve.Prepared) { to.begin() }, Heard: to.heard, Ended: func() { to.End(r.Context()) }})
 	if said.Answer == nil {
 		return "", err
 	}
@@ -111,7 +112,7 @@ func (p *Page) answer(r *http.Request, v visit, q *question, to *pieces) (string
 
 // pieces writes an answer for a script, each piece as it comes: lines of JSON.
 type pieces struct {
-	w      http.ResponseWriter
+	httpx.Patient
 	script bool // or nothing is written
 	begun  bool
 }
@@ -122,12 +123,12 @@ type piece struct {
 	Wrong string `json:"wrong,omitempty"`
 }
 
-// patience is how long a piece waits for a browser that reads none: the chat is closed to others meanwhile.
-const patience = 30 * time.Second
-
-func (o *pieces) heard(said string) { o.send(piece{Said: said}) }
-
-func (o *pieces) end() { _ = http.NewResponseController(o.w).SetWriteDeadline(time.Now()) }
+func (o *pieces) heard(said string) {
+	if o.script {
+		o.begin()
+		o.Send(encode(piece{Said: said}) + "\n")
+	}
+}
 
 // begin sends the headers, which name the chat.
 func (o *pieces) begin() {
@@ -135,20 +136,9 @@ func (o *pieces) begin() {
 		return
 	}
 	o.begun = true
-	o.w.Header().Set("Content-Type", "application/x-ndjson")
-	o.w.Header().Set("X-Accel-Buffering", "no") // or a proxy in between would keep it all until the end
-	_ = http.NewResponseController(o.w).Flush()
-}
-
-func (o *pieces) send(one piece) {
-	if !o.script {
-		return
-	}
-	o.begin()
-	control := http.NewResponseController(o.w)
-	_ = control.SetWriteDeadline(time.Now().Add(patience))
-	_, _ = io.WriteString(o.w, encode(one)+"\n") // a browser that is gone ends the request's context
-	_ = control.Flush()
+	o.Header().Set("Content-Type", "application/x-ndjson")
+	o.Header().Set("X-Accel-Buffering", "no") // or a proxy in between would keep it all until the end
+	_ = http.NewResponseController(o.ResponseWriter).Flush()
 }
 
 const (

@@ -208,11 +208,11 @@ func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
 	if err != nil {
 		return err
 	}
-	out := &pieces{w: w, script: strings.HasPrefix(r.Header.Get("Accept"), "application/x-ndjson")}
+	out := &pieces{Patient: httpx.Patient{ResponseWriter: w}, script: strings.HasPrefix(r.Header.Get("Accept"), "application/x-ndjson")}
 	answer, err := p.answer(r, v, &q, out)
 	if out.script {
 		if err != nil && out.begun {
-			out.send(piece{Wrong: httpx.Tell(r.Context(), err).Detail})
+			out.Last(encode(piece{Wrong: httpx.Tell(r.Context(), err).Detail}) + "\n")
 			err = nil
 		}
 		return err

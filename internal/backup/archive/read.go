@@ -22,10 +22,8 @@ import (
 // Archive is an archive that is being read.
 type Archive struct {
 	Manifest Manifest
-	Temp     string // folder that goes when it is closed; "": none
-
-	file  *os.File
-	files []*zip.File // in the order of the manifest's members
+	file     *os.File
+	files    []*zip.File // in the order of the manifest's members
 }
 
 // Open opens an archive whose manifest is sound. That its members are is what
@@ -118,7 +116,7 @@ func (a *Archive) readManifest(f *zip.File) error {
 }
 
 // Close closes the file.
-func (a *Archive) Close() error { return errors.Join(a.file.Close(), os.RemoveAll(a.Temp)) }
+func (a *Archive) Close() error { return a.file.Close() }
 
 // Check reads every member and holds it against the manifest. report, if not nil, is
 // told how many bytes more were read.

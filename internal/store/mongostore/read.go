@@ -288,9 +288,25 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return n, s.told(err)
 }
 
+// Backlog says of all owners how many jobs there are, and no more.
+func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
+	n, err := s.backlog(ctx, bson.M{"owner": bson.M{"$exists": true}})
+	return n, s.told(err)
+}
+
+func (s *Store) backlog(ctx context.Context, filter bson.M) (n memory.Counts, err error) {
+	states, err := s.count(ctx, jobs, filter, "state")
+	n.JobsQueued, n.JobsParked = states[string(memory.JobQueued)], states[string(memory.JobParked)]
+	if n.JobsQueued > 0 {
+		queued, first := maps.Clone(filter), options.Find().SetSort(keys("run_at")).SetLimit(1)
+		queued["state"] = memory.JobQueued
+		err = stream(ctx, s, jobs, queued, first, func(d *jobDoc) bool { n.JobsDue = d.Job.RunAt; return true })
+	}
+	return n, err
+}
+
 func (s *Store) counts(ctx context.Context, filter bson.M) (memory.Counts, error) {
-	var n memory.Counts
-	var failed error
+	n, failed := s.backlog(ctx, filter)
 	by := func(in, field string) map[string]int {
 		if failed != nil {
 			return nil
@@ -309,13 +325,6 @@ func (s *Store) counts(ctx context.Context, filter bson.M) (memory.Counts, error
 	n.Conversations, n.Contexts = by(conversations, "status")[active], by(contexts, "status")[active]
 	for _, some := range by(journal, "action") {
 		n.Changes += some
-	}
-	states := by(jobs, "state")
-	n.JobsQueued, n.JobsParked = states[string(memory.JobQueued)], states[string(memory.JobParked)]
-	if failed == nil && n.JobsQueued > 0 {
-		queued, first := maps.Clone(filter), options.Find().SetSort(keys("run_at")).SetLimit(1)
-		queued["state"] = memory.JobQueued
-		failed = stream(ctx, s, jobs, queued, first, func(d *jobDoc) bool { n.JobsDue = d.Job.RunAt; return true })
 	}
 	return n, failed
 }

@@ -100,7 +100,7 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 // connectPostgres opens a store whose schema is as it is.
 func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
 	into := &translator{}
-	// A quarter of the connections write, a quarter follow, half read.
+	// A quarter of the connections write, a quarter follow, half read. One more pings.
 	writes, follows := conns/4, conns/4+1
 	reads := conns - writes - follows
 	open := func(config *pgx.ConnConfig, conns int) *sql.DB {
@@ -116,6 +116,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	w := &server{db: open(config, writes), waiting: map[memory.Owner][]*call{}, into: into, now: o.Now, log: o.Log, waited: o.Waited, failpoint: o.failpoint}
 	s := &Store{commits: w, cache: &memoryCache{off: true}, release: func() error { return nil }, traceBytes: o.TraceBytes}
 	s.reads, s.follows = newReader(open(toRead, reads), reads, into), newReader(open(toRead, follows), follows, into)
+	s.pings = open(toRead, 1)
 	s.reads.log, s.follows.log = o.Log, o.Log
 	if err := s.describe(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())

@@ -43,6 +43,10 @@ func TestPostgresTenOpenAtOnce(t *testing.T) {
 	}
 }
 
+func TestPostgresPingDoesNotWaitForReaders(t *testing.T) {
+	pingWhileBusy(t, openServer(t, pgtest.Fresh(t), Options{}))
+}
+
 // TestPostgresTablesAreSQLites compares the two schemas: they differ in nothing but types,
 // and in the table of what was committed, which SQLite knows.
 func TestPostgresTablesAreSQLites(t *testing.T) {

@@ -39,6 +39,29 @@ func TestManyNewQuestionsAtOnceDoNotWaitForEachOther(t *testing.T) {
 	noError(t)(s.Close()) // as after a kill, nobody finished the job
 }
 
+// TestPingDoesNotWaitForReaders holds every connection that reads.
+func TestPingDoesNotWaitForReaders(t *testing.T) {
+	s := try(OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "loci.db"), Options{})).orFail(t)
+	defer s.Close() //nolint:errcheck // nothing was written
+	pingWhileBusy(t, s)
+}
+
+func pingWhileBusy(t *testing.T, s *Store) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	hold := func(r *reader, ping func()) {
+		for range cap(r.tokens) {
+			rest := ping
+			ping = func() {
+				noError(t)(r.see(ctx, memtest.Ana, func(v *view) error { rest(); return nil }))
+			}
+		}
+		ping()
+	}
+	hold(s.reads, func() { hold(s.follows, func() { noError(t)(s.Ping(ctx)) }) })
+}
+
 func TestACancelledReadLeavesTheConnectionUsable(t *testing.T) {
 	s := try(OpenSQLite(context.Background(), filepath.Join(t.TempDir(), "loci.db"), Options{Now: (&memtest.Clock{}).Now})).orFail(t)
 	defer s.Close()

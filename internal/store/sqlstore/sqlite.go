@@ -109,7 +109,10 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 		(*pool.to).damage = s.damage
 	}
 	w.reads = s.reads
-	return nil
+	if s.pings, err = sql.Open("sqlite", dsn(path, "_pragma=query_only(1)")); err == nil {
+		s.pings.SetMaxOpenConns(1)
+	}
+	return err
 }
 
 // dsn names the file so that nothing in its path is taken for an option.

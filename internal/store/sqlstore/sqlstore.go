@@ -40,6 +40,7 @@ type Store struct {
 	// follows is for Since alone: its connections stay busy while the caller's
 	// yield runs, which may itself read.
 	follows *reader
+	pings   *sql.DB // one connection, so that a ping waits for nobody's reads
 	cache   *memoryCache
 	release func() error
 
@@ -72,7 +73,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.damage.err(); err != nil {
 		return err
 	}
-	return wrap("ping the database", withhold(s.reads.log, explainServer(s.reads.db.PingContext(ctx))))
+	return wrap("ping the database", withhold(s.reads.log, explainServer(s.pings.PingContext(ctx))))
 }
 
 // Pools returns how busy the connections are.
@@ -88,7 +89,7 @@ func (s *Store) Pools() []obs.Pool {
 // Close waits for what is under way and releases the database.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
-		s.closed = errors.Join(s.reads.close(), s.follows.close(), s.commits.close(), s.release())
+		s.closed = errors.Join(s.pings.Close(), s.reads.close(), s.follows.close(), s.commits.close(), s.release())
 	})
 	return s.closed
 }
