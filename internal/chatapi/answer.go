@@ -8,26 +8,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Answer is what an upstream replied: its first choice.
+// Answer is an upstream's answer: its first choice.
 type Answer struct {
 	Role         memory.Role
-	Text         string // or the refusal, where there is no text
+	Text         string // or the refusal, if there is no text
 	ToolCalls    string // the raw JSON list, "" for none
 	Finish       string
 	ID           string
 	Model        string
 	InputTokens  int
 	OutputTokens int
-	Counted      bool     // a stream of it says these tokens: see [Chat.Counted]
-	Digest       string   // that of the message a client makes of it
+	Counted      bool     // a stream reports these tokens: see [Chat.Counted]
+	Digest       string   // of the message that a client makes of it
 	Items        []string // ids of its messages and calls, by which a client may refer to it
 }
 
-// Empty reports whether the answer says nothing and calls nothing.
+// Empty reports whether the answer has no text and no calls.
 func (a Answer) Empty() bool { return a.Text == "" && a.ToolCalls == "" }
 
-// ReadAnswer reads an answer that is not streamed. [memory.Invalid] if body is none, such as
-// an error's.
+// ReadAnswer reads an answer that is not streamed. Other bodies, such as an error's, are
+// [memory.Invalid].
 func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 	if err := check(body); err != nil {
 		return Answer{}, err
@@ -64,7 +64,7 @@ func readAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// firstChoice returns the choice of index 0, or the first where none says so.
+// firstChoice returns the choice with index 0, or the first if none has it.
 func firstChoice(root gjson.Result) gjson.Result {
 	choices := root.Get("choices")
 	if !choices.IsArray() {
@@ -86,7 +86,7 @@ func firstChoice(root gjson.Result) gjson.Result {
 	return first
 }
 
-// readFrame reads what stands around what an answer says, as far as it is there.
+// readFrame reads the fields around the answer's content, if present.
 func (a *Answer) readFrame(root gjson.Result) {
 	if s := str(root.Get("id")); s != "" {
 		a.ID = s
@@ -96,7 +96,7 @@ func (a *Answer) readFrame(root gjson.Result) {
 	}
 	usage := root.Get("usage")
 	for _, name := range []string{"prompt_tokens", "input_tokens"} {
-		if n := usage.Get(name).Int(); n > 0 { // some gateways write the other dialect's names, too, with 0
+		if n := usage.Get(name).Int(); n > 0 { // some gateways also write the other dialect's names, with 0
 			a.InputTokens = int(n)
 		}
 	}

@@ -51,8 +51,7 @@ func TestReadAnswerRefuses(t *testing.T) {
 	}
 }
 
-// TestAnswerComesBackAsMessage: the digest of an answer is that of the message a
-// client makes of it.
+// TestAnswerComesBackAsMessage: an answer has the digest of the message that a client makes of it.
 func TestAnswerComesBackAsMessage(t *testing.T) {
 	for _, message := range []string{
 		`{"role":"assistant","content":"Hello!"}`,
@@ -114,8 +113,8 @@ func TestEncodedAnswersAreRead(t *testing.T) {
 	}
 }
 
-// TestAStreamSaysWhatItTookWhereThatIsAsked: in an event of its own before the last, of which
-// all before say that it is not known yet.
+// TestAStreamSaysWhatItTookWhereThatIsAsked: the usage is an event of its own before the last one;
+// earlier events have null.
 func TestAStreamSaysWhatItTookWhereThatIsAsked(t *testing.T) {
 	chat, err := Decode([]byte(`{"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}`))
 	if err != nil || !chat.Counted {
@@ -252,8 +251,7 @@ func TestStreamIsBounded(t *testing.T) {
 	}
 }
 
-// TestGateHoldsTheEnd: everything before the event that ends a stream goes at
-// once, event by event; that event and what follows is held.
+// TestGateHoldsTheEnd: events pass at once, except the one that ends a stream and the rest.
 func TestGateHoldsTheEnd(t *testing.T) {
 	for _, test := range []struct{ name, stream, want, held string }{
 		{"LF", "data: 1\n\ndata: [DONE]\n\n", "data: 1\n\n", "data: [DONE]\n\n"},

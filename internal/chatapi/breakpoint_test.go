@@ -9,21 +9,21 @@ import (
 
 const mark = `,"cache_control":{"type":"ephemeral"}`
 
-// codingChat returns the requests of a conversation as a coding assistant sends them: with
-// breakpoints on the last tool, the system prompt and the last two messages of the user.
+// codingChat returns the requests of a coding assistant's conversation, with breakpoints on the
+// last tool, the system prompt and the user's last two messages.
 func codingChat() []string {
-	said := func(text string) string { return `{"type":"text","text":` + quote(text) } // open, for a mark
+	textBlock := func(text string) string { return `{"type":"text","text":` + quote(text) } // open, for a mark
 	message := func(role string, parts ...string) []string { return append([]string{role}, parts...) }
 	history := [][]string{
-		message("user", said("<system-reminder>Today is Monday.</system-reminder>"), said("Fix the failing test.")),
-		message("assistant", said("I will look."), `{"type":"tool_use","id":"t1","name":"read","input":{"cache_control":{"type":"ephemeral"},"path":"a.go"}`, `{"type":"tool_use","id":"t2","name":"read","input":{"path":"b.go"}`),
+		message("user", textBlock("<system-reminder>Today is Monday.</system-reminder>"), textBlock("Fix the failing test.")),
+		message("assistant", textBlock("I will look."), `{"type":"tool_use","id":"t1","name":"read","input":{"cache_control":{"type":"ephemeral"},"path":"a.go"}`, `{"type":"tool_use","id":"t2","name":"read","input":{"path":"b.go"}`),
 		message("user", `{"type":"tool_result","tool_use_id":"t1","content":"package a"`, `{"type":"tool_result","tool_use_id":"t2","content":[{"type":"text","text":"package b"}]`),
 		message("assistant", `{"type":"thinking","thinking":"Hm.","signature":"x"`, `{"type":"tool_use","id":"t3","name":"test","input":{}`),
-		message("user", `{"type":"tool_result","tool_use_id":"t3","is_error":true,"content":"FAIL"`, said("<system-reminder>Be brief.</system-reminder>")),
-		message("assistant", said("It is fixed.")),
-		message("user", said("And what do I like to wear?")),
-		message("assistant", said("A coat.")),
-		message("user", said("Thanks. And in summer?")),
+		message("user", `{"type":"tool_result","tool_use_id":"t3","is_error":true,"content":"FAIL"`, textBlock("<system-reminder>Be brief.</system-reminder>")),
+		message("assistant", textBlock("It is fixed.")),
+		message("user", textBlock("And what do I like to wear?")),
+		message("assistant", textBlock("A coat.")),
+		message("user", textBlock("Thanks. And in summer?")),
 	}
 	var requests []string
 	for n := 1; n <= len(history); n += 2 {
@@ -43,8 +43,8 @@ func codingChat() []string {
 	return requests
 }
 
-// upToBreakpoint returns what a provider caches of a request: its bytes up to and including
-// the last part that is marked.
+// upToBreakpoint returns the part of a request that a provider caches: its bytes up to the end of
+// the last marked part.
 func upToBreakpoint(t *testing.T, body string) string {
 	t.Helper()
 	i := strings.LastIndex(body, mark+"}")
@@ -54,15 +54,15 @@ func upToBreakpoint(t *testing.T, body string) string {
 	return body[:i+len(mark)+1]
 }
 
-// TestMemoryLeavesWhatIsCachedAlone sends a conversation with another block each time: what is
-// cached is the client's own, and each request begins with what the one before had cached.
+// TestMemoryLeavesWhatIsCachedAlone sends a conversation with a different block each time: the
+// cached part is the client's own, and each request begins with the cached part of the one before.
 func TestMemoryLeavesWhatIsCachedAlone(t *testing.T) {
 	for _, p := range placements {
 		cached := ""
 		for i, body := range codingChat() {
-			given := fmt.Sprintf("Stored memory %d: \"Ana\"", i)
+			block := fmt.Sprintf("Stored memory %d: \"Ana\"", i)
 			c := try(Messages.Decode([]byte(body))).orFail(t)
-			with := string(c.With(given, p))
+			with := string(c.With(block, p))
 			if front := upToBreakpoint(t, body); !strings.HasPrefix(with, front) {
 				t.Errorf("%s, request %d: got\n%s\nwant it to begin with\n%s", p, i, with, front)
 			}
@@ -70,13 +70,13 @@ func TestMemoryLeavesWhatIsCachedAlone(t *testing.T) {
 				t.Errorf("%s, request %d: got\n%s\nwant it to begin with what was cached before\n%s", p, i, unmarked, cached)
 			}
 			cached = strings.ReplaceAll(upToBreakpoint(t, with), mark, "")
-			checkToolOrder(t, with, given)
+			checkToolOrder(t, with, block)
 		}
 	}
 }
 
-// checkToolOrder holds a request to the API's rule: the results of tool calls are what the
-// next message begins with. The block stands there once.
+// checkToolOrder checks the API's rule that the next message begins with the results of tool calls.
+// The block occurs once.
 func checkToolOrder(t *testing.T, body, block string) {
 	t.Helper()
 	var request struct {
@@ -120,7 +120,7 @@ func checkToolOrder(t *testing.T, body, block string) {
 	}
 }
 
-// TestBlockGoesBehindTheLastBreakpoint places breakpoints where clients may put them.
+// TestBlockGoesBehindTheLastBreakpoint has breakpoints in all allowed places.
 func TestBlockGoesBehindTheLastBreakpoint(t *testing.T) {
 	const (
 		ask    = `{"role":"user","content":"Where do I live?"}`

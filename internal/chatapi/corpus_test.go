@@ -17,13 +17,13 @@ import (
 
 var update = flag.Bool("update", false, "write what the requests become into their files")
 
-// block is what is injected throughout: it needs every kind of escape.
+// block is injected throughout: it needs every kind of escape.
 const block = "Stored memory:\n- \"Ana\" lives in Berlin \\ <b> \u2028 é 😀"
 
 var placements = []Placement{Tail, System, User}
 
-// TestOddRequests holds what is read of each request of testdata/odd, and the
-// bytes that go to the upstream without memory and in each placement.
+// TestOddRequests checks what is read of each request of testdata/odd, and the bytes for the
+// upstream without memory and in each placement.
 func TestOddRequests(t *testing.T) {
 	files, err := filepath.Glob("testdata/odd/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -53,7 +53,7 @@ func TestOddRequests(t *testing.T) {
 	}
 }
 
-// hold compares what became of a request with what its file says, or writes it there.
+// hold compares the results for a request with its file, or writes them there.
 func hold(t *testing.T, file string, want, got *txtar.Archive) {
 	t.Helper()
 	if *update {
@@ -65,7 +65,7 @@ func hold(t *testing.T, file string, want, got *txtar.Archive) {
 	}
 }
 
-// seed gives a fuzz target the requests of a folder.
+// seed adds a folder's requests to a fuzz target.
 func seed(f *testing.F, folder string) {
 	f.Helper()
 	files := try(filepath.Glob("testdata/" + folder + "/*.txtar")).orFail(f)
@@ -75,7 +75,7 @@ func seed(f *testing.F, folder string) {
 	}
 }
 
-// read writes down what is known of a request.
+// read describes a parsed request.
 func read(c *Chat) []byte {
 	var b bytes.Buffer
 	extras, err := json.Marshal(c.Extras)
@@ -97,8 +97,7 @@ func read(c *Chat) []byte {
 	return b.Bytes()
 }
 
-// checkBare reports whether taking out Loci's fields left every other byte, in
-// order, and none of Loci's.
+// checkBare reports whether only Loci's fields were removed.
 func checkBare(t testing.TB, c *Chat) {
 	t.Helper()
 	bare := c.Bare()
@@ -128,8 +127,8 @@ func checkBare(t testing.TB, c *Chat) {
 	}
 }
 
-// checkWith reports whether the request with a block is the bare one with one
-// piece inserted that holds the block, and reads as the same messages.
+// checkWith reports whether the request with a block is the bare one with one insertion, and reads
+// as the same messages.
 func checkWith(t testing.TB, c *Chat, block string, p Placement) {
 	t.Helper()
 	bare, with := c.Bare(), c.With(block, p)

@@ -7,45 +7,44 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Dialect is one way of talking with a model over HTTP: how a request is read and
-// where memory goes in it, how an answer and its stream are read, and how Loci
-// itself answers in it. What an API does beside that is the same for all. Answers that
-// Loci makes are written here in OpenAI's older dialects alone; package translate brings
-// chat completions into the others.
+// Dialect is a model API over HTTP: how to read a request and place memory in it, how to read an
+// answer and its stream, and how Loci itself answers. Everything else is common to all APIs. Loci's
+// own answers are encoded here only in OpenAI's older dialects; package translate converts chat
+// completions to the others.
 type Dialect struct {
 	Path     string // of its endpoint
-	AnswerID string // what the ids of its answers begin with
-	Named    bool   // whether a request may name the answer that it goes on from
-	Flat     bool   // a request is one text: a block has no place by which a later one could put it back
+	AnswerID string // the prefix of its answers' ids
+	Named    bool   // a request may name the answer that it continues
+	Flat     bool   // a request is one text, in which a later request cannot put a block back
 
-	RequestID string // header by which its clients know a request, besides X-Request-Id
+	RequestID string // header with its clients' request id, in addition to X-Request-Id
 
-	// Decode reads a request; it promises what the function [Decode] does.
+	// Decode reads a request, with the contract of the function [Decode].
 	Decode func(body []byte) (*Chat, error)
 
-	// EncodeAnswer writes an answer that says a.Text; nil: see [Dialect].
+	// EncodeAnswer writes an answer with a.Text; nil: see [Dialect].
 	EncodeAnswer func(a Answer, created time.Time) []byte
 
-	// EncodePiece writes the events by which a stream adds text to the answer, as
-	// its n-th piece, from 0; nil: see [Dialect].
+	// EncodePiece writes the events that add text to a streamed answer as its n-th piece, from 0;
+	// nil: see [Dialect].
 	EncodePiece func(a Answer, created time.Time, text string, n int) []byte
 
 	// EncodeEnd writes the events that end a stream; nil: see [Dialect].
 	EncodeEnd func(a Answer, created time.Time) []byte
 
-	// EncodeEmpty writes the data of an event that says nothing, to which fields may be added;
-	// nil: the dialect has none.
+	// EncodeEmpty writes the data of an event without content, to which fields may be added; nil:
+	// the dialect has none.
 	EncodeEmpty func(a Answer, created time.Time) []byte
 
-	// EncodeError writes what clients read where a request of that id went wrong.
+	// EncodeError writes an error for clients with the request's id.
 	EncodeError func(status int, code, message, request string) []byte
 
-	read func(root gjson.Result, a *Answer) error // what an answer says that is not streamed
-	hear func(s *Stream, event gjson.Result)      // takes one event's data
-	ends func(event []byte) bool                  // whether an event, or one of which this is the front, ends a stream
+	read func(root gjson.Result, a *Answer) error // reads a whole answer
+	hear func(s *Stream, event gjson.Result)      // reads one event's data
+	ends func(event []byte) bool                  // whether an event, or one that begins so, ends a stream
 }
 
-// Dialects are all there are.
+// Dialects are all dialects.
 var Dialects = []*Dialect{Completions, Messages, Responses, Legacy}
 
 // Completions is the dialect of OpenAI's chat completions.
@@ -62,20 +61,20 @@ var Completions = &Dialect{
 	read:        readAnswer, hear: (*Stream).hearChunk, ends: endsChunks,
 }
 
-// NewStream returns what reads along with a stream of the dialect.
+// NewStream returns a reader of a stream of the dialect.
 func (d *Dialect) NewStream() *Stream { return &Stream{hear: d.hear} }
 
 // NewGate returns the gate of a stream of the dialect.
 func (d *Dialect) NewGate() *Gate { return &Gate{ends: d.ends} }
 
-// endsChunks reports whether an event is the one that ends a stream of chunks.
+// endsChunks reports whether an event ends a stream of chunks.
 func endsChunks(event []byte) bool {
 	data, _ := eventData(event)
 	return string(bytes.TrimSpace(data)) == "[DONE]"
 }
 
-// kindOf returns what an event of a typed stream is, by its name or, where that is
-// missing or says nothing, by its data's type. Of a long event the front will do.
+// kindOf returns the type of an event by its name or, if that is missing or "message", by its data.
+// The beginning of a long event suffices.
 func kindOf(event []byte) string {
 	if name := eventName(event); name != "" && name != "message" {
 		return name

@@ -15,11 +15,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// typed are the dialects beside chat completions, by the folder of their requests.
+// typed are the dialects except chat completions, by the folder of their requests.
 var typed = map[string]*Dialect{"messages": Messages, "responses": Responses}
 
-// TestDialectRequests holds what is read of each request, and the bytes that go to the
-// upstream without memory and in each placement.
+// TestDialectRequests checks what is read of each request, and the bytes for the upstream without
+// memory and in each placement.
 func TestDialectRequests(t *testing.T) {
 	for folder, dialect := range typed {
 		files, err := filepath.Glob("testdata/" + folder + "/*.txtar")
@@ -47,9 +47,8 @@ func checkRequest(t *testing.T, dialect *Dialect, file string) {
 	hold(t, file, want, got)
 }
 
-// checkPut reports whether a request with a block is the bare one with pieces put in
-// and nothing taken out, is JSON, and reads as the same messages with the block in the
-// system prompt or in the last user message.
+// checkPut reports whether a request with a block is the bare one with insertions only, is JSON,
+// and reads as the same messages with the block in the system prompt or in the last user message.
 func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement) {
 	t.Helper()
 	bare, with := c.Bare(), c.With(block, p)
@@ -83,12 +82,12 @@ func checkPut(t testing.TB, dialect *Dialect, c *Chat, block string, p Placement
 	checkSame(t, c, again, block, p)
 }
 
-// checkSame reports whether nothing but the system messages and the last of the user
-// differs, and whether that still says what it said. Behind a cache breakpoint the block
-// may stand among the user's words, or in a message of its own.
+// checkSame reports whether only the system messages and the user's last message differ, which must
+// keep its text. After a cache breakpoint the block may be within the user's text, or in a message
+// of its own.
 func checkSame(t testing.TB, before, after *Chat, block string, p Placement) {
 	t.Helper()
-	said := func(c *Chat) (out []Message) {
+	messagesOf := func(c *Chat) (out []Message) {
 		for _, m := range c.Messages {
 			if m.Role != memory.RoleSystem {
 				out = append(out, m)
@@ -96,7 +95,7 @@ func checkSame(t testing.TB, before, after *Chat, block string, p Placement) {
 		}
 		return out
 	}
-	was, is := said(before), said(after)
+	was, is := messagesOf(before), messagesOf(after)
 	if before.cached.end > 0 && len(is) > len(was) {
 		is = slices.DeleteFunc(is, func(m Message) bool { return m.Role == memory.RoleUser && m.Text == block })
 	}
@@ -167,7 +166,7 @@ func FuzzDialectStreams(f *testing.F) {
 	})
 }
 
-// dialectStreams are streams and what they say.
+// dialectStreams are streams and their answers.
 var dialectStreams = map[*Dialect][]dialectStream{Messages: messagesStreams, Responses: responsesStreams}
 
 type dialectStream struct {

@@ -12,11 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Digest returns a hash of what a message means: who speaks, the words whatever
-// the white space, which tools are called with what, and which call is answered.
-// toolCalls is the raw JSON list, "" for none. An assistant's reasoning in a
-// leading <think> element does not count, since clients drop it when they send
-// the answer again.
+// Digest returns a hash of a message's meaning: role, words without regard to white space, calls,
+// and the call that it answers. toolCalls is the raw JSON list, "" for none. A leading <think>
+// element does not count, since clients drop it when they resend the answer.
 func Digest(role memory.Role, text, toolCalls, callID string) string {
 	return digest(role, text, readCalls(gjson.Parse(toolCalls), gjson.Result{}), callID)
 }
@@ -48,10 +46,10 @@ func digest(role memory.Role, text string, calls []call, callID string, others .
 	return hex.EncodeToString(hash.Sum(b[:0])[:16])
 }
 
-// digestAtOnce bounds the copy that is made of a long message to hash it.
+// digestAtOnce bounds the memory for hashing a long message.
 const digestAtOnce = 64 << 10
 
-// field appends text with its length, so that no two lists of fields look alike.
+// field appends text with its length, so that different lists of fields differ.
 func field(b []byte, text string) []byte {
 	b = strconv.AppendInt(b, int64(len(text)), 10)
 	return append(append(b, ':'), text...)
@@ -68,15 +66,13 @@ func afterThinking(text string) string {
 	return text
 }
 
-// call is one tool or function call.
 type call struct {
 	id        string
 	name      string
 	arguments string // JSON, as the model wrote it
 }
 
-// readCalls reads a list of tool calls or, without one, the older single
-// function call.
+// readCalls reads a list of tool calls or else the older single function call.
 func readCalls(list, function gjson.Result) []call {
 	var out []call
 	if list.IsArray() {
@@ -115,8 +111,8 @@ func readFunction(v gjson.Result) call {
 	return c
 }
 
-// canonical writes JSON in one way: no white space, sorted keys, plain escapes,
-// numbers as they are. What is not JSON comes back trimmed.
+// canonical writes JSON in a canonical form: no white space, sorted keys, plain escapes, numbers
+// unchanged. Other text is only trimmed.
 func canonical(text string) string {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -131,7 +127,7 @@ func canonical(text string) string {
 	return string(out)
 }
 
-// encodeCalls writes calls as a message of a chat completion holds them, "" for none.
+// encodeCalls writes calls in the form of a chat completion's message, "" for none.
 func encodeCalls(calls []call) string {
 	if len(calls) == 0 {
 		return ""

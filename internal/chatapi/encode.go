@@ -39,7 +39,7 @@ type usage struct {
 	Total  int `json:"total_tokens"`
 }
 
-// EncodeAnswer writes a chat completion that says a.Text.
+// EncodeAnswer writes a chat completion with a.Text.
 func EncodeAnswer(a Answer, created time.Time) []byte {
 	return mustEncode(completion{
 		ID: a.ID, Object: "chat.completion", Created: created.Unix(), Model: a.Model,
@@ -48,8 +48,7 @@ func EncodeAnswer(a Answer, created time.Time) []byte {
 	})
 }
 
-// EncodeChunk writes one event of a stream that adds text to the answer. The
-// first chunk of a stream names the role.
+// EncodeChunk writes one event that adds text to a streamed answer. The first chunk names the role.
 func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	delta := &message{Content: &text}
 	if first {
@@ -58,8 +57,8 @@ func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	return encodeChunk(a, created, nil, choice{Delta: delta})
 }
 
-// EncodeEnd writes the events that end a stream: the reason, what it took where that was
-// asked for, and [StreamEnd].
+// EncodeEnd writes the events that end a stream: the reason, the usage if requested, and
+// [StreamEnd].
 func EncodeEnd(a Answer, created time.Time) []byte {
 	out := encodeChunk(a, created, nil, choice{Delta: &message{}, Finish: finish(a)})
 	if a.Counted {
@@ -68,8 +67,7 @@ func EncodeEnd(a Answer, created time.Time) []byte {
 	return append(out, StreamEnd...)
 }
 
-// countedChunk is a chunk of a stream whose client asked what it takes: each says so, and all
-// but the last that it is not known yet.
+// countedChunk is a chunk for a client that requested usage. All but the last chunk have null.
 type countedChunk struct {
 	completion
 	Usage *usage `json:"usage"`
@@ -98,7 +96,7 @@ func event(v any) []byte {
 	return append(append([]byte("data: "), mustEncode(v)...), "\n\n"...)
 }
 
-// EncodeEvent writes an event that has a name.
+// EncodeEvent writes a named event.
 func EncodeEvent(name string, v any) []byte {
 	return append([]byte("event: "+name+"\n"), event(v)...)
 }
@@ -117,7 +115,7 @@ type model struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-// EncodeModel writes one entry by itself.
+// EncodeModel writes a single entry.
 func EncodeModel(m Model) []byte { return mustEncode(entries([]Model{m})[0]) }
 
 // EncodeModels writes a list of models.
@@ -128,8 +126,8 @@ func EncodeModels(models ...Model) []byte {
 	}{"list", entries(models)})
 }
 
-// AddModels returns body, an upstream's list of models, with models added at its
-// end and every other byte as it was. [memory.Invalid] if body is no such list.
+// AddModels appends models to body, an upstream's list of models, and keeps every other byte.
+// [memory.Invalid] if body is no such list.
 func AddModels(body []byte, models ...Model) ([]byte, error) {
 	if err := check(body); err != nil {
 		return nil, err
@@ -157,7 +155,7 @@ func entries(models []Model) []model {
 	return out
 }
 
-// apiError is an error the way OpenAI's clients read it.
+// apiError is an error in OpenAI's format.
 type apiError struct {
 	Error struct {
 		Message string  `json:"message"`

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The modes of a request: whether memory is read for it and written from it.
+// The modes of a request: whether it reads and writes memory.
 const (
 	ModeReadWrite = "read_write"
 	ModeRead      = "read"
@@ -20,25 +20,26 @@ const (
 	ModeOff       = "off"
 )
 
-// MaxTopK is the most memories a request may ask for.
+// MaxTopK is the most memories that a request may ask for.
 const MaxTopK = 100
 
 // maxName bounds the names of conversations and projects.
 const maxName = 512
 
-// Extras is what a request says to Loci itself. The zero value asks for nothing
-// in particular; a nil number is the setting's.
+// Extras are a request's parameters for Loci. The zero value has none; a nil number means the
+// setting's.
 type Extras struct {
 	ID             string // memory_id: the conversation
-	TopK           *int   // memory_top_k; 0, as anything below is read: no retrieval
+	TopK           *int   // memory_top_k; 0 or less: no retrieval
 	RecencyWeight  *float64
 	ScoreThreshold *float64
 	Mode           string // memory_mode, one of the modes or ""
 	Project        string // memory_project
-	Hits           bool   `json:",omitempty"` // memory_hits: "stream": a stream ends with what was recalled
+	Hits           bool   `json:",omitempty"` // memory_hits: "stream": a stream ends with the recalled memories
 }
 
-// extra is one field of [Extras], in a body and as headers, first that is set.
+// extra is one field of [Extras], with its names in a body and in headers; the first set header
+// counts.
 type extra struct {
 	name    string
 	headers []string
@@ -55,7 +56,7 @@ var extras = []extra{
 	{"memory_hits", []string{"X-Loci-Memory-Hits"}, func(e *Extras) any { return &e.Hits }},
 }
 
-// set takes a value, or returns what it must be.
+// set sets a value, or returns what it must be.
 func (x extra) set(e *Extras, v string) (want string) {
 	n, err := strconv.ParseFloat(v, 64)
 	switch to := x.field(e).(type) {
@@ -89,7 +90,7 @@ func isExtra(name string) bool {
 	return slices.ContainsFunc(extras, func(x extra) bool { return x.name == name })
 }
 
-// readExtras reads Loci's fields among a body's. null is as if absent.
+// readExtras reads Loci's fields of a body. null counts as absent.
 func readExtras(fields []member) (Extras, error) {
 	var e Extras
 	for _, f := range fields {
@@ -114,9 +115,8 @@ func readExtras(fields []member) (Extras, error) {
 	return e, nil
 }
 
-// Merge fills what e leaves open from the X-Loci-* headers. header returns a
-// header's value, "" for none. [memory.Invalid], naming the header, for a value
-// that will not do.
+// Merge fills unset fields from the X-Loci-* headers. header returns a header's value, "" for none.
+// An invalid value is [memory.Invalid], with the header's name.
 func (e Extras) Merge(header func(name string) string) (Extras, error) {
 	for _, x := range extras {
 		if !reflect.ValueOf(x.field(&e)).Elem().IsZero() {

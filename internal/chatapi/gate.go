@@ -1,25 +1,23 @@
 package chatapi
 
-// maxTerminal is the size at which the front of an event tells whether it is the one
-// that ends a stream, comments before it included.
+// maxTerminal is how many bytes of an event, including comments before it, show whether it ends the
+// stream.
 const maxTerminal = 4 << 10
 
-// Gate lets a stream through event by event and holds back the one that ends it,
-// with all that follows, until the caller has done what must be
-// done before the client hears that it is over. What it lets go and what it holds
-// are together exactly what went in.
+// Gate passes a stream on event by event, but holds back the event that ends it, with the rest,
+// until the caller has finished its own work. Passed and held bytes together are exactly the input.
 type Gate struct {
 	ends  func(event []byte) bool
 	edge  edge
 	held  []byte
 	out   []byte
-	mid   bool // the current event's front has gone already
-	last  bool // the current event's front says that it ends the stream
+	mid   bool // the current event's beginning was already passed
+	last  bool // the current event ends the stream
 	ended bool
 }
 
-// Pass takes the next piece of a stream and returns what may go to the client,
-// valid until the next call. Of an unfinished event it keeps the beginning.
+// Pass takes the next piece of a stream and returns the bytes for the client, valid until the next
+// call. It keeps the beginning of an unfinished event.
 func (g *Gate) Pass(p []byte) []byte {
 	g.out = g.out[:0]
 	for len(p) > 0 && !g.ended {
@@ -43,8 +41,7 @@ func (g *Gate) Pass(p []byte) []byte {
 	return g.out
 }
 
-// isLast reports whether the event that is being held ends the stream, as far as can be
-// told: when it is whole, or too long to wait for that.
+// isLast reports whether the held event ends the stream, once it is whole or too long to wait.
 func (g *Gate) isLast(whole bool) bool {
 	if g.last || g.mid || !whole && len(g.held) <= maxTerminal {
 		return g.last
@@ -52,11 +49,11 @@ func (g *Gate) isLast(whole bool) bool {
 	return g.ends(g.held)
 }
 
-// Ended reports whether the event that ends the stream is being held.
+// Ended reports whether the gate holds the event that ends the stream.
 func (g *Gate) Ended() bool { return g.ended }
 
-// Held takes what is held back: the last event and what came after it or, of a
-// stream cut off, the front of an unfinished event.
+// Held returns the bytes held back: the last event and the rest or, of a truncated stream, an
+// unfinished event.
 func (g *Gate) Held() []byte {
 	held := g.held
 	g.held = nil

@@ -8,41 +8,40 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Placement is where in a request the memory block goes.
+// Placement is the position of the memory block in a request.
 type Placement string
 
 // The placements.
 const (
-	// Tail is a system message of its own just before the last user message.
+	// Tail is a separate system message just before the last user message.
 	Tail Placement = "tail"
-	// System is the end of the first system message, or a new one at the front.
+	// System is the end of the first system message, or a new one at the beginning.
 	System Placement = "system"
-	// User is the front of the last user message.
+	// User is the beginning of the last user message.
 	User Placement = "user"
 )
 
-// Block is memory in a request: what goes with one of the user's messages.
+// Block is memory for one of the user's messages in a request.
 type Block struct {
 	Text    string
 	Message int // index of the message
-	Part    int // as [Chat.Place] returned it when the block was first put there, or [Unplaced]
+	Part    int // the result of [Chat.Place] when the block was first inserted, or [Unplaced]
 }
 
 // Values of [Block.Part] that are not the number of a part.
 const (
-	InWords  = -1 // the block begins the message's words
-	Unplaced = -2 // the block has no place in its message yet
+	InWords  = -1 // at the beginning of the message's text
+	Unplaced = -2 // no place in its message yet
 )
 
-// Bare returns the client's own bytes without Loci's fields: the very slice that
-// was decoded when there are none.
+// Bare returns the client's bytes without Loci's fields: the decoded slice itself if there are
+// none.
 func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
 
-// With returns the request with block put in its place and without Loci's
-// fields; every other byte is the client's own. Without a user message, or
-// without a block, it is [Chat.Bare]; but where the server keeps the user's message and
-// not what was said to the model beside it, [System] is as with one. Blocks that earlier
-// requests had are put back where they were.
+// With returns the request with the block inserted and without Loci's fields; every other byte is
+// the client's own. Blocks of earlier requests return to their places. Without a block or a user
+// message the result is [Chat.Bare], except that a server which keeps the user's messages but not
+// the instructions still gets [System].
 func (c *Chat) With(block string, p Placement, kept ...Block) []byte {
 	edits := slices.Clone(c.cuts)
 	for _, b := range kept {
@@ -61,8 +60,8 @@ func (c *Chat) edits(b Block, p Placement) []edit {
 	return c.put(c, b, p)
 }
 
-// Place returns where in the last user message a new block goes, for [Block.Part]: a later
-// request puts it back there. [Unplaced] if the block goes elsewhere.
+// Place returns the place of a new block in the last user message, for [Block.Part], so that a
+// later request can put it back there. [Unplaced] if the block goes elsewhere.
 func (c *Chat) Place(p Placement) int {
 	last := c.LastUser()
 	if last < 0 || p == System {
@@ -88,8 +87,8 @@ func (c *Chat) Place(p Placement) int {
 	return before
 }
 
-// Repeats reports whether the request itself holds a text, as where a client stores what it
-// was sent.
+// Repeats reports whether the request already has a text, because the client stores what it was
+// sent.
 func (c *Chat) Repeats(text string) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool { return strings.Contains(m.Text, text) }) ||
 		bytes.Contains(c.body, []byte(inside(text)))
@@ -110,9 +109,8 @@ func putCompletions(c *Chat, b Block, p Placement) []edit {
 	return []edit{c.before(c.outsideCalls(b.Message), b.Text)}
 }
 
-// outsideCalls returns the last place at or before message i that does not stand
-// between a tool call and its result. It is i unless the client put a user
-// message in there.
+// outsideCalls returns the last place at or before message i that is not between a tool call and
+// its result. It is i unless the client put a user message there.
 func (c *Chat) outsideCalls(i int) int {
 	if c.results == nil {
 		c.results = c.answered()
@@ -125,11 +123,11 @@ func (c *Chat) outsideCalls(i int) int {
 	return i
 }
 
-// answered returns for each message the last one that holds a result of a call
-// it makes, 0 if none does. Calls without an id are answered by results without.
+// answered returns for each message the last one with a result of one of its calls, 0 for none.
+// Results without an id answer calls without an id.
 func (c *Chat) answered() []int {
 	answered := make([]int, len(c.Messages))
-	open := map[string]int{} // the message that made the latest call of this id
+	open := map[string]int{} // the message with the latest call of this id
 	for i, m := range c.Messages {
 		for _, id := range m.calls {
 			open[id] = i
@@ -141,7 +139,7 @@ func (c *Chat) answered() []int {
 	return answered
 }
 
-// before puts the block as a system message in front of message i.
+// before inserts the block as a system message before message i.
 func (c *Chat) before(i int, block string) edit {
 	return insert(c.Messages[i].at.from, `{"role":"system","content":`+quote(block)+`},`)
 }
@@ -164,8 +162,8 @@ func (c *Chat) system(block string) edit {
 	return c.before(0, block)
 }
 
-// prefix puts the block in front of the message's words or, where it has none, in
-// front of its parts, as one of that kind; nowhere in an empty message.
+// prefix inserts the block before the message's text or, without text, before its parts, as a part
+// of that kind; nowhere in an empty message.
 func (m Message) prefix(block, kind string) []edit {
 	switch {
 	case m.text.found():
@@ -180,7 +178,7 @@ func textPart(kind, text string) string {
 	return `{"type":` + quote(kind) + `,"text":` + quote(text) + `}`
 }
 
-// inside is what s is within a JSON string.
+// inside escapes s for a JSON string.
 func inside(s string) string {
 	q := quote(s)
 	return q[1 : len(q)-1]

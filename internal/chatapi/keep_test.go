@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestKeptBlocksStayInPlace sends a conversation as it grows. Each request gets a block with its
-// last user message and those that earlier ones had: its bytes begin with the bytes of the
-// request before, as far as the client's own do.
+// TestKeptBlocksStayInPlace sends a growing conversation. Each request has a block with its last
+// user message and the earlier blocks: its bytes begin with those of the request before, as far as
+// the client's own do.
 func TestKeptBlocksStayInPlace(t *testing.T) {
 	plain := func(wrap string, messages ...string) []string {
 		var out []string
@@ -84,13 +84,13 @@ func TestKeptBlocksStayInPlace(t *testing.T) {
 	}
 }
 
-// strip writes a content of one text as that text: a block may have made parts of it.
+// strip turns a list of one text part into that text: a block may have made parts of it.
 func strip(body string) string { return oneText.ReplaceAllString(body, "$1") }
 
 var oneText = regexp.MustCompile(`\[\{"type":"text","text":("[^"]*")\}\]`)
 
-// TestBlockBehindATextThatWasAPart: a client marks its last message as a part, and later sends
-// it as a text.
+// TestBlockBehindATextThatWasAPart: a client marks its last message as a part, and later sends it
+// as a string.
 func TestBlockBehindATextThatWasAPart(t *testing.T) {
 	chat := try(Messages.Decode([]byte(`{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c"` + mark + `}]}]}`))).orFail(t)
 	if part := chat.Place(Tail); part != 1 {
@@ -102,7 +102,7 @@ func TestBlockBehindATextThatWasAPart(t *testing.T) {
 	}
 }
 
-// TestBlockOutsideItsMessageHasNoPlace: in a tool loop it goes behind the last breakpoint.
+// TestBlockOutsideItsMessageHasNoPlace: in a tool loop it is after the last breakpoint.
 func TestBlockOutsideItsMessageHasNoPlace(t *testing.T) {
 	requests := codingChat()
 	chat := try(Messages.Decode([]byte(requests[1]))).orFail(t)

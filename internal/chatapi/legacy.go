@@ -10,10 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Legacy is the dialect of OpenAI's older completions. Its prompt is the user's message or,
-// where a framework has written a chat into it, that chat. Prompts that are for a program's
-// own use have no messages: code to be filled in, several prompts, tokens, and what is already
-// in the form of a model's template.
+// Legacy is the dialect of OpenAI's older completions. Its prompt is the user's message, or a chat
+// that a framework has written into it. Prompts for a program's own use have no messages: code to
+// complete, several prompts, tokens, and chat templates.
 var Legacy = &Dialect{
 	Path: "/v1/completions", AnswerID: "cmpl-", Flat: true,
 	Decode: decodeLegacy, read: readLegacyAnswer,
@@ -39,10 +38,10 @@ var Legacy = &Dialect{
 	hear:        (*Stream).hearLegacy, ends: endsChunks,
 }
 
-// speaker is what frameworks write before each message of a chat that they make a prompt of.
+// speaker matches frameworks' labels of the messages in a prompt.
 var speaker = lazy.Compile(`(?mi)^(system|user|human|assistant|ai|tool|function): ?`)
 
-// controls are the marks that a model's template, or a prompt for filling in code, is made of.
+// controls match marks of chat templates and of prompts for code completion.
 var controls = lazy.Compile(`<\|[^|<>\n]{1,40}\|>|<｜[^｜\n]{1,40}｜>|<fim_|<PRE>|\[INST\]|\[(PREFIX|SUFFIX)\]|<start_of_turn>`)
 
 func decodeLegacy(body []byte) (*Chat, error) {
@@ -54,7 +53,7 @@ func decodeLegacy(body []byte) (*Chat, error) {
 	c.Counted = fieldOf(fields, "stream_options").Get("include_usage").Type == gjson.True
 	prompt := fieldOf(fields, "prompt")
 	if prompt.IsArray() && prompt.Get("#").Int() == 1 {
-		// The offset of an element is that in the list's text.
+		// An element's offset is relative to the list's text.
 		inner := prompt.Get("0")
 		inner.Index = prompt.Index + strings.Index(prompt.Raw, inner.Raw)
 		prompt = inner
@@ -65,14 +64,14 @@ func decodeLegacy(body []byte) (*Chat, error) {
 		return c, nil
 	}
 	at := c.readPrompt(text, spanOf(prompt))
-	c.inParts = true // a block has no place by which a later request could put it back
+	c.inParts = true // a later request cannot put a block back
 	c.put = func(_ *Chat, b Block, _ Placement) []edit {
 		return []edit{{spanOf(prompt), quote(text[:at] + b.Text + "\n\n" + text[at:])}}
 	}
 	return c, nil
 }
 
-// readPrompt reads the messages of a prompt and returns where in it the user's last begins.
+// readPrompt reads the messages of a prompt and returns the offset of the user's last one.
 func (c *Chat) readPrompt(text string, at span) int {
 	heads := speaker.FindAllStringSubmatchIndex(text, -1)
 	last := -1
@@ -148,7 +147,7 @@ func readLegacyAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// hearLegacy takes one event of a completion.
+// hearLegacy reads one event of a completion.
 func (s *Stream) hearLegacy(event gjson.Result) {
 	choice, ok := s.hearChoice(event)
 	if !ok {

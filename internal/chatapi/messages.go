@@ -12,9 +12,9 @@ import (
 
 // Messages is the dialect of Anthropic's Messages API.
 //
-// What a tool returned stands in messages of the user there. Such a result is read as
-// a message of its own with the role tool, so that a message which holds nothing else
-// is a step after the user's last words, as in chat completions.
+// It has tool results in the user's messages. Each result is read as a message of its own with the
+// role tool, so that a message with only results is a step after the user's last words, as in chat
+// completions.
 var Messages = &Dialect{
 	Path: "/v1/messages", AnswerID: "msg_", RequestID: "Request-Id",
 	Decode: decodeMessages, read: readMessagesAnswer,
@@ -40,8 +40,7 @@ func decodeMessages(body []byte) (*Chat, error) {
 	return c, nil
 }
 
-// preface is what a request says to the model beside its messages: its place, and
-// that of the first field.
+// preface is a request's instructions besides its messages: its span, and that of the first field.
 type preface struct {
 	name  string
 	value gjson.Result
@@ -60,8 +59,8 @@ func (c *Chat) readPreface(fields []member, name string) {
 	}
 }
 
-// readBlocks adds the messages that one holds: each tool result, and what is said beside
-// them. It is false without a role.
+// readBlocks adds the messages within one: each tool result, and the rest. It is false without a
+// role.
 func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
 	fields := members(v)
 	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
@@ -69,37 +68,37 @@ func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool)
 		return to, false
 	}
 	out = to
-	said := Message{Role: readRole(str(role)), at: spanOf(v)}
+	message := Message{Role: readRole(str(role)), at: spanOf(v)}
 	var b blocks
 	b.read(content, func(result Message) {
 		out = append(out, result)
-		said.behind = result.at.to
+		message.behind = result.at.to
 	})
-	said.Text, said.text, said.parts = strings.Join(b.lines, "\n"), b.first, b.parts
-	c.cached.read(said, content, b.marked)
+	message.Text, message.text, message.parts = strings.Join(b.lines, "\n"), b.first, b.parts
+	c.cached.read(message, content, b.marked)
 	switch {
-	case said.Role != memory.RoleUser:
-		b.others = nil // what the model made of its own accord, such as a search, may not come back
+	case message.Role != memory.RoleUser:
+		b.others = nil // the client may omit the model's own actions, such as a search
 	case len(b.lines) > 0:
 	case len(out) > len(to):
-		return out, true // a picture beside a result is part of it
+		return out, true // a picture next to a result is part of it
 	case b.wrapped && len(b.others) == 0:
-		said.Role = memory.RoleSystem
+		message.Role = memory.RoleSystem
 	}
-	said.unwrap(b.lines, b.others)
-	said.folder = cmp.Or(said.folder, b.folder)
-	said.setCalls(b.calls)
-	said.Digest = digest(said.Role, said.Text, b.calls, "", b.others...)
-	return append(out, said), true
+	message.unwrap(b.lines, b.others)
+	message.folder = cmp.Or(message.folder, b.folder)
+	message.setCalls(b.calls)
+	message.Digest = digest(message.Role, message.Text, b.calls, "", b.others...)
+	return append(out, message), true
 }
 
-// cached is what the provider keeps of a request's messages.
+// cached is the cached part of a request's messages.
 type cached struct {
-	end  int     // of the last part with a cache breakpoint; 0: there is none
-	next Message // the first one of the user's that ends behind it; its behind is where more may stand
+	end  int     // of the last part with a cache breakpoint; 0: none
+	next Message // the user's first message that ends after it; its behind is where a block may go
 }
 
-// read takes the next message of a request, whose last marked part ends at marked, 0 for none.
+// read reads the next message of a request, whose last marked part ends at marked, 0 for none.
 func (c *cached) read(m Message, content gjson.Result, marked int) {
 	if marked > 0 {
 		c.end, c.next = marked, Message{}
@@ -119,21 +118,20 @@ func isMarked(fields []member) bool {
 	return v.Exists() && v.Type != gjson.Null
 }
 
-// blocks is what a content says and calls.
+// blocks is a content's texts and calls.
 type blocks struct {
 	lines   []string
-	first   span // the string of the first line
+	first   span // of the first line's string
 	parts   []span
 	calls   []call
-	others  []string // parts that are not words, such as images
-	refs    []string // ids of items that are only referred to
-	wrapped bool     // there are texts that are the client's alone
-	folder  string   // the working directory that these name
-	marked  int      // where the last part with a cache breakpoint ends
+	others  []string // parts without text, such as images
+	refs    []string // ids of referenced items
+	wrapped bool     // some texts are only the client's
+	folder  string   // the working directory in these
+	marked  int      // end of the last part with a cache breakpoint
 }
 
-// read reads a content, a string or a list of blocks; result is given what tools
-// returned.
+// read reads a content, a string or a list of blocks, and passes tool results to result.
 func (b *blocks) read(content gjson.Result, result func(Message)) {
 	if content.Type == gjson.String {
 		b.say(content)
@@ -170,8 +168,7 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 	})
 }
 
-// say adds a text, unless it is one that the client's program, and not the user, has put
-// between the words.
+// say adds a text, unless the client's program wrote it rather than the user.
 func (b *blocks) say(text gjson.Result) {
 	if words := str(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.Words(words) == "" {
 		b.wrapped = true
@@ -183,7 +180,6 @@ func (b *blocks) say(text gjson.Result) {
 	b.add(text)
 }
 
-// add adds a text.
 func (b *blocks) add(text gjson.Result) {
 	b.lines = append(b.lines, str(text))
 	if !b.first.found() {
@@ -191,7 +187,7 @@ func (b *blocks) add(text gjson.Result) {
 	}
 }
 
-// readResult reads what a tool returned, and reports whether there is a cache breakpoint in it.
+// readResult reads a tool result, and reports whether it has a cache breakpoint.
 func readResult(v gjson.Result, fields []member) (m Message, marked bool) {
 	m = Message{Role: memory.RoleTool, at: spanOf(v), callID: strOf(fields, "tool_use_id")}
 	var b blocks
@@ -201,8 +197,8 @@ func readResult(v gjson.Result, fields []member) (m Message, marked bool) {
 	return m, b.marked > 0
 }
 
-// uncached is a block without its mark for the provider's cache, which clients move
-// from one request to the next.
+// uncached is a block without its cache breakpoint, which clients move from one request to the
+// next.
 func uncached(v gjson.Result, fields []member) string {
 	if !v.IsObject() {
 		return v.Raw
@@ -216,9 +212,9 @@ func uncached(v gjson.Result, fields []member) string {
 	return b.String()
 }
 
-// putMessages puts the block into the last user message, behind what tools returned and in
-// front of its words, or behind the system prompt; but behind the last cache breakpoint in
-// any case, so that what the provider has cached stays as it is.
+// putMessages inserts the block into the last user message, between tool results and text, or after
+// the system prompt; in any case after the last cache breakpoint, so that the provider's cache
+// stays valid.
 func putMessages(c *Chat, b Block, p Placement) []edit {
 	m, block := c.Messages[b.Message], b.Text
 	if b.Part != Unplaced {
@@ -231,7 +227,7 @@ func putMessages(c *Chat, b Block, p Placement) []edit {
 		if edits := m.lead(block, "text"); edits != nil {
 			return edits
 		}
-		m = c.Messages[b.Message] // the request ends with words of the model's
+		m = c.Messages[b.Message] // the request ends with a message of the model
 	}
 	switch {
 	case p == System:
@@ -244,7 +240,7 @@ func putMessages(c *Chat, b Block, p Placement) []edit {
 	return m.lead(block, "text")
 }
 
-// back puts a block back where it was in the message.
+// back puts a block back in its place in the message.
 func (m Message) back(b Block) []edit {
 	part := textPart("text", b.Text)
 	switch n := len(m.parts); {
@@ -255,14 +251,14 @@ func (m Message) back(b Block) []edit {
 		return []edit{insert(m.parts[b.Part].from, part+",")}
 	case b.Part >= n && n > 0 && m.parts[n-1].to > m.behind:
 		return []edit{insert(m.parts[n-1].to, ","+part)}
-	case n == 0 && m.text.found(): // a part became a text, with its breakpoint gone
+	case n == 0 && m.text.found(): // a part became a text without a breakpoint
 		return []edit{insert(m.text.from, `[{"type":"text","text":`), insert(m.text.to, `},`+part+`]`)}
 	}
 	return m.lead(b.Text, "text")
 }
 
-// lead puts the block, as a part of that kind, before the message's own parts; a
-// content that is a string becomes one of parts. Nowhere in an empty message.
+// lead inserts the block, as a part of that kind, before the message's own parts; a string becomes
+// a list of parts. Nowhere in an empty message.
 func (m Message) lead(block, kind string) []edit {
 	part := textPart(kind, block)
 	for _, at := range m.parts {
@@ -279,9 +275,8 @@ func (m Message) lead(block, kind string) []edit {
 	return nil
 }
 
-// prefaceWith puts the block behind the preface: as a part of its own, where the preface
-// may be of parts, so that what is cached of it stays as it is. nil for a preface that is
-// neither text nor parts.
+// prefaceWith inserts the block after the preface, as a separate part if parts are allowed, so that
+// the cached part stays valid. nil for a preface that is neither text nor parts.
 func (c *Chat) prefaceWith(block string, parts bool) []edit {
 	at, v := spanOf(c.preface.value), c.preface.value
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readMessagesAnswer reads what an answer of the Messages API says.
+// readMessagesAnswer reads an answer of the Messages API.
 func readMessagesAnswer(root gjson.Result, a *Answer) error {
 	content := root.Get("content")
 	if !root.IsObject() || !content.IsArray() {
@@ -21,7 +21,7 @@ func readMessagesAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// hearMessages takes one event of the Messages API.
+// hearMessages reads one event of the Messages API.
 func (s *Stream) hearMessages(root gjson.Result) {
 	switch index := root.Get("index"); str(root.Get("type")) {
 	case "message_start":
@@ -33,7 +33,7 @@ func (s *Stream) hearMessages(root gjson.Result) {
 	case "content_block_stop":
 		if c := s.callAt(index); c != nil {
 			if c.whole = true; c.arguments.Len() == 0 {
-				s.add(&c.arguments, "{}") // a call without arguments comes back as one with an empty object
+				s.add(&c.arguments, "{}") // clients resend a call without arguments with an empty object
 			}
 		}
 	case "message_delta":
@@ -74,14 +74,14 @@ func (s *Stream) addToBlock(index, delta gjson.Result) {
 	}
 }
 
-// newLine keeps the words of one part of an answer from those of the next.
+// newLine separates the text of one part of an answer from the next.
 func (s *Stream) newLine() {
 	if s.text.Len() > 0 {
 		s.add(&s.text, "\n")
 	}
 }
 
-// callAt returns the call that was begun at an index, nil for none.
+// callAt returns the call that began at an index, nil for none.
 func (s *Stream) callAt(index gjson.Result) *streamCall {
 	i := slices.IndexFunc(s.calls, func(c *streamCall) bool { return index.Type == gjson.Number && c.index == index.Int() })
 	if i < 0 {
@@ -96,8 +96,8 @@ func endsMessages(event []byte) bool {
 	return kind == "message_stop" || kind == "error"
 }
 
-// messagesErrors are the kinds of errors by status; what is not here is the request's
-// fault or, from 500 on, the server's.
+// messagesErrors are the error types by status. Any other status is the request's fault or, from
+// 500 on, the server's.
 var messagesErrors = map[int]string{
 	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",
 }

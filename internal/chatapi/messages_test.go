@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// typedEvents writes a stream of events that have names.
+// typedEvents writes a stream of named events.
 func typedEvents(datas ...string) string {
 	var b strings.Builder
 	for _, data := range datas {
@@ -106,10 +106,9 @@ func TestReadMessagesAnswer(t *testing.T) {
 	}
 }
 
-// TestMessagesAreKnownAgain: what an answer said and called is the message that a client
-// makes of it, a chat that goes on in the other dialect is the same chat, and a mark for
-// the cache changes nothing.
-func TestMessagesAreKnownAgain(t *testing.T) {
+// TestAnswersMatchTheirResentMessages: an answer has the digest of the message that a client makes
+// of it, in either dialect and with or without a cache breakpoint.
+func TestAnswersMatchTheirResentMessages(t *testing.T) {
 	digests := func(dialect *Dialect, messages string) (out []string) {
 		c, err := dialect.Decode([]byte(`{"messages":[` + messages + `]}`))
 		if err != nil {

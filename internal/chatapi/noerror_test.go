@@ -2,7 +2,7 @@ package chatapi
 
 import "testing"
 
-// noError returns what fails the test where the last result of a call is an error.
+// noError returns a function that fails the test if the last result of a call is an error.
 func noError(t testing.TB) func(results ...any) {
 	return func(results ...any) {
 		t.Helper()
@@ -12,7 +12,7 @@ func noError(t testing.TB) func(results ...any) {
 	}
 }
 
-// result is what a call returned.
+// result holds the results of a call.
 type result[T any] struct {
 	value T
 	err   error

@@ -12,37 +12,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxDepth is how deeply a request may nest. Tool schemas, the deepest thing
-// honest clients send, stay far below it.
+// MaxDepth is the greatest nesting of a request. Tool schemas, the deepest values of honest
+// clients, are far below it.
 const MaxDepth = 256
 
-// Chat is a request of any dialect: what Loci reads of it, over the client's own
-// bytes.
+// Chat is a parsed request of any dialect over the client's own bytes.
 type Chat struct {
 	Model    string
 	Stream   bool
-	Counted  bool // a stream is to say what it took (stream_options.include_usage), where the dialect leaves that to the client
+	Counted  bool // a stream must report its usage (stream_options.include_usage), in dialects with that option
 	User     string
 	Messages []Message
 	Extras   Extras
 
-	// What came before Messages, where the server keeps it: the id of the answer that
-	// the request goes on from, and that of the conversation; "" for none.
+	// Previous and Conversation are ids of state on the server: of the answer that the request
+	// continues, and of its conversation; "" for none.
 	Previous, Conversation string
 
 	body []byte
-	cuts []edit // Loci's own fields, with the commas that go with them
-	put  putter // where the block goes; nil: as in chat completions
+	cuts []edit // Loci's own fields, with their commas
+	put  putter // places the block; nil: as in chat completions
 
-	inParts bool  // a block goes into the parts of a message, and not before it
-	results []int // what [Chat.answered] returned
+	inParts bool  // a block becomes a part of a message instead of a message before it
+	results []int // the result of [Chat.answered]
 
-	preface preface // of the dialects that have one
-	cached  cached  // of the dialect in which clients mark what is
+	preface preface // in dialects that have one
+	cached  cached  // in the dialect with cache breakpoints
 }
 
-// putter returns the edits that put a block into a request that has a user message;
-// none where it has no place.
+// putter returns the edits that insert a block into a request with a user message; none if the
+// block has no place.
 type putter func(c *Chat, b Block, p Placement) []edit
 
 // Message is one message of a request.
@@ -50,23 +49,23 @@ type Message struct {
 	Role      memory.Role // developer reads as system, function as tool; an unknown role as it is
 	Name      string
 	Text      string        // of the content's text parts, a line each; "" for null
-	Foreign   memory.Ranges // of a user's: what the request shows to be somebody else's in Text
+	Foreign   memory.Ranges // of a user's message: ranges of Text that the request shows to be others'
 	ToolCalls bool          // it calls tools or a function
 	Digest    string        // equal for messages that mean the same; see [Digest]
-	Refs      []string      // ids of items of an answer that stand for it, or for parts of it
-	Chain     string        // of the stored turn that Refs mean; "" where it is not known
+	Refs      []string      // ids of answer items that represent it or its parts
+	Chain     string        // of the stored turn that Refs refer to; "" if unknown
 
-	at     span     // the message in the body
-	behind int      // where the last tool result in the same message ends, 0 for none
-	text   span     // its content's string, or that of the first text part; zero for none
+	at     span     // the message's span in the body
+	behind int      // end of the last tool result in the same message, 0 for none
+	text   span     // its content's string, or the first text part; zero for none
 	parts  []span   // of a content of parts
 	calls  []string // ids of the calls it makes
 	callID string   // of the call it answers
 	folder string   // of a user's message: the working directory that its wrapper names
 }
 
-// Folder returns the working directory that a coding agent names in the user's messages, the
-// last one, or in its system messages, the first one; "" for none.
+// Folder returns the working directory that a coding agent names in the user's last message with
+// one, or else in its first system message; "" for none.
 func (c *Chat) Folder() string {
 	for _, m := range slices.Backward(c.Messages) {
 		if m.folder != "" {
@@ -83,11 +82,10 @@ func (c *Chat) Folder() string {
 	return ""
 }
 
-// Decode reads a chat-completions request. It keeps body, which must not change
-// afterwards. [memory.Invalid], naming the place, for what is not JSON in UTF-8,
-// nests deeper than [MaxDepth], has no readable messages or has two lists of
-// them, or carries one of Loci's fields with a wrong value. What it does not
-// know it lets pass.
+// Decode reads a chat-completions request. It keeps body, which must not change afterwards.
+// [memory.Invalid], with the place, means invalid JSON or UTF-8, nesting deeper than [MaxDepth], no
+// readable messages or two lists of them, or a wrong value in one of Loci's fields. Unknown fields
+// are allowed.
 func Decode(body []byte) (*Chat, error) {
 	c, fields, err := readOuter(body)
 	if err != nil {
@@ -106,13 +104,12 @@ func Decode(body []byte) (*Chat, error) {
 	return c, err
 }
 
-// readOuter reads what requests of all dialects have in common, and returns a body's
-// fields.
+// readOuter reads the common part of requests of all dialects, and returns a body's fields.
 func readOuter(body []byte) (*Chat, []member, error) {
 	if err := check(body); err != nil {
 		return nil, nil, err
 	}
-	// Bodies have many megabytes and do not change: no copy is made of them.
+	// Bodies have many megabytes and do not change, so they are not copied.
 	root := gjson.Parse(unsafe.String(unsafe.SliceData(body), len(body)))
 	if !root.IsObject() {
 		return nil, nil, memory.Errorf(memory.Invalid, "the body must be a JSON object")
@@ -141,15 +138,15 @@ func messagesOf(fields []member) (list gjson.Result, err error) {
 	case lists == 0:
 		return list, memory.Errorf(memory.Invalid, "messages is missing")
 	case lists > 1:
-		return list, memory.Errorf(memory.Invalid, "messages stands there %d times; once is right", lists)
+		return list, memory.Errorf(memory.Invalid, "messages occurs %d times; want once", lists)
 	case !list.IsArray():
 		return list, memory.Errorf(memory.Invalid, "messages must be an array")
 	}
 	return list, nil
 }
 
-// readMessages reads a list of messages; read adds what one of them holds, and is
-// false for one without a role.
+// readMessages reads a list of messages. read adds the messages in an element, and is false if that
+// has no role.
 func readMessages(list gjson.Result, read func(to []Message, v gjson.Result) ([]Message, bool)) (out []Message, err error) {
 	i, ok := 0, false
 	list.ForEach(func(_, v gjson.Result) bool {
@@ -168,9 +165,9 @@ func readMessages(list gjson.Result, read func(to []Message, v gjson.Result) ([]
 	return out, err
 }
 
-// attribute notes which of the messages in the user's name somebody else wrote, by the names of those
-// who speak: the person is who is called a user, or else the first who is not called by a job, as agents
-// are. What stands alone behind a system message that orders something with it is a text, too.
+// attribute marks which messages in the user's name others wrote, by the speakers' names: the
+// person is a speaker named "user", or else the first without a job title, which agents have. A
+// single message after a system message with an instruction about it is a text, too.
 func attribute(messages []Message) {
 	names := make([]string, len(messages))
 	var users []string
@@ -199,7 +196,7 @@ func readMessage(v gjson.Result) (m Message, ok bool) {
 	return b.message(v, readRole(str(role)), strOf(fields, "name"), strOf(fields, "tool_call_id")), role.Type == gjson.String
 }
 
-// message is what was said in a role, or what a call of that id returned.
+// message returns the blocks as a message of a role, or as the result of a call of that id.
 func (b *blocks) message(v gjson.Result, role memory.Role, name, callID string) Message {
 	m := Message{Role: role, Name: name, Text: strings.Join(b.lines, "\n"), at: spanOf(v), text: b.first, parts: b.parts, callID: callID}
 	m.unwrap(b.lines, b.others)
@@ -208,8 +205,8 @@ func (b *blocks) message(v gjson.Result, role memory.Role, name, callID string) 
 	return m
 }
 
-// unwrap leaves of a user's message what the person wrote. One that is the client's alone is an
-// instruction to the model, like a system message.
+// unwrap removes the client's wrappers from a user's message. A message without a person's words
+// becomes an instruction, like a system message.
 func (m *Message) unwrap(lines, others []string) {
 	if m.Role != memory.RoleUser || m.Text == "" {
 		return
@@ -242,24 +239,22 @@ func readRole(s string) memory.Role {
 	return memory.Role(s)
 }
 
-// ContentText returns what the content of a message says: a string, or its text parts, a line each.
+// ContentText returns the text of a message's content: a string, or its text parts, a line each.
 func ContentText(content []byte) string { return contentText(gjson.ParseBytes(content)) }
 
-// contentText returns what a content says: a string, or its text parts, a line
-// each.
+// contentText returns the text of a content: a string, or its text parts, a line each.
 func contentText(content gjson.Result) string {
 	var b blocks
 	b.readParts(content, "text")
 	return strings.Join(b.lines, "\n")
 }
 
-// GoesOn reports whether the server keeps what came before the request's messages.
+// GoesOn reports whether the server has messages before the request's.
 func (c *Chat) GoesOn() bool { return c.Previous != "" || c.Conversation != "" }
 
 // LastUser returns the index of the last user message, -1 without one.
 func (c *Chat) LastUser() int { return LastUser(c.Messages) }
 
-// LastUser returns the index of the last user message, -1 without one.
 func LastUser(msgs []Message) int {
 	for i := range slices.Backward(msgs) {
 		if msgs[i].Role == memory.RoleUser {
@@ -269,15 +264,15 @@ func LastUser(msgs []Message) int {
 	return -1
 }
 
-// Only reports whether the request holds one message of the conversation, the user's.
+// Only reports whether the conversation's only message in the request is the user's.
 func (c *Chat) Only() bool {
 	last := c.LastUser()
 	return last >= 0 && !slices.ContainsFunc(c.Messages, func(m Message) bool { return m.Role != memory.RoleSystem && m.at != c.Messages[last].at })
 }
 
-// Question returns what the person asks, a line for each message: with what they say in all messages
-// since the last answer, and in n at least that have words of theirs. Where nothing is theirs, as in an
-// agent's request, the last message asks.
+// Question returns the person's question, a line for each message: the user's messages since the
+// last answer, and at least n with own words. Without own words, as in an agent's request, it is
+// the last message.
 func (c *Chat) Question(n int) string {
 	var lines []string
 	answered := false
@@ -298,8 +293,8 @@ func (c *Chat) Question(n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// ToolLoop reports whether the request is a step after the last user message:
-// something other than a system message follows it.
+// ToolLoop reports whether the request continues after the last user message: a message other than
+// a system message follows it.
 func (c *Chat) ToolLoop() bool {
 	last := c.LastUser()
 	return last >= 0 && slices.ContainsFunc(c.Messages[last+1:], func(m Message) bool { return m.Role != memory.RoleSystem })

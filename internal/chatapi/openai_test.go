@@ -160,7 +160,7 @@ func TestDigestIsOfTheMeaning(t *testing.T) {
 	}
 }
 
-// TestOnlyOurBytesDiffer is the promise of fidelity on generated requests.
+// TestOnlyOurBytesDiffer checks the fidelity of generated requests.
 func TestOnlyOurBytesDiffer(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		body := request(rt)
@@ -179,7 +179,7 @@ func TestOnlyOurBytesDiffer(t *testing.T) {
 	})
 }
 
-// request draws a valid request with all the freedom that JSON leaves.
+// request draws a valid request in any JSON notation.
 func request(t *rapid.T) string {
 	space := rapid.SampledFrom([]string{"", "", " ", "\n\t", "\r\n "})
 	text := rapid.SampledFrom([]string{`""`, `"hi"`, `"a\"b\\"`, `"\u2028\ud83d\ude00"`, `"é,}]"`, `"\ud800"`})
@@ -252,7 +252,7 @@ func FuzzWith(f *testing.F) {
 	})
 }
 
-// FuzzValid holds the quick check of syntax against the standard library's.
+// FuzzValid compares the quick syntax check with the standard library's.
 func FuzzValid(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1e5,-0,"\u00e9"]}`, `01`, `1.`, `-`, `.5`, `"\u12"`, `"\x"`, `tru`, `{"a" 1}`, `[1,]`, `[}`, ` `, `1 2`, "\"\x01\"",

@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Plain returns [memory.Invalid], naming the field, for a request that asks for more than
-// one answer in words: the built-in model gives no other.
+// Plain returns [memory.Invalid], with the field's name, for a request that needs more than one
+// text answer, which the built-in model cannot give.
 func (c *Chat) Plain() error {
 	root := gjson.ParseBytes(c.body)
-	// A model that may call tools need not.
+	// Tools are allowed, since a model need not call them.
 	for _, name := range []string{"tool_choice", "function_call"} {
 		choice := root.Get(name)
 		kind := choice.Str
@@ -42,7 +42,7 @@ func (c *Chat) Plain() error {
 		switch m.Role {
 		case memory.RoleSystem, memory.RoleUser, memory.RoleAssistant, memory.RoleTool:
 		default:
-			return memory.Errorf(memory.Invalid, "messages: unknown role %q", head(string(m.Role), 40))
+			return memory.Errorf(memory.Invalid, "messages: unknown role %q", clipped(string(m.Role), 40))
 		}
 	}
 	return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// RefusalKind is what an upstream refuses a request for.
+// RefusalKind is the cause of an upstream's refusal.
 type RefusalKind string
 
 // The kinds of refusals.
@@ -18,28 +18,28 @@ const (
 	RefusesLength RefusalKind = "length" // it is too long
 )
 
-// Refusal is what an upstream's error says of a request.
+// Refusal classifies an upstream's error.
 type Refusal struct {
 	Kind    RefusalKind
-	Wording string // the line of refusals.txt that says so, "" for other kinds
+	Wording string // the matching line of refusals.txt, "" for other kinds
 }
 
-// maxRefusal is how many bytes of an error's text are read.
+// maxRefusal bounds the bytes of an error's text that are read.
 const maxRefusal = 8 << 10
 
-// ReadRefusal reads an error body of any server. It looks at what the error says, not at
-// parts of the request that it quotes.
+// ReadRefusal reads an error body of any server. It ignores parts of the request that the error
+// quotes.
 func ReadRefusal(body []byte) Refusal {
-	said := plainWords(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
+	text := plainWords(strings.Join(errorTexts(gjson.ParseBytes(body), body), "\n"))
 	for _, w := range wordings() {
-		if strings.Contains(said, w.text) {
+		if strings.Contains(text, w.text) {
 			return Refusal{w.kind, w.text}
 		}
 	}
 	return Refusal{}
 }
 
-// ErrorMessage returns what an error body of any server says, "" for nothing.
+// ErrorMessage returns the message of an error body of any server, "" for none.
 func ErrorMessage(body []byte) string {
 	for _, text := range errorTexts(gjson.ParseBytes(body), body) {
 		if text = strings.TrimSpace(text); text != "" {
@@ -49,8 +49,8 @@ func ErrorMessage(body []byte) string {
 	return ""
 }
 
-// errorTexts returns the message, type and code of an error in the shapes that servers
-// write; of what is not a JSON object the whole text.
+// errorTexts returns the message, type and code of an error in the servers' formats, or the whole
+// text of a body that is no JSON object.
 func errorTexts(root gjson.Result, body []byte) (out []string) {
 	if root.IsArray() {
 		root = root.Get("0")
@@ -72,8 +72,8 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 	return out
 }
 
-// plainWords returns s in lower case with single spaces and without quotes, which servers
-// write differently.
+// plainWords returns s in lower case with single spaces and without quotes, in which servers
+// differ.
 func plainWords(s string) string {
 	s = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "", "’", "", "“", "", "”", "").Replace(strings.ToLower(s))
 	return strings.Join(strings.Fields(s), " ")
@@ -82,7 +82,7 @@ func plainWords(s string) string {
 //go:embed refusals.txt
 var refusals string
 
-// wording is part of how a server words a refusal.
+// wording is part of a server's text for a refusal.
 type wording struct {
 	kind RefusalKind
 	text string

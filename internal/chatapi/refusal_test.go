@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestRefusalsAreToldApart reads what model servers answer, as they word it.
-func TestRefusalsAreToldApart(t *testing.T) {
+// TestRefusalKindsAreDistinguished reads real servers' errors.
+func TestRefusalKindsAreDistinguished(t *testing.T) {
 	file := try(os.ReadFile("testdata/refusals.tsv")).orFail(t)
 	seen := map[RefusalKind]int{}
 	for line := range strings.Lines(string(file)) {
@@ -29,7 +29,7 @@ func TestRefusalsAreToldApart(t *testing.T) {
 	}
 }
 
-// TestLengthGoesBeforeRoles keeps a prompt that is too long from changing where memory goes.
+// TestLengthGoesBeforeRoles: a prompt that is too long must not change the placement of memory.
 func TestLengthGoesBeforeRoles(t *testing.T) {
 	got := ReadRefusal([]byte(`{"error":{"message":"maximum context length is 8192, near \"roles must alternate\""}}`))
 	if got.Kind != RefusesLength {

@@ -11,9 +11,9 @@ import (
 
 // Responses is the dialect of OpenAI's Responses API.
 //
-// Its input is a text or a list of items. What the model said, called and thought in a
-// row is read as one message, as it was one answer. A request may name the answer, or the
-// conversation, that it goes on from and send only what came since.
+// Its input is a text or a list of items. Consecutive texts, calls and reasoning of the model are
+// read as one message, as they were one answer. A request may name the answer or conversation that
+// it continues, and send only newer items.
 var Responses = &Dialect{
 	Path: "/v1/responses", AnswerID: "resp_", Named: true,
 	Decode: decodeResponses, read: readResponsesAnswer,
@@ -33,7 +33,7 @@ func decodeResponses(body []byte) (*Chat, error) {
 	c.Previous, c.Conversation = strOf(fields, "previous_response_id"), readConversation(fieldOf(fields, "conversation"))
 	inputs := slices.DeleteFunc(slices.Clone(fields), func(f member) bool { return f.name != "input" })
 	if len(inputs) > 1 {
-		return nil, memory.Errorf(memory.Invalid, "input stands there %d times; once is right", len(inputs))
+		return nil, memory.Errorf(memory.Invalid, "input occurs %d times; want once", len(inputs))
 	}
 	if c.Messages, err = readInput(fieldOf(inputs, "input")); err != nil {
 		return nil, err
@@ -42,8 +42,8 @@ func decodeResponses(body []byte) (*Chat, error) {
 	return c, nil
 }
 
-// readConversation returns the id of the conversation that a request names, "" for
-// none or for one that is too long for a name.
+// readConversation returns the id of the conversation that a request names, "" for none or for one
+// that is too long.
 func readConversation(v gjson.Result) string {
 	id := str(v)
 	if v.IsObject() {
@@ -55,8 +55,7 @@ func readConversation(v gjson.Result) string {
 	return id
 }
 
-// readInput reads a text or a list of items. A request may have no input: then the server
-// has the prompt.
+// readInput reads a text or a list of items. It may be absent: then the server has the prompt.
 func readInput(v gjson.Result) (out []Message, err error) {
 	switch {
 	case !v.Exists() || v.Type == gjson.Null:
@@ -88,31 +87,31 @@ func readInput(v gjson.Result) (out []Message, err error) {
 // items reads a list of items into messages.
 type items struct {
 	out    []Message
-	answer blocks // what the model said and called so far
-	at     span   // from where; zero while it is not the model's turn
+	answer blocks // the model's texts and calls so far
+	at     span   // its span; zero outside of the model's turn
 }
 
 // add reads the next item; it is false for a message without a role.
 func (r *items) add(v gjson.Result) bool {
 	fields := members(v)
 	kind, role := strOf(fields, "type"), fieldOf(fields, "role")
-	said := kind == "message" || kind == ""
+	isMessage := kind == "message" || kind == ""
 	switch {
-	case kind == "" && !role.Exists() && strOf(fields, "id") != "": // a reference need not say that it is one
+	case kind == "" && !role.Exists() && strOf(fields, "id") != "": // the type of a reference is optional
 		r.model(v, reference, fields)
-	case said && role.Type != gjson.String:
+	case isMessage && role.Type != gjson.String:
 		return false
-	case said && str(role) != string(memory.RoleAssistant):
-		r.said(v, readRole(str(role)), "", fieldOf(fields, "content"))
+	case isMessage && str(role) != string(memory.RoleAssistant):
+		r.message(v, readRole(str(role)), "", fieldOf(fields, "content"))
 	case strings.HasSuffix(kind, "_output") || kind == "mcp_approval_response":
-		r.said(v, memory.RoleTool, strOf(fields, "call_id"), fieldOf(fields, "output"))
+		r.message(v, memory.RoleTool, strOf(fields, "call_id"), fieldOf(fields, "output"))
 	default:
 		r.model(v, kind, fields)
 	}
 	return true
 }
 
-// model reads an item of the model's.
+// model reads an item of the model.
 func (r *items) model(v gjson.Result, kind string, fields []member) {
 	if !r.at.found() {
 		r.at = spanOf(v)
@@ -120,8 +119,8 @@ func (r *items) model(v gjson.Result, kind string, fields []member) {
 	r.answer.item(kind, fields)
 }
 
-// end ends the model's turn. One without words, calls and references is not a message: it
-// thought, or searched, and what came of it stands in the server's keeping.
+// end ends the model's turn. A turn without texts, calls and references, such as only reasoning or
+// a search, is no message.
 func (r *items) end() {
 	if b := r.answer; len(b.lines)+len(b.calls)+len(b.refs) > 0 {
 		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), Refs: b.refs, at: r.at}
@@ -132,18 +131,18 @@ func (r *items) end() {
 	r.answer, r.at = blocks{}, span{}
 }
 
-// said adds what was said to the model, or what a call of that id returned.
-func (r *items) said(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
+// message adds a message of a role, or the result of a call of that id.
+func (r *items) message(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
 	r.end()
 	var b blocks
 	b.readParts(content, responseTexts...)
 	r.out = append(r.out, b.message(v, role, "", callID))
 }
 
-// reference is the type of an item that only names one which the server keeps.
+// reference is the type of an item that refers to one on the server.
 const reference = "item_reference"
 
-// item adds what an item of the model's says or calls.
+// item adds the text or call of a model's item.
 func (b *blocks) item(kind string, fields []member) {
 	switch kind {
 	case reference:
@@ -161,7 +160,7 @@ func (b *blocks) item(kind string, fields []member) {
 	}
 }
 
-// builtIn returns what a call of a tool that is built in, which the client runs, asks for.
+// builtIn returns the arguments of a call of a built-in tool that the client runs.
 func builtIn(fields []member) string {
 	for _, f := range fields {
 		switch f.name {
@@ -172,11 +171,11 @@ func builtIn(fields []member) string {
 	return ""
 }
 
-// responseTexts are the types of parts that are words.
+// responseTexts are the types of text parts.
 var responseTexts = []string{"input_text", "output_text", "text", "refusal"}
 
-// readParts reads a content, a string or a list of parts, of which those of these types are
-// words. Messages of the same words and other pictures are not the same.
+// readParts reads a content, a string or a list of parts, of which texts are the text types. Other
+// parts, such as pictures, distinguish messages with the same text.
 func (b *blocks) readParts(content gjson.Result, texts ...string) {
 	if content.Type == gjson.String {
 		b.add(content)
@@ -201,8 +200,8 @@ func (b *blocks) readParts(content gjson.Result, texts ...string) {
 	})
 }
 
-// putResponses puts the block as an item of its own before the last user message, behind
-// the instructions, or into that message.
+// putResponses inserts the block as an item before the last user message, after the instructions,
+// or into that message.
 func putResponses(c *Chat, b Block, p Placement) []edit {
 	block := b.Text
 	if p == System {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// readResponsesAnswer reads what an answer of the Responses API says.
+// readResponsesAnswer reads an answer of the Responses API.
 func readResponsesAnswer(root gjson.Result, a *Answer) error {
 	if !root.IsObject() || !root.Get("output").IsArray() {
 		return memory.Errorf(memory.Invalid, "output is missing")
@@ -18,7 +18,7 @@ func readResponsesAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// readOutput reads what a response says and calls, and the ids of its items.
+// readOutput reads a response's texts and calls, and the ids of its items.
 func readOutput(response gjson.Result) (b blocks, ids []string) {
 	output := response.Get("output")
 	if !output.IsArray() {
@@ -33,8 +33,8 @@ func readOutput(response gjson.Result) (b blocks, ids []string) {
 	return b, ids
 }
 
-// addItem adds the id of a message or call, if it has one and there are not too many.
-// Clients leave reasoning out, so that its id would not tell the answer.
+// addItem adds the id of a message or call, within a limit. Clients omit reasoning, so its id would
+// not identify the answer.
 func addItem(ids []string, item gjson.Result) []string {
 	id := str(item.Get("id"))
 	if id == "" || str(item.Get("type")) == "reasoning" || len(ids) == maxCalls {
@@ -43,7 +43,7 @@ func addItem(ids []string, item gjson.Result) []string {
 	return append(ids, id)
 }
 
-// hearResponses takes one event of the Responses API.
+// hearResponses reads one event of the Responses API.
 func (s *Stream) hearResponses(root gjson.Result) {
 	switch str(root.Get("type")) {
 	case "response.created", "response.in_progress":
@@ -61,7 +61,7 @@ func (s *Stream) hearResponses(root gjson.Result) {
 	}
 }
 
-// hearPart begins a line where the words are another part's than before.
+// hearPart begins a new line with each part.
 func (s *Stream) hearPart(event gjson.Result) {
 	part := event.Get("output_index").Raw + "/" + event.Get("content_index").Raw
 	if part != s.part {
@@ -70,7 +70,7 @@ func (s *Stream) hearPart(event gjson.Result) {
 	s.part = part
 }
 
-// hearCall takes an item that is whole, if it is a call.
+// hearCall reads a complete item if it is a call.
 func (s *Stream) hearCall(index, item gjson.Result) {
 	var b blocks
 	b.item(str(item.Get("type")), members(item))
@@ -84,8 +84,7 @@ func (s *Stream) hearCall(index, item gjson.Result) {
 	}
 }
 
-// hearResponse takes the answer as the last event has it. What was said in pieces stays
-// as it was heard.
+// hearResponse reads the answer in the last event. Text that already arrived in pieces is kept.
 func (s *Stream) hearResponse(response gjson.Result) {
 	s.answer.readFrame(response)
 	s.answer.Finish, s.done = str(response.Get("status")), true

@@ -73,9 +73,9 @@ var responsesStreams = []dialectStream{
 	{"cut off", typedEvents(responseCreated, outputDelta("0", "0", "Hel")) + "event: response.comp", "", Answer{Text: "Hel", ID: "resp_1", Model: "m"}},
 }
 
-// TestResponsesAreKnownAgain: what an answer said and called is the message that its items
-// make of it when they come back, in this dialect and in chat completions.
-func TestResponsesAreKnownAgain(t *testing.T) {
+// TestResponsesMatchTheirResentMessages: an answer has the digest of its resent items, in this
+// dialect and in chat completions.
+func TestResponsesMatchTheirResentMessages(t *testing.T) {
 	const output = `{"type":"reasoning","id":"rs_1","summary":[]},{"type":"message","id":"msg_1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"I look.","annotations":[]}]},
 		{"type":"function_call","id":"fc_1","call_id":"t1","name":"f","arguments":"{\"a\": 1}"}`
 	a := try(Responses.ReadAnswer([]byte(`{"id":"resp_1","status":"completed","output":[` + output + `]}`))).orFail(t)
@@ -103,7 +103,7 @@ func TestResponsesAreKnownAgain(t *testing.T) {
 	}
 }
 
-func TestWhatAResponseGoesOnFrom(t *testing.T) {
+func TestResponsesNameTheirPredecessor(t *testing.T) {
 	for body, want := range map[string][2]string{
 		`{"previous_response_id":"resp_1","input":"x"}`:                                {"resp_1", ""},
 		`{"conversation":"conv_1","input":"x"}`:                                        {"", "conv_1"},
@@ -140,7 +140,7 @@ func TestDecodeResponsesRefuses(t *testing.T) {
 	}
 }
 
-// TestCallsOfBuiltInToolsAreCalls: nothing comes between them and their outputs.
+// TestCallsOfBuiltInToolsAreCalls: nothing is inserted between them and their outputs.
 func TestCallsOfBuiltInToolsAreCalls(t *testing.T) {
 	const call = `{"type":"computer_call","id":"cu_1","call_id":"t1","action":{"type":"click","x":1},"status":"completed"}`
 	body := `{"input":[{"role":"user","content":"Click it"},` + call + `,{"role":"user","content":"Now"},{"type":"computer_call_output","call_id":"t1","output":{"type":"computer_screenshot"}}]}`

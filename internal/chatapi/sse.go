@@ -2,18 +2,16 @@ package chatapi
 
 import "bytes"
 
-// edge finds where the events of a stream end, however its bytes are cut into
-// pieces. Lines end with LF, CR or both, events with an empty line. The zero
-// value stands at a stream's start.
+// edge finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or both,
+// events with an empty line. The zero value is at a stream's beginning.
 type edge struct {
 	inLine bool // the current line has bytes
 	cr     bool // the byte before was a CR
 	fresh  bool // no byte since an event ended
 }
 
-// next returns how many bytes of p belong to the current event and whether it
-// ends with them. An LF that completes the CR of the event before, where the two
-// came in different pieces, is an event of its own, so that it need not wait.
+// next returns how many bytes of p belong to the current event and whether they end it. An LF in a
+// later piece than its CR is an event of its own, so that the event before need not wait for it.
 func (e *edge) next(p []byte) (n int, end bool) {
 	for n < len(p) {
 		switch c := p[n]; {
@@ -50,8 +48,7 @@ func lineEnd(p []byte) int {
 	return len(p)
 }
 
-// eventData returns the data of an event: its data lines, joined. ok is false
-// where it has none, as for comments.
+// eventData returns the joined data lines of an event. ok is false without any, as for comments.
 func eventData(event []byte) (data []byte, ok bool) {
 	event = bytes.TrimPrefix(event, []byte("\ufeff"))
 	for len(event) > 0 {
@@ -82,8 +79,8 @@ func eventName(event []byte) string {
 	return ""
 }
 
-// Events reads the events of a stream, in pieces of any size. It leaves out events
-// without data and those longer than a megabyte. The zero value is ready.
+// Events reads the events of a stream in pieces of any size. It skips events without data and those
+// longer than a megabyte. The zero value is ready.
 type Events struct {
 	edge  edge
 	event []byte
@@ -105,7 +102,7 @@ func (e *Events) Write(p []byte, yield func(data []byte)) {
 	}
 }
 
-// Flush takes the event so far as a whole one.
+// Flush ends the current event.
 func (e *Events) Flush(yield func(data []byte)) {
 	if data, ok := eventData(e.event); ok && !e.over {
 		yield(data)

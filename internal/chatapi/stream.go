@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What a [Stream] keeps at most. What is beyond is not accumulated.
+// Limits of a [Stream]; more is not accumulated.
 const (
 	maxEvent  = 1 << 20 // bytes of one event
 	maxAnswer = 8 << 20 // bytes of text and arguments
 	maxCalls  = 256     // tool calls
 )
 
-// Stream accumulates the answer of a chat stream from its bytes, in pieces of any
-// size. It never fails: what it cannot read or hold it leaves out.
+// Stream accumulates the answer of a chat stream, in pieces of any size. It never fails: it skips
+// unreadable and excess data.
 type Stream struct {
 	hear   func(s *Stream, event gjson.Result)
 	events Events
@@ -27,24 +27,24 @@ type Stream struct {
 	refuse strings.Builder
 	calls  []*streamCall
 	size   int
-	part   string // of a response: where the words that were heard last stand
+	part   string // of a response: the part of the last text
 }
 
-// streamCall is a tool call of which the arguments come in pieces.
+// streamCall is a tool call whose arguments arrive in pieces.
 type streamCall struct {
 	index     int64
 	id, name  string
 	arguments strings.Builder
-	whole     bool // the stream said so, and [Stream.Calls] did not
+	whole     bool // it is complete, and [Stream.Calls] did not return it yet
 }
 
-// Write takes the next piece of the stream. It always takes all and fails never.
+// Write takes the next piece of the stream. It never fails.
 func (s *Stream) Write(p []byte) (int, error) {
 	s.events.Write(p, s.take)
 	return len(p), nil
 }
 
-// take takes the data of one event.
+// take reads the data of one event.
 func (s *Stream) take(data []byte) {
 	switch {
 	case strings.TrimSpace(string(data)) == "[DONE]":
@@ -54,20 +54,20 @@ func (s *Stream) take(data []byte) {
 	}
 }
 
-// Said returns the text of the events that are whole so far. Unlike [Stream.Answer]
-// it may be asked for at any time.
-func (s *Stream) Said() string { return s.text.String() }
+// Text returns the text of the complete events so far. Unlike [Stream.Answer] it may be called at
+// any time.
+func (s *Stream) Text() string { return s.text.String() }
 
-// Done reports whether the stream said that the answer is complete.
+// Done reports whether the stream declared the answer complete.
 func (s *Stream) Done() bool { return s.done }
 
-// Empty reports whether nothing was said and no tool called so far.
+// Empty reports whether the answer has no text and no calls so far.
 func (s *Stream) Empty() bool {
 	return s.text.Len() == 0 && s.refuse.Len() == 0 && len(s.calls) == 0
 }
 
-// Answer returns what was said so far. It is for a stream that came to its end or
-// was cut off: an event that lacks only its empty line counts as whole.
+// Answer returns the answer so far, at the end of a stream: an event that only lacks its empty line
+// counts as complete.
 func (s *Stream) Answer() Answer {
 	s.events.Flush(s.take)
 	a := s.answer
@@ -83,8 +83,8 @@ func (s *Stream) Answer() Answer {
 	return a
 }
 
-// Calls returns the tool calls that became whole since it was last called, as they stand in
-// [Answer.ToolCalls]. Chat completions do not say when a call is whole.
+// Calls returns the tool calls completed since the last call, in the form of [Answer.ToolCalls].
+// Chat completions do not mark calls as complete.
 func (s *Stream) Calls() string {
 	var calls []call
 	for _, c := range s.calls {
@@ -95,8 +95,8 @@ func (s *Stream) Calls() string {
 	return encodeCalls(calls)
 }
 
-// hearChoice takes what events of chat completions and of completions have in common, and returns
-// the first choice, false where the event has nothing of it.
+// hearChoice reads the common part of chat completions' and completions' events, and returns the
+// first choice, false without one.
 func (s *Stream) hearChoice(root gjson.Result) (choice gjson.Result, ok bool) {
 	s.answer.readFrame(root)
 	choice = firstChoice(root)
@@ -109,7 +109,7 @@ func (s *Stream) hearChoice(root gjson.Result) (choice gjson.Result, ok bool) {
 	return choice, true
 }
 
-// hearChunk takes one event of a chat completion.
+// hearChunk reads one event of a chat completion.
 func (s *Stream) hearChunk(event gjson.Result) {
 	choice, ok := s.hearChoice(event)
 	if !ok {
@@ -163,8 +163,8 @@ func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
 	s.add(&to.arguments, str(arguments))
 }
 
-// call returns the call that a piece belongs to: by its index or, from servers
-// that leave it out, a new one for a new id and else the last. nil past the limit.
+// call returns the call of a piece: by its index or, from servers that omit it, a new one for a new
+// id and else the last. nil past the limit.
 func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	if c := s.callAt(index); c != nil {
 		c.id = cmp.Or(c.id, id)
@@ -184,7 +184,7 @@ func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	return c
 }
 
-// toolCalls writes the calls as a message would hold them.
+// toolCalls writes the calls in the form of a message.
 func (s *Stream) toolCalls() string {
 	var calls []call
 	for _, c := range s.calls {

@@ -9,12 +9,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FrontEndTask reports whether a request is a client's own errand: a title, tags, follow-up
-// questions or a search query for a conversation that it quotes, or a summary of one that grew
-// too long. Such a request is not part of a conversation. Its system message or last user
-// message begins as a known errand does ([utterance.IsTask]); or it both gives one of these
-// orders at the front and quotes a conversation behind it, alone in a single user message: a
-// person who asks for a title is taken for a person.
+// FrontEndTask reports whether a request is a client's own task, which belongs to no conversation:
+// a title, tags, follow-up questions, a search query or a summary of a conversation. Its system
+// message or last user message begins as a task does ([utterance.IsTask]), or its only user
+// message consists of such an instruction and a quoted conversation. A person's request for a title
+// does not count.
 func FrontEndTask(c *Chat) bool {
 	order, quoted := "", ""
 	last := c.LastUser()
@@ -34,17 +33,17 @@ func FrontEndTask(c *Chat) bool {
 		}
 	}
 	if strings.Contains(quoted, "<chat_history>") && strings.Contains(quoted, "</chat_history>") {
-		return true // in whatever language the order is
+		return true // in whatever language the instruction is
 	}
-	front := strings.ToLower(head(quoted, frontSize))
+	front := strings.ToLower(clipped(quoted, frontSize))
 	if strings.HasPrefix(strings.TrimSpace(front), "### task:") {
 		return sections.MatchString(quoted)
 	}
-	ordered := orders.MatchString(front) || orders.MatchString(strings.ToLower(head(order, frontSize)))
+	ordered := orders.MatchString(front) || orders.MatchString(strings.ToLower(clipped(order, frontSize)))
 	return ordered && transcript.MatchString(quoted)
 }
 
-// FromSubagent reports whether a message of a request says that it is a sub-agent's
+// FromSubagent reports whether a message marks the request as a sub-agent's
 // ([utterance.IsSubagent]).
 func FromSubagent(c *Chat) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool {
@@ -52,25 +51,25 @@ func FromSubagent(c *Chat) bool {
 	})
 }
 
-// frontSize is how far into a message an errand's order stands: front ends give
-// it in their first sentences.
+// frontSize is how far into a message a task's instruction may be: front ends give it in the first
+// sentences.
 const frontSize = 400
 
 var (
-	// sections are those in which front ends quote what an errand is about. People
-	// write prompts with headings too, but not with these.
+	// sections are front ends' headings for quoted conversations. People write headings too, but
+	// not these.
 	sections = lazy.Compile(`(?i)<chat_history>|### chat history|<type>[^<]*</type>\s*<text>`)
 
 	// transcript is a quoted conversation.
 	transcript = lazy.Compile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
 
-	// orders asks for a title, tags or follow-ups and says how long they may be.
+	// orders asks for a title, tags or follow-ups of a limited length.
 	orders = lazy.Compile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
 		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
 )
 
-// head is the first n bytes of s or a little less, whole characters.
-func head(s string, n int) string {
+// clipped is the first n bytes of s, rounded down to whole characters.
+func clipped(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}

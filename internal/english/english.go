@@ -1,9 +1,9 @@
-// Package english reads a chat message: which of its text the person wrote, its sentences and
-// clauses, what each of them is for, and what it states: its words, its verbs with tense and
-// negation, and the third person. Sentence ends are found in any language; moods by English words, and
-// elsewhere by the question mark alone. Statements are English.
+// Package english reads a chat message: its own and pasted text, its sentences and clauses with
+// their moods, and its statements with verbs, tense, negation and person. It finds sentence ends in
+// any language; moods need English words or a question mark, and statements are English.
 //
-// It knows no memory and no request: package utterance tells what the person wrote.
+// It does not depend on memory or requests: package utterance separates the text that the person
+// wrote.
 package english
 
 import (
@@ -21,10 +21,10 @@ type Sentence struct {
 	Pasted  bool // the person did not write it for this message
 }
 
-// Clause is a part of a sentence that can be understood by itself.
+// Clause is a part of a sentence that can be understood alone.
 type Clause struct {
 	text.Span
-	Mood Mood // what it is for
+	Mood Mood // its purpose
 }
 
 // Read returns the sentences of a message in order.
@@ -37,18 +37,18 @@ func Read(s string) []Sentence {
 	return out
 }
 
-// longest is how many words a sentence has at most that is not taken apart: dictated text has
-// hardly any sentence ends.
-const longest = 28
+// longestSentence is the greatest length in words of a sentence that stays whole: dictated text has hardly
+// any sentence ends.
+const longestSentence = 28
 
-// parts returns a sentence with its clauses, in parts if it is long.
+// parts returns a sentence with its clauses, split into several if it is long.
 func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 	spans := split(s, sentence)
-	long := len(strings.Fields(sentence.Of(s))) > longest
-	words := longest
+	long := len(strings.Fields(sentence.Of(s))) > longestSentence
+	words := longestSentence
 	for _, span := range spans {
 		c := Clause{Span: span, Mood: moodOf(span.Of(s))}
-		if n := len(out); n > 0 && (!long || words < longest/2) {
+		if n := len(out); n > 0 && (!long || words < longestSentence/2) {
 			out[n-1].Clauses, out[n-1].End = append(out[n-1].Clauses, c), span.End
 		} else {
 			out, words = append(out, Sentence{Span: span, Clauses: []Clause{c}, Pasted: pasted}), 0
@@ -58,10 +58,10 @@ func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 	return out
 }
 
-// shortClause is how many words a clause has at least: what is shorter belongs to the one before.
+// shortClause is the least number of words of a clause: a shorter one belongs to the one before.
 const shortClause = 3
 
-// split cuts a sentence at punctuation and, where it goes on without any, at conjunctions.
+// split cuts a sentence at punctuation and, where that is missing, at conjunctions.
 func split(s string, sentence text.Span) []text.Span {
 	var out []text.Span
 	start, words := sentence.Start, 0

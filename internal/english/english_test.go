@@ -69,7 +69,7 @@ func TestLongSentencesComeInParts(t *testing.T) {
 		t.Fatalf("%d sentences of %q", len(sentences), dictated)
 	}
 	for _, s := range sentences {
-		if n := len(strings.Fields(s.Of(dictated))); n > longest {
+		if n := len(strings.Fields(s.Of(dictated))); n > longestSentence {
 			t.Errorf("%d words: %q", n, s.Of(dictated))
 		}
 	}

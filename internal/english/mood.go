@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Mood is what a clause is for.
+// Mood is the purpose of a clause.
 type Mood uint8
 
 // The moods.
 const (
-	States   Mood = iota // it tells something
+	States   Mood = iota // it states something
 	Asks                 // it is a question
-	Requests             // it wants something done
-	Greets               // it is a greeting, thanks, or a word by which talk goes on
+	Requests             // it requests an action
+	Greets               // it is a greeting, thanks, or a filler
 )
 
 // moodOf returns the mood of a clause by its words.
@@ -26,7 +26,7 @@ func moodOf(clause string) Mood {
 	if len(words) > 0 && len(words) < shortClause && greeting.Has(words[0]) && !marked {
 		return Greets
 	}
-	if words = unled(words); len(words) == 0 {
+	if words = withoutLeadIn(words); len(words) == 0 {
 		return Greets
 	}
 	first, second := words[0], ""
@@ -45,7 +45,7 @@ func moodOf(clause string) Mood {
 	return States
 }
 
-// seeks reports whether somebody wishes to be told something: "tell me my address", "I forgot where I live".
+// seeks reports whether somebody asks for information: "tell me my address".
 func seeks(words []string) bool {
 	if giving.Has(words[0]) && len(words) > 1 {
 		if words[1] == "me" || words[1] == "us" {
@@ -58,19 +58,19 @@ func seeks(words []string) bool {
 		(unknown.Has(words[i-1]) || knowing.Has(words[i-1]) && (negating.Has(words[i-2]) || words[i-2] == "to"))
 }
 
-// unled returns words without those that lead in to a clause: "hey so …", "ooookay …".
-func unled(words []string) []string {
+// withoutLeadIn removes leading fillers: "hey so …", "ooookay …".
+func withoutLeadIn(words []string) []string {
 	for len(words) > 0 && leads.Has(unstretched(words[0])) {
 		words = words[1:]
 	}
 	return words
 }
 
-// longestAsked is how many bytes a message has at most that does nothing but ask: a longer one says why, too.
+// longestAsked is the most bytes of a message that only asks: a longer one also gives reasons.
 const longestAsked = 320
 
-// Purpose returns what a message is for: [Asks] if there are questions and at most greetings beside, [Greets] if there are
-// greetings alone, else [States].
+// Purpose returns the purpose of a message: [Asks] for questions with at most greetings, [Greets]
+// for greetings alone, else [States].
 func Purpose(message string) Mood {
 	if len(message) > longestAsked || strings.TrimSpace(message) == "" || moodOf(firstClause(message)) == States {
 		return States
@@ -90,7 +90,7 @@ func Purpose(message string) Mood {
 	return is
 }
 
-// firstClause returns what stands before the first sign that ends a clause.
+// firstClause returns the text before the first mark that ends a clause.
 func firstClause(s string) string {
 	words := 0
 	for i := 0; i < len(s); {
@@ -108,13 +108,13 @@ func firstClause(s string) string {
 	return s
 }
 
-// greets reports whether a few words before a comma greet somebody: "hi there", "Dear John".
+// greets reports whether a few words before a comma are a greeting: "hi there", "Dear John".
 func greets(s string) bool {
 	words := text.Words(s)
 	return len(words) > 0 && greeting.Has(unstretched(words[0]))
 }
 
-// unstretched returns a word that is written long for emphasis as it is spelt: "heyyy".
+// unstretched returns the normal spelling of a stretched word: "heyyy".
 func unstretched(w string) string {
 	for len(w) > 2 && w[len(w)-1] == w[len(w)-2] && !leads.Has(w) && !greeting.Has(w) {
 		w = w[:len(w)-1]
@@ -127,14 +127,14 @@ func marked(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// IsFirstPerson reports whether a folded word is a pronoun of the one who speaks. Objects such as
-// "me" are left out: "tell me a joke" is about nobody.
+// IsFirstPerson reports whether a folded word is a pronoun of the speaker. Objects such as "me" do
+// not count: "tell me a joke" is about nobody.
 func IsFirstPerson(word string) bool { return firstPerson.Has(word) }
 
-// IsThirdPerson reports whether a folded word is a pronoun of somebody who is not named.
+// IsThirdPerson reports whether a folded word is a pronoun of a third person.
 func IsThirdPerson(word string) bool { return thirdPerson.Has(word) }
 
-// Words that show how a clause is meant, folded.
+// Words that show the mood of a clause, folded.
 var (
 	leads      = lazy.Words("hey hi hello yo sup omg ugh hmm so and ok okay um umm uh well please pls sorry also but then now just oh right actually btw anyway alright")
 	asking     = lazy.Words("what which who whom whose where when why how whats wheres whos whens hows")

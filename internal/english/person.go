@@ -6,10 +6,10 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// fixed are verbs that do not change with the person, and their negations.
-var fixed = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
+// invariableVerbs are verbs, and negated verbs, that do not change with the person.
+var invariableVerbs = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
 
-// adverbs may stand around a verb and say little.
+// adverbs may occur around a verb and add little.
 var adverbs = lazy.Words(`really also still currently now just recently actually always usually generally mostly mainly only finally
 	definitely absolutely totally both originally basically already even truly certainly personally often
 	sometimes rarely never normally typically occasionally frequently regularly kinda officially happily proudly
@@ -17,20 +17,20 @@ var adverbs = lazy.Words(`really also still currently now just recently actually
 	then so super too kind lately all thoroughly eventually quickly slowly ever almost initially previously
 	formerly once ultimately seriously pretty very temporarily permanently severely highly deathly mildly quite`)
 
-// IsAdverb reports whether a word in small letters may stand around a verb and says little.
+// IsAdverb reports whether a lower-case word is an adverb that adds little to a verb.
 func IsAdverb(w string) bool { return adverbs.Has(w) }
 
-// ThirdPerson says a piece of first-person English of the user: "I love my job"
-// becomes "User loves User's job". Other words stay as they are.
+// ThirdPerson turns first-person English into statements about the user: "I love my job" becomes
+// "User loves User's job". Other words stay as they are.
 func ThirdPerson(s string) string {
 	words := strings.Split(plainQuotes.Replace(s), " ")
 	for i := 0; i < len(words); i++ {
 		core := strings.Trim(words[i], `.,;:!?"()`)
-		said, ok := pronouns[strings.ToLower(core)]
+		replacement, ok := pronouns[strings.ToLower(core)]
 		if !ok {
 			continue
 		}
-		words[i] = strings.Replace(words[i], core, said, 1)
+		words[i] = strings.Replace(words[i], core, replacement, 1)
 		if strings.EqualFold(core, "i") || strings.EqualFold(core, "we") {
 			agreeVerb(words[i+1:])
 		}
@@ -53,9 +53,9 @@ func agreeVerb(words []string) {
 		if adverbs.Has(strings.ToLower(w)) {
 			continue
 		}
-		words[i] = third(w)
+		words[i] = thirdPersonVerb(w)
 		if i+2 < len(words) && (words[i+1] == "and" || words[i+1] == "or") && words[i] != w && plainVerb.MatchString(words[i+2]) {
-			words[i+2] = third(words[i+2]) // "I practise and train every day"
+			words[i+2] = thirdPersonVerb(words[i+2]) // "I practise and train every day"
 		}
 		return
 	}
@@ -63,22 +63,22 @@ func agreeVerb(words []string) {
 
 var plainVerb = lazy.Compile(`^[a-z]+$`)
 
-// third returns a verb as it stands after "User": "live" becomes "lives", "don't"
-// becomes "doesn't", and past forms and modals stay.
-func third(verb string) string {
+// thirdPersonVerb returns the form of a verb after "User": "live" becomes "lives", "don't" becomes "doesn't";
+// past forms and modals stay.
+func thirdPersonVerb(verb string) string {
 	core := strings.TrimRight(verb, ".,;:!?")
 	tail := verb[len(core):]
 	low := strings.ToLower(strings.ReplaceAll(core, "’", "'"))
 	if form := thirdForms[low]; form != "" {
 		return form + tail
 	}
-	if low == "" || fixed.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
-		return verb // past forms and modals stay, and some agree already
+	if low == "" || invariableVerbs.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
+		return verb // others agree already
 	}
 	return thirdOf(core) + tail
 }
 
-// thirdForms are those that no rule makes.
+// thirdForms are the irregular ones.
 var thirdForms = map[string]string{
 	"am": "is", "are": "is", "were": "was", "have": "has", "do": "does", "go": "goes", "don't": "doesn't", "dont": "doesn't",
 	"haven't": "hasn't", "havent": "hasn't", "aren't": "isn't",

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Tense is when, and how, what a verb says is so.
+// Tense is the tense and modality of a verb.
 type Tense uint16
 
 // The tenses. Continued is "I have been running", Wish "I would love to run".
@@ -25,10 +25,10 @@ const (
 	Wish
 )
 
-// Person is the person of a subject. The speaker's verbs are Elided where "I" is left out.
+// Person is the person of a subject. A verb is Elided if it omits "I".
 type Person uint8
 
-// The persons of subjects that a statement about somebody has.
+// The persons of subjects.
 const (
 	Speaker Person = iota
 	Elided
@@ -36,22 +36,22 @@ const (
 	Plural
 )
 
-// Predicate is what the verbs of a statement say.
+// Predicate is the meaning of a statement's verbs.
 type Predicate struct {
 	Verb
 	Tense Tense
 	Neg   string // "", "not", "no longer" or "never"
 	Often string // "always", "usually" and the like
-	Rest  int    // the place of the first token behind the verbs
+	Rest  int    // the index after the verbs
 
 	person Person
-	word   string // the main verb as it is written
+	word   string // the main verb as written
 }
 
-// habits are the adverbs that say how often.
+// habits are the adverbs of frequency.
 var habits = lazy.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
 
-// Predicate reads the verbs at token i. It is false for what states no fact: "I would", "I might".
+// Predicate reads the verbs at token i. It is false if they state no fact: "I would", "I might".
 func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	p := Predicate{person: person}
 	if !p.read(s, i) || p.Rest > len(s.Tokens) {
@@ -67,7 +67,7 @@ func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	return p, true
 }
 
-// adverbs reads over the adverbs and the negation at token i.
+// adverbs reads past the adverbs and the negation at token i.
 func (p *Predicate) adverbs(s *Statement, i int) int {
 	for ; i < len(s.Tokens); i++ {
 		switch w := s.At(i); {
@@ -160,13 +160,13 @@ func (p *Predicate) main(s *Statement, i int, t Tense) bool {
 	return true
 }
 
-// set sets a main verb that is none of the verbs that verbs.txt conjugates.
+// set sets a main verb that verbs.txt does not conjugate.
 func (p *Predicate) set(lemma string, t Tense, rest int) bool {
 	p.Verb, p.word, p.Tense, p.Rest = Verb{Lemma: lemma}, lemma, t, rest
 	return true
 }
 
-// be reads what follows a form of "be" at token i.
+// be reads the words after a form of "be" at token i.
 func (p *Predicate) be(s *Statement, i int, t Tense) bool {
 	w := s.At(i)
 	if w == "going" && s.At(i+1) == "to" {
@@ -183,7 +183,7 @@ func (p *Predicate) be(s *Statement, i int, t Tense) bool {
 	return p.set("be", t, i) && i < len(s.Tokens)
 }
 
-// have reads what follows "have", from token j on.
+// have reads the words after "have", from token j on.
 func (p *Predicate) have(s *Statement, j int) bool {
 	v, ok := VerbOf(s.At(j))
 	switch w := s.At(j); {
@@ -203,7 +203,7 @@ func (p *Predicate) have(s *Statement, j int) bool {
 	return p.set("have", Present, j) && j < len(s.Tokens)
 }
 
-// been reads what follows "have been" at token i.
+// been reads the words after "have been" at token i.
 func (p *Predicate) been(s *Statement, i int) bool {
 	if v, ok := VerbOf(s.At(i)); ok && v.Form == Gerund {
 		return p.main(s, i, Continued)
@@ -213,8 +213,7 @@ func (p *Predicate) been(s *Statement, i int) bool {
 	return i < len(s.Tokens)
 }
 
-// Says returns the verbs as they are said of a subject in the third person: "lives", "no longer
-// lives", "has been living".
+// Says returns the verbs in the third person: "lives", "no longer lives", "has been living".
 func (p *Predicate) Says() string {
 	is, has, was := "is", "has", "was"
 	if p.person == Plural {
@@ -226,27 +225,27 @@ func (p *Predicate) Says() string {
 	case Past:
 		switch {
 		case be:
-			return joined(was, p.Neg)
+			return joinWords(was, p.Neg)
 		case p.Neg == "not":
 			return "did not " + p.Lemma
 		case p.Form&Base != 0 && p.Form&Preterite == 0:
 			return "did " + p.word // "I did manage"
 		}
-		return joined(p.Neg, p.word)
+		return joinWords(p.Neg, p.word)
 	case Perfect:
-		return joined(has, p.Neg, p.word)
+		return joinWords(has, p.Neg, p.word)
 	case Progressive:
-		return joined(is, p.Neg, p.word)
+		return joinWords(is, p.Neg, p.word)
 	case Continued:
-		return joined(has, p.Neg, "been", p.word)
+		return joinWords(has, p.Neg, "been", p.word)
 	case PastProgressive:
-		return joined(was, p.Neg, p.word)
+		return joinWords(was, p.Neg, p.word)
 	case UsedTo:
 		return "used to " + p.Lemma
 	case Future, GoingTo:
 		switch {
 		case p.Neg != "" || be:
-			return joined("will", p.Neg, p.Lemma)
+			return joinWords("will", p.Neg, p.Lemma)
 		case p.Tense == GoingTo:
 			return is + " going to " + p.Lemma
 		case p.Form&Gerund != 0:
@@ -264,27 +263,27 @@ func (p *Predicate) Says() string {
 	return "would " + p.Lemma
 }
 
-// SaysNow returns another verb in its present as it is said of the subject, denied and with its
-// "always" as this one: "does not live".
+// SaysNow returns another verb in the present tense with the negation and adverb of this predicate:
+// "does not live".
 func (p *Predicate) SaysNow(lemma string) string {
 	finite, does := thirdOf(lemma), "does"
 	switch {
 	case lemma == "be" && p.person == Plural:
-		return joined("are", p.Neg)
+		return joinWords("are", p.Neg)
 	case lemma == "be":
-		return joined("is", p.Neg)
+		return joinWords("is", p.Neg)
 	case lemma == "have to":
 		finite = "has to"
 	case p.person == Plural:
 		finite, does = lemma, "do"
 	}
 	if p.Neg == "not" {
-		return joined(does, "not", p.Often, lemma)
+		return joinWords(does, "not", p.Often, lemma)
 	}
-	return joined(p.Neg, p.Often, finite)
+	return joinWords(p.Neg, p.Often, finite)
 }
 
-// joined returns words with a space between them, without those that are empty.
-func joined(words ...string) string {
+// joinWords joins the words that are not empty by spaces.
+func joinWords(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }

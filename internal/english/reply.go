@@ -7,42 +7,42 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// SaysNothing reports whether a reply says nothing of its own: all its clauses ask or greet, give back
-// what the speaker was told or deny to have been told it, or tell how things are at the moment.
+// SaysNothing reports whether a reply adds nothing of its own: all its clauses ask, greet, repeat
+// or deny the user's information, or describe the moment.
 func SaysNothing(reply string) bool {
-	if clause := firstClause(reply); !empty(clause, moodOf(clause)) { // of most it tells
+	if clause := firstClause(reply); !isEmptyClause(clause, moodOf(clause)) { // the first clause decides most replies
 		return false
 	}
 	return !slices.ContainsFunc(Read(reply), func(s Sentence) bool {
-		return slices.ContainsFunc(s.Clauses, func(c Clause) bool { return !empty(c.Of(reply), c.Mood) })
+		return slices.ContainsFunc(s.Clauses, func(c Clause) bool { return !isEmptyClause(c.Of(reply), c.Mood) })
 	})
 }
 
-// Denies reports whether a reply begins by saying that its speaker does not know: what follows is
-// advice where to look.
+// Denies reports whether a reply begins by saying that its speaker does not know the answer. The
+// rest is advice where to look.
 func Denies(reply string) bool {
 	reply = text.Clip(reply, denialWithin)
-	said := 0
+	statements := 0
 	for _, s := range Read(reply) {
 		for _, c := range s.Clauses {
 			if denies(text.Words(c.Of(reply))) {
 				return true
 			}
 			if c.Mood == States || c.Mood == Requests {
-				said++
+				statements++
 			}
 		}
-		if said > 1 {
+		if statements > 1 {
 			return false
 		}
 	}
 	return false
 }
 
-// denialWithin is how many bytes of a reply its denial is within.
+// denialWithin is how many bytes of a reply may precede its denial.
 const denialWithin = 240
 
-func empty(clause string, is Mood) bool {
+func isEmptyClause(clause string, is Mood) bool {
 	if is == Asks || is == Greets {
 		return true
 	}
@@ -50,7 +50,7 @@ func empty(clause string, is Mood) bool {
 	return denies(words) || givesBack(words) || momentary.MatchString(clause) || promises(words)
 }
 
-// denies reports whether a clause says that nothing is known: "I have nothing on that", "you never said".
+// denies reports whether a clause says that its speaker knows nothing: "you never said".
 func denies(words []string) bool {
 	return slices.ContainsFunc(words, negating.Has) && slices.ContainsFunc(words, knowing.Has)
 }
@@ -61,13 +61,13 @@ func givesBack(words []string) bool {
 	return you >= 0 && slices.ContainsFunc(words[you+1:], telling.Has)
 }
 
-// promises reports whether a clause says that its speaker will remember: "I'll keep it in mind", "noted".
+// promises reports whether a clause promises to remember: "I'll keep it in mind", "noted".
 func promises(words []string) bool {
 	return len(words) > 0 && len(words) <= shortPromise && slices.ContainsFunc(words, noting.Has) &&
 		(noting.Has(words[0]) || words[0] == "i" || leads.Has(words[0]) || phatic.Has(words[0]))
 }
 
-// shortPromise is how many words a promise has at most.
+// shortPromise is the greatest length of a promise in words.
 const shortPromise = 10
 
 var (

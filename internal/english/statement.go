@@ -9,31 +9,31 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Statement is a clause that states something of the world, or that wishes something.
+// Statement is a clause that states or requests something.
 type Statement struct {
 	text.Span
 	Tokens []Token
 	// Wishes says that the clause is a request: "always answer in French".
 	Wishes bool
-	// Greeted says that a greeting stands before it.
+	// Greeted says that a greeting precedes it.
 	Greeted bool
-	// Inherits says that its subject is that of the statement before it.
+	// Inherits says that it has the subject of the statement before it.
 	Inherits bool
-	// First says that it begins a sentence, where people leave "I" out.
+	// First says that it begins a sentence, where people omit "I".
 	First bool
-	// Conjunction is the word that joins it to what stands before it, "" without one.
+	// Conjunction is the word that joins it to the text before it, "" without one.
 	Conjunction string
 
-	source string
-	said   time.Time
+	source    string
+	writtenAt time.Time
 }
 
-// StatementOf returns a part of a message as one statement, whatever it says. said is when it was written.
-func StatementOf(message string, part text.Span, said time.Time) Statement {
-	return Statement{Span: part, Tokens: Tokens(message, part), source: message, said: said}
+// StatementOf returns a part of a message as one statement, whatever its mood.
+func StatementOf(message string, part text.Span, writtenAt time.Time) Statement {
+	return Statement{Span: part, Tokens: Tokens(message, part), source: message, writtenAt: writtenAt}
 }
 
-// At returns token i in small letters, "" past the ends.
+// At returns token i in lower case, "" past the ends.
 func (s *Statement) At(i int) string {
 	if i < 0 || i >= len(s.Tokens) {
 		return ""
@@ -41,7 +41,7 @@ func (s *Statement) At(i int) string {
 	return s.Tokens[i].Low
 }
 
-// Text returns the tokens from i up to j as they are written, without signs of emphasis.
+// Text returns the tokens from i up to j as written, without marks of emphasis.
 func (s *Statement) Text(i, j int) string {
 	if i >= j {
 		return ""
@@ -57,26 +57,26 @@ func (s *Statement) Text(i, j int) string {
 	return out
 }
 
-// Source returns a token as it is written.
+// Source returns a token as written.
 func (s *Statement) Source(t Token) string { return t.Of(s.source) }
 
-// Dates returns the dates among the tokens from i up to j, their places in [Statement.Text].
+// Dates returns the dates in tokens i up to j, with their spans in [Statement.Text].
 func (s *Statement) Dates(i, j int) []text.Date {
 	if i >= j {
 		return nil
 	}
-	return text.Resolve(s.Text(i, j), s.said)
+	return text.Resolve(s.Text(i, j), s.writtenAt)
 }
 
-// Said returns when the statement was made.
-func (s *Statement) Said() time.Time { return s.said }
+// WrittenAt returns when the statement's message was written.
+func (s *Statement) WrittenAt() time.Time { return s.writtenAt }
 
-// longestStatement is how many tokens a statement has at most: nobody says more at once.
+// longestStatement is the greatest number of tokens of a statement.
 const longestStatement = 60
 
-// Statements returns what the sentences of a message state or wish, clause by clause. Left out are
-// questions, hypothetical cases, what others said, and pasted text. said is when it was written.
-func Statements(message string, sentences []Sentence, said time.Time) (out []Statement) {
+// Statements returns the statements and requests in a message, clause by clause, without questions,
+// hypothetical cases, others' words and pasted text.
+func Statements(message string, sentences []Sentence, writtenAt time.Time) (out []Statement) {
 	greeted := false
 	for _, sentence := range sentences {
 		if sentence.Pasted {
@@ -102,10 +102,10 @@ func Statements(message string, sentences []Sentence, said time.Time) (out []Sta
 				continue
 			}
 			if Unreal(tokens) || reported(tokens) {
-				break // what goes on in this sentence is no fact either
+				break // the rest of the sentence is no fact either
 			}
 			for _, s := range statements(tokens) {
-				s.source, s.said, s.Wishes = message, said, c.Mood == Requests
+				s.source, s.writtenAt, s.Wishes = message, writtenAt, c.Mood == Requests
 				s.Greeted, s.First = greeted, s.First && first
 				if len(s.Tokens) <= longestStatement {
 					out = append(out, s)
@@ -118,15 +118,15 @@ func Statements(message string, sentences []Sentence, said time.Time) (out []Sta
 }
 
 var (
-	// unsure are words of what is not so, or not yet; cases make a sentence a case; reports are verbs
-	// of those who tell what others say; fictions are what is made up.
+	// unsure are words of doubt; cases make a sentence hypothetical; reports introduce others'
+	// words; fictions are words for invented things.
 	unsure   = lazy.Words("could might maybe perhaps supposedly allegedly almost nearly apparently hypothetically wish")
 	cases    = lazy.Words("example assume assuming if unless whether suppose supposing imagine pretend pretending")
 	reports  = lazy.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
 	fictions = lazy.Words("story novel dream movie film character")
 )
 
-// Unreal reports whether a sentence tells of a case or of what is made up.
+// Unreal reports whether a sentence is hypothetical or fiction.
 func Unreal(tokens []Token) bool {
 	for i, t := range tokens {
 		switch {
@@ -140,8 +140,8 @@ func Unreal(tokens []Token) bool {
 	return false
 }
 
-// reported reports whether a sentence tells what others say. Who tells somebody without a subject of
-// their own is the speaker: "I'm allergic to cats, told her no way".
+// reported reports whether a sentence passes on others' words. Without a subject of its own, "told"
+// has the speaker as subject: "I'm allergic to cats, told her no way".
 func reported(tokens []Token) bool {
 	for i, t := range tokens {
 		if !reports.Has(t.Low) || i > 0 && (tokens[i-1].Low == "i" || tokens[i-1].Low == "have") {
@@ -160,14 +160,14 @@ var (
 	owners  = lazy.Words("my our his her their your this that the these those its")
 	// joints join clauses.
 	joints = lazy.Words("and but so because though although while whereas plus since as when before after until then where which who or")
-	// seconds are verbs in the present that may be a second one of "I": few of them are nouns.
+	// seconds are verbs that may be a second verb of "I" in the present; few of them are nouns.
 	seconds = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
 )
 
-// IsJoint reports whether a word in small letters joins clauses.
+// IsJoint reports whether a lower-case word joins clauses.
 func IsJoint(w string) bool { return joints.Has(w) }
 
-// statements cuts the tokens of a sentence into its statements.
+// statements splits the tokens of a sentence into statements.
 func statements(tokens []Token) (out []Statement) {
 	start, conjunction, inherits := 0, "", false
 	emit := func(end int) {
@@ -239,7 +239,7 @@ func begins(tokens []Token) bool {
 	return false
 }
 
-// secondVerb reports whether next begins with a second verb of the subject of before, in its tense:
+// secondVerb reports whether next begins with a second verb of before's subject, in the same tense:
 // "I moved to Leeds and started a bakery".
 func secondVerb(before, next []Token) bool {
 	i := 0

@@ -13,12 +13,11 @@ import (
 // Token is a word or a mark of a sentence. A contraction is two words: "I'm" is "i" and "am".
 type Token struct {
 	text.Span
-	Low        string // in small letters; a mark is one of ,;:-()"
+	Low        string // in lower case; a mark is one of ,;:-()"
 	Capital    bool   // it begins with a capital
 	Possessive bool   // it ends in 's, which Low leaves out
 }
 
-// Mark reports whether a token is a mark and no word.
 func (t Token) Mark() bool { return len(t.Low) == 1 && strings.Contains(",;:-()\"", t.Low) }
 
 // Tokens returns the words and marks of a part of s in order.
@@ -40,13 +39,13 @@ func Tokens(s string, part text.Span) []Token {
 	return out
 }
 
-// titles are written with a full stop that ends nothing.
+// titles end in a full stop that ends no sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
-// signs are the marks that a sentence is read by.
+// signs are the marks that separate parts of a sentence.
 var signs = map[rune]string{',': ",", ';': ";", ':': ":", '-': "-", '–': "-", '—': "-", '…': "-", '.': "-", '!': "-", '(': "(", ')': ")", '"': "\"", '“': "\"", '”': "\""}
 
-// tokenLength returns the length of the word that s begins with: letters and digits, and signs
+// tokenLength returns the length of the word at the start of s: letters and digits, and marks
 // between them, as in "part-time", "3.5" and "C++".
 func tokenLength(s string) int {
 	end := 0
@@ -60,14 +59,14 @@ func tokenLength(s string) int {
 		default:
 			return max(end, 0)
 		}
-		if end < i { // two signs in a row
+		if end < i { // two marks in a row
 			return end
 		}
 	}
 	return end
 }
 
-// contraction adds a word to tokens, as two where it is a contraction.
+// contraction appends a word to tokens, as two if it is a contraction.
 func contraction(out []Token, s string, at text.Span) []Token {
 	first, _ := utf8.DecodeRuneInString(at.Of(s))
 	low := strings.ReplaceAll(strings.ToLower(at.Of(s)), "’", "'")
@@ -104,7 +103,7 @@ func contraction(out []Token, s string, at text.Span) []Token {
 	return out
 }
 
-// contracted are verbs by what is left of them behind an apostrophe.
+// contracted are verbs by their letters after an apostrophe.
 var contracted = map[string]string{"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would"}
 
 // slurred are contractions written as one word.
@@ -114,7 +113,7 @@ var slurred = map[string]string{
 	"wanna": "want to", "gonna": "going to", "gotta": "have to", "thats": "that is", "shes": "she is", "hes": "he is", "let's": "let us",
 }
 
-// denials are the verbs whose negation loses letters.
+// denials are the verbs whose negation drops letters.
 var denials = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
 // isShort are words after which 's is "is", not a genitive.

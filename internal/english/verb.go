@@ -9,10 +9,10 @@ import (
 //go:embed verbs.txt
 var verbTable string
 
-// Class says what it is worth to know that somebody does something: see verbs.txt.
+// Class is how much a statement with the verb matters: see verbs.txt.
 type Class uint8
 
-// The classes of verbs. A verb may be of several.
+// The classes of verbs. A verb may have several.
 const (
 	Deed Class = 1 << iota
 	Light
@@ -24,10 +24,10 @@ const (
 
 var classes = map[string]Class{"deed": Deed, "light": Light, "routine": Routine, "ongoing": Ongoing, "aim": Aim, "idle": Idle}
 
-// Form is which form of a verb a word is.
+// Form is the form of a verb.
 type Form uint8
 
-// The forms of a verb. A word may be several.
+// The forms of a verb. A word may have several.
 const (
 	Base Form = 1 << iota
 	Preterite
@@ -36,7 +36,7 @@ const (
 	ThirdPersonForm // "works"
 )
 
-// Verb is what a word is as a verb.
+// Verb is a word read as a verb.
 type Verb struct {
 	Lemma string
 	Form  Form
@@ -62,8 +62,8 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 	}
 	forms := make(map[string]Verb, 5*len(of))
 	add := func(word, lemma string, f Form) {
-		v, known := forms[word]
-		if known && v.Lemma != lemma && f == Base { // "found" is a form of "find" before it is a verb of its own
+		v, ok := forms[word]
+		if ok && v.Lemma != lemma && f == Base { // "found" is a form of "find" rather than a verb of its own
 			return
 		}
 		forms[word] = Verb{lemma, v.Form | f, of[lemma]}
@@ -75,7 +75,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 		}
 		add(past, lemma, Preterite)
 		add(part, lemma, Participle)
-		add(regularPast(lemma), lemma, Preterite|Participle) // "learned" next to "learnt"
+		add(regularPast(lemma), lemma, Preterite|Participle) // "learned" as well as "learnt"
 		add(gerundOf(lemma), lemma, Gerund)
 		add(thirdOf(lemma), lemma, ThirdPersonForm)
 	}
@@ -87,8 +87,8 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 
 const vowels = "aeiou"
 
-// doubles reports whether a verb's last consonant is written twice before an
-// ending: "plan" and "planned", not "visit" and "visited".
+// doubles reports whether a verb doubles its last consonant before an ending: "planned", not
+// "visitted".
 func doubles(v string) bool {
 	n := len(v)
 	if n < 3 || strings.ContainsRune(vowels+"wxy", rune(v[n-1])) || !strings.ContainsRune(vowels, rune(v[n-2])) || strings.ContainsRune(vowels, rune(v[n-3])) {
@@ -131,8 +131,8 @@ func gerundOf(v string) string {
 	return v + "ing"
 }
 
-// VerbOf returns what a word in small letters is as a verb. A word that verbs.txt lacks is a verb
-// by its ending, of no class.
+// VerbOf returns a lower-case word as a verb. A word that verbs.txt lacks is a verb by its ending,
+// without a class.
 func VerbOf(w string) (Verb, bool) {
 	if v, ok := verbs()[w]; ok {
 		return v, true

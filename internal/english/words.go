@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// runOn is after how many words of a clause a conjunction begins another: dictated text has no
-// other signs.
+// runOn is the number of words after which a conjunction begins another clause: dictated text has
+// no punctuation.
 const runOn = 5
 
 // joins are conjunctions that begin a clause.
@@ -25,8 +25,8 @@ func wordLength(s string) int {
 	return len(s)
 }
 
-// separates reports whether the sign at i ends a clause: not the comma of a number, nor the hyphen
-// within a word.
+// separates reports whether the mark at i ends a clause; the comma in a number and the hyphen in a
+// word do not.
 func separates(s string, i, n int) bool {
 	after := byte(' ')
 	if i+n < len(s) {

@@ -10,16 +10,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Single reports whether somebody has one value of an attribute at a time: a newer one takes the older
-// one's place. So does one with a key of its own, "taste:coffee", but for what people may have several
-// of, "has:car".
+// Single reports whether an attribute has one value at a time, which a newer one replaces. Keys
+// such as "taste:coffee" do; those that people may have several of, "has:car", do not.
 func Single(attribute string) bool {
-	return in("singles", strings.ReplaceAll(attribute, " ", "-")) ||
+	return inList("singles", strings.ReplaceAll(attribute, " ", "-")) ||
 		strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
-// Classified returns the candidate with subject, attribute and category: its own
-// in our words, or what its words tell.
+// Classified returns the candidate with subject, attribute and category: its own in canonical
+// words, or else those that its text implies.
 func Classified(c Candidate) Candidate {
 	for _, named := range []*string{&c.Subject, &c.Attribute, &c.Category} {
 		*named = strings.TrimSpace(strings.ToLower(*named))
@@ -27,37 +26,36 @@ func Classified(c Candidate) Candidate {
 	if c.Subject == "the user" || c.Subject == "me" || c.Subject == "i" {
 		c.Subject = "user"
 	}
-	c.Attribute = paired("aliases", c.Attribute)
-	told := classify(c.Text)
+	c.Attribute = canonical("aliases", c.Attribute)
+	read := classify(c.Text)
 	category := ""
-	if told.Attribute != "" {
-		c.Subject, c.Attribute = told.Subject, told.Attribute
-		if told.Subject == "user" { // of others it would be family, which says less
-			category = told.Category
+	if read.Attribute != "" {
+		c.Subject, c.Attribute = read.Subject, read.Attribute
+		if read.Subject == "user" { // of others it would only be family
+			category = read.Category
 		}
 	}
 	c.Category = cmp.Or(c.Category, category, CategoryOf(c.Text))
-	c.Subject = cmp.Or(c.Subject, told.Subject)
+	c.Subject = cmp.Or(c.Subject, read.Subject)
 	return c
 }
 
-// Classify returns what a fact's words say about whom it is about and about which attribute of
-// theirs, "" for what they do not say.
+// Classify returns the subject and the attribute of a fact by its words, "" where they name none.
 func Classify(fact string) (subject, attribute string) {
-	told := classify(fact)
-	return told.Subject, told.Attribute
+	read := classify(fact)
+	return read.Subject, read.Attribute
 }
 
-// classify returns what the rules read in a fact: "User lives in Lisbon".
+// classify returns the candidate that the rules read in a fact: "User lives in Lisbon".
 func classify(fact string) Candidate {
 	fact = strings.TrimPrefix(fact, "The ")
-	said := Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}
-	r := reader{said: &said, last: user, ofFacts: true}
+	utterance := Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}
+	r := reader{utterance: &utterance, last: user, ofFacts: true}
 	r.read(fact)
 	switch found := r.found; {
-	case len(found) > 1 && found[0].Model == "rule:kin named": // and what is said of them
+	case len(found) > 1 && found[0].Model == "rule:kin named": // the other is about that relative
 		return found[1]
-	case len(found) > 0 && found[0].Model != "rule:event": // which may be the user's own matter: a raised rent
+	case len(found) > 0 && found[0].Model != "rule:event": // an event may concern the user themself: a raised rent
 		return found[0]
 	case strings.HasPrefix(strings.ToLower(fact), "user"):
 		return Candidate{Subject: "user"}
@@ -65,8 +63,8 @@ func classify(fact string) Candidate {
 	return Candidate{}
 }
 
-// categories are what a fact may be about by its words, the first that fits: kinds of things
-// that package text knows, and words beside them.
+// categories are tried in order; the first that fits a fact's words is its category. classes are
+// those of package text.
 var categories = []struct {
 	name, kinds string
 	words       *lazy.Set
@@ -76,7 +74,7 @@ var categories = []struct {
 	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", TermsOf)},
 }
 
-// CategoryOf returns the category that a fact's words tell, "" for none.
+// CategoryOf returns the category that a fact's words imply, "" for none.
 func CategoryOf(fact string) string {
 	terms := text.Terms(fact)
 	for _, c := range categories {
@@ -98,8 +96,7 @@ func classesOf(names string) (kinds text.Classes) {
 	return kinds
 }
 
-// keyOf returns the terms of a thing, so that "the spicy foods" and "spicy food"
-// are one.
+// keyOf returns the terms of a thing, so that "the spicy foods" equals "spicy food".
 func keyOf(thing string) string {
 	if m := pattern("key ends").FindStringIndex(thing); m != nil && m[0] > 0 {
 		thing = thing[:m[0]]

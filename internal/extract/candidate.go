@@ -7,30 +7,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Utterance is a turn, and what of it may be learned from.
+// Utterance is a turn with the text that may be learned from.
 type Utterance struct {
 	Turn memory.Turn
-	// Text is the turn's content with what must not be learned blanked out, byte
-	// for byte, so that a place in one is the same place in the other.
+	// Text is the turn's content, in which text that must not be learned is blank. Byte offsets in
+	// both are the same.
 	Text string
-	// Whole is the content with secrets and what memory gave blanked out, but with what else the
-	// user's message carries, such as code and quotes. "" where nobody is shown it.
+	// Whole is the content with secrets and injected memories blanked, but with the code and quotes
+	// that the user's message carries. It is "" unless a model is shown it.
 	Whole string
-	// Before is what was said to the speaker just before, "" if nothing was: "Where
-	// do you live?" tells what "In Lisbon." means. Nothing is learned from it.
+	// Before is the message that the speaker answers, "" for none: "Where do you live?" explains
+	// "In Lisbon." Nothing is learned from it.
 	Before string
-	// Earlier are the messages before, oldest first, eight at most, and Background is what is
-	// known: what a fact may name that this turn does not.
+	// Earlier are the last eight messages at most, oldest first, and Background is stored memory: a
+	// fact may take names from both.
 	Earlier, Background []string
-	// Known are the facts learned from the user's turn just before.
-	Known []memory.Fact
-	// Unsure says that the words may be those of a text ([utterance.Message]).
+	// Facts are the facts learned from the user's turn just before.
+	Facts []memory.Fact
+	// Unsure says that the words may come from a quoted text ([utterance.Message]).
 	Unsure bool
-	// Playing says that what was said before left a role play going ([Playing]).
+	// Playing says that the earlier turns left a role play going ([Playing]).
 	Playing bool
 }
 
-// Shown returns what a model is shown of the turn.
+// Shown returns the text of the turn that a model sees.
 func (s Utterance) Shown() string { return cmp.Or(s.Whole, s.Text) }
 
 // Candidate is a statement that a model or a rule proposes to remember.
@@ -41,17 +41,17 @@ type Candidate struct {
 	Category   string
 	Tags       []string
 	Confidence float64
-	Turn       string // the turn it is from: a model's name for it until Filter finds the id
-	Quote      string // the words that support it, as named by a model
-	Remember   bool   // the user asked for it to be remembered
-	Waits      string // why a person should look first; "" if nobody needs to
-	Everywhere bool   // it belongs to no project, whatever scope it was said in
-	Unsure     bool   // its turn may hand on the words, so that it replaces nothing by itself
+	Turn       string // its turn: a model's name for it until Filter finds the id
+	Quote      string // the words that support it, according to a model
+	Remember   bool   // the user asked to remember it
+	Waits      string // why a person must review it first; "" if nobody must
+	Everywhere bool   // it belongs to no project, whatever the turn's scope
+	Unsure     bool   // its turn may only pass the words on, so that it replaces nothing by itself
 	Doubt      string // why its turn does not prove it; "" if it does
 	Model      string // the model and its prompt's hash, or the rule, that made it
 
-	// Op is what a model says that the candidate does to the facts in Targets; "" if it
-	// says nothing of that. Targets are a prompt's names of facts until learn.Settle finds them.
+	// Op is a model's operation on the facts in Targets; "" without one. Targets are a prompt's
+	// names of facts until learn.Settle resolves them.
 	Op      Verdict
 	Targets []string
 	Passing bool // it matters for some days only
@@ -64,42 +64,41 @@ type Candidate struct {
 	ObservedSeq  int64
 	ValidFrom    time.Time
 
-	// Near holds the known facts that are most alike or share subject and
-	// attribute, best first. The caller fills it after a search.
+	// Near holds the most similar facts and those with the same subject and attribute, best first.
+	// The caller fills it after a search.
 	Near []Neighbour
 }
 
-// Scope returns where the candidate belongs that was said within said.
-func (c *Candidate) Scope(said memory.Scope) memory.Scope {
+// Scope returns the candidate's scope if its turn is in scope.
+func (c *Candidate) Scope(scope memory.Scope) memory.Scope {
 	if c.Everywhere {
-		said.Project = ""
+		scope.Project = ""
 	}
-	return said
+	return scope
 }
 
-// Neighbour is a known fact near a candidate.
+// Neighbour is a stored fact near a candidate.
 type Neighbour struct {
 	Fact       memory.Fact
 	Link       *memory.Link // set if the fact is another owner's
 	Similarity float64      // 0 to 1
 }
 
-// SharedByUser reports whether the fact is another user's.
 func (n Neighbour) SharedByUser() bool {
 	return n.Link != nil && n.Fact.Scope.Owner.Kind() == memory.UserKind
 }
 
-// Newer reports whether the candidate was said strictly after the fact.
+// Newer reports whether the candidate was observed strictly after the fact.
 func (c *Candidate) Newer(f *memory.Fact) bool {
-	said := memory.Fact{ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq}
-	return said.Newer(f)
+	observed := memory.Fact{ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq}
+	return observed.Newer(f)
 }
 
-// Sequence orders what was said in one conversation: by turn, then by place.
+// Sequence orders statements of one conversation: by turn, then by offset.
 func Sequence(index, offset int) int64 { return int64(index)<<32 | int64(offset) }
 
-// Verdict is what a decision says.
+// Verdict is the effect of a decision.
 type Verdict string
 
-// MinLength is the fewest letters a fact has.
+// MinLength is the least number of letters of a fact.
 const MinLength = 10

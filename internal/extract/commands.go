@@ -11,35 +11,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Command is a wish about memory in a user's own words: "forget my old address".
+// Command is a request about memory in a user's own words: "forget my old address".
 type Command struct {
 	What string // what to forget, "" with All
 	All  bool   // everything
-	// Of says what the wish names where nothing else tells that memory is meant: then it
-	// is about memory only if a fact is known of it.
+	// Of classifies a request that does not mention memory: it is one only if memory has a fact
+	// about its object.
 	Of Naming
-	// OffTheRecord is set where the wish may be the first to say what it is about: "don't
-	// remember that I smoke". It goes itself then, whatever else is known.
+	// OffTheRecord is set if the request may also be the first mention of its object: "don't
+	// remember that I smoke". Then its own turn is redacted.
 	OffTheRecord bool
 	Span         memory.Span
 }
 
-// Naming is what a wish to forget names that may be about something else than memory.
+// Naming is the kind of object that an ambiguous request to forget names.
 type Naming int
 
-// The kinds of them. The zero value is a wish that is about memory for sure.
+// The kinds. The zero value is a request that certainly concerns memory.
 const (
 	NamesNothing   Naming = iota
-	NamesSomebody         // "forget about Eva": whom a fact calls so, or whose they are
-	NamesThing            // "forget the door code": of which one fact says what it is
-	NamesStatement        // "forget that the door code is 17": that one fact makes
+	NamesSomebody         // "forget about Eva": somebody named in a fact
+	NamesThing            // "forget the door code": one fact states it
+	NamesStatement        // "forget that the door code is 17": one fact says the same
 )
 
-// Commands returns what the user asks to be remembered, as candidates that never
-// wait, and what they ask to be forgotten. With a model as with rules these are
-// read from the words themselves.
-func Commands(said []Utterance) (remember []Candidate, forget []Command) {
-	for _, s := range said {
+// Commands returns what the user asks to remember, as candidates that never wait, and what they ask
+// to forget. It reads the words themselves, even if a model extracts facts.
+func Commands(utterances []Utterance) (remember []Candidate, forget []Command) {
+	for _, s := range utterances {
 		if s.Turn.Role == memory.RoleUser {
 			r, f := commands(s)
 			remember, forget = append(remember, r...), append(forget, f...)
@@ -48,7 +47,7 @@ func Commands(said []Utterance) (remember []Candidate, forget []Command) {
 	return remember, forget
 }
 
-// commandWords are those that a wish about memory needs one of.
+// commandWords: every request about memory has one of them.
 var commandWords = []string{
 	"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe", "drop", "scrap",
 }
@@ -72,7 +71,7 @@ func commands(s Utterance) (remember []Candidate, forget []Command) {
 		}
 		note, that, what := m[1], strings.ToLower(strings.TrimSpace(m[2])), m[3]
 		if note != "" && (that != "that" || !pattern("own first").MatchString(what)) {
-			continue // "note that it returns nil" is for whoever reads
+			continue // "note that it returns nil" addresses the reader
 		}
 		for _, c := range remembering(that, strings.TrimRight(what, " ?!."), s) {
 			c.Span = &memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
@@ -84,8 +83,8 @@ func commands(s Utterance) (remember []Candidate, forget []Command) {
 	return remember, forget
 }
 
-// remembering returns the facts of "remember …": those a rule reads, or else the
-// words themselves in the third person.
+// remembering returns the facts of "remember …": those of the rules, or else its words in the third
+// person.
 func remembering(that, what string, s Utterance) []Candidate {
 	if that != "that" && pattern("wishes").MatchString(what) {
 		if out := ReadPlain("always "+what, s); len(out) > 0 {
@@ -96,9 +95,9 @@ func remembering(that, what string, s Utterance) []Candidate {
 	switch {
 	case what == "", pattern("idiom").MatchString(what), pattern("to other").MatchString(what), Instructs(what),
 		that == "to" && !pattern("own").MatchString(what), that == "" && !pattern("own").MatchString(what) && !pattern("states").MatchString(what):
-		return nil // a hint to whoever reads, not a thing to know
+		return nil // a hint to the reader is no fact
 	case that == "to":
-		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // with its tense, so that "on Friday" is to come
+		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // in the future tense, so that "on Friday" resolves to the next one
 		fact.Text = "User wants to be reminded to " + english.ThirdPerson(strings.TrimPrefix(will, "I will "))
 		fact.Category = "plan"
 		return []Candidate{fact}
@@ -112,14 +111,14 @@ func remembering(that, what string, s Utterance) []Candidate {
 	return []Candidate{fact}
 }
 
-// ReadPlain returns what the rules read in words that stand by themselves.
+// ReadPlain returns what the rules read in words without context.
 func ReadPlain(what string, s Utterance) []Candidate {
-	r := reader{said: &Utterance{Turn: s.Turn, Text: what}, last: user}
+	r := reader{utterance: &Utterance{Turn: s.Turn, Text: what}, last: user}
 	r.read(what)
 	return r.found
 }
 
-// forgetting reads what the pattern "forget" found in a sentence.
+// forgetting reads a match of the pattern "forget" in a sentence.
 func forgetting(m []string, words string) (Command, bool) {
 	strict, unsaid, forget, what := m[1] != "", m[2] != "", m[3] != "", strings.TrimRight(m[4], " .!?")
 	if strict && (!pattern("plainly").MatchString(what) || text.Asks(words)) {
@@ -142,7 +141,7 @@ func forgetting(m []string, words string) (Command, bool) {
 	if name := pattern("name").FindStringSubmatch(about); name != nil {
 		return Command{What: name[1], Of: NamesSomebody}, true
 	}
-	if !forget { // what else is deleted has nothing to do with memory
+	if !forget { // to delete anything else does not concern memory
 		return Command{}, false
 	}
 	if strings.HasPrefix(strings.ToLower(what), "that ") && pattern("states").MatchString(about) {
@@ -154,8 +153,8 @@ func forgetting(m []string, words string) (Command, bool) {
 	return Command{}, false
 }
 
-// talksOn reports whether behind what is to be forgotten, which begins at a place and is not
-// called the speaker's own, another clause states something: "forget the gym, I cancelled it".
+// talksOn reports whether another clause states something after the object of a request: "forget
+// the gym, I cancelled it". at is where that object begins, and it is not called the speaker's own.
 func talksOn(words string, at int) bool {
 	for _, s := range english.Statements(words, english.Read(words), time.Time{}) {
 		if s.Start > at {
@@ -166,16 +165,16 @@ func talksOn(words string, at int) bool {
 	return false
 }
 
-// recordWords are words of which a wish to keep something off the record has one.
+// recordWords: every request to keep something off the record has one of them.
 var recordWords = []string{
 	"remember", "memor", "save ", "store ", "keep ", "note ", "record", "learn ", "log ", "write ", "between ",
 }
 
-// OffTheRecord reports whether who says this wishes that it is not remembered: "don't remember
-// this: I take Prozac", "off the record, …". It is for the whole turn.
-func OffTheRecord(said string) bool {
-	return text.Holds(said, recordWords...) && pattern("off the record").MatchString(said)
+// OffTheRecord reports whether the speaker asks not to remember the turn: "don't remember this: I
+// take Prozac", "off the record, …".
+func OffTheRecord(message string) bool {
+	return text.Holds(message, recordWords...) && pattern("off the record").MatchString(message)
 }
 
-// Instructs reports whether a text tells a model what to do.
+// Instructs reports whether a text gives a model instructions.
 func Instructs(s string) bool { return pattern("instruction").MatchString(s) }

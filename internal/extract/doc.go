@@ -1,8 +1,7 @@
-// Package extract reads facts from English without a model: its rules find what people say
-// of themselves and of those close to them, and it reads what they ask to be remembered or
-// forgotten, and what they ask to keep off the record. A [Candidate] is what a rule or a
-// model proposes to remember.
+// Package extract reads facts from English without a model: its rules find statements about the
+// user and people close to them, and it reads requests to remember, to forget and to keep off the
+// record. A [Candidate] is a fact that a rule or a model proposes.
 //
-// It reads what package learn guarded, and decides nothing: learn grounds candidates,
-// compares them with what is known and plans the changes. It is pure.
+// It reads text that package learn guarded, and decides nothing: learn grounds candidates, compares
+// them with stored facts and plans the changes. It is pure.
 package extract

@@ -25,9 +25,9 @@ func TestEveryRuleReadsItsExamples(t *testing.T) {
 			name, _, _ = strings.Cut(line, ":")
 			rules, examples = rules+1, 0
 		case body[0] == '+':
-			said, want, _ := strings.Cut(body[2:], " -> ")
-			if examples++; learned(said) != want {
-				t.Errorf("%s: from %q\n got %q\nwant %q", name, said, learned(said), want)
+			sentence, want, _ := strings.Cut(body[2:], " -> ")
+			if examples++; learned(sentence) != want {
+				t.Errorf("%s: from %q\n got %q\nwant %q", name, sentence, learned(sentence), want)
 			}
 		case body[0] == '-':
 			if got := learned(body[2:]); got != "" {

@@ -63,10 +63,10 @@ func agrees(fact, gold map[string]bool) bool {
 
 // add compares what the rules read in one turn with the gold of that turn and with
 // that of its session.
-func (s *score) add(said []extract.Utterance, gold, session []string) {
+func (s *score) add(utterances []extract.Utterance, gold, session []string) {
 	s.turns++
 	s.gold += len(gold)
-	cands := reading(said)
+	cands := reading(utterances)
 	if s.rules == nil {
 		s.rules = map[string][2]int{}
 	}
@@ -109,8 +109,8 @@ func (s *score) add(said []extract.Utterance, gold, session []string) {
 	for i, h := range hit {
 		if h {
 			s.covered++
-		} else if len(said) > 0 {
-			show("missed\t\t%s\t<- %s\n", gold[i], said[0].Text)
+		} else if len(utterances) > 0 {
+			show("missed\t\t%s\t<- %s\n", gold[i], utterances[0].Text)
 		}
 	}
 }

@@ -7,28 +7,27 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// phrases reads the phrases of a statement.
 type phrases struct{ *english.Statement }
 
-// longestPhrase is how many tokens a phrase has at most.
+// longestPhrase is the greatest number of tokens of a phrase.
 const longestPhrase = 24
 
 // marks reports whether token i is a mark, or past the end.
 func (p phrases) marks(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
 
-// ending returns where the phrase that begins at token i ends: before a conjunction, a mark, a comma
-// that no list goes on after, or what points elsewhere behind "and" ("fell and hurt his ankle").
+// ending returns where the phrase at token i ends: before a conjunction, a mark, a comma after
+// which no list continues, or a new clause behind "and" ("fell and hurt his ankle").
 func (p phrases) ending(i int) int {
 	joint := i
 	for j := i; j < len(p.Tokens); j++ {
 		w := p.At(j)
 		switch {
-		case w == "that" && p.relates(j), w == "this" && in("pointed", p.At(j+1)), j == i && !p.marks(j):
+		case w == "that" && p.relates(j), w == "this" && inList("pointed", p.At(j+1)), j == i && !p.marks(j):
 		case w == "that" && j > i:
 			return p.trimmed(i, j)
-		case in("pointing", w) && joint > i:
+		case inList("pointing", w) && joint > i:
 			return p.trimmed(i, joint)
-		case p.marks(j) && w != ",", in("stops", w) && !(w == "as" && in("determiner", p.At(j+1))) && !(w == "since" && in("timing", p.At(j+1))):
+		case p.marks(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.At(j+1))) && !(w == "since" && inList("timing", p.At(j+1))):
 			return p.trimmed(i, j)
 		case w == "," && !p.listed(j), (w == "and" || w == "or") && p.newVerb(j+1):
 			return p.trimmed(i, j)
@@ -39,25 +38,24 @@ func (p phrases) ending(i int) int {
 	return p.trimmed(i, len(p.Tokens))
 }
 
-// relates reports whether "that" at token j begins what says more of the noun before it: "dogs that
-// need a walk".
+// relates reports whether "that" at token j begins a relative clause: "dogs that need a walk".
 func (p phrases) relates(j int) bool {
 	return isVerb(p.At(j+1)) || p.At(j+1) == "are"
 }
 
-// newVerb reports whether the token at i begins something of its own behind "and".
+// newVerb reports whether the token at i begins a new clause after "and".
 func (p phrases) newVerb(i int) bool {
 	for english.IsAdverb(p.At(i)) {
 		i++
 	}
-	if w := p.At(i); w == "" || in("subjects", w) {
+	if w := p.At(i); w == "" || inList("subjects", w) {
 		return true
 	}
 	v, ok := english.KnownVerb(p.At(i))
 	return ok && v.Form&english.Preterite != 0 && v.Form&english.Base == 0
 }
 
-// listed reports whether the comma at token j stands in a list, an address or a date.
+// listed reports whether the comma at token j is part of a list, an address or a date.
 func (p phrases) listed(j int) bool {
 	if j+1 >= len(p.Tokens) || j == 0 {
 		return false
@@ -69,22 +67,22 @@ func (p phrases) listed(j int) bool {
 		switch w := p.At(k); {
 		case w == "and" || w == "or":
 			return !p.newVerb(k + 1)
-		case w != "," && p.marks(k), in("subjects", w):
+		case w != "," && p.marks(k), inList("subjects", w):
 			return false
 		}
 	}
 	return false
 }
 
-// trimmed returns j without the tokens before it that add nothing.
+// trimmed returns j without trailing tokens that add no meaning.
 func (p phrases) trimmed(i, j int) int {
-	for j > i && p.At(j-1) != "today" && (p.marks(j-1) || in("trailing", p.At(j-1))) {
+	for j > i && p.At(j-1) != "today" && (p.marks(j-1) || inList("trailing", p.At(j-1))) {
 		j--
 	}
 	return max(i, j)
 }
 
-// undated returns j without a date at the end of the phrase, and what leads to it.
+// undated returns j without a date at the end of the phrase and its preposition.
 func (p phrases) undated(i, j int) int {
 	dates := p.dates(i, j)
 	if len(dates) == 0 {
@@ -94,7 +92,7 @@ func (p phrases) undated(i, j int) int {
 	if start+d.End < p.Tokens[j-1].End {
 		return j
 	}
-	for j > i && (p.Tokens[j-1].Start >= start+d.Start || in("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
+	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
 		j--
 	}
 	return j
@@ -106,55 +104,54 @@ func (p phrases) dateless(i int) int { return p.trimmed(i, p.undated(i, p.ending
 // dates returns the dates in a phrase. Most phrases have no word of one.
 func (p phrases) dates(i, j int) []text.Date {
 	for k := i; k < j; k++ {
-		if w := p.At(k); in("timing", w) && !in("hanging", w) || w[0] >= '0' && w[0] <= '9' {
+		if w := p.At(k); inList("timing", w) && !inList("hanging", w) || w[0] >= '0' && w[0] <= '9' {
 			return p.Dates(i, j)
 		}
 	}
 	return nil
 }
 
-// standing reports whether the tokens mean the same outside of the conversation, and something.
-func (p phrases) standing(i, j int) bool {
-	if i >= j || j-i > longestPhrase || in("hanging", p.At(j-1)) {
+// selfContained reports whether the tokens have a meaning, and the same one outside of the conversation.
+func (p phrases) selfContained(i, j int) bool {
+	if i >= j || j-i > longestPhrase || inList("hanging", p.At(j-1)) {
 		return false
 	}
 	content := false
 	for k := i; k < j; k++ {
 		w := p.At(k)
 		switch {
-		case w == "that" && k > i && p.relates(k), w == "this" && in("pointed", p.At(k+1)):
-		case in("pointing", w):
+		case w == "that" && k > i && p.relates(k), w == "this" && inList("pointed", p.At(k+1)):
+		case inList("pointing", w):
 			return false
-		case !in("empty", w) && !p.marks(k) && !english.IsAdverb(w) && !in("timing", w):
+		case !inList("empty", w) && !p.marks(k) && !english.IsAdverb(w) && !inList("timing", w):
 			content = true
 		}
 	}
 	return content
 }
 
-// vague reports whether a phrase begins with what says nothing by itself.
+// vague reports whether a phrase begins with words that mean nothing alone.
 func (p phrases) vague(i int) bool {
-	return in("vagueStart", p.At(i)) || p.At(i) == "the" && in("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
+	return inList("vagueStart", p.At(i)) || p.At(i) == "the" && inList("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
 }
 
-// said returns tokens in the third person.
-func (p phrases) said(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
+func (p phrases) thirdPerson(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
 
-// headed returns the place behind the first of the nouns of a list that is at most n tokens behind
-// i, i without one. A noun before another noun is none: "my dog walker".
+// headed returns the index after the first noun of a list, at most n tokens after i; i without one.
+// A noun before another noun does not count: "my dog walker".
 func (p phrases) headed(i, n int, list string) int {
-	for j := i; j <= i+n && !p.marks(j) && (j == i || !in("hanging", p.At(j))); j++ {
-		if in(list, p.At(j)) && p.closed(j+1) {
+	for j := i; j <= i+n && !p.marks(j) && (j == i || !inList("hanging", p.At(j))); j++ {
+		if inList(list, p.At(j)) && p.endsNoun(j+1) {
 			return j + 1
 		}
 	}
 	return i
 }
 
-// closed reports whether a noun ends before token j: what follows is no other noun.
-func (p phrases) closed(j int) bool {
+// endsNoun reports whether a noun ends before token j: the next token is no other noun.
+func (p phrases) endsNoun(j int) bool {
 	w := p.At(j)
-	if p.marks(j) || p.Tokens[j].Capital || in("hanging", w) || in("timing", w) || in("trailing", w) || in("subjects", w) || english.IsJoint(w) {
+	if p.marks(j) || p.Tokens[j].Capital || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsJoint(w) {
 		return true
 	}
 	v, ok := english.KnownVerb(w)
@@ -163,7 +160,7 @@ func (p phrases) closed(j int) bool {
 
 // nameEnd returns where the name that begins at token i ends, i without one.
 func (p phrases) nameEnd(i int) int {
-	if p.marks(i) || !p.Tokens[i].Capital || in("notName", p.At(i)) {
+	if p.marks(i) || !p.Tokens[i].Capital || inList("notName", p.At(i)) {
 		return i
 	}
 	j := i + 1
@@ -184,26 +181,26 @@ func (p phrases) placeEnd(i int) int {
 		return i
 	}
 	for j++; ; j++ {
-		if !capital(j) && !(in("linking", p.At(j)) && capital(j+1)) {
+		if !capital(j) && !(inList("linking", p.At(j)) && capital(j+1)) {
 			return j
 		}
 	}
 }
 
-// kinEnd returns the place behind a relative, a friend or the like: "older sister".
+// kinEnd returns the index after a relative, a friend or the like: "older sister".
 func (p phrases) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {
-		if w := p.At(j); in("kinPlural", w) || in("kinWords", w) && (p.Tokens[j].Possessive || p.closed(j+1) || isVerb(p.At(j+1))) {
+		if w := p.At(j); inList("kinPlural", w) || inList("kinWords", w) && (p.Tokens[j].Possessive || p.endsNoun(j+1) || isVerb(p.At(j+1))) {
 			end = j + 1
-		} else if !in("kinLead", w) {
+		} else if !inList("kinLead", w) {
 			break
 		}
 	}
 	return end
 }
 
-// nameText returns a name, tokens i up to j, without the sign of a genitive.
+// nameText returns a name, tokens i up to j, without a genitive ending.
 func (p phrases) nameText(i, j int) string {
 	called := strings.TrimRight(p.Text(i, j), ".'’-")
 	if p.Tokens[j-1].Possessive {

@@ -10,27 +10,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRead bounds the facts of one turn: what has more is no talk.
+// maxRead bounds the facts of one turn: a text with more is no talk.
 const maxRead = 192
 
-// Rules reads facts from first-person English without a model, by the rules of rules.txt: what
-// people say of themselves and of those close to them. Each fact is in the third person and names
-// the words it rests on. Questions, hypothetical cases, jokes and the words of others are left out.
-func Rules(said []Utterance) []Candidate {
+// Rules reads facts from first-person English without a model, by rules.txt: statements about the
+// user and people close to them. Facts are in the third person and quote their source. Questions,
+// hypothetical cases, jokes and others' words are left out.
+func Rules(utterances []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
-	for i := range said {
-		s := &said[i]
+	for i := range utterances {
+		s := &utterances[i]
 		if s.Turn.Role != memory.RoleUser || OffTheRecord(s.Turn.Content) {
 			continue
 		}
 		var played bool
-		if played, inPlay = plays(s, s.Playing || inPlay && s.Turn.Conversation == conversation); played {
+		if played, inPlay = inRolePlay(s, s.Playing || inPlay && s.Turn.Conversation == conversation); played {
 			conversation = s.Turn.Conversation
 			continue
 		}
 		remembered, _ := commands(*s)
-		r := reader{said: s, last: user}
+		r := reader{utterance: s, last: user}
 		if !pattern("unmeant").MatchString(s.Text) {
 			r.read(s.Text)
 		}
@@ -39,46 +39,46 @@ func Rules(said []Utterance) []Candidate {
 	return out
 }
 
-// subject is whom a statement is about.
+// subject is the person that a statement is about.
 type subject struct {
-	who  string // as a fact says it: "User", "User's sister Ana"
-	key  string // as a fact's subject: "user", "user's sister"
+	who  string // in a fact's text: "User", "User's sister Ana"
+	key  string // in a fact's subject: "user", "user's sister"
 	kin  string // "sister", "" for the user
 	many bool
 }
 
 var user = subject{who: "User", key: "user"}
 
-// relative returns somebody close to the user, or an animal of theirs, as a subject.
+// relative returns somebody close to the user, or their pet, as a subject.
 func relative(word string) subject {
-	kin := paired("shortKin", word)
+	kin := canonical("shortKin", word)
 	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
 }
 
 // reader reads the statements of one turn.
 type reader struct {
-	said    *Utterance
-	ofFacts bool // what is read are facts: they call the speaker "User"
-	found   []Candidate
-	whom    subject // whom "she" or "he" means, its key is "" where that is not clear
-	last    subject // of the statement before
+	utterance  *Utterance
+	ofFacts    bool // the text is a fact, which calls the speaker "User"
+	found      []Candidate
+	antecedent subject // of "she" or "he"; its key is "" if that is ambiguous
+	last       subject // of the previous statement
 }
 
 func (r *reader) read(body string) {
 	sentences := english.Read(body)
-	for _, s := range english.Statements(body, sentences, r.said.Turn.CreatedAt) {
+	for _, s := range english.Statements(body, sentences, r.utterance.Turn.CreatedAt) {
 		if s.Conjunction != "when" && s.Conjunction != "where" {
 			r.statement(phrases{&s})
 		}
 	}
-	r.namesBeside(body, sentences)
+	r.namesNextTo(body, sentences)
 }
 
-// opened returns the place of the first token behind what leads up to a statement.
+// opened returns the index of the first token after a lead-in.
 func (p phrases) opened() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
-		if p.marks(i) || in("openers", p.At(i)) {
+		if p.marks(i) || inList("openers", p.At(i)) {
 			i++
 			continue
 		}
@@ -93,7 +93,7 @@ func (p phrases) opened() int {
 	return i
 }
 
-// statement reads what a statement says.
+// statement reads the facts of one statement.
 func (r *reader) statement(p phrases) {
 	if p.Wishes {
 		r.wish(p)
@@ -114,7 +114,7 @@ func (r *reader) statement(p phrases) {
 		person = english.Singular
 		i++
 	case w == "she" || w == "he":
-		if about = r.whom; !r.refersTo(w) {
+		if about = r.antecedent; !r.refersTo(w) {
 			r.last = subject{}
 			return
 		}
@@ -123,8 +123,8 @@ func (r *reader) statement(p phrases) {
 		if about = before; about.key == "" {
 			return
 		}
-	case w == "my" || w == "our" || r.ofFacts && w == "user" || in("women", w) || in("men", w): // "mum's coming over"
-		if !in("women", w) && !in("men", w) {
+	case w == "my" || w == "our" || r.ofFacts && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
+		if !inList("women", w) && !inList("men", w) {
 			i++
 		}
 		var ok bool
@@ -137,7 +137,7 @@ func (r *reader) statement(p phrases) {
 			return
 		}
 	default:
-		r.whom, r.last = subject{}, subject{}
+		r.antecedent, r.last = subject{}, subject{}
 		if p.First {
 			r.wish(p)
 		}
@@ -146,20 +146,20 @@ func (r *reader) statement(p phrases) {
 	if r.last = about; about.many {
 		person = english.Plural
 	} else if about.kin != "" {
-		person, r.whom = english.Singular, about
+		person, r.antecedent = english.Singular, about
 	}
 	if pred, ok := p.Predicate(i, person); ok && !r.match(p, about, pred.Lemma, pred.Rest, &pred, when) {
 		r.match(p, about, "@class", pred.Rest, &pred, when)
 	}
 	if n := len(r.found) - 1; n > 0 && r.found[n].Model == "rule:death" && r.found[n-1].Model == "rule:pet" {
-		r.found = slices.Delete(r.found, n-1, n) // they have one no more
+		r.found = slices.Delete(r.found, n-1, n) // they no longer have one
 	}
 }
 
-// wish reads a request: how the user wants to be answered, or called.
+// wish reads a request: how to answer the user, or what to call them.
 func (r *reader) wish(p phrases) {
 	i := 0
-	for i < len(p.Tokens)-1 && (in("openers", p.At(i)) || in("politely", p.At(i))) {
+	for i < len(p.Tokens)-1 && (inList("openers", p.At(i)) || inList("politely", p.At(i))) {
 		i++
 	}
 	if !r.match(p, user, "@wish", i, nil, "") && p.At(0) == "from" && p.At(1) == "now" {
@@ -167,8 +167,8 @@ func (r *reader) wish(p phrases) {
 	}
 }
 
-// mine reads whom "my" begins to speak of and returns the place of what is said of them. It is
-// false where the user's own things are spoken of: their rules are applied here.
+// mine reads the person after "my", and returns the index of the predicate. It is false for the
+// user's own things, whose rules it applies.
 func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
@@ -181,7 +181,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		return subject{}, 0, false
 	}
 	about := relative(strings.TrimPrefix(strings.ToLower(p.nameText(i, end)), "new "))
-	about.many = in("kinPlural", p.At(end-1))
+	about.many = inList("kinPlural", p.At(end-1))
 	r.last = about
 	j := end
 	if p.Tokens[end-1].Possessive {
@@ -191,7 +191,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		}
 		r.match(p, about, "@my", j, nil, "")
 	} else {
-		for in("calling", p.At(j)) {
+		for inList("calling", p.At(j)) {
 			j++
 		}
 		if e := p.nameEnd(j); e > j && !about.many && p.At(e) != "and" && !(p.At(end) == "," && e == len(p.Tokens)) {
@@ -200,14 +200,14 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		}
 	}
 	if p.Tokens[j-1].Possessive { // "my husband's allergic", "my dog's called Rex"
-		if w := p.At(j); !in("afterIs", w) && !in("ailments", w) && !in("diets", w) && !strings.HasSuffix(w, "ing") {
+		if w := p.At(j); !inList("afterIs", w) && !inList("ailments", w) && !inList("diets", w) && !strings.HasSuffix(w, "ing") {
 			return subject{}, 0, false
 		}
 		at := text.Span{Start: p.Tokens[j-1].End, End: p.Tokens[j-1].End}
 		p.Tokens = slices.Insert(slices.Clone(p.Tokens), j, english.Token{Span: at, Low: "is"})
 	}
 	if k := j + 1; p.At(j) == "is" {
-		if in("calling", p.At(k)) {
+		if inList("calling", p.At(k)) {
 			k++
 		}
 		if r.named(p, about, isPet, k) {
@@ -217,19 +217,20 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	return about, j, j < len(p.Tokens)
 }
 
-// named adds the name at token j of somebody or of an animal.
+// named adds the name at token j of somebody or of a pet.
 func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
 	if end := name(p, j); end > j {
 		about = r.introduce(p, about, isPet, j, end)
-		r.last, r.whom = about, about
+		r.last, r.antecedent = about, about
 		return true
 	}
 	return false
 }
 
-// introduce adds the name of somebody or of an animal, tokens i up to j, and returns the subject by it.
+// introduce adds the name of somebody or of a pet, tokens i up to j, and returns the subject with
+// that name.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
-	called, attribute := p.nameText(i, j), paired("kinAttributes", about.kin)
+	called, attribute := p.nameText(i, j), canonical("kinAttributes", about.kin)
 	c := Candidate{Category: "family", Confidence: 0.9}
 	if isPet {
 		c.Text, c.Attribute, c.Model = "User has a "+about.kin+" named "+called, "pet:"+keyOf(called), "rule:pet"
@@ -247,14 +248,14 @@ func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subje
 	return about
 }
 
-// namesBeside reads relatives whose names stand next to them wherever that is, also in a question or
-// in what somebody said: "can my partner Tomasz eat that?".
-func (r *reader) namesBeside(body string, sentences []english.Sentence) {
+// namesNextTo reads relatives next to their names anywhere, also in a question or somebody's quoted
+// words: "can my partner Tomasz eat that?".
+func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
 		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
 			continue
 		}
-		s := english.StatementOf(body, sentence.Span, r.said.Turn.CreatedAt)
+		s := english.StatementOf(body, sentence.Span, r.utterance.Turn.CreatedAt)
 		p := phrases{&s}
 		if english.Unreal(s.Tokens) {
 			continue
@@ -266,7 +267,7 @@ func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 				j++
 			}
 			end := p.nameEnd(j)
-			if t.Low != "my" && t.Low != "our" || k == i+1 || in("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
+			if t.Low != "my" && t.Low != "our" || k == i+1 || inList("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
 				continue
 			}
 			called := p.nameText(j, end)
@@ -278,19 +279,19 @@ func (r *reader) namesBeside(body string, sentences []english.Sentence) {
 	}
 }
 
-// refersTo reports whether "she" or "he" can be the one who was spoken of last.
+// refersTo reports whether "she" or "he" can be the last antecedent.
 func (r *reader) refersTo(pronoun string) bool {
-	kin := r.whom.kin
-	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); in("women", w) || in("men", w) {
-		return in("women", w) == (pronoun == "she")
+	kin := r.antecedent.kin
+	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); inList("women", w) || inList("men", w) {
+		return inList("women", w) == (pronoun == "she")
 	}
-	return r.whom.key != ""
+	return r.antecedent.key != ""
 }
 
-// fronted reads a date before the subject: "Last week I …". It returns it, and moves i behind it.
+// fronted reads and returns a date before the subject, "Last week I …", and moves i past it.
 func (p phrases) fronted(i *int) string {
 	j := *i
-	for j < *i+6 && !p.marks(j) && (in("spans", p.At(j)) || in("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
+	for j < *i+6 && !p.marks(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
 		j++
 	}
 	end := j
@@ -305,7 +306,7 @@ func (p phrases) fronted(i *int) string {
 	return strings.ToLower(when[:1]) + when[1:]
 }
 
-// elides reports whether a sentence leaves out "I": "Just got back from Rome".
+// elides reports whether a sentence omits "I": "Just got back from Rome".
 func (p phrases) elides(i int) bool {
 	for english.IsAdverb(p.At(i)) && i < len(p.Tokens)-1 {
 		i++
@@ -326,10 +327,10 @@ func (p phrases) elides(i int) bool {
 	}
 	after, _ := english.KnownVerb(p.At(i + 2)) // "married couples pay less"
 	past := v.Form&english.Preterite != 0 && v.Form&english.Base == 0
-	return past && next != "for" && (after.Form&english.Base == 0 || in("determiner", next))
+	return past && next != "for" && (after.Form&english.Base == 0 || inList("determiner", next))
 }
 
-// match adds the facts of the first rule under a key that takes what begins at token i.
+// match adds the facts of the first rule under key whose form matches at token i.
 func (r *reader) match(p phrases, about subject, key string, i int, pred *english.Predicate, when string) bool {
 	for _, rule := range rules()[key] {
 		if !rule.fits(p, about, pred) {
@@ -343,7 +344,7 @@ func (r *reader) match(p phrases, about subject, key string, i int, pred *englis
 	return false
 }
 
-// fits reports whether a rule may speak of a subject and of the verbs of a statement.
+// fits reports whether a rule applies to a subject and to a statement's verbs.
 func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	if r.person == "user" && about.kin != "" || r.person == "kin" && about.kin == "" || r.always && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Low == "always" }) {
 		return false
@@ -366,28 +367,28 @@ func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	return pred.Neg == "" || !denial && present
 }
 
-// taken is what a form took: slots by name, and the token behind all of it.
-type taken struct {
-	slots map[string]text.Span // places in tokens
+// formMatch holds a form's slots by name and the index after its last token.
+type formMatch struct {
+	slots map[string]text.Span // ranges of tokens
 	end   int
 }
 
-// match holds the tokens from i on against a form.
-func (p phrases) match(form []step, i int) (taken, bool) {
-	t := taken{slots: map[string]text.Span{}}
+// match compares the tokens from i on with a form.
+func (p phrases) match(form []step, i int) (formMatch, bool) {
+	t := formMatch{slots: map[string]text.Span{}}
 	for n, s := range form {
 		switch {
 		case s.end:
-			if !p.marks(i) && !in("stops", p.At(i)) && p.At(i) != "and" && !in("trailing", p.At(i)) && !in("timing", p.At(i)) {
+			if !p.marks(i) && !inList("stops", p.At(i)) && p.At(i) != "and" && !inList("trailing", p.At(i)) && !inList("timing", p.At(i)) {
 				return t, false
 			}
 		case s.loose:
-			for i < len(p.Tokens)-1 && (english.IsAdverb(p.At(i)) || in("particles", p.At(i))) {
+			for i < len(p.Tokens)-1 && (english.IsAdverb(p.At(i)) || inList("particles", p.At(i))) {
 				i++
 			}
 		case s.rest:
 			j := p.ending(i)
-			if p.standing(i, j) || len(p.dates(i, j)) > 0 {
+			if p.selfContained(i, j) || len(p.dates(i, j)) > 0 {
 				i = j
 			} else if !s.optional || j > i {
 				return t, false
@@ -424,15 +425,15 @@ func (p phrases) match(form []step, i int) (taken, bool) {
 	return t, true
 }
 
-// qualified reports whether a denial is of less than it seems: "I don't speak Spanish at home" says
-// nothing against speaking it.
-func (p phrases) qualified(t taken) bool {
-	if w := p.At(t.end); !p.marks(t.end) && !in("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
+// qualified reports whether a denial has a restriction: "I don't speak Spanish at home" does not
+// deny speaking it.
+func (p phrases) qualified(t formMatch) bool {
+	if w := p.At(t.end); !p.marks(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
 		return true
 	}
 	for _, at := range t.slots {
 		for k := at.Start + 1; k < at.End; k++ {
-			if in("hanging", p.At(k)) {
+			if inList("hanging", p.At(k)) {
 				return true
 			}
 		}
@@ -440,18 +441,18 @@ func (p phrases) qualified(t taken) bool {
 	return false
 }
 
-// facts adds what a rule makes of a statement: a fact for each thing of a list.
-func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t taken, when string) {
+// facts adds a rule's facts for a statement: one for each item of a list.
+func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t formMatch, when string) {
 	key, slot := f.attribute, ""
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
 		key, slot = f.attribute[:at], strings.Trim(f.attribute[at:], "<>")
 	}
 	of := t.slots[slot]
-	parts := items(p.said(of.Start, of.End))
+	parts := items(p.thirdPerson(of.Start, of.End))
 	for _, part := range parts {
 		fill := func(s string) string {
 			for name, at := range t.slots {
-				with := p.said(at.Start, at.End)
+				with := p.thirdPerson(at.Start, at.End)
 				if name == slot {
 					with = part
 				}
@@ -461,12 +462,12 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 		}
 		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + keyOf(part)}
 		switch {
-		case f.fact == "" && pred == nil: // what the user's own is, as it is said
-			c.Text = about.who + "'s " + p.said(i, t.end)
+		case f.fact == "" && pred == nil: // a possession in the user's words
+			c.Text = about.who + "'s " + p.thirdPerson(i, t.end)
 		case f.fact == "" && len(parts) > 1:
 			c.Text = about.who + " " + pred.Says() + " " + part
 		case f.fact == "":
-			c.Text = strings.TrimSpace(about.who + " " + pred.Says() + " " + strings.TrimSuffix(p.said(pred.Rest, p.dateEnd(t.end)), " after all"))
+			c.Text = strings.TrimSpace(about.who + " " + pred.Says() + " " + strings.TrimSuffix(p.thirdPerson(pred.Rest, p.dateEnd(t.end)), " after all"))
 		case f.fact[0] == '\'':
 			c.Text = about.who + fill(f.fact)
 		case f.fact[0] == '=':
@@ -492,7 +493,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 	}
 }
 
-// dateEnd returns the place behind the date, or how often, that begins at token i, i without one.
+// dateEnd returns the index after the date, or frequency, that begins at token i, i without one.
 func (p phrases) dateEnd(i int) int {
 	j := p.ending(i)
 	if p.At(i) == "every" {
@@ -504,33 +505,34 @@ func (p phrases) dateEnd(i int) int {
 	return i
 }
 
-// add adds a fact that a statement says.
+// add adds one fact of a statement.
 func (r *reader) add(p phrases, about string, c Candidate) {
-	c.Subject, c.Turn, c.Quote = about, r.said.Turn.ID, r.said.Text[p.Start:p.End]
+	c.Subject, c.Turn, c.Quote = about, r.utterance.Turn.ID, r.utterance.Text[p.Start:p.End]
 	c.Span = &memory.Span{Turn: c.Turn, Start: p.Start, End: p.End}
-	c.ValidFrom = began(c.Attribute, c.Quote, r.said.Turn.CreatedAt)
+	c.ValidFrom = validFrom(c.Attribute, c.Quote, r.utterance.Turn.CreatedAt)
 	r.found = append(r.found, c)
 }
 
-// began returns since when a statement holds: the past or present date in its words, for what has
-// one value at a time.
-func began(attribute, words string, said time.Time) time.Time {
+// validFrom returns the start of a statement's validity: the past or present date in its words, for
+// attributes with one value at a time.
+func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
 		return time.Time{}
 	}
-	dates := text.Resolve(words, said)
-	if len(dates) != 1 || dates[0].From.After(said) {
+	dates := text.Resolve(words, writtenAt)
+	if len(dates) != 1 || dates[0].From.After(writtenAt) {
 		return time.Time{}
 	}
 	return dates[0].From
 }
 
-// items cuts "peanuts, shrimp and soy" in three. What is no list of short items stays whole.
+// items splits "peanuts, shrimp and soy" in three. A text that is no list of short items stays
+// whole.
 func items(s string) []string {
 	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {
 		words := strings.Fields(part)
-		if n := len(words); n == 0 || n > 3 || i == 0 && in("determiner", strings.ToLower(words[0])) {
+		if n := len(words); n == 0 || n > 3 || i == 0 && inList("determiner", strings.ToLower(words[0])) {
 			return []string{s} // "the blue and white combination" is one thing
 		}
 	}

@@ -40,11 +40,11 @@ var lists = sync.OnceValue(func() map[string]map[string]bool {
 	return out
 })
 
-// in reports whether a word is in a list of words.txt.
-func in(list, word string) bool { return lists()[list][word] }
+// inList reports whether a list of words.txt has a word.
+func inList(list, word string) bool { return lists()[list][word] }
 
-// paired returns what a list of words.txt pairs with a word, else the word: "gf=girlfriend".
-func paired(list, word string) string {
+// canonical returns the partner of a word in a list of words.txt, or the word: "gf=girlfriend".
+func canonical(list, word string) string {
 	for pair := range lists()[list] {
 		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
 			return strings.ReplaceAll(with, "-", " ")
@@ -70,7 +70,6 @@ var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 	return out
 })
 
-// pattern returns a pattern of patterns.txt.
 func pattern(name string) *lazy.Pattern { return patterns()[name] }
 
 // rule is a form of one kind of fact: see rules.txt.
@@ -78,10 +77,10 @@ type rule struct {
 	name, attribute, category string
 	confidence                float64
 
-	person   string // "user" or "kin" for statements about one of these alone
-	polarity string // "yes" or "not" for affirmed or denied statements alone
+	person   string // "user" or "kin": only for statements about one of these
+	polarity string // "yes" or "not": only for affirmed or denied statements
 	often    bool   // for statements with "always", "usually" and the like
-	always   bool   // of wishes: for those that are said to hold from now on
+	always   bool   // only for wishes that hold from now on
 	head     string // "my", "wish", "hello", or "" for a verb's
 	verbs    []string
 	classes  english.Class
@@ -95,12 +94,12 @@ type rule struct {
 type step struct {
 	words    []string // one of these
 	optional bool
-	slot     string // the name that the words it takes go by
+	slot     string // the name of the slot
 	kind     string // of the slot: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
 	seek     bool   // go forward to the words of the next step
 	loose    bool   // adverbs and particles
 	end      bool   // the end of the phrase
-	rest     bool   // anything that stands by itself; optional allows nothing
+	rest     bool   // anything with a meaning of its own; optional allows nothing
 }
 
 var tenses = map[string]english.Tense{
@@ -112,7 +111,8 @@ var tenses = map[string]english.Tense{
 
 var verbClasses = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
-// rules are the rules of rules.txt in order, by the verb that they match or, for the others, by "@" and their head.
+// rules are the rules of rules.txt in order, by the verb that they match or, for the others, by "@"
+// and their head.
 var rules = sync.OnceValue(func() map[string][]*rule {
 	out := map[string][]*rule{}
 	var of rule
@@ -138,7 +138,7 @@ var rules = sync.OnceValue(func() map[string][]*rule {
 	return out
 })
 
-// keys are what a rule is looked up by.
+// keys are the lookup keys of a rule.
 func (r *rule) keys() []string {
 	switch {
 	case r.head != "":

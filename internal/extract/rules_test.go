@@ -22,16 +22,16 @@ func saying(content string) []extract.Utterance {
 }
 
 // reading returns what the rules read in turns and the filter keeps.
-func reading(said []extract.Utterance) []extract.Candidate {
-	kept, _ := learn.Filter(extract.Rules(said), said)
+func reading(utterances []extract.Utterance) []extract.Candidate {
+	kept, _ := learn.Filter(extract.Rules(utterances), utterances)
 	return kept
 }
 
 // learned returns the words of the facts that the rules read and the filter keeps.
 func learned(content string) string {
-	said := saying(content)
+	utterances := saying(content)
 	var out []string
-	for _, c := range reading(said) {
+	for _, c := range reading(utterances) {
 		fact := c.Text
 		if c.Waits != "" {
 			fact += " [waits: " + c.Waits + "]"
@@ -41,8 +41,8 @@ func learned(content string) string {
 	return strings.Join(out, "; ")
 }
 
-func TestWhatIsAskedToBeRemembered(t *testing.T) {
-	for _, c := range []struct{ said, want string }{
+func TestRequestsToRememberAreRead(t *testing.T) {
+	for _, c := range []struct{ message, want string }{
 		{"Remember that I'm allergic to peanuts", "User is allergic to peanuts"},
 		{"Please remember that the gate code is 4711.", "The gate code is 4711"},
 		{"remember to water my plants on Friday", "User wants to be reminded to water User's plants on 2026-05-08"},
@@ -69,24 +69,24 @@ func TestWhatIsAskedToBeRemembered(t *testing.T) {
 		{"Remember to reply to my boss in German", "User wants to be reminded to reply to User's boss in German"},
 		{"Don't forget that my anniversary is on July 12", "User's anniversary is on July 12"},
 	} {
-		if got := learned(c.said); got != c.want {
-			t.Errorf("from %q\n got %q\nwant %q", c.said, got, c.want)
+		if got := learned(c.message); got != c.want {
+			t.Errorf("from %q\n got %q\nwant %q", c.message, got, c.want)
 		}
 	}
 }
 
 func TestRelativesHaveAttributesOfTheirOwn(t *testing.T) {
-	for said, want := range map[string]string{
+	for message, want := range map[string]string{
 		"My mother lives in Madrid":      "user's mother/home",
 		"My wife works at Acme":          "user's wife/employer",
 		"My sister lives in Madrid":      "user's sister/home",
 		"My husband is allergic to nuts": "user's husband/allergy:nut",
 		"I live in Madrid":               "user/home",
 	} {
-		s := saying(said)
+		s := saying(message)
 		kept, _ := learn.Filter(extract.Rules(s), s)
 		if len(kept) != 1 || kept[0].Subject+"/"+kept[0].Attribute != want {
-			t.Errorf("from %q got %+v, want subject and attribute %s", said, kept, want)
+			t.Errorf("from %q got %+v, want subject and attribute %s", message, kept, want)
 		}
 	}
 }
@@ -102,11 +102,11 @@ func BenchmarkRules(b *testing.B) {
 		text string
 	}{{"30 words", thirtyWords}, {"turn", turnOfChat}, {"100KiB", strings.Repeat(turnOfChat+"\n", 100<<10/len(turnOfChat))}} {
 		b.Run(size.name, func(b *testing.B) {
-			said := saying(size.text)
+			utterances := saying(size.text)
 			b.ReportAllocs()
 			b.SetBytes(int64(len(size.text)))
 			for b.Loop() {
-				if len(extract.Rules(said)) == 0 {
+				if len(extract.Rules(utterances)) == 0 {
 					b.Fatal("nothing read")
 				}
 			}

@@ -11,8 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// read returns the facts that are kept of what the rules read in turns of one
-// conversation, a line each.
+// read returns the rules' remaining facts in turns of one conversation, a line each.
 func read(turns ...extract.Utterance) string {
 	var out strings.Builder
 	for _, c := range reading(turns) {
@@ -42,8 +41,7 @@ func TestNothingIsReadInWhatIsNoStatementOfTheSpeaker(t *testing.T) {
 	}
 }
 
-// TestRulesTakeAnyText: what a turn holds changes neither that the rules come to an
-// end, soon, nor that they name places in it.
+// TestRulesTakeAnyText: for any text the rules end soon and name valid offsets.
 func TestRulesTakeAnyText(t *testing.T) {
 	for name, one := range map[string]string{
 		"words": "I live in ", "commas": "I love a, b, ", "and": "I love to run and ", "quotes": `"I `, "ticks": "`I ", "angles": "> ", "capitals": "I Am From New ",
@@ -56,8 +54,8 @@ func TestRulesTakeAnyText(t *testing.T) {
 				size = 1 << 20
 			}
 			text := strings.Repeat(one, size/len(one))
-			said := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: text, CreatedAt: monday}, Text: text}}
-			for _, c := range extract.Rules(said) {
+			utterances := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: text, CreatedAt: monday}, Text: text}}
+			for _, c := range extract.Rules(utterances) {
 				if c.Span.Start < 0 || c.Span.End > len(text) || c.Span.Start >= c.Span.End || c.Quote != text[c.Span.Start:c.Span.End] {
 					t.Fatalf("%q has the quote %.40q at %v", c.Text, c.Quote, c.Span)
 				}
@@ -72,8 +70,8 @@ func FuzzRules(f *testing.F) {
 	f.Add("it's Ana, not Anna — \"sorry\"! I'm 34…", "")
 	f.Add("remember that my wife's name is Ana", "")
 	f.Fuzz(func(t *testing.T, content, before string) {
-		said := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: content, CreatedAt: monday}, Text: content, Before: before}}
-		for _, c := range extract.Rules(said) {
+		utterances := []extract.Utterance{{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: content, CreatedAt: monday}, Text: content, Before: before}}
+		for _, c := range extract.Rules(utterances) {
 			if c.Quote != content[c.Span.Start:c.Span.End] || c.Text == "" || c.Subject == "" {
 				t.Fatalf("from %q: %+v", content, c)
 			}
@@ -81,12 +79,11 @@ func FuzzRules(f *testing.F) {
 	})
 }
 
-// TestNothingIsReadInAPlay: what people say as somebody else goes on over turns, until
-// they stop.
+// TestNothingIsReadInAPlay: a role play lasts over turns until the user ends it.
 func TestNothingIsReadInAPlay(t *testing.T) {
 	for _, c := range []struct {
-		said []string
-		want string
+		messages []string
+		want     string
 	}{
 		{[]string{"Let's roleplay.", "I'm a knight and I live in a castle."}, ""},
 		{[]string{"Let's do a roleplay: you are a detective.", "I'm Sam Spade and I live in Frisco.", "I drink whiskey every night."}, ""},
@@ -98,16 +95,16 @@ func TestNothingIsReadInAPlay(t *testing.T) {
 		{[]string{"What does act mean?", "I live in Leeds."}, "\tuser/home: User lives in Leeds\n"},
 	} {
 		var turns []extract.Utterance
-		for i, s := range c.said {
+		for i, s := range c.messages {
 			turns = append(turns, learn.Guard([]memory.Turn{{ID: fmt.Sprint(i), Index: i, Role: memory.RoleUser, Content: s, CreatedAt: monday}}, learn.GuardOptions{})...)
 		}
 		if got := read(turns...); got != c.want {
-			t.Errorf("from %q\n got\n%swant\n%s", c.said, got, c.want)
+			t.Errorf("from %q\n got\n%swant\n%s", c.messages, got, c.want)
 		}
 	}
-	said := saying("I live in the old tower")
-	said[0].Before = "*bows deeply* Welcome, traveller. Where do you live?"
-	if got := read(said...); got != "" {
+	utterances := saying("I live in the old tower")
+	utterances[0].Before = "*bows deeply* Welcome, traveller. Where do you live?"
+	if got := read(utterances...); got != "" {
 		t.Errorf("to an assistant that plays: %s", got)
 	}
 }

@@ -9,17 +9,18 @@ import (
 	"github.com/loci-memory/loci/internal/english"
 )
 
-// slots are the kinds of words that a rule may ask for, by name. They return the place behind the
-// words that they accept from token i on, or i. What a rule says of the words is [phrases.said].
+// slots are the kinds of words that a rule may ask for, by name. Each function returns the index
+// after the words that it accepts from token i on, or i. Facts show the words by
+// [phrases.thirdPerson].
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
 		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": name, "company": company, "date": date, "dated": dated,
-		"did": did, "doing": doing, "exact": exact, "general": general, "given": given, "home": home, "language": language,
+		"did": did, "doing": doing, "exact": exact, "general": general, "given": givenUp, "home": home, "language": language,
 		"name": name, "news": news, "often": often, "place": place, "role": role, "thing": thing, "tool": tool, "trait": trait,
 	}
 })
 
-// take returns the place behind what a slot of a kind takes from token i on.
+// take returns the index after the words that a slot of a kind accepts from token i on.
 func (p phrases) take(kind string, i int) int {
 	if i >= len(p.Tokens) {
 		return i
@@ -31,7 +32,7 @@ func (p phrases) take(kind string, i int) int {
 	case '+':
 		return p.with(list, i)
 	case '[':
-		if in(list, p.At(i)) && !p.Tokens[i].Possessive {
+		if inList(list, p.At(i)) && !p.Tokens[i].Possessive {
 			return i + 1
 		}
 		return i
@@ -41,13 +42,13 @@ func (p phrases) take(kind string, i int) int {
 	return max(i, slots()[kind](p, i))
 }
 
-// of takes a phrase that begins with "a", "two", "my", or that stands behind that, and has a noun
+// of accepts a phrase that begins with "a", "two" or "my", or follows one of these, and has a noun
 // of a list.
 func (p phrases) of(list string, i int) int {
 	from := i
-	if in("determiner", p.At(i)) && p.At(i) != "the" {
+	if inList("determiner", p.At(i)) && p.At(i) != "the" {
 		from++
-	} else if !in("determiner", p.At(i-1)) {
+	} else if !inList("determiner", p.At(i-1)) {
 		return i
 	}
 	head := p.headed(from, 4, list)
@@ -62,40 +63,40 @@ func (p phrases) of(list string, i int) int {
 		}
 		return head
 	}
-	if j := p.dateless(i); j > head && p.standing(i, j) && p.At(head) != "and" {
+	if j := p.dateless(i); j > head && p.selfContained(i, j) && p.At(head) != "and" {
 		return j
 	}
 	return head
 }
 
-// with takes a phrase that has a word of a list, which may have a number in front: "50mg".
+// with accepts a phrase that has a word of a list, possibly after a number: "50mg".
 func (p phrases) with(list string, i int) int {
 	j := p.ending(i)
-	has := func(t english.Token) bool { return in(list, strings.TrimLeft(t.Low, "0123456789.")) }
-	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.standing(i, j) || in("hanging", p.At(i))) {
+	has := func(t english.Token) bool { return inList(list, strings.TrimLeft(t.Low, "0123456789.")) }
+	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.selfContained(i, j) || inList("hanging", p.At(i))) {
 		return j
 	}
 	return i
 }
 
-// thing takes what means the same outside of the conversation, without its date.
+// thing accepts a phrase with the same meaning outside of the conversation, without its date.
 func thing(p phrases, i int) int {
 	j := p.dateless(i)
-	if j-i > 12 || p.vague(i) || !p.standing(i, j) || in("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
+	if j-i > 12 || p.vague(i) || !p.selfContained(i, j) || inList("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
 		return i
 	}
 	return j
 }
 
-// all is the rest of a statement.
+// all accepts the rest of a statement.
 func all(p phrases, i int) int {
-	if j := len(p.Tokens); !in("subjects", p.At(i)) && p.standing(i, j) {
+	if j := len(p.Tokens); !inList("subjects", p.At(i)) && p.selfContained(i, j) {
 		return j
 	}
 	return i
 }
 
-// general is a thing in general: "the second one" is what is at hand.
+// general accepts a thing in general: "the second one" depends on the situation.
 func general(p phrases, i int) int {
 	if p.At(i) == "the" && i+1 < len(p.Tokens) && !p.Tokens[i+1].Capital && p.At(i+2) != "of" || p.At(i) == "to" {
 		return i
@@ -103,27 +104,27 @@ func general(p phrases, i int) int {
 	return thing(p, i)
 }
 
-// exact is a thing with its date.
+// exact accepts a thing with its date.
 func exact(p phrases, i int) int {
-	if j := p.ending(i); !p.vague(i) && p.standing(i, j) {
+	if j := p.ending(i); !p.vague(i) && p.selfContained(i, j) {
 		return j
 	}
 	return i
 }
 
-// name is a person's name.
+// name accepts a person's name.
 func name(p phrases, i int) int {
 	j := p.nameEnd(i)
-	if j > i && !in("nationalities", p.At(i)) && (p.marks(j) || in("afterName", p.At(j))) {
+	if j > i && !inList("nationalities", p.At(i)) && (p.marks(j) || inList("afterName", p.At(j))) {
 		return j
 	}
 	return i
 }
 
-// place is where somebody may live.
+// place accepts a place where somebody may live.
 func place(p phrases, i int) int {
 	if j := p.placeEnd(i); j > i {
-		if w := p.At(i); w != "the" && w != "new" && in("notPlace", w) {
+		if w := p.At(i); w != "the" && w != "new" && inList("notPlace", w) {
 			return i
 		}
 		return p.undated(i, j)
@@ -133,16 +134,16 @@ func place(p phrases, i int) int {
 		switch {
 		case j == i+1:
 			return i
-		case in("hanging", p.At(j)):
+		case inList("hanging", p.At(j)):
 			return max(j, p.placeEnd(j+1))
 		}
 		return j
 	}
-	if in("notPlace", p.At(i)) || in("empty", p.At(i)) {
+	if inList("notPlace", p.At(i)) || inList("empty", p.At(i)) {
 		return i
 	}
 	for j := i; j <= i+2; j++ { // "new york"
-		if p.marks(j) || in("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
+		if p.marks(j) || inList("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
 			return j
 		}
 		if isVerb(p.At(j)) {
@@ -152,21 +153,21 @@ func place(p phrases, i int) int {
 	return i
 }
 
-// home is a place that somebody moves to by its name: people move to other banks and teams, too.
+// home accepts the name of a place to move to: people also move to other banks and teams.
 func home(p phrases, i int) int {
 	j := place(p, i)
 	if w := p.At(i); !p.Tokens[i].Capital && w != "the" && w != "a" {
 		return i
 	}
 	for _, t := range p.Tokens[i:j] {
-		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !in("shortPlaces", t.Low) {
+		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !inList("shortPlaces", t.Low) {
 			return i // "SQLite", "ING"
 		}
 	}
 	return j
 }
 
-// company is where somebody works.
+// company accepts an employer.
 func company(p phrases, i int) int {
 	switch p.At(i) {
 	case "a", "an", "the", "my", "our":
@@ -178,19 +179,19 @@ func company(p phrases, i int) int {
 	return p.undated(i, p.placeEnd(i))
 }
 
-// role is a phrase whose noun is an occupation: "a senior data scientist".
+// role accepts a phrase whose noun is an occupation: "a senior data scientist".
 func role(p phrases, i int) int {
 	if d := p.At(i); d != "a" && d != "an" && d != "the" && p.At(i-1) != "as" {
 		return i
 	}
 	head := p.headed(i, 6, "occupations")
-	if j := p.dateless(i); head > i && p.standing(i, j) {
+	if j := p.dateless(i); head > i && p.selfContained(i, j) {
 		return max(j, head)
 	}
 	return head
 }
 
-// age is how old somebody is.
+// age accepts somebody's age.
 func age(p phrases, i int) int {
 	if n := p.At(i); isNumber(n) && len(n) < 3 {
 		return i + 1
@@ -198,11 +199,11 @@ func age(p phrases, i int) int {
 	return i
 }
 
-// language is one language or several.
+// language accepts one language or several.
 func language(p phrases, i int) int {
 	last := i
 	for j := i; j < len(p.Tokens); j++ {
-		if w := p.At(j); in("languages", w) {
+		if w := p.At(j); inList("languages", w) {
 			last = j + 1
 		} else if w != "and" && w != "," && w != "both" {
 			break
@@ -211,60 +212,60 @@ func language(p phrases, i int) int {
 	return last
 }
 
-// tool is what has a name of its own.
+// tool accepts a thing with a proper name.
 func tool(p phrases, i int) int {
-	if !p.Tokens[i].Capital && !(in("tools", p.At(i)) && p.closed(i+1)) {
+	if !p.Tokens[i].Capital && !(inList("tools", p.At(i)) && p.endsNoun(i+1)) {
 		return i
 	}
 	j := i
-	for !p.marks(j) && !in("hanging", p.At(j)) {
+	for !p.marks(j) && !inList("hanging", p.At(j)) {
 		j++
 	}
-	if j = p.trimmed(i, p.undated(i, j)); p.standing(i, j) {
+	if j = p.trimmed(i, p.undated(i, j)); p.selfContained(i, j) {
 		return j
 	}
 	return i
 }
 
-// trait is what somebody is for longer than a day.
+// trait accepts a trait that lasts longer than a day.
 func trait(p phrases, i int) int {
-	if w := p.At(i); in("passingState", w) || in("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
+	if w := p.At(i); inList("passingState", w) || inList("hanging", w) && w != "a" && w != "an" || strings.HasSuffix(w, "ing") {
 		return i
 	}
 	return exact(p, i)
 }
 
-// acts takes a verb of these classes in one form and what it is done to.
+// acts accepts a verb of these classes in one form, with its object.
 func (p phrases) acts(i int, form english.Form, of english.Class) int {
 	v, ok := english.KnownVerb(p.At(i))
 	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.vague(i+1) && p.At(i+1) != "to" || p.At(i+1) == "the" && v.Class&english.Deed == 0 {
 		return i
 	}
-	if j := p.ending(i); p.standing(i+1, j) {
+	if j := p.ending(i); p.selfContained(i+1, j) {
 		return j
 	}
 	return i
 }
 
-// aim is what somebody means to do; doing is that as a gerund.
+// aim accepts an intention; doing accepts one as a gerund.
 func aim(p phrases, i int) int { return p.acts(i, english.Base, english.Aim) }
 
 func doing(p phrases, i int) int {
 	return p.acts(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
 }
 
-// given is what people give up: something done, or a habit.
-func given(p phrases, i int) int {
-	if j := p.dateless(i); strings.HasSuffix(p.At(i), "ing") && p.standing(i, j) {
+// givenUp accepts something that people give up: an activity, or a habit.
+func givenUp(p phrases, i int) int {
+	if j := p.dateless(i); strings.HasSuffix(p.At(i), "ing") && p.selfContained(i, j) {
 		return j
 	}
-	if w := p.At(i); in("habits", w) || in("games", w) {
+	if w := p.At(i); inList("habits", w) || inList("games", w) {
 		return i + 1
 	}
 	return i
 }
 
-// did is what somebody did, unless it only goes on: "moved on to the next task".
+// did accepts a deed, unless it only continues something: "moved on to the next task".
 func did(p phrases, i int) int {
 	if w := p.At(i); w == "on" || w == "with" {
 		return i
@@ -272,33 +273,33 @@ func did(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// news is what is worth knowing without a date: it names something of its own.
+// news accepts an event that matters without a date: it names something of its own.
 func news(p phrases, i int) int {
 	j := p.ending(i)
-	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.standing(i, j) {
+	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.selfContained(i, j) {
 		return i
 	}
 	for k := i; k < j; k++ {
-		if p.Tokens[k].Capital && p.At(k) != "i" && !in("timing", p.At(k)) || (p.At(k) == "my" || p.At(k) == "our") && p.At(k+1) != "" || p.At(k) == "a" || p.At(k) == "an" {
+		if p.Tokens[k].Capital && p.At(k) != "i" && !inList("timing", p.At(k)) || (p.At(k) == "my" || p.At(k) == "our") && p.At(k+1) != "" || p.At(k) == "a" || p.At(k) == "an" {
 			return j
 		}
 	}
 	return i
 }
 
-// dated is what was done at a time that is told, and ahead what is to be.
+// dated accepts a deed with a past date, and ahead one with a future date.
 func dated(p phrases, i int) int {
-	return p.onADay(i, func(from, _ time.Time) bool { return !from.After(p.Said()) })
+	return p.onADay(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
 }
 
 func ahead(p phrases, i int) int {
-	return p.onADay(i, func(_, to time.Time) bool { return to.After(midnight(p.Said())) })
+	return p.onADay(i, func(_, to time.Time) bool { return to.After(midnight(p.WrittenAt())) })
 }
 
 func (p phrases) onADay(i int, fits func(from, to time.Time) bool) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {
-		if in("pointing", p.At(k)) && !in("pointed", p.At(k+1)) {
+		if inList("pointing", p.At(k)) && !inList("pointed", p.At(k+1)) {
 			return i
 		}
 	}
@@ -314,7 +315,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// date is words up to the end of a date in them.
+// date accepts words up to the end of a date in them.
 func date(p phrases, i int) int {
 	j := p.ending(i)
 	dates := p.dates(i, j)
@@ -329,13 +330,13 @@ func date(p phrases, i int) int {
 	return i
 }
 
-// often is what is done again and again.
+// often accepts a repeated action.
 func often(p phrases, i int) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {
 		switch w, next := p.At(k), p.At(k+1); {
-		case w == "every" && (in("spans", next) || in("spans", p.At(k+2))), w == "a" && in("spans", next) && k > i+1,
-			w == "on" && strings.HasSuffix(next, "s") && in("spans", next), w == "daily":
+		case w == "every" && (inList("spans", next) || inList("spans", p.At(k+2))), w == "a" && inList("spans", next) && k > i+1,
+			w == "on" && strings.HasSuffix(next, "s") && inList("spans", next), w == "daily":
 			return exact(p, i)
 		}
 	}

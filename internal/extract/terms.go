@@ -7,21 +7,21 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// silent are terms that are compared apart: who it is about, and negation.
-var silent = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
+// separateTerms are terms that are compared separately: the person, and negation.
+var separateTerms = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
 
-// TermSet returns the terms that tell what s is about.
+// TermSet returns the terms of the subject matter of s.
 func TermSet(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, t := range text.Terms(s) {
-		if !silent.Has(t) {
+		if !separateTerms.Has(t) {
 			set[t] = true
 		}
 	}
 	return set
 }
 
-// Covered returns which part of a's terms are among b's, 0 if a has none.
+// Covered returns the share of a's terms that b has, 0 if a has none.
 func Covered(a, b map[string]bool) float64 {
 	if len(a) == 0 {
 		return 0
@@ -35,10 +35,10 @@ func Covered(a, b map[string]bool) float64 {
 	return float64(shared) / float64(len(a))
 }
 
-// SameThing reports whether what a negation ends is what is known: having left
-// Berlin says nothing against living in Lisbon.
-func SameThing(said, known string) bool {
-	a, b := TermSet(said), TermSet(known)
+// SameThing reports whether a negation is about the same thing as a fact: having left Berlin does
+// not contradict living in Lisbon.
+func SameThing(negation, fact string) bool {
+	a, b := TermSet(negation), TermSet(fact)
 	return Covered(b, a) >= 0.75 || Covered(a, b) == 1
 }
 

@@ -39,7 +39,7 @@ func (s *contents) characterise(term string, id int32) {
 // widen gives terms of the question that are a single character the postings of all words with it.
 func widen(parts []*segment, asked string, terms []string) {
 	for i, t := range terms {
-		if text.IsCharacter(t) && (text.StandsAlone(asked, t) || nobodyHas(parts, i)) {
+		if text.IsCharacter(t) && (text.HasIsolated(asked, t) || nobodyHas(parts, i)) {
 			for _, p := range parts {
 				if list := p.with(t); list != nil {
 					p.lists[2*i] = [][]uint32{list}

@@ -1,8 +1,6 @@
-// Package lazy has what a program knows from its first line on and makes when it is first
-// needed: regular expressions, and sets of words. A few hundred of them take megabytes
-// and milliseconds, which a server that waits for its first request need not spend.
-// Patterns and sets that are package variables are laid out by the compiler: nothing runs
-// for them at the start. All of it is safe for concurrent use.
+// Package lazy has package-level regular expressions and word sets that are built on first use,
+// because a few hundred of them cost megabytes and milliseconds at start. Package variables of
+// these types need no initialisation code, and all methods are safe for concurrent use.
 package lazy
 
 import (
@@ -10,7 +8,7 @@ import (
 	"sync"
 )
 
-// Set is a set of words, made when it is first asked.
+// Set is a set of words, built on first use.
 type Set struct {
 	words string
 	make  func(words string) map[string]bool
@@ -18,10 +16,10 @@ type Set struct {
 	set   map[string]bool
 }
 
-// Words returns the set of the words in a text with blanks between them.
+// Words returns the set of the space-separated words of a text.
 func Words(words string) *Set { return &Set{words: words, make: fields} }
 
-// SetOf returns the set that is made of a text.
+// SetOf returns the set that make builds from a text.
 func SetOf(words string, make func(words string) map[string]bool) *Set {
 	return &Set{words: words, make: make}
 }
@@ -29,7 +27,7 @@ func SetOf(words string, make func(words string) map[string]bool) *Set {
 // Has reports whether the set has a word.
 func (s *Set) Has(word string) bool { return s.All()[word] }
 
-// All returns the set's words. They are not to be changed.
+// All returns the set's words, which are read-only.
 func (s *Set) All() map[string]bool {
 	s.once.Do(s.fill)
 	return s.set

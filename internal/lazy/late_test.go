@@ -9,14 +9,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What packages have: variables.
+// Package variables, as in other packages.
 var (
 	pattern = Compile(`^(?P<word>\w+)` + `,`)
 	words   = Words("the a an the")
 	upper   = SetOf("the a an", func(words string) map[string]bool { return fields(strings.ToUpper(words)) })
 )
 
-func TestWhatIsAskedIsMadeOnce(t *testing.T) {
+func TestSetsAreBuiltOnce(t *testing.T) {
 	var made atomic.Int32
 	set := SetOf("a b", func(words string) map[string]bool {
 		made.Add(1)
@@ -48,7 +48,7 @@ func TestSetsHaveTheirWords(t *testing.T) {
 	}
 }
 
-// TestPatternsAreRegularExpressions lays each method beside that of package regexp.
+// TestPatternsAreRegularExpressions compares each method with package regexp's.
 func TestPatternsAreRegularExpressions(t *testing.T) {
 	const s = "so, what, and so, on"
 	p := Compile(`(?P<first>\w)(\w+),`)

@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression that is compiled when it is first needed. One that is
-// wrong panics then.
+// Pattern is a regular expression that is compiled on first use, and panics then if it is invalid.
 type Pattern struct {
 	Regexp func() *regexp.Regexp
 }
 
-// Compile returns the pattern of an expression as package regexp reads them.
+// Compile returns the pattern of an expression in the syntax of package regexp.
 func Compile(expression string) *Pattern {
 	return &Pattern{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })}
 }

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestEveryPatternOfTheProgramCompiles reads the program's source: what is compiled when it
-// is first needed would else be found wrong by whoever needs it first.
+// TestEveryPatternOfTheProgramCompiles reads the program's source, since an invalid pattern would
+// otherwise panic on first use.
 func TestEveryPatternOfTheProgramCompiles(t *testing.T) {
 	all, composed := expressions(t)
 	for _, e := range all {
@@ -26,11 +26,11 @@ func TestEveryPatternOfTheProgramCompiles(t *testing.T) {
 	}
 }
 
-// expression is that of a pattern, and where it stands.
+// expression is a pattern with its folder.
 type expression struct{ folder, text string }
 
-// expressions returns those that stand in the program's source, and how many more are
-// composed while it runs.
+// expressions returns the constant patterns in the program's source, and the number of those
+// composed at run time.
 func expressions(t *testing.T) (all []expression, composed int) {
 	t.Helper()
 	folders := map[string][]*ast.File{}
@@ -58,7 +58,7 @@ func expressions(t *testing.T) (all []expression, composed int) {
 	return all, composed
 }
 
-// patternsIn are what files hand to Compile.
+// patternsIn are the arguments of Compile in files.
 func patternsIn(files []*ast.File) (out []ast.Expr) {
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
@@ -99,7 +99,7 @@ func constants(files []*ast.File) texts {
 	return all
 }
 
-// of returns the text that an expression is, and whether it is a constant one.
+// of returns the text of an expression, and whether it is constant.
 func (t texts) of(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -10,41 +10,40 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// common are terms that two facts may differ in and still say the same. Any other
-// word that only one of them has makes a difference.
-var common = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
+// commonTerms are terms that do not make two similar facts differ. Any other word that only one of them
+// has does.
+var commonTerms = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
 	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
 
-// agree reports whether two facts that look alike say the same: of the same person
-// and time, as a fact or as a plan, with the same numbers, names, directions, negation
-// and all but common words.
+// agree reports whether two similar facts mean the same: same person, time, numbers, names,
+// directions, polarity, and the same words except for common ones.
 func agree(a, b string) bool {
 	return slices.Equal(numbers(a), numbers(b)) &&
 		maps.Equal(nameSet(a), nameSet(b)) &&
 		!differs(extract.TermSet(a), extract.TermSet(b)) && !differs(extract.TermSet(b), extract.TermSet(a)) &&
-		sameSense(a, b) && maps.Equal(directed(a), directed(b))
+		sameSense(a, b) && maps.Equal(directionsOf(a), directionsOf(b))
 }
 
-// sameSense reports whether two facts both deny or both assert, of then or of now, what
-// is or what is wanted, of the same person.
+// sameSense reports whether two facts agree in polarity, in past or present, in wish or reality,
+// and in person.
 func sameSense(a, b string) bool {
 	a, b = text.Fold(a), text.Fold(b)
 	return Denied(a) == Denied(b) && text.Negated(a) == text.Negated(b) &&
 		bygone.MatchString(a) == bygone.MatchString(b) &&
 		unreal.MatchString(a) == unreal.MatchString(b) &&
-		aboutWhom(a) == aboutWhom(b)
+		personAbout(a) == personAbout(b)
 }
 
 var (
-	// bygone is what was: with stems alone "lived" and "lives" are one.
+	// bygone marks the past. Stems alone do not tell "lived" from "lives".
 	bygone = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
-	// unreal is what is wanted, planned or only thought of.
+	// unreal marks a wish, a plan or a thought.
 	unreal = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
 )
 
-// aboutWhom returns whom a folded fact is about: the user, or the first person that its
-// first words name.
-func aboutWhom(s string) string {
+// personAbout returns the person that a folded fact is about: the user, or the first person in its
+// first words.
+func personAbout(s string) string {
 	for _, w := range text.Words(firstWords(s, 5)) {
 		if !strings.HasPrefix(s, "user ") && text.IsPersonWord(w) {
 			return text.Term(w)
@@ -58,11 +57,11 @@ func firstWords(s string, n int) string {
 	return strings.Join(words[:min(n, len(words))], " ")
 }
 
-// directions are stop words that two facts must share: out of the water is not in it.
+// directions are stop words that change a fact's meaning: out of the water is not in it.
 var directions = lazy.Words("out off into onto away up down under over behind front inside outside without before after until since against than from to")
 
-// directed returns the directions of a text, each with the term that follows it.
-func directed(s string) map[string]bool {
+// directionsOf returns each direction in a text with the term that follows it.
+func directionsOf(s string) map[string]bool {
 	set, last := map[string]bool{}, ""
 	for _, w := range text.Words(s) {
 		if directions.Has(w) {
@@ -76,7 +75,7 @@ func directed(s string) map[string]bool {
 
 func differs(a, b map[string]bool) bool {
 	for t := range a {
-		if !b[t] && !common.Has(t) {
+		if !b[t] && !commonTerms.Has(t) {
 			return true
 		}
 	}
@@ -97,9 +96,8 @@ func nameSet(s string) map[string]bool {
 	return set
 }
 
-// without returns s less its dates: they may be worked out from words such as
-// "yesterday" and are compared as dates.
-func without(s string, dates []text.Date) string {
+// withoutDates returns s without its dates, which are compared as dates.
+func withoutDates(s string, dates []text.Date) string {
 	var b strings.Builder
 	last := 0
 	for _, d := range dates {

@@ -26,8 +26,8 @@ func readGzipText(t *testing.T, file string) string {
 	return string(b)
 }
 
-// TestMeasureAgreeOnSICK counts pairs that would be folded were they as similar as
-// can be: of contradictions none may be.
+// TestMeasureAgreeOnSICK counts pairs that count as duplicates when similarity is maximal: no
+// contradiction may be one.
 func TestMeasureAgreeOnSICK(t *testing.T) {
 	all, same, opposed := map[string]int{}, map[string]int{}, 0
 	for _, part := range []string{"train", "trial", "test_annotated"} {

@@ -11,18 +11,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Asked is what a model is asked about new turns.
+// Asked is the input of the prompt about new turns.
 type Asked struct {
-	Said     []extract.Utterance // the new turns
-	Before   []extract.Utterance // what was said just before, so that they can be understood
-	Known    []memory.Fact       // what is remembered already: near to the turns, or taught just before
-	Attached string              // the documents that are always in the prompt, "" for none
-	Wishes   string              // what the user or the project wants remembered, "" for anything
-	Now      time.Time           // for turns without a time of their own
-	Zone     *time.Location
+	Utterances []extract.Utterance // the new turns
+	Before     []extract.Utterance // the messages just before, as context
+	Facts      []memory.Fact       // facts near the turns, or learned just before
+	Attached   string              // the documents that are always in the prompt, "" for none
+	Wishes     string              // what the user or the project wants remembered, "" for anything
+	Now        time.Time           // for turns without a time of their own
+	Zone       *time.Location
 }
 
-// AskFacts returns the prompt that asks a model what new turns change in memory.
+// AskFacts returns the prompt that asks a model which changes new turns make to memory.
 func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 	zone := a.Zone
 	if zone == nil {
@@ -39,8 +39,8 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 	for _, s := range a.Before {
 		d.Before = append(d.Before, turn("", s, shortened(s.Text)))
 	}
-	for i, s := range a.Said {
-		if i > 0 && s.Before != "" && a.Said[i-1].Turn.Role == memory.RoleUser { // what a turn answers, inside of a batch
+	for i, s := range a.Utterances {
+		if i > 0 && s.Before != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the one before it in the batch
 			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: shortened(s.Before)})
 		}
 		d.Turns = append(d.Turns, turn(turnName(i), s, s.Shown()))
@@ -48,37 +48,36 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 			d.Today = s.Turn.CreatedAt.In(zone)
 		}
 	}
-	for i, f := range a.Known {
-		d.Known = append(d.Known, prompt.Line{ID: factName(i), Text: f.Content, Waits: f.Status == memory.Pending})
+	for i, f := range a.Facts {
+		d.Facts = append(d.Facts, prompt.Line{ID: factName(i), Text: f.Content, Waits: f.Status == memory.Pending})
 	}
 	return p.Fill(d)
 }
 
-// shown is how many bytes of a message that is not learned from a model reads: its
-// beginning, and its end, where questions are.
-const shown = 320
+// maxContextBytes is how many bytes a model reads of a message that is not learned from: its beginning, and
+// its end, where questions are.
+const maxContextBytes = 320
 
 func shortened(s string) string {
 	s = strings.TrimSpace(s)
-	if len(s) <= shown {
+	if len(s) <= maxContextBytes {
 		return s
 	}
-	end := s[len(s)-shown/2:]
-	return text.Clip(s, shown/2) + " … " + strings.ToValidUTF8(end, "")
+	end := s[len(s)-maxContextBytes/2:]
+	return text.Clip(s, maxContextBytes/2) + " … " + strings.ToValidUTF8(end, "")
 }
 
-// factName is how a prompt names the i-th known fact.
+// factName is the name of the i-th fact in a prompt.
 func factName(i int) string { return "k" + strconv.Itoa(i+1) }
 
-// turnName is how a prompt names the i-th turn: long ids are copied wrongly.
+// turnName is the name of the i-th turn in a prompt; models copy long ids wrongly.
 func turnName(i int) string { return "t" + strconv.Itoa(i+1) }
 
-// AskDecisions returns the prompt that asks a model what each candidate does to
-// the facts near it.
+// AskDecisions returns the prompt that asks a model how each candidate changes the facts near it.
 func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, error) {
 	var d prompt.Reconcile
 	for i, n := range neighbours(cands) {
-		d.Known = append(d.Known, prompt.Line{ID: strconv.Itoa(i), Text: n.Fact.Content, At: n.Fact.ObservedAt})
+		d.Facts = append(d.Facts, prompt.Line{ID: strconv.Itoa(i), Text: n.Fact.Content, At: n.Fact.ObservedAt})
 	}
 	for i, c := range cands {
 		d.New = append(d.New, prompt.Line{ID: strconv.Itoa(i + 1), Text: c.Text, At: c.ObservedAt})
@@ -86,8 +85,8 @@ func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, erro
 	return p.Fill(d)
 }
 
-// neighbours returns the live facts near any candidate, each once. Their places
-// are their short ids.
+// neighbours returns the live facts near any candidate, each once. Their indexes are their short
+// ids.
 func neighbours(cands []extract.Candidate) []extract.Neighbour {
 	var out []extract.Neighbour
 	seen := map[string]bool{}

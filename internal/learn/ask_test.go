@@ -10,14 +10,13 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// TestWhatIsAskedCanBeAnswered follows both questions to a model and back.
-func TestWhatIsAskedCanBeAnswered(t *testing.T) {
-	said := Guard([]memory.Turn{
+func TestAskedIDsResolveInReplies(t *testing.T) {
+	utterances := Guard([]memory.Turn{
 		memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "Hello, my key is sk-abcdef0123456789abcdef"),
 		memtest.Turn(memtest.Ana, "C", 2, memory.RoleUser, "I moved to Lisbon"),
 	}, GuardOptions{})
 	berlin := fact("User lives in Berlin")
-	ask, err := AskFacts(Asked{Said: said, Known: []memory.Fact{berlin}, Now: monday}, prompt.Default())
+	ask, err := AskFacts(Asked{Utterances: utterances, Facts: []memory.Fact{berlin}, Now: monday}, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +30,8 @@ func TestWhatIsAskedCanBeAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept, _ := Filter(cands, said)
-	if len(kept) != 1 || kept[0].Turn != said[1].Turn.ID || kept[0].Waits != "" {
+	kept, _ := Filter(cands, utterances)
+	if len(kept) != 1 || kept[0].Turn != utterances[1].Turn.ID || kept[0].Waits != "" {
 		t.Fatalf("kept %+v, want one of the second turn", kept)
 	}
 	kept[0].Near = []extract.Neighbour{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
@@ -49,15 +48,16 @@ func TestWhatIsAskedCanBeAnswered(t *testing.T) {
 	}
 }
 
-// TestAModelIsToldWhoSpeaks: what somebody else said in the user's name is read under theirs, and not learned from.
-func TestAModelIsToldWhoSpeaks(t *testing.T) {
+// TestPromptNamesSpeakers: another speaker's message in the user's name has that name, and is not
+// learned from.
+func TestPromptNamesSpeakers(t *testing.T) {
 	cook := memory.Turn{Role: memory.RoleUser, Name: "cook", Content: "I live in Graz. Do you like soup?"}
 	cook.Foreign = cook.Foreign.With(0, len(cook.Content))
 	turns := []memory.Turn{cook, {Role: memory.RoleUser, Name: "ana", Content: "Yes, I do."}}
-	if said := Guard(turns[:1], GuardOptions{Assistant: true}); said != nil {
-		t.Errorf("learns from %+v", said)
+	if utterances := Guard(turns[:1], GuardOptions{Assistant: true}); utterances != nil {
+		t.Errorf("learns from %+v", utterances)
 	}
-	ask, err := AskFacts(Asked{Before: Guard(turns[:1], GuardOptions{Others: true}), Said: Guard(turns[1:], GuardOptions{}), Now: monday}, prompt.Default())
+	ask, err := AskFacts(Asked{Before: Guard(turns[:1], GuardOptions{Others: true}), Utterances: Guard(turns[1:], GuardOptions{}), Now: monday}, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

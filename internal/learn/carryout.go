@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// carryOut makes the changes of one candidate's verdict. Those that another
-// candidate wins over come after it, since they name the fact it became.
+// carryOut makes the changes of one candidate's verdict. Candidates that lose to it come after it,
+// because they name the fact that it became.
 func (p *planner) carryOut(i int) {
 	v, c := &p.verdicts[i], p.cands[i]
 	switch {
@@ -26,7 +26,7 @@ func (p *planner) carryOut(i int) {
 	}
 }
 
-// add adds the candidate in place of its targets, as far as it may take it.
+// add adds the candidate and replaces those targets that it may replace.
 func (p *planner) add(c extract.Candidate, v *verdict) {
 	next := p.fact(c)
 	if words := p.words(c, v); words != "" {
@@ -52,36 +52,36 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 		p.addPending(next, olds[0].Fact.ID, "its message also hands on a text, whose words these may be")
 		return
 	case newer != "":
-		p.addPast(c, newer, p.known[newer].Fact.ObservedAt, "what is known is newer")
+		p.addPast(c, newer, p.facts[newer].Fact.ObservedAt, "what is known is newer")
 		return
 	}
-	if k := p.confirmed(c); k != nil {
+	if k := p.pendingMatch(c); k != nil {
 		v.became = k.Fact.ID
 		p.confirm(k, c, olds)
 		return
 	}
-	if p.taken(next, olds) {
+	if p.wordsTaken(next, olds) {
 		p.ignore(c, "", "redundant")
 		return
 	}
-	p.replace(olds, next, reasonOr(v.reason, reasonOr(p.exchanged(olds, next), reasonOr(c.Doubt, "new"))))
+	p.replace(olds, next, reasonOr(v.reason, reasonOr(p.replacementReason(olds, next), reasonOr(c.Doubt, "new"))))
 	v.became = next.ID
 }
 
-// exchanged is the reason of a replacement for which a model gave none: both wordings, "" for
-// what replaces nothing. An erasure removes the reasons of models, and no others, so the words
-// of a rule's replacement and of another owner's fact are left out.
-func (p *planner) exchanged(olds []*knownFact, next memory.Fact) string {
+// replacementReason is the reason of a replacement for which a model gave none: both wordings, "" if
+// nothing is replaced. Only models' reasons are erased with their facts, so a rule's replacement
+// and another owner's fact are not quoted.
+func (p *planner) replacementReason(olds []*plannedFact, next memory.Fact) string {
 	if len(olds) == 0 || olds[0].Link != nil || p.o.Author.Kind != memory.ByModel {
 		return ""
 	}
 	return olds[0].Fact.Content + " → " + next.Content
 }
 
-// confirmed returns the fact that waits and that a candidate says, nil without one.
-func (p *planner) confirmed(c extract.Candidate) *knownFact {
+// pendingMatch returns the pending fact that a candidate repeats, nil without one.
+func (p *planner) pendingMatch(c extract.Candidate) *plannedFact {
 	for _, n := range c.Near {
-		k := p.known[n.Fact.ID]
+		k := p.facts[n.Fact.ID]
 		if k != nil && k.change == nil && n.Fact.Scope == p.o.Scope && confirms(&c, n) {
 			return k
 		}
@@ -89,12 +89,12 @@ func (p *planner) confirmed(c extract.Candidate) *knownFact {
 	return nil
 }
 
-// confirm makes a fact that waits active, in place of what its statement replaces.
-func (p *planner) confirm(k *knownFact, c extract.Candidate, olds []*knownFact) {
-	olds = slices.DeleteFunc(slices.Clone(olds), func(o *knownFact) bool { return o == k })
+// confirm activates a pending fact and replaces the facts that its statement replaces.
+func (p *planner) confirm(k *plannedFact, c extract.Candidate, olds []*plannedFact) {
+	olds = slices.DeleteFunc(slices.Clone(olds), func(o *plannedFact) bool { return o == k })
 	next := k.Fact
 	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.o.Now
-	if c.Doubt != "" { // what it rests on is not proven either
+	if c.Doubt != "" { // its evidence is not proven either
 		next.Confidence = min(next.Confidence, c.Confidence)
 	}
 	if c.Span != nil {
@@ -117,7 +117,6 @@ func (p *planner) confirm(k *knownFact, c extract.Candidate, olds []*knownFact) 
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-// fact returns the candidate as an active fact.
 func (p *planner) fact(c extract.Candidate) memory.Fact {
 	f := memory.Fact{
 		ID:         p.o.NewID(),
@@ -150,7 +149,7 @@ func (p *planner) fact(c extract.Candidate) memory.Fact {
 	return f
 }
 
-// author names the model and its prompt as a fact carries them.
+// author returns the name of the model and its prompt as facts store it.
 func (p *planner) author() string {
 	if p.o.Author.Prompt == "" {
 		return p.o.Author.Name
@@ -158,20 +157,20 @@ func (p *planner) author() string {
 	return p.o.Author.Name + "+" + p.o.Author.Prompt
 }
 
-// words returns the model's wording of an update if it holds: it must be free,
-// read like a fact, not be what was refused, and bring in no name or number that neither side has.
+// words returns the model's wording of an update if no live fact has it, it reads like a fact,
+// nobody refused it, and it adds no name or number.
 func (p *planner) words(c extract.Candidate, v *verdict) string {
 	s := tidy(v.text)
 	if s == "" || p.o.Free == nil || !p.o.Free(c.Scope(p.o.Scope), s) || worthless(extract.Candidate{Text: s}) != "" || extract.Instructs(s) {
 		return ""
 	}
 	reworded := c
-	if reworded.Text = s; unwanted(reworded) != "" {
+	if reworded.Text = s; unwantedReason(reworded) != "" {
 		return ""
 	}
 	both := c.Text
 	for _, id := range v.targets {
-		both += ". " + p.known[id].Fact.Content
+		both += ". " + p.facts[id].Fact.Content
 	}
 	have := wordSet(both)
 	for _, name := range text.Names(s) {
@@ -193,17 +192,17 @@ func (p *planner) words(c extract.Candidate, v *verdict) string {
 	return s
 }
 
-// replaceable returns those targets that the candidate may replace. newer is one
-// that was not said before it, stronger one that weighs more.
-func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*knownFact, newer, stronger string) {
+// replaceable returns the targets that the candidate may replace, one target that is newer than the
+// candidate, and one with more trust.
+func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*plannedFact, newer, stronger string) {
 	for _, id := range targets {
-		k := p.known[id]
+		k := p.facts[id]
 		switch {
-		case k.ends || k.kept: // another candidate took its place, or confirmed it
-		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // it holds elsewhere too
-		case !c.Newer(&k.Fact) && !p.reads(c, k):
+		case k.ends || k.kept: // another candidate replaced or confirmed it
+		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // it also holds elsewhere
+		case !c.Newer(&k.Fact) && !p.rereadsRule(c, k):
 			newer = id
-		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.guarded(c, k):
+		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.isProtected(c, k):
 			stronger = id
 		default:
 			olds = append(olds, k)
@@ -212,23 +211,22 @@ func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*kn
 	return olds, newer, stronger
 }
 
-// reads reports whether a model rereads a turn of which a rule wrote the fact: it may put
-// that right, though it was said no later.
-func (p *planner) reads(c extract.Candidate, k *knownFact) bool {
+// rereadsRule reports whether a model rereads a turn from which a rule wrote the fact. The model may
+// correct that fact, although it is not newer.
+func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
 	return p.o.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.Turn)
 }
 
-// guarded reports whether a person made the fact theirs, who is the one it is compared
-// for, and the candidate is a model's reading of what was said. What the user asks to
-// be remembered is theirs too, and a rule reads only plain words.
-func (p *planner) guarded(c extract.Candidate, k *knownFact) bool {
+// isProtected reports whether a person wrote or approved the fact and the candidate is only a model's
+// reading, rather than an explicit request to remember or a rule's reading.
+func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
 	if k.Link != nil || c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false
 	}
 	return k.Fact.Pinned() || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
 }
 
-// inside reports whether all who see a also see b: b is as wide or wider.
+// inside reports whether everybody who sees scope a also sees b.
 func inside(a, b memory.Scope) bool {
 	return (b.Project == "" || a.Project == b.Project) && (b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
@@ -246,14 +244,14 @@ func rank(t memory.Trust) int {
 	return 0
 }
 
-// taken reports whether a live fact of the same scope has the words of next, other than
-// those that end now.
-func (p *planner) taken(next memory.Fact, olds []*knownFact) bool {
+// wordsTaken reports whether a live fact of the same scope has the same words as next, except for facts
+// that end now.
+func (p *planner) wordsTaken(next memory.Fact, olds []*plannedFact) bool {
 	words := wordingOf(next)
-	return p.live[words] && !slices.ContainsFunc(olds, func(k *knownFact) bool { return wordingOf(k.Fact) == words })
+	return p.live[words] && !slices.ContainsFunc(olds, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })
 }
 
-func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
+func (p *planner) replace(olds []*plannedFact, next memory.Fact, reason string) {
 	add := memory.Change{Action: memory.ActionAdd, NewID: next.ID, Reason: reason, Author: p.o.Author}
 	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
 	for _, k := range olds {
@@ -272,19 +270,18 @@ func (p *planner) replace(olds []*knownFact, next memory.Fact, reason string) {
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-// supersede ends a known fact for next: one of another owner's is hidden.
-func (p *planner) supersede(k *knownFact, next memory.Fact, reason string) {
+// supersede ends a fact in favour of next, or hides it if another owner shares it.
+func (p *planner) supersede(k *plannedFact, next memory.Fact, reason string) {
 	change := p.unlink(k, reason)
 	change.OldID, change.NewID = k.Fact.ID, next.ID
 	if k.Link == nil {
 		change = replaced(k.Fact, next, p.o.Now, reason, p.o.Author)
-		p.free(k)
+		p.freeWords(k)
 	}
 	k.change, k.ends = &change, true
 }
 
-// replaced is the old side of a replacement. What began after it is said to have
-// ended never held.
+// replaced is the old fact's side of a replacement. A fact that began after its end never held.
 func replaced(old, next memory.Fact, at time.Time, reason string, author memory.Author) memory.Change {
 	change := memory.Replace(old, next, at, reason, author)[0]
 	if gone := change.After.Fact; gone.ValidTo.Before(gone.ValidFrom) {
@@ -293,13 +290,13 @@ func replaced(old, next memory.Fact, at time.Time, reason string, author memory.
 	return change
 }
 
-// free gives the words of a fact that ends back to others.
-func (p *planner) free(k *knownFact) {
+// freeWords makes the words of an ended fact available again.
+func (p *planner) freeWords(k *plannedFact) {
 	delete(p.live, wordingOf(k.Fact))
 }
 
 // unlink hides another owner's fact from this one.
-func (p *planner) unlink(k *knownFact, reason string) memory.Change {
+func (p *planner) unlink(k *plannedFact, reason string) memory.Change {
 	if k.Link == nil {
 		return memory.Change{}
 	}
@@ -308,11 +305,10 @@ func (p *planner) unlink(k *knownFact, reason string) memory.Change {
 	return memory.Change{Action: memory.ActionUnlink, After: memory.Image{Link: &link}, Base: k.Link.Version, Reason: reason, Author: p.o.Author}
 }
 
-// addPending adds a fact that waits. instead is the fact that it would take the
-// place of, "" without one.
+// addPending adds a pending fact. instead is the fact that it would replace, "" without one.
 func (p *planner) addPending(next memory.Fact, instead, reason string) {
 	if p.live[wordingOf(next)] || slices.ContainsFunc(p.order, func(id string) bool {
-		k := p.known[id]
+		k := p.facts[id]
 		return k.Fact.Status == memory.Pending && k.Fact.Scope == next.Scope && agree(k.Fact.Content, next.Content)
 	}) {
 		p.outcomes = append(p.outcomes, Outcome{Fact: next.Content, Action: "ignore", Reason: "redundant"})
@@ -324,10 +320,9 @@ func (p *planner) addPending(next memory.Fact, instead, reason string) {
 	p.outcomes = append(p.outcomes, Outcome{ID: next.ID, Fact: next.Content, Action: "pending", Target: instead, Reason: reason})
 }
 
-// addPast records a statement that something known or said with it is newer than:
-// it was true, and is not recalled.
+// addPast records a statement that a newer one already overtook: it was true, and is not recalled.
 func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reason string) {
-	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || recorded(c) {
+	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || isRecorded(c) {
 		p.ignore(c, by, reason)
 		return
 	}
@@ -340,20 +335,19 @@ func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reaso
 	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: by, Reason: reason})
 }
 
-// recorded reports whether a fact with these words of this turn is there already,
-// whatever became of it.
-func recorded(c extract.Candidate) bool {
+// isRecorded reports whether this turn already gave a fact with these words, whatever its status.
+func isRecorded(c extract.Candidate) bool {
 	return slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool {
 		return slices.Contains(n.Fact.Provenance.Turns, c.Turn) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
 	})
 }
 
-// changes returns everything in an order that can be applied: what frees words
-// and attributes first.
+// changes returns all changes in an order that can be applied: first those that free words and
+// attributes.
 func (p *planner) changes() []memory.Change {
 	var ends, keeps []memory.Change
 	for _, id := range p.order {
-		switch k := p.known[id]; {
+		switch k := p.facts[id]; {
 		case k.change == nil:
 		case k.ends:
 			ends = append(ends, *k.change)

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// TestWaitingFactDoesNotSwallowPlainStatement: what waits becomes active when it is said in
-// plain words, and takes the place of what it contradicts then.
+// TestWaitingFactDoesNotSwallowPlainStatement: a plain statement activates a pending fact and
+// replaces what it contradicts.
 func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
 	berlin := heardFact("User lives in Berlin")
 	waiting := withStatus(heardFact("User lives in Lisbon"), memory.Pending)
@@ -18,20 +18,20 @@ func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
 		for i := range c.Near {
 			c.Near[i].Similarity = 1
 		}
-		fresh, known, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
-		changes, outcomes := Plan(fresh, Reconcile(fresh), known, options())
-		got := told(changes)
+		fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+		changes, outcomes := Plan(fresh, Reconcile(fresh), again, options())
+		got := summary(changes)
 		if want := lines("replace superseded User lives in Berlin", "approve active User lives in Lisbon"); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s (%+v, dropped %+v)", name, got, want, outcomes, dropped)
 		}
 	}
 	doubted := later(6, "User lives in Lisbon", waiting, berlin)
 	doubted.Waits, doubted.Doubt = "nobody said so", "nobody said so"
-	fresh, known, _ := Dedupe([]extract.Candidate{doubted}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
-	changes, _ := Plan(fresh, Reconcile(fresh), known, options())
+	fresh, again, _ := Dedupe([]extract.Candidate{doubted}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
+	changes, _ := Plan(fresh, Reconcile(fresh), again, options())
 	for _, ch := range changes {
 		if ch.After.Fact.Status == memory.Active {
-			t.Errorf("what waits became active by a statement that waits itself: %s", told(changes))
+			t.Errorf("what waits became active by a statement that waits itself: %s", summary(changes))
 		}
 	}
 }

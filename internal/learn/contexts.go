@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// passageBytes is how long a passage of a context is at most: some 250 tokens, which
-// every embedder reads whole.
+// passageBytes is the greatest length of a passage: some 250 tokens, which every embedder reads
+// whole.
 const passageBytes = 1000
 
-// Passages parts a document for comparing: its sentences, since a fact is one, and
-// pieces of it that follow each other, each as long as an embedder reads: most of what count
-// counts, or 1000 bytes where most is 0. None is empty; equal documents have equal passages.
+// Passages splits a document for comparison with facts: into its sentences, and into consecutive
+// pieces of at most most units of count (1000 bytes if most is 0). Equal documents have equal
+// passages.
 func Passages(document string, most int, count func(string) int) []string {
 	if most == 0 {
 		most, count = passageBytes, func(s string) int { return len(s) + 1 }
@@ -23,7 +23,7 @@ func Passages(document string, most int, count func(string) int) []string {
 	var out []string
 	piece, sentences, room := "", 0, most
 	end := func() {
-		if sentences > 1 { // or else it is there already
+		if sentences > 1 { // otherwise the piece is the sentence
 			out = append(out, piece)
 		}
 		piece, sentences, room = "", 0, most
@@ -48,31 +48,29 @@ func Passages(document string, most int, count func(string) int) []string {
 	return out
 }
 
-// InContext returns the name of the context that says what a candidate says: one that
-// holds its words or those that it was learned from, or whose words it holds. quote is
-// the latter, "" for none. "" is not a context. What the user asks to remember is theirs
-// to ask.
+// InContext returns the name of the context that contains a candidate's words or its quote, or is
+// contained in it; "" for none, and for an explicit request to remember.
 func InContext(c extract.Candidate, quote string, contexts []memory.Context) string {
 	if c.Remember {
 		return ""
 	}
-	said, quoted := asWords(c.Text), asWords(quote)
+	statement, quoted := asWords(c.Text), asWords(quote)
 	if strings.Count(quoted, " ") <= quotedWords {
 		quoted = ""
 	}
-	for _, known := range contexts {
-		held := asWords(known.Content)
-		if said != "" && strings.Contains(held, said) || quoted != "" && strings.Contains(held, quoted) || held != "" && strings.Contains(said, held) {
-			return contextName(known)
+	for _, document := range contexts {
+		held := asWords(document.Content)
+		if statement != "" && strings.Contains(held, statement) || quoted != "" && strings.Contains(held, quoted) || held != "" && strings.Contains(statement, held) {
+			return contextName(document)
 		}
 	}
 	return ""
 }
 
-// quotedWords is how many words are in a quote that cannot be the same by chance.
+// quotedWords is from how many words on a quote does not match by chance.
 const quotedWords = 6
 
-// asWords is a text between spaces, so that it holds another where whole words do.
+// asWords returns a text between spaces, so that substrings match whole words only.
 func asWords(s string) string {
 	if s = text.Normalize(s); s == "" {
 		return ""
@@ -87,22 +85,19 @@ func contextName(c memory.Context) string {
 	return c.ID
 }
 
-// NearContext returns the name of the context a passage of which is so similar to a
-// candidate that it says the same, "" for none. similarity is that of the passage; near
-// is the least that counts, 0 for 0.90. A passage that lacks one of the candidate's
-// numbers or names, or denies what that asserts, says something else.
-func NearContext(c extract.Candidate, known memory.Context, passage string, similarity, near float64) string {
+// NearContext returns the name of the context if one of its passages means the same as a candidate,
+// "" otherwise. similarity is the passage's; near is the least that counts, 0 for 0.90.
+func NearContext(c extract.Candidate, document memory.Context, passage string, similarity, near float64) string {
 	if near == 0 {
 		near = 0.90
 	}
 	if c.Remember || similarity < near || !sayable(passage, c.Text) {
 		return ""
 	}
-	return contextName(known)
+	return contextName(document)
 }
 
-// sayable reports whether a passage has the numbers and the names of a statement, and
-// denies it no more than it does itself.
+// sayable reports whether a passage has a statement's numbers and names and the same polarity.
 func sayable(passage, statement string) bool {
 	figures, names := numbers(passage), nameSet(passage)
 	for _, n := range numbers(statement) {
@@ -118,5 +113,5 @@ func sayable(passage, statement string) bool {
 	return sameSense(passage, statement)
 }
 
-// SaidInContext is why a candidate is dropped.
+// SaidInContext is the reason for dropping a candidate that a context contains.
 func SaidInContext(name string) string { return "the context " + name + " says so" }

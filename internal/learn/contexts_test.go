@@ -30,7 +30,7 @@ func TestInContext(t *testing.T) {
 }
 
 func TestNearContext(t *testing.T) {
-	known := memory.Context{Title: "Me"}
+	document := memory.Context{Title: "Me"}
 	for _, test := range []struct {
 		passage, text string
 		similarity    float64
@@ -42,7 +42,7 @@ func TestNearContext(t *testing.T) {
 		{"User has 2 dogs", "User has 3 dogs", 0.97, ""},
 		{"Ada lives in Porto", "User lives in Lisbon", 0.95, ""},
 	} {
-		if got := NearContext(extract.Candidate{Text: test.text}, known, test.passage, test.similarity, 0); got != test.want {
+		if got := NearContext(extract.Candidate{Text: test.text}, document, test.passage, test.similarity, 0); got != test.want {
 			t.Errorf("%q near %q at %v: got %q, want %q", test.text, test.passage, test.similarity, got, test.want)
 		}
 	}

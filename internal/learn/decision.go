@@ -12,18 +12,18 @@ import (
 
 // The verdicts.
 const (
-	Add      extract.Verdict = "add"    // remember the candidate
-	Update   extract.Verdict = "update" // the candidate takes the target's place
+	Add      extract.Verdict = "add"    // store the candidate
+	Update   extract.Verdict = "update" // the candidate replaces the target
 	Delete   extract.Verdict = "delete" // the target no longer holds
-	None     extract.Verdict = "none"   // the target says the same already
-	ToForget extract.Verdict = "forget" // the user asks that the targets are forgotten
+	None     extract.Verdict = "none"   // the target already says the same
+	ToForget extract.Verdict = "forget" // the user asks to forget the targets
 )
 
-// Decision is what reconciliation says of a candidate.
+// Decision is one result of reconciliation.
 type Decision struct {
-	Candidate int // its place in the list; -1 if the decision names none
+	Candidate int // index in the list; -1 if the decision names none
 	Verdict   extract.Verdict
-	Target    string // id of the known fact; "" for Add
+	Target    string // id of the existing fact; "" for Add
 	Text      string // of an Update: the words to keep instead of the candidate's
 	Reason    string
 }
@@ -35,15 +35,15 @@ var verdicts = map[string]extract.Verdict{
 	"none": None, "same": None, "ignore": None, "noop": None, "no-op": None, "skip": None, "keep": None, "duplicate": None, "redundant": None,
 }
 
-// ParseDecisions reads a model's reply about cands: the reconciliation prompt's
-// decisions, a list of known facts with events, or {"action": "replace", "target_id": …}. What
-// names nothing that was asked about is left out; Plan judges the rest. [memory.Invalid]: the reply has no decisions at all.
+// ParseDecisions reads a model's reply about cands: the reconciliation prompt's decisions, a list
+// of facts with events, or {"action": "replace", "target_id": …}. It drops what names no candidate;
+// [memory.Invalid] means that the reply has no decisions at all.
 func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error) {
-	targets := map[string]string{} // short and whole ids to whole ones
+	targets := map[string]string{} // short and full ids to full ones
 	for i, n := range neighbours(cands) {
 		targets[strconv.Itoa(i)], targets[strings.ToLower(n.Fact.ID)] = n.Fact.ID, n.Fact.ID
 	}
-	elements, listed := elementsOf(answer(reply), "decisions", "memory")
+	elements, listed := elementsOf(withoutThinking(reply), "decisions", "memory")
 	var out []Decision
 	for _, e := range elements[:min(len(elements), maxDecisions)] {
 		var w struct {
@@ -55,11 +55,11 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 		if !decoded(e, &w) {
 			continue
 		}
-		verdict, known := verdicts[strings.ToLower(or(w.Event, w.Action))]
-		if listed = listed || known; !known {
+		verdict, ok := verdicts[strings.ToLower(or(w.Event, w.Action))]
+		if listed = listed || ok; !ok {
 			continue
 		}
-		if verdict == ToForget { // in a reply of this form it asks for no more
+		if verdict == ToForget { // this form of reply cannot forget anything else
 			verdict = Delete
 		}
 		d := Decision{Candidate: -1, Verdict: verdict, Text: w.Text, Reason: w.Reason}
@@ -87,5 +87,5 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 	return out, nil
 }
 
-// maxDecisions bounds what is read of a reply.
+// maxDecisions bounds the decisions read from a reply.
 const maxDecisions = 256

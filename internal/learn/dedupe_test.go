@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 )
 
-func TestWhoNeedNotWaitIsKeptInTheirOwnWords(t *testing.T) {
+func TestExplicitStatementsKeepTheirOwnWords(t *testing.T) {
 	waits := extract.Candidate{Text: "user likes TEA", Waits: "its model did not pass", Confidence: 0.9}
 	asked := extract.Candidate{Text: "User likes tea", Remember: true}
 	for _, cands := range [][]extract.Candidate{{waits, asked}, {asked, waits}} {

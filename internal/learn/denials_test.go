@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestDenialsInOtherWords replays operations on turns that deny a known fact in words of
-// their own, and on turns that look like it and deny nothing (testdata/denials.json).
+// TestDenialsInOtherWords replays operations on turns that deny a fact in other words, and on
+// similar turns that deny nothing (testdata/denials.json).
 func TestDenialsInOtherWords(t *testing.T) {
 	var cases []struct {
 		Known, Said, Op, Text, Quote string
@@ -18,10 +18,10 @@ func TestDenialsInOtherWords(t *testing.T) {
 	readJSON(t, "testdata/denials.json", &cases)
 	ended := map[bool]int{}
 	for _, c := range cases {
-		known := knownForOps()
-		known[0].Content, known[0].Subject = c.Known, "user"
+		facts := knownForOps()
+		facts[0].Content, facts[0].Subject = c.Known, "user"
 		reply := fmt.Sprintf(`{"ops":[{"op":%q,"ids":["k1"],"text":%q,"quote":%q,"about":"user","lasting":true}]}`, c.Op, c.Text, c.Quote)
-		plan := planOn(t, known, saidForOps(c.Said), reply)
+		plan := planOn(t, facts, saidForOps(c.Said), reply)
 		if strings.HasPrefix(plan, string(memory.ActionReplace)+" fact-1") {
 			ended[c.Ends]++
 		} else if c.Ends {

@@ -10,55 +10,55 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// endForms are the ways in which a statement says that something is over: what is no longer
-// done or had, and one of what the user has that is gone.
+// endForms are the forms in which a statement ends something: a thing that the user no longer does
+// or has, or one of several that is gone.
 var (
 	endForm  = lazy.Compile(`^user (?:has |is |are )?(?:no longer|not|does not|cannot|will not|quit|stopped|gave up|left|dropped out of|graduated from) (?:going |has |have |owns? |keeps? |drives? )?(.+)$`)
 	goneForm = lazy.Compile(`^user(?: (?:has )?(?:sold|gave(?: away)?|rehomed|got rid of|closed) (.+?)(?: away)?|'s (.+) (?:died|passed away))$`)
 )
 
-// articles may stand before what is over; other small words make it something else: who
-// stopped by a shop ended nothing.
+// articles may precede the ended thing. Other small words change the meaning: stopping by a shop
+// ends nothing.
 var articles = lazy.Words("a an the any his her their user's")
 
-// phraseEnd parts what has a thing or a deed from what is said of it.
+// phraseEnd separates a thing or a deed from its description.
 var phraseEnd = lazy.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|since|every|each|once|twice|\d+)\b|[,(]`)
 
-// ended reports whether what a statement says is over is what a known fact says is so: all
-// that it names stands in the fact, and the thing or deed that the fact is about is among it.
-func ended(c extract.Candidate, f memory.Fact) bool {
-	said, known := strings.TrimSpace(text.Fold(without(c.Text, text.Resolve(c.Text, c.ObservedAt)))), text.Fold(f.Content)
-	gone := goneForm.FindStringSubmatch(said)
-	what := endForm.FindStringSubmatch(said)
+// endsFact reports whether a statement ends what a fact asserts: the fact has everything that the
+// statement names, including the thing or deed that the fact is about.
+func endsFact(c extract.Candidate, f memory.Fact) bool {
+	statement, fact := strings.TrimSpace(text.Fold(withoutDates(c.Text, text.Resolve(c.Text, c.ObservedAt)))), text.Fold(f.Content)
+	gone := goneForm.FindStringSubmatch(statement)
+	what := endForm.FindStringSubmatch(statement)
 	switch {
-	case gone != nil && (f.Subject == c.Subject || f.Subject == "user" && strings.HasPrefix(known, "user ")):
-		what = []string{said, gone[1] + gone[2]}
+	case gone != nil && (f.Subject == c.Subject || f.Subject == "user" && strings.HasPrefix(fact, "user ")):
+		what = []string{statement, gone[1] + gone[2]}
 	case what == nil || c.Subject != f.Subject:
 		return false
 	}
-	if first, _, _ := strings.Cut(what[1], " "); text.Term(first) == "" && !articles.Has(first) || Denied(known) || strings.Contains(known, "-free ") {
+	if first, _, _ := strings.Cut(what[1], " "); text.Term(first) == "" && !articles.Has(first) || Denied(fact) || strings.Contains(fact, "-free ") {
 		return false
 	}
 	over := extract.TermSet(what[1])
 	delete(over, "user")
-	if len(over) == 0 || extract.Covered(over, extract.TermSet(known)) < 1 {
+	if len(over) == 0 || extract.Covered(over, extract.TermSet(fact)) < 1 {
 		return false
 	}
-	head, rest := known, ""
-	if at := phraseEnd.FindStringIndex(known); at != nil {
-		head, rest = known[:at[0]], known[at[0]:]
+	head, rest := fact, ""
+	if at := phraseEnd.FindStringIndex(fact); at != nil {
+		head, rest = fact[:at[0]], fact[at[0]:]
 	}
-	named := slices.DeleteFunc(text.Terms(head), func(t string) bool { return t == "user" || common.Has(t) })
+	named := slices.DeleteFunc(text.Terms(head), func(t string) bool { return t == "user" || commonTerms.Has(t) })
 	return len(named) == 0 || over[named[len(named)-1]] && (gone == nil || len(text.Numbers(head)) == 0) || gone != nil && extract.Covered(over, extract.TermSet(rest)) == 1
 }
 
-// counting is a fact that says no more than how many of something the user has.
+// counting is a fact that only counts something the user has.
 var counting = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
 
-// recounts reports whether a fact says another number of what the known one counts. "A
-// dog" may be one of two, "one dog" is not.
-func recounts(said, known string) bool {
-	a, b := counting.FindStringSubmatch(text.Fold(said)), counting.FindStringSubmatch(text.Fold(known))
+// recounts reports whether a statement gives another number of the things that a fact counts. "A
+// dog" may be one of two; "one dog" is not.
+func recounts(statement, fact string) bool {
+	a, b := counting.FindStringSubmatch(text.Fold(statement)), counting.FindStringSubmatch(text.Fold(fact))
 	if a == nil || b == nil || text.Term(a[2]) != text.Term(b[2]) {
 		return false
 	}

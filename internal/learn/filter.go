@@ -12,23 +12,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notOwn is why a candidate is dropped that rests on what the user only passed on,
-// or what came out of memory.
-const notOwn = "not the user's own words"
+// notOwnWords is the reason for dropping a candidate that rests on text the user passed on, or on
+// injected memories.
+const notOwnWords = "not the user's own words"
 
-// Dropped is a candidate that is not remembered, and why.
+// Dropped is a candidate that is not remembered, with the reason.
 type Dropped struct {
 	Candidate extract.Candidate
 	Reason    string
 }
 
-// Filter returns the candidates worth remembering, each with its words made
-// standalone, its turn and quote found and its time set. What is too short, a
-// question or passing talk is dropped, and what stands only in words that Guard
-// blanked. What reads like an instruction, or is not
-// supported by its turn, is kept with Waits set.
-func Filter(cands []extract.Candidate, said []extract.Utterance) (kept []extract.Candidate, dropped []Dropped) {
-	r := sources{said: said}
+// Filter returns the candidates worth remembering: standalone, with turn, quote and time. It drops
+// questions, small talk, fragments and blanked text; an instruction, or a fact that its turn does
+// not support, gets Waits.
+func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []extract.Candidate, dropped []Dropped) {
+	r := sources{utterances: utterances}
 	for _, c := range cands {
 		c.Text = tidy(c.Text)
 		if reason := worthless(c); reason != "" {
@@ -44,20 +42,20 @@ func Filter(cands []extract.Candidate, said []extract.Utterance) (kept []extract
 			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
 			continue
 		}
-		if g.Grade != Grounded && r.blanked(&c) {
-			dropped = append(dropped, Dropped{c, notOwn})
+		if g.Grade != Grounded && r.restsOnBlanked(&c) {
+			dropped = append(dropped, Dropped{c, notOwnWords})
 			continue
 		}
-		if g.Reason == saidEarlier {
-			dropped = append(dropped, Dropped{c, saidEarlier})
+		if g.Reason == statedEarlier {
+			dropped = append(dropped, Dropped{c, statedEarlier})
 			continue
 		}
-		if !c.Remember && extract.OffTheRecord(said[i].Turn.Content) {
+		if !c.Remember && extract.OffTheRecord(utterances[i].Turn.Content) {
 			dropped = append(dropped, Dropped{c, "said not to be remembered"})
 			continue
 		}
-		c = placed(c, said[i], byRule)
-		c.Unsure = said[i].Unsure
+		c = withTurn(c, utterances[i], byRule)
+		c.Unsure = utterances[i].Unsure
 		switch {
 		case extract.Instructs(c.Text):
 			c.Waits = "it reads like an instruction"
@@ -71,10 +69,10 @@ func Filter(cands []extract.Candidate, said []extract.Utterance) (kept []extract
 	return kept, dropped
 }
 
-// tidy returns the words of one fact: one line of what can be seen, no bullet, no
-// quotation marks around it, and no full stop after a single sentence.
+// tidy returns the words of one fact on one line, without a bullet, quotation marks around it, or a
+// final full stop.
 func tidy(s string) string {
-	s, _ = item(visible(s))
+	s, _ = trimBullet(visibleText(s))
 	for len(s) > 1 && strings.IndexByte("\"'`", s[0]) >= 0 && s[len(s)-1] == s[0] {
 		s = strings.TrimSpace(s[1 : len(s)-1])
 	}
@@ -84,9 +82,9 @@ func tidy(s string) string {
 	return s
 }
 
-// visible returns s on one line and without characters that show nothing: two
-// facts that look alike are alike, and none reads otherwise than it is written.
-func visible(s string) string {
+// visibleText returns s on one line without invisible characters, so that facts that look equal are
+// equal.
+func visibleText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -99,18 +97,18 @@ func visible(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// maxName is the most bytes of a subject, attribute or category: they are names.
+// maxName is the greatest length in bytes of a subject, attribute or category.
 const maxName = 120
 
 func shortName(s string) string {
-	if s = visible(s); len(s) <= maxName {
+	if s = visibleText(s); len(s) <= maxName {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxName], "")
 }
 
-// passing is talk that is over when the conversation is.
-var passing = lazy.Compile(`(?i)^(?:the )?user (?:` +
+// passingTalk matches talk that matters only during the conversation.
+var passingTalk = lazy.Compile(`(?i)^(?:the )?user (?:` +
 	`(?:is |was |has )?(?:just )?(?:ask(?:s|ed|ing)|request(?:s|ed|ing)?|inquir|greet(?:s|ed|ing)?|thank(?:s|ed|ing)?|repl(?:y|ies|ied)|respond(?:s|ed)?|said (?:hello|hi|yes|no|thanks)|says (?:hello|hi|yes|no|thanks))\b` +
 	`|(?:is|was) (?:just )?(?:testing|typing|waiting|chatting|writing a (?:message|prompt)|interacting|speaking with|talking to (?:the|an) (?:assistant|ai|bot))\b` +
 	`|(?:wants|needs|would like) (?:the )?(?:assistant|me|you|ai|help with this)\b` +
@@ -122,7 +120,7 @@ func worthless(c extract.Candidate) string {
 	switch s := c.Text; {
 	case s == "":
 		return "empty"
-	case nothing(s):
+	case isNothing(s):
 		return "nothing to remember"
 	case len(s) > maxFact:
 		return "too long"
@@ -136,20 +134,19 @@ func worthless(c extract.Candidate) string {
 		return "nothing to remember"
 	case c.Remember:
 		return ""
-	case passing.MatchString(s):
+	case passingTalk.MatchString(s):
 		return "passing talk"
 	}
 	return ""
 }
 
-// transcribed is a line of a conversation, not a fact.
+// transcribed matches a line of a transcript, which is not a fact.
 var transcribed = lazy.Compile(`^(?:user|assistant|context)(?: said)?: `)
 
-// saysNothing reports whether a text is a lone word, or words without a meaning of
-// their own.
+// saysNothing reports whether a text is one word, or has no meaning of its own.
 func saysNothing(s string) bool {
 	for t := range extract.TermSet(s) {
-		if !telling.Has(t) && !wanting.Has(t) {
+		if !tellingTerms.Has(t) && !wanting.Has(t) {
 			return len(strings.Fields(s)) < 2
 		}
 	}
@@ -158,22 +155,22 @@ func saysNothing(s string) bool {
 
 var wanting = lazy.SetOf("what who where when why how which would could do does did", extract.TermsOf)
 
-// ReadsLikeInstruction reports whether the words of a fact would steer a model.
+// ReadsLikeInstruction reports whether a fact's words would steer a model.
 func ReadsLikeInstruction(words string) bool { return extract.Instructs(tidy(words)) }
 
-// sources are the turns that candidates may be from.
-type sources struct{ said []extract.Utterance }
+// sources are the turns that candidates may come from.
+type sources struct{ utterances []extract.Utterance }
 
-// source finds the turn that a candidate is from, -1 if there is none, and what that turn
-// makes of it: of several the one that speaks for it most.
+// source returns the index of a candidate's turn, -1 if there is none, and its grounding there. Of
+// several turns the one with the best evidence wins.
 func (r *sources) source(c *extract.Candidate, about string) (turn int, g Grounding) {
-	named := named(c.Turn, r.said)
+	named := turnIndex(c.Turn, r.utterances)
 	if c.Span != nil && named >= 0 {
 		return named, Grounding{} // a rule read it there
 	}
 	turn = -1
-	for _, i := range candidatesFirst(named, len(r.said)) {
-		found := Ground(Claim{c.Text, c.Quote, about, c.Op}, r.said[i])
+	for _, i := range candidatesFirst(named, len(r.utterances)) {
+		found := Ground(Claim{c.Text, c.Quote, about, c.Op}, r.utterances[i])
 		if turn < 0 || found.Grade < g.Grade || found.Grade == g.Grade && g.Span.End == 0 && found.Span.End > 0 {
 			turn, g = i, found
 		}
@@ -182,40 +179,39 @@ func (r *sources) source(c *extract.Candidate, about string) (turn int, g Ground
 		}
 	}
 	if turn >= 0 && g.Span.End > 0 {
-		c.Span = &memory.Span{Turn: r.said[turn].Turn.ID, Start: g.Span.Start, End: g.Span.End}
+		c.Span = &memory.Span{Turn: r.utterances[turn].Turn.ID, Start: g.Span.Start, End: g.Span.End}
 	}
 	return turn, g
 }
 
-// blanked reports whether a candidate rests on words that it may not be learned
-// from: its quote, or lacking one most of what it says, stands only in what Guard
-// blanked, or it names a turn that was not shown.
-func (r *sources) blanked(c *extract.Candidate) bool {
-	for _, s := range r.said {
+// restsOnBlanked reports whether a candidate rests on blanked words: its quote, or without one most of its
+// terms, are only there, or it names a turn that was not shown.
+func (r *sources) restsOnBlanked(c *extract.Candidate) bool {
+	for _, s := range r.utterances {
 		if _, own := locate(s.Text, c.Quote); own {
 			return false
 		}
 	}
 	own, kept := map[string]bool{}, map[string]bool{}
-	for _, s := range r.said {
+	for _, s := range r.utterances {
 		content := s.Turn.Content
 		if len(content) != len(s.Text) || content == s.Text {
 			continue
 		}
-		if span, ok := locate(content, c.Quote); ok && hidden(content[span.Start:span.End], s.Text[span.Start:span.End]) {
+		if span, ok := locate(content, c.Quote); ok && mostlyBlanked(content[span.Start:span.End], s.Text[span.Start:span.End]) {
 			return true
 		}
-		for t := range extract.TermSet(cutOut(content, s.Text)) {
+		for t := range extract.TermSet(blankedText(content, s.Text)) {
 			kept[t] = true
 		}
 	}
-	if c.Quote != "" && c.Turn != "" && named(c.Turn, r.said) < 0 {
+	if c.Quote != "" && c.Turn != "" && turnIndex(c.Turn, r.utterances) < 0 {
 		return true
 	}
 	if len(kept) == 0 {
 		return false
 	}
-	for _, s := range r.said {
+	for _, s := range r.utterances {
 		for t := range extract.TermSet(s.Text) {
 			own[t] = true
 		}
@@ -236,9 +232,8 @@ func (r *sources) blanked(c *extract.Candidate) bool {
 	return there*5 >= all*4 && here*2 <= all && there > here
 }
 
-// hidden reports whether most of what was said is blanked. What hides a secret
-// does not count: the words around it are the user's.
-func hidden(content, shown string) bool {
+// mostlyBlanked reports whether most of a message is blanked, secrets apart.
+func mostlyBlanked(content, shown string) bool {
 	letters, gone := 0, 0
 	for i := range len(content) {
 		if content[i] == ' ' {
@@ -252,8 +247,8 @@ func hidden(content, shown string) bool {
 	return gone*2 > letters
 }
 
-// cutOut returns what of a turn's content was blanked.
-func cutOut(content, shown string) string {
+// blankedText returns the blanked part of a turn's content.
+func blankedText(content, shown string) string {
 	b := []byte(content)
 	for i := range b {
 		if shown[i] != ' ' {
@@ -263,10 +258,10 @@ func cutOut(content, shown string) string {
 	return string(b)
 }
 
-// named returns the place of the turn with this id or short id, -1 without one.
-func named(name string, said []extract.Utterance) int {
+// turnIndex returns the index of the turn with this id or short id, -1 without one.
+func turnIndex(name string, utterances []extract.Utterance) int {
 	short := strings.ToLower(strings.Trim(name, "[] "))
-	for i, s := range said {
+	for i, s := range utterances {
 		if name != "" && name == s.Turn.ID || short == turnName(i) || short == strconv.Itoa(i+1) {
 			return i
 		}
@@ -274,7 +269,7 @@ func named(name string, said []extract.Utterance) int {
 	return -1
 }
 
-// candidatesFirst orders the turns to look in: the named one, then the newest.
+// candidatesFirst orders the turns to search: the named one, then the newest.
 func candidatesFirst(named, n int) []int {
 	var order []int
 	if named >= 0 {
@@ -288,12 +283,12 @@ func candidatesFirst(named, n int) []int {
 	return order
 }
 
-// yearly is what has a day but no year.
-var yearly = lazy.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
+// yearlyDate matches a date that has a day but no year.
+var yearlyDate = lazy.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
-// placed returns the candidate with what its turn knows: where and when it was
-// said, by whom, and of a rule's candidate dates made absolute: a model wrote its own.
-func placed(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candidate {
+// withTurn returns the candidate with its turn's scope, time and speaker. A rule's dates become
+// absolute; a model writes absolute ones itself.
+func withTurn(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candidate {
 	t := s.Turn
 	c.Turn, c.Conversation, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)
 	offset := 0
@@ -309,7 +304,7 @@ func placed(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candi
 	default:
 		c.Trust = memory.TrustUntrusted
 	}
-	if byRule && (!yearly.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
+	if byRule && (!yearlyDate.MatchString(c.Text) || len(text.Numbers(c.Text)) == 0) {
 		c.Text = text.Absolute(c.Text, t.CreatedAt)
 	}
 	return c

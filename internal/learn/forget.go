@@ -8,35 +8,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Named is which known facts a model read that a turn asks to forget, by their ids.
+// Named is a turn's request to forget, with the ids of the facts that a model read in it.
 type Named struct {
 	Turn  string
 	Facts []string
 }
 
-// ForgetOps takes the operations that forget out of candidates. Those of a model that is not
-// believed are dropped.
-func ForgetOps(cands []extract.Candidate, said []extract.Utterance) (others []extract.Candidate, named []Named) {
+// ForgetOps separates the operations that forget from other candidates, and drops those whose
+// evidence does not hold.
+func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []Named) {
 	for _, c := range cands {
 		if c.Op != ToForget {
 			others = append(others, c)
 			continue
 		}
-		at := slices.IndexFunc(said, func(s extract.Utterance) bool {
+		at := slices.IndexFunc(utterances, func(s extract.Utterance) bool {
 			_, ok := locate(s.Text, c.Quote)
 			return ok && s.Turn.Role == memory.RoleUser
 		})
 		if at >= 0 && c.Waits == "" {
-			named = append(named, Named{said[at].Turn.ID, c.Targets})
+			named = append(named, Named{utterances[at].Turn.ID, c.Targets})
 		}
 	}
 	return others, named
 }
 
-// Forget returns the changes that take memories out of recall: facts are retired
-// with the turns of their own that say them, links are unlinked, turns and summaries
-// are retired. What is out of recall already stays as it is. Each thing is changed
-// once, in the order found.
+// Forget returns the changes that take memories out of recall: facts retire together with their own
+// turns, links are unlinked, turns and summaries retire. Each thing changes once, in the order
+// found.
 func Forget(found []memory.Memory, now time.Time, reason string, author memory.Author) []memory.Change {
 	f := forgetter{now: memory.Time(now), reason: reason, author: author, done: map[string]bool{}}
 	for _, m := range found {
@@ -77,14 +76,14 @@ func (f *forgetter) fact(fact memory.Fact) {
 	}
 	fact.Status, fact.UpdatedAt = memory.Retired, f.now
 	f.change(memory.ActionRetire, memory.Image{Fact: &fact}, fact.Version)
-	// Only what was extracted here names turns that are here.
+	// Turns of imported facts are not in this store.
 	if fact.Source != memory.Extracted {
 		return
 	}
 	if quote := fact.Provenance.Quote; quote != nil {
 		f.turn(quote.Turn)
 	}
-	for _, id := range fact.Provenance.Turns { // it was said again there
+	for _, id := range fact.Provenance.Turns { // the turns that repeated it
 		f.turn(id)
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// everyday is what people call attributes of theirs when they ask to forget them.
+// everyday is an everyday name of an attribute in requests to forget.
 type everyday struct {
-	asked      *regexp.Regexp // the whole wish, folded
-	attributes []string       // each the attribute or, with ":" at its end, what it begins with
-	category   string         // all of it, where it is not ""
-	said       *regexp.Regexp // how it is said, in the first or the third person; nil: in no other way
-	only       bool           // its words alone say nothing: "a dog named Rex" is not a valid name of the user's
+	asked      *regexp.Regexp // matches the whole request, folded
+	attributes []string       // attributes, or prefixes of them that end in ":"
+	category   string         // a whole category, if not ""
+	statement  *regexp.Regexp // how people state it, in the first or third person; nil: no form
+	only       bool           // the attribute alone matches: "a dog named Rex" is not a valid name of the user's
 }
 
-// callsOwn begins what somebody calls their own.
+// callsOwn matches the words before a thing of one's own.
 const callsOwn = `(?:about )?(?:(?:my|our|the user's|user's) )?(?:current |present |new |own |whole |entire )*`
 
 func callsIt(words, phrases string) *regexp.Regexp {
@@ -30,24 +30,24 @@ func callsIt(words, phrases string) *regexp.Regexp {
 	return regexp.MustCompile(`^(?:` + callsOwn + `(?:` + words + `)` + phrases + `)$`)
 }
 
-func saidSo(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + form) }
+func statedAs(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + form) }
 
-// everydays are tried in order. What was once ("my old job") is another attribute.
-// Wishes to forget are rare: the forms are compiled when there is one.
+// everydays are tried in order. A former thing ("my old job") is another attribute. Requests to
+// forget are rare, so the forms compile on first use.
 var everydays = sync.OnceValue(func() []everyday {
 	return []everyday{
-		{callsIt(`job|work|profession|occupation|career|role|employment|job title`, `what i do(?: for (?:a living|work))?`), []string{"occupation", "employer", "field", "left:"}, "", saidSo(`\b(?:i|user) (?:currently |now )?works? (?:at|for|as)\b|\b(?:my|user's) job\b`), false},
-		{callsIt(`employer|company|workplace|firm`, `where i work|who(?:m)? i work for`), []string{"employer", "left:"}, "", saidSo(`\b(?:i|user) (?:currently |now )?works? (?:at|for)\b`), false},
+		{callsIt(`job|work|profession|occupation|career|role|employment|job title`, `what i do(?: for (?:a living|work))?`), []string{"occupation", "employer", "field", "left:"}, "", statedAs(`\b(?:i|user) (?:currently |now )?works? (?:at|for|as)\b|\b(?:my|user's) job\b`), false},
+		{callsIt(`employer|company|workplace|firm`, `where i work|who(?:m)? i work for`), []string{"employer", "left:"}, "", statedAs(`\b(?:i|user) (?:currently |now )?works? (?:at|for)\b`), false},
 		{callsIt(`(?:old|former|previous|last|past) (?:job|work|employer|company)`, `where i (?:used to work|worked)`), []string{"past employer:", "past occupation:", "left:"}, "", nil, false},
-		{callsIt(`salary|pay|wages?|income|earnings|paycheck`, `(?:how much|what) i (?:earn|make|get paid)`), []string{"salary", "income", "value:salari", "value:incom", "value:wage"}, "", saidSo(`\b(?:i|user) (?:\w+ )?earns? |\b(?:my|user's) (?:\w+ )?(?:salary|income|wage|pay) |\b(?:i|user) (?:\w+ )?(?:makes?|gets? paid|(?:am|is) paid) [$€£]?\d`), false},
-		{callsIt(`home|address|home address|house|apartment|flat|city|town|place|residence|location`, `where i live`), []string{"home", "address", "household"}, "", saidSo(`\b(?:i|user) (?:\w+ )?lives? (?:in|at|on|near)\b|\b(?:my|user's) (?:home )?address\b`), false},
-		{callsIt(`(?:old|former|previous|last|past) (?:home|address|house|apartment|flat|city|place)`, `where i (?:used to live|lived)`), []string{"past home:"}, "", saidSo(`\b(?:i|user) used to live\b`), false},
-		{callsIt(`age`, `how old i am`), []string{"age"}, "", saidSo(`\b(?:i am|i'm|user is) \d+ (?:years|yrs|yo)\b`), false},
-		{callsIt(`birthday|birth date|birthdate|date of birth|dob`, `when i was born`), []string{"birthday"}, "", saidSo(`\b(?:i|user) was born (?:on|in (?:19|20)\d\d)`), false},
-		{callsIt(`name|first name|full name|real name`, `what i am called`), []string{"name"}, "", saidSo(`\b(?:my|user's) (?:\w+ )?name is\b|\bcall me\b`), true},
+		{callsIt(`salary|pay|wages?|income|earnings|paycheck`, `(?:how much|what) i (?:earn|make|get paid)`), []string{"salary", "income", "value:salari", "value:incom", "value:wage"}, "", statedAs(`\b(?:i|user) (?:\w+ )?earns? |\b(?:my|user's) (?:\w+ )?(?:salary|income|wage|pay) |\b(?:i|user) (?:\w+ )?(?:makes?|gets? paid|(?:am|is) paid) [$€£]?\d`), false},
+		{callsIt(`home|address|home address|house|apartment|flat|city|town|place|residence|location`, `where i live`), []string{"home", "address", "household"}, "", statedAs(`\b(?:i|user) (?:\w+ )?lives? (?:in|at|on|near)\b|\b(?:my|user's) (?:home )?address\b`), false},
+		{callsIt(`(?:old|former|previous|last|past) (?:home|address|house|apartment|flat|city|place)`, `where i (?:used to live|lived)`), []string{"past home:"}, "", statedAs(`\b(?:i|user) used to live\b`), false},
+		{callsIt(`age`, `how old i am`), []string{"age"}, "", statedAs(`\b(?:i am|i'm|user is) \d+ (?:years|yrs|yo)\b`), false},
+		{callsIt(`birthday|birth date|birthdate|date of birth|dob`, `when i was born`), []string{"birthday"}, "", statedAs(`\b(?:i|user) was born (?:on|in (?:19|20)\d\d)`), false},
+		{callsIt(`name|first name|full name|real name`, `what i am called`), []string{"name"}, "", statedAs(`\b(?:my|user's) (?:\w+ )?name is\b|\bcall me\b`), true},
 		{callsIt(`diet|eating habits`, `what i eat`), []string{"diet", "eats:"}, "", nil, false},
-		{callsIt(`allergy|allergies`, `what i am allergic to`), []string{"allergy:"}, "", saidSo(`\b(?:i am|i'm|user is) (?:\w+ )?allergic\b`), false},
-		{callsIt(`diagnosis|diagnoses|illness(?:es)?|disease|sickness|(?:medical )?conditions?`, ``), []string{"condition:", "condition"}, "", saidSo(`\b(?:i|user) (?:was|got|has been|have been) diagnosed\b`), false},
+		{callsIt(`allergy|allergies`, `what i am allergic to`), []string{"allergy:"}, "", statedAs(`\b(?:i am|i'm|user is) (?:\w+ )?allergic\b`), false},
+		{callsIt(`diagnosis|diagnoses|illness(?:es)?|disease|sickness|(?:medical )?conditions?`, ``), []string{"condition:", "condition"}, "", statedAs(`\b(?:i|user) (?:was|got|has been|have been) diagnosed\b`), false},
 		{callsIt(`health|health (?:issues|problems|data)|medical (?:history|data)`, ``), nil, "health", nil, false},
 		{callsIt(`marriage|divorce|marital status|relationship status`, ``), []string{"marital status"}, "", nil, false},
 		{callsIt(`phone|(?:phone|mobile|cell) number|mobile`, ``), []string{"phone", "mobile"}, "", nil, false},
@@ -69,7 +69,6 @@ func everydayOf(what string) *everyday {
 	return nil
 }
 
-// has reports whether a statement about the user is of the attribute.
 func (e *everyday) has(c extract.Candidate) bool {
 	if c.Subject != "user" || ofOthers(c.Text) {
 		return false
@@ -79,22 +78,22 @@ func (e *everyday) has(c extract.Candidate) bool {
 	})
 }
 
-// says reports whether a sentence is one that tells it of the user.
+// says reports whether a sentence states the attribute of the user.
 func (e *everyday) says(sentence string) bool {
-	return e.said != nil && !ofOthers(sentence) && e.said.MatchString(strings.ReplaceAll(sentence, "’", "'"))
+	return e.statement != nil && !ofOthers(sentence) && e.statement.MatchString(strings.ReplaceAll(sentence, "’", "'"))
 }
 
-// possessed is what is somebody's of the user: "my sister's birthday".
+// possessed matches a possession of the user's people: "my sister's birthday".
 var possessed = lazy.Compile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
 
-// ofOthers reports whether a sentence is about people of the user's, or their things.
+// ofOthers reports whether a sentence is about the user's people or their things.
 func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || ofKin(sentence) }
 
-// ofKin reports whether the subject of a sentence is somebody of the user's.
+// ofKin reports whether a sentence's subject is one of the user's people.
 func ofKin(sentence string) bool {
 	m := begins.FindStringSubmatch(sentence)
 	return m != nil && text.IsPersonWord(strings.ToLower(m[1]))
 }
 
-// begins takes the noun of a subject that is the user's.
+// begins captures the noun of a subject that belongs to the user.
 var begins = lazy.Compile(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)

@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Wishes is what a user's message asks of memory itself.
+// Wishes are a user's requests about memory in a message.
 type Wishes struct {
 	Remember     bool
 	Forget       []extract.Command
-	OffTheRecord bool // the message is not to be remembered
+	OffTheRecord bool // the message must not be remembered
 }
 
-// WishesIn reads a turn; only the user wishes something.
+// WishesIn reads a user's turn; other roles have no wishes.
 func WishesIn(t memory.Turn) Wishes {
 	remember, forget := extract.Commands([]extract.Utterance{{Turn: t, Text: utterance.Read(t.Content, t.Foreign).Own}})
 	return Wishes{
@@ -29,23 +29,22 @@ func WishesIn(t memory.Turn) Wishes {
 	}
 }
 
-// Confidential reports whether a message is redacted. One that asks to forget something known is learned from first,
-// and retired then.
+// Confidential reports whether a message is redacted. One that also asks to forget something is
+// learned from first and retired then.
 func (w Wishes) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
 
-// enough is which part of the terms of a wish a memory has that it is about.
-const enough = 0.6
+// meantShare is the share of a request's terms that a memory must have to be meant.
+const meantShare = 0.6
 
-// Meant returns those of the found memories that a wish to forget is about. A wish
-// for everything means all. Otherwise a memory is meant that
-//   - says what the rules read in the wish ("I hate dill": "User dislikes dill"),
-//   - is of the attribute that the wish calls by an everyday name ("my job"),
-//   - has as good as all words of the wish, and its names and numbers, or
-//   - is a fact whose quoted words have them, if each turn that it was learned from
-//     is meant as well.
+// Meant returns the memories that a request to forget is about. Other than by "everything", a
+// memory is meant that
+//   - has the meaning that the rules read in the request ("I hate dill": "User dislikes dill"),
+//   - has the attribute that the request calls by an everyday name ("my job"),
+//   - has nearly all words of the request, and its names and numbers, or
+//   - is a fact whose quote has them, if each of its turns is meant as well.
 //
-// Where the wish names a thing or repeats a statement without a word of memory, it means
-// the one fact that says what the thing is, or the same; with several none is meant.
+// A request that names a thing or repeats a statement means the one fact about it; with several
+// facts it means none.
 func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
 	if wish.All {
 		return found
@@ -56,13 +55,13 @@ func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
 			return nil
 		}
 	case extract.NamesThing, extract.NamesStatement:
-		return theOne(found, wish)
+		return onlyMatch(found, wish)
 	}
 	g := gistOf(wish)
-	turns := map[string]string{} // content of the turns that are meant, by id
+	turns := map[string]string{} // content of the meant turns, by id
 	meant := make([]bool, len(found))
 	for i, m := range found {
-		if meant[i] = g.at(m); meant[i] && m.Turn != nil {
+		if meant[i] = g.means(m); meant[i] && m.Turn != nil {
 			turns[m.Turn.ID] = m.Turn.Content
 		}
 	}
@@ -75,8 +74,7 @@ func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
 	return out
 }
 
-// introduces reports whether a memory says of a name whose it is: a fact that
-// somebody or something is called so, or "my boss Carl".
+// introduces reports whether a memory gives a name to somebody or something: "my boss Carl".
 func introduces(m memory.Memory, name string) bool {
 	if m.Fact == nil && (m.Turn == nil || m.Turn.Role != memory.RoleUser) {
 		return false
@@ -89,8 +87,8 @@ func introduces(m memory.Memory, name string) bool {
 	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
 }
 
-// theOne returns the only fact among the found that says what a wish names.
-func theOne(found []memory.Memory, wish extract.Command) []memory.Memory {
+// onlyMatch returns the only fact that states what the request names, or none.
+func onlyMatch(found []memory.Memory, wish extract.Command) []memory.Memory {
 	says := saysWhatIs(wish.What)
 	if wish.Of == extract.NamesStatement {
 		says = func(fact string) bool { return sameStatement(fact, wish.What) }
@@ -107,27 +105,27 @@ func theOne(found []memory.Memory, wish extract.Command) []memory.Memory {
 	return one
 }
 
-// saysWhatIs returns whether a fact begins with what a thing is: "The door code is 17".
+// saysWhatIs returns a test whether a fact begins by stating a thing: "The door code is 17".
 func saysWhatIs(thing string) func(fact string) bool {
 	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }
 }
 
-// sameStatement reports whether a fact and a statement have the same terms in the same
-// order, and both deny or neither does.
-func sameStatement(fact, said string) bool {
-	said = english.ThirdPerson(said)
-	return slices.Equal(text.Terms(fact), text.Terms(said)) && text.Negated(fact) == text.Negated(said) && averse(fact) == averse(said)
+// sameStatement reports whether a fact and a statement have the same terms in the same order and
+// the same polarity.
+func sameStatement(fact, statement string) bool {
+	statement = english.ThirdPerson(statement)
+	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.Negated(fact) == text.Negated(statement) && isAverse(fact) == isAverse(statement)
 }
 
-// gist is what a wish to forget is about.
+// gist is the subject of a request to forget.
 type gist struct {
 	terms   map[string]bool
-	weighty map[string]bool     // less those that two facts may differ in
+	weighty map[string]bool     // terms without common ones
 	exact   []string            // names and numbers, folded
-	reads   []extract.Candidate // what the rules read in it
+	reads   []extract.Candidate // the candidates that the rules read in it
 	daily   *everyday           // the attribute that it calls by its everyday name
-	own     bool                // it is about the user, and nobody else
+	own     bool                // it is about the user alone
 }
 
 func gistOf(wish extract.Command) gist {
@@ -141,13 +139,13 @@ func gistOf(wish extract.Command) gist {
 	return g
 }
 
-// ownWish begins a wish about the user's own.
+// ownWish matches the beginning of a request about the user.
 var ownWish = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 
 func weighty(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for t := range terms {
-		if !common.Has(t) && !feelings.Has(t) {
+		if !commonTerms.Has(t) && !feelings.Has(t) {
 			out[t] = true
 		}
 	}
@@ -157,17 +155,17 @@ func weighty(terms map[string]bool) map[string]bool {
 	return out
 }
 
-// feelings are terms of verbs that attribute and sign tell as well.
+// feelings are terms of verbs that attribute and polarity already express.
 var feelings = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
 
-// at reports whether a memory is meant by what it says itself.
-func (g gist) at(m memory.Memory) bool {
+// means reports whether the request means a memory by the memory's own words.
+func (g gist) means(m memory.Memory) bool {
 	if m.Fact != nil {
 		f := *m.Fact
 		c := extract.Classified(extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
-		return g.named(f.Content, f.Attribute+" "+f.Category+" "+f.Subject) || g.states(c)
+		return g.matches(f.Content, f.Attribute+" "+f.Category+" "+f.Subject) || g.states(c)
 	}
-	if g.named(m.Content(), "") {
+	if g.matches(m.Content(), "") {
 		return true
 	}
 	if m.Turn == nil || m.Turn.Role != memory.RoleUser {
@@ -176,29 +174,29 @@ func (g gist) at(m memory.Memory) bool {
 	return slices.ContainsFunc(extract.ReadPlain(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.states(extract.Classified(c)) })
 }
 
-// states reports whether a statement is one that the wish reads as, or of the
-// attribute that it names.
+// states reports whether a candidate is one that the rules read in the request, or has its
+// attribute.
 func (g gist) states(c extract.Candidate) bool {
 	return g.daily != nil && g.daily.has(c) || slices.ContainsFunc(g.reads, func(r extract.Candidate) bool {
 		r = extract.Classified(r)
 		return text.Hash(r.Text) == text.Hash(c.Text) ||
-			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && averse(r.Text) == averse(c.Text) && ofKin(r.Text) == ofKin(c.Text) &&
+			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && isAverse(r.Text) == isAverse(c.Text) && ofKin(r.Text) == ofKin(c.Text) &&
 				extract.Covered(weighty(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
 	})
 }
 
 var aversion = lazy.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no longer|never|cannot|can't|doesn't|isn't)\b`)
 
-// averse reports whether a fact is against what it is about.
-func averse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
+// isAverse reports whether a fact expresses dislike.
+func isAverse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
 
-// named reports whether words, with others that classify them, have what the wish
-// names. To a wish about the user what is said of their people does not count.
-func (g gist) named(words, classes string) bool {
+// matches reports whether words, with others that classify them, contain the request's terms.
+// Sentences about the user's people do not count for a request about the user.
+func (g gist) matches(words, classes string) bool {
 	if g.own {
-		var told bool
-		if words, told = g.ofUser(words); told || words == "" {
-			return told
+		var names bool
+		if words, names = g.ofUser(words); names || words == "" {
+			return names
 		}
 	}
 	if g.daily != nil && (g.daily.only || strings.Contains(classes, "'s")) {
@@ -211,12 +209,12 @@ func (g gist) named(words, classes string) bool {
 		}
 	}
 	content := union(extract.TermSet(words), extract.TermSet(classes))
-	return extract.Covered(g.terms, content) >= enough && extract.Covered(g.weighty, content) >= enough
+	return extract.Covered(g.terms, content) >= meantShare && extract.Covered(g.weighty, content) >= meantShare
 }
 
-// ofUser returns the sentences that are not about people of the user's, and reports
-// whether one of them tells what the wish calls by its everyday name.
-func (g gist) ofUser(words string) (rest string, told bool) {
+// ofUser returns the sentences that are not about the user's people, and reports whether one of
+// them states the everyday attribute.
+func (g gist) ofUser(words string) (rest string, names bool) {
 	var own []string
 	for _, s := range text.Sentences(words) {
 		sentence := s.Of(words)
@@ -238,8 +236,7 @@ func union(a, b map[string]bool) map[string]bool {
 	return a
 }
 
-// quotedIn reports whether the words that a fact rests on are meant, and no turn
-// speaks for it that is not.
+// quotedIn reports whether the request means a fact's quote, and means every turn of the fact.
 func (g gist) quotedIn(f memory.Fact, turns map[string]string) bool {
 	q := f.Provenance.Quote
 	if f.Source != memory.Extracted || q == nil {
@@ -250,6 +247,6 @@ func (g gist) quotedIn(f memory.Fact, turns map[string]string) bool {
 			return false
 		}
 	}
-	said, ok := turns[q.Turn]
-	return ok && q.Start >= 0 && q.Start < q.End && q.End <= len(said) && g.named(said[q.Start:q.End], "")
+	message, ok := turns[q.Turn]
+	return ok && q.Start >= 0 && q.Start < q.End && q.End <= len(message) && g.matches(message[q.Start:q.End], "")
 }

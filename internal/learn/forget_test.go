@@ -10,10 +10,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// afterTalk returns what the rules make of talk: the turns and the facts read in them.
-func afterTalk(told ...string) []memory.Memory {
+// afterTalk returns the turns and the facts that the rules read in them.
+func afterTalk(messages ...string) []memory.Memory {
 	var out []memory.Memory
-	for i, words := range told {
+	for i, words := range messages {
 		turn := memory.Turn{ID: fmt.Sprintf("turn-%d", i), Role: memory.RoleUser, Content: words, Status: memory.Active, CreatedAt: time.Date(2026, 5, 3, 9, 0, 0, 0, time.UTC)}
 		out = append(out, memory.Memory{Turn: &turn})
 		for j, c := range extract.Rules([]extract.Utterance{{Turn: turn, Text: words}}) {
@@ -26,10 +26,10 @@ func afterTalk(told ...string) []memory.Memory {
 	return out
 }
 
-// TestWhatAWishMeans: what was told, the wish, and how what goes begins, facts and
-// turns. Whatever else there is stays.
-func TestWhatAWishMeans(t *testing.T) {
-	for _, c := range []struct{ told, wish, goes string }{
+// TestForgetWishesAreRead has messages, a wish, and the beginnings of the forgotten facts and
+// turns. All others stay.
+func TestForgetWishesAreRead(t *testing.T) {
+	for _, c := range []struct{ message, wish, goes string }{
 		// by what the rules read in the wish
 		{"I hate dill", "forget that I hate dill", "I hate dill|User dislikes dill"},
 		{"I hate dill/I hate cilantro", "forget that I hate dill", "I hate dill|User dislikes dill"},
@@ -106,7 +106,7 @@ func TestWhatAWishMeans(t *testing.T) {
 		{"I play the cello every Friday", "forget about my cello", "I play the cello|User plays the cello"},
 		{"I play the cello every Friday", "forget what I said about the piano", ""},
 	} {
-		t.Run(c.told+": "+c.wish, func(t *testing.T) {
+		t.Run(c.message+": "+c.wish, func(t *testing.T) {
 			_, wishes := extract.Commands([]extract.Utterance{{Turn: memory.Turn{Role: memory.RoleUser}, Text: c.wish}})
 			if len(wishes) != 1 {
 				t.Fatalf("%d wishes", len(wishes))
@@ -118,7 +118,7 @@ func TestWhatAWishMeans(t *testing.T) {
 				}
 			}
 			var goes []string
-			for _, m := range Meant(wishes[0], afterTalk(strings.Split(c.told, "/")...)) {
+			for _, m := range Meant(wishes[0], afterTalk(strings.Split(c.message, "/")...)) {
 				goes = append(goes, m.Content())
 			}
 			ok := len(goes) == len(want)
@@ -132,7 +132,7 @@ func TestWhatAWishMeans(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoWishToForget(t *testing.T) {
+func TestOtherUsesOfForgetAreNoWishes(t *testing.T) {
 	for _, words := range []string{
 		"Forget it, let's talk about something else", "Forget it, I live in Berlin", "forget that, and tell me a joke", "Never mind, forget this.",
 		"drop the users table", "Drop my first paragraph?", "scrap that idea", "don't remember where I put my keys", "Don't you remember my name?",
@@ -144,8 +144,8 @@ func TestWhatIsNoWishToForget(t *testing.T) {
 	}
 }
 
-// TestForgetWithAStatementBehindIsTalk has a bare "forget" before a statement, and orders to
-// forget that have one too.
+// TestForgetWithAStatementBehindIsTalk has a bare "forget" before a statement, and requests to
+// forget before one.
 func TestForgetWithAStatementBehindIsTalk(t *testing.T) {
 	for words, orders := range map[string]int{
 		"forget the gym, i cancelled it": 0, "forget coffee, I'm on tea now": 0, "ok forget the cello - I sold it on friday": 0, "forget Netflix, we have Mubi now": 0,
@@ -164,15 +164,16 @@ func TestForgetWithAStatementBehindIsTalk(t *testing.T) {
 	}
 }
 
-// TestFactsBesideWhatGoesStay: a turn goes whole, but a fact only with its own words.
-func TestFactsBesideWhatGoesStay(t *testing.T) {
+// TestUnrelatedFactsStayAfterForgetting: a turn is forgotten whole, but a fact only by its own
+// words.
+func TestUnrelatedFactsStayAfterForgetting(t *testing.T) {
 	found := afterTalk("I live in Berlin and I have a dog named Rex.", "I was told. I hate my boss Carl.")
 	for _, m := range Meant(extract.Command{What: "I live in Berlin"}, found) {
 		if strings.Contains(m.Content(), "dog") && m.Fact != nil {
 			t.Errorf("%q goes with its turn", m.Content())
 		}
 	}
-	// A fact that another turn speaks for as well stays.
+	// A fact that another turn also supports stays.
 	quoted := memory.Memory{Fact: &memory.Fact{
 		ID: "f", Content: "User is unhappy at the office", Source: memory.Extracted, Subject: "user",
 		Provenance: memory.Provenance{Quote: &memory.Span{Turn: "turn-1", Start: 12, End: 31}, Turns: []string{"turn-1"}},

@@ -10,39 +10,37 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Claim is a fact as a model proposes it: the words that it quotes as proof and whom it
-// says the fact is about, both "" where it named none. Op is what it does to known facts that
-// it names by id, "" without those.
+// Claim is a fact that a model proposes, with its quote and its subject, both "" if the model gave
+// none. Op is its operation on facts that it names by id, "" without those.
 type Claim struct {
 	Text, Quote, About string
 	Op                 extract.Verdict
 }
 
-// Grade says how far a conversation bears out a claim.
+// Grade says how well a conversation supports a claim.
 type Grade int
 
 // The grades.
 const (
-	Grounded Grade = iota // the quote stands in the turn, and nothing speaks against it
-	Unproven              // nothing speaks for it or against it
-	Refuted               // something in it is not in the conversation, or contradicts it
+	Grounded Grade = iota // the turn has the quote, and nothing contradicts the claim
+	Unproven              // no evidence for or against it
+	Refuted               // the conversation lacks or contradicts a part of it
 )
 
-// Grounding is the result of [Ground]. Reason is for people, "" for what is Grounded;
-// Span is where the turn has the quote, empty if it does not.
+// Grounding is the result of [Ground]. Reason is for people, "" if Grounded; Span is the quote's
+// position in the turn, empty without one.
 type Grounding struct {
 	Grade  Grade
 	Reason string
 	Span   text.Span
 }
 
-// UnprovenConfidence is the most confidence of a fact that nothing proves.
+// UnprovenConfidence is the greatest confidence of an unproven fact.
 const UnprovenConfidence = 0.6
 
-// Ground looks for evidence that a claim is wrong: names, numbers and dates that nobody
-// said, a denial that the quote has and the claim has not, words of somebody else or of a
-// made-up case, and what is said of another person. Without such evidence the claim holds,
-// as Grounded if its quote is in the turn.
+// Ground looks for evidence against a claim: names, numbers and dates that nobody mentioned, a
+// denial that only the quote has, quoted or hypothetical words, and another person. Without such
+// evidence the claim holds, Grounded if its quote is in the turn.
 func Ground(c Claim, s extract.Utterance) Grounding {
 	g := newGrounds(c, s)
 	if reason := g.refute(); reason != "" {
@@ -54,31 +52,31 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 	return Grounding{Grounded, "", g.span}
 }
 
-// Says reports whether a turn says a fact, in about its words.
+// Says reports whether a turn states a fact in about the same words.
 func Says(s extract.Utterance, fact string) bool {
 	g := newGrounds(Claim{Text: fact}, s)
 	return g.wanted() > 0 && g.shared(g.turn)*4 >= g.wanted()*3 && g.refute() == ""
 }
 
-// grounds is a claim, read beside the turn and what was said before.
+// grounds holds a claim and the text that it is compared with.
 type grounds struct {
-	claim   Claim
-	said    extract.Utterance
-	exact   bool      // the quote stands in the turn letter by letter
-	placed  bool      // so does what it comes from: the same words but for small ones
-	span    text.Span // where
-	fact    []token
-	turn    []token
-	quote   []token           // the quote's words, without one those of the turn
-	phrase  []token           // the quote's words and those up to the next pause on both sides
-	around  []token           // the turn, what was said before it, and what is known
-	clauses [][]token         // of the turn
-	names   map[string]string // names and of whom they are, as far as it is told
-	foreign bool              // the turn is in another language than English
+	claim     Claim
+	utterance extract.Utterance
+	exact     bool      // the turn has the quote letter by letter
+	placed    bool      // the turn has the quote, small words apart
+	span      text.Span // where the quote is
+	fact      []token
+	turn      []token
+	quote     []token           // the quote's words, or the turn's without a quote
+	phrase    []token           // the quote's words up to the next pause on both sides
+	around    []token           // the turn, the messages before it, and stored facts
+	clauses   [][]token         // of the turn
+	names     map[string]string // names, with the person's group if the text gives it
+	foreign   bool              // the turn is not in English
 }
 
 func newGrounds(c Claim, s extract.Utterance) *grounds {
-	g := &grounds{claim: c, said: s, fact: readTokens(c.Text), turn: readTokens(s.Text), names: map[string]string{}}
+	g := &grounds{claim: c, utterance: s, fact: readTokens(c.Text), turn: readTokens(s.Text), names: map[string]string{}}
 	g.around = slices.Clone(g.turn)
 	for _, words := range slices.Concat(s.Earlier, s.Background, []string{s.Before, s.Turn.Name}) {
 		g.around = append(g.around, readTokens(words)...)
@@ -99,15 +97,15 @@ func newGrounds(c Claim, s extract.Utterance) *grounds {
 	return g
 }
 
-// saidEarlier is why a claim is dropped that rests on a turn which was learned from.
-const saidEarlier = "an earlier turn says it"
+// statedEarlier is the reason for dropping a claim that rests on a turn already learned from.
+const statedEarlier = "an earlier turn says it"
 
-// refute returns why a claim must be wrong, "" if nothing shows that.
+// refute returns why a claim must be wrong, "" without evidence.
 func (g *grounds) refute() string {
 	if g.claim.Quote != "" && !g.exact {
-		for _, words := range g.said.Earlier {
+		for _, words := range g.utterance.Earlier {
 			if _, ok := locate(words, g.claim.Quote); ok && len(strings.Fields(g.claim.Quote)) > 2 {
-				return saidEarlier
+				return statedEarlier
 			}
 		}
 		if !g.placed {
@@ -122,22 +120,22 @@ func (g *grounds) refute() string {
 	return ""
 }
 
-// check finds what speaks against a claim. doubts says that it does not refute it.
+// check finds evidence against a claim. doubts says that it does not refute the claim.
 type check struct {
 	find   func() string
 	doubts bool
 }
 
-// checks returns what is checked. People deny in words that no list has: whether they do is in
-// doubt at most where the quote of an operation stands that names what it ends.
+// checks returns the checks that apply. Denials take forms that no list has, so a quoted operation
+// that names what it ends is at most doubted for them.
 func (g *grounds) checks() []check {
 	return []check{
-		{g.notTheirs, false}, {g.madeUp, false}, {g.unnamed, false}, {g.uncounted, false}, {g.undated, false}, {g.misbound, false}, {g.exchanged, false}, {g.unfulfilled, false},
-		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.ofAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
+		{g.notUsersWords, false}, {g.madeUp, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
+		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.aboutAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
 	}
 }
 
-// doubt returns why a claim that is not refuted is not proven either, "" if it is.
+// doubt returns why a claim is not proven, "" if it is.
 func (g *grounds) doubt() string {
 	if !g.exact {
 		return "the turn is not quoted for it"
@@ -152,8 +150,8 @@ func (g *grounds) doubt() string {
 	return ""
 }
 
-// place returns the clause of the turn that says most of the claim: all of it, where a quote
-// is given that the turn does not have.
+// place returns the clause of the turn that has most of the claim, or the whole turn if the quote
+// is not in it.
 func (g *grounds) place() (text.Span, bool) {
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
@@ -164,7 +162,7 @@ func (g *grounds) place() (text.Span, bool) {
 	return best, most > 0 && (g.claim.Quote == "" || most >= g.wanted())
 }
 
-// widened returns a span up to the pauses around it.
+// widened extends a span to the pauses around it.
 func widened(s string, span text.Span) text.Span {
 	const pauses = ".,;!?\n()"
 	span.Start = strings.LastIndexAny(s[:span.Start], pauses) + 1
@@ -185,7 +183,7 @@ func sentenceAround(s string, span text.Span) (start, end int) {
 	return start, len(s)
 }
 
-// clausesOf returns the words of each clause, cut also where a conjunction leads to another
+// clausesOf returns the words of each clause, also split where a conjunction introduces another
 // subject.
 func clausesOf(s string, words []token, names map[string]string) [][]token {
 	var out [][]token
@@ -208,10 +206,10 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 
 var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
-// notTheirs reports a quote that the user did not say of themself: what stands in quotation
-// marks, in a letter, and what somebody claims.
-func (g *grounds) notTheirs() string {
-	s := g.said.Text
+// notUsersWords reports a quote that is not the user's own statement: in quotation marks, in a
+// letter, or somebody's claim.
+func (g *grounds) notUsersWords() string {
+	s := g.utterance.Text
 	for _, m := range speechQuotes.FindAllStringIndex(s, -1) {
 		if m[0] < g.span.Start && g.span.End < m[1] {
 			return "the words are quoted from somebody else"
@@ -227,17 +225,17 @@ func (g *grounds) notTheirs() string {
 	return ""
 }
 
-// madeUp reports what is said of a case that is not real.
+// madeUp reports a hypothetical case.
 func (g *grounds) madeUp() string {
-	const reason = "it is said of a made-up case"
-	if g.said.Playing {
+	const reason = "it is about a made-up case"
+	if g.utterance.Playing {
 		return reason
 	}
 	if hedged.MatchString(text.Fold(g.claim.Text)) {
 		return ""
 	}
-	start, _ := sentenceAround(g.said.Text, g.span)
-	quote, lead := text.Fold(g.span.Of(g.said.Text)), text.Fold(g.said.Text[start:g.span.Start])
+	start, _ := sentenceAround(g.utterance.Text, g.span)
+	quote, lead := text.Fold(g.span.Of(g.utterance.Text)), text.Fold(g.utterance.Text[start:g.span.Start])
 	switch {
 	case supposed.MatchString(lead + quote), conditional.MatchString(lead + quote):
 		return reason
@@ -247,28 +245,28 @@ func (g *grounds) madeUp() string {
 	return ""
 }
 
-// unrelated reports a claim that has nothing to do with the turn.
+// unrelated reports a claim that shares nothing with the turn.
 func (g *grounds) unrelated() string {
 	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
 	if g.shared(more) > 0 {
 		return ""
 	}
 	if g.foreign {
-		return "" // in another language only numbers and names tell, which are checked before
+		return "" // of another language, the checks above compare numbers and names
 	}
 	return "the turn says nothing of it"
 }
 
-// wanted counts the words of the claim that carry its meaning.
+// wanted counts the content words of the claim.
 func (g *grounds) wanted() int { return g.count(func(int) bool { return true }) }
 
-// shared counts the words of the claim that words have too, whatever their form. A date
-// counts if there is nothing else.
+// shared counts the words of the claim that words have too, in any form. A date counts if there is
+// nothing else.
 func (g *grounds) shared(words []token) int {
 	n := g.count(func(i int) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) })
 	})
-	if n == 0 && slices.ContainsFunc(g.dates(), func(d text.Date) bool { return g.dated(d, words) }) {
+	if n == 0 && slices.ContainsFunc(g.dates(), func(d text.Date) bool { return g.meansDate(d, words) }) {
 		return 1
 	}
 	return n
@@ -283,13 +281,12 @@ func (g *grounds) count(has func(i int) bool) (n int) {
 	return n
 }
 
-// denied reports a claim that asserts what the quoted words deny, or denies what they
-// assert.
+// denied reports a claim and a quote of which one asserts and the other denies.
 func (g *grounds) denied() string {
-	fact, said := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.said.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.ceases())
+	fact, quoted := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.ceases())
 	agree, clash := 0, 0
 	for _, f := range fact {
-		for _, w := range said {
+		for _, w := range quoted {
 			if f.term != "" && personOf(f.word) == "" && alike(f.token, w.token) {
 				if f.denied == w.denied {
 					agree++
@@ -299,40 +296,40 @@ func (g *grounds) denied() string {
 			}
 		}
 	}
-	factDenies, saidDenies := anyDenied(fact), anyDenied(said)
+	factDenies, saidDenies := anyDenied(fact), anyDenied(quoted)
 	switch {
 	case factDenies && !slices.ContainsFunc(g.quote, negates) && !endsMore(g.quote, g.fact), factDenies && saidDenies && clash > agree:
 		return "the turn does not deny it"
-	case !factDenies && !endsMore(g.fact, g.phrase) && g.deniesClaim(said):
+	case !factDenies && !endsMore(g.fact, g.phrase) && g.deniesClaim(quoted):
 		return "the quoted words deny it"
 	}
 	return ""
 }
 
-// ceases reports whether the claim itself says what is over or disliked.
+// ceases reports whether the claim itself expresses an end or dislike.
 func (g *grounds) ceases() bool {
 	return slices.ContainsFunc(g.phrase, func(t token) bool {
 		return ceasing.Has(t.word) && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, t) })
 	})
 }
 
-// deniesClaim reports whether what the quoted words deny is what the claim says, and what
-// follows says no more of it.
-func (g *grounds) deniesClaim(said []polar) bool {
-	among := func(p polar) bool {
+// deniesClaim reports whether the quoted words deny the claim, and the words after them do not
+// relate to it.
+func (g *grounds) deniesClaim(quoted []polarWord) bool {
+	among := func(p polarWord) bool {
 		return p.term != "" && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, p.token) })
 	}
-	for i := 0; i < len(said); i++ {
+	for i := 0; i < len(quoted); i++ {
 		denied, other, rest := 0, 0, 0
-		for ; i < len(said) && said[i].denied; i++ {
+		for ; i < len(quoted) && quoted[i].denied; i++ {
 			switch {
-			case among(said[i]):
+			case among(quoted[i]):
 				denied++
-			case said[i].term != "":
+			case quoted[i].term != "":
 				other++
 			}
 		}
-		for _, p := range said[min(i, len(said)):] {
+		for _, p := range quoted[min(i, len(quoted)):] {
 			if among(p) {
 				rest++
 			}
@@ -344,45 +341,43 @@ func (g *grounds) deniesClaim(said []polar) bool {
 	return false
 }
 
-// endsMore reports whether words say that something is not or no longer so in a word that
-// others have not.
+// endsMore reports whether words have an ending or denial that others do not have.
 func endsMore(words, others []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return endingWords.Has(t.word) && !slices.ContainsFunc(others, func(o token) bool { return o.word == t.word || alike(o, t) })
 	})
 }
 
-// unfulfilled reports a claim that has as so what the user wishes or plans.
+// unfulfilled reports a claim that states the user's wish or plan as a fact.
 func (g *grounds) unfulfilled() string {
 	fact := text.Fold(g.claim.Text)
 	if !stateForm.MatchString(fact) {
 		return ""
 	}
-	clause, _, _ := g.saidOf(whom{kind: 's'})
-	said := text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.said.Text))
-	if intending.MatchString(said) {
+	clause, _, _ := g.subjectOfQuote(person{kind: 's'})
+	words := text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.utterance.Text))
+	if intending.MatchString(words) {
 		return "the user wishes or plans it"
 	}
 	return ""
 }
 
-// polar is a word, denied if a denial stands shortly before it.
-type polar struct {
+// polarWord is a word, denied if a denial is shortly before it.
+type polarWord struct {
 	token
 	denied bool
 }
 
-// polarity reads the words of a text with what is denied of them, and, if ends is set, what
-// is said to be over.
-func polarity(s string, ends bool) []polar {
+// polarity reads the words of a text and marks denied ones, and ended ones if ends is set.
+func polarity(s string, ends bool) []polarWord {
 	words := readTokens(text.Fold(s))
-	out := make([]polar, len(words))
+	out := make([]polarWord, len(words))
 	left := 0
 	for i, t := range words {
 		if left--; isPause(t.before) {
 			left = 0
 		}
-		out[i] = polar{t, left > 0}
+		out[i] = polarWord{t, left > 0}
 		if negates(t) || ends && (ceasing.Has(t.word) || t.word == "used") {
 			left = 5
 		}
@@ -390,6 +385,6 @@ func polarity(s string, ends bool) []polar {
 	return out
 }
 
-func anyDenied(words []polar) bool {
-	return slices.ContainsFunc(words, func(p polar) bool { return p.denied })
+func anyDenied(words []polarWord) bool {
+	return slices.ContainsFunc(words, func(p polarWord) bool { return p.denied })
 }

@@ -14,29 +14,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// groundCase is a fact that a model wrote, with the messages that it read: the last of
-// them is the turn.
+// groundCase is a model's fact with the messages that it read, the last of which is the turn.
 type groundCase struct {
 	key      string
 	messages []string
-	known    []string
+	facts    []string
 	turn     string
 	at       time.Time
 	claim    Claim
 	kind     string // of an error, "" for what is true
 }
 
-// grounded returns the candidate as the filter leaves it, nil if it is dropped.
+// grounded returns the filtered candidate, nil if it is dropped.
 func (c groundCase) grounded() *extract.Candidate {
 	turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: c.turn, CreatedAt: c.at}
-	said := Guard([]memory.Turn{turn}, GuardOptions{})
-	for i := range said {
-		said[i].Earlier, said[i].Background = c.messages[max(0, len(c.messages)-8):], c.known
+	utterances := Guard([]memory.Turn{turn}, GuardOptions{})
+	for i := range utterances {
+		utterances[i].Earlier, utterances[i].Background = c.messages[max(0, len(c.messages)-8):], c.facts
 		if n := len(c.messages); n > 0 {
-			said[i].Before = c.messages[n-1]
+			utterances[i].Before = c.messages[n-1]
 		}
 	}
-	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1, Op: c.claim.Op}}, said)
+	kept, _ := Filter([]extract.Candidate{{Text: c.claim.Text, Quote: c.claim.Quote, Subject: strings.ToLower(c.claim.About), Confidence: 1, Op: c.claim.Op}}, utterances)
 	if len(kept) == 0 {
 		return nil
 	}
@@ -48,7 +47,7 @@ func (c groundCase) active() bool {
 	return got != nil && got.Waits == ""
 }
 
-// held reports whether a case belongs to the half that nobody tunes on.
+// held reports whether a case belongs to the held-back half.
 func (c groundCase) held() bool { return sha256.Sum256([]byte(c.key))[0]&1 == 1 }
 
 type writtenFact struct {
@@ -73,8 +72,8 @@ func readJSON(t *testing.T, file string, into any) {
 	}
 }
 
-// naturalCases are the facts of testdata/natural.json: chats as people write them, and
-// what a strong model learned from each turn.
+// naturalCases are the facts of testdata/natural.json: natural chats, and a strong model's facts
+// for each turn.
 func naturalCases(t *testing.T) []groundCase {
 	t.Helper()
 	var data struct {
@@ -90,13 +89,13 @@ func naturalCases(t *testing.T) []groundCase {
 	readJSON(t, "testdata/natural.json", &data)
 	var out []groundCase
 	for _, c := range data.Conversations {
-		var before, known []string
+		var before, facts []string
 		for _, m := range c.Turns {
 			for _, f := range m.Facts {
-				out = append(out, groundCase{c.ID, before, known, m.Text, saidOn(c.Now), claimOf(f), ""})
+				out = append(out, groundCase{c.ID, before, facts, m.Text, saidOn(c.Now), claimOf(f), ""})
 			}
 			for _, f := range m.Facts {
-				known = append(known, f.Text)
+				facts = append(facts, f.Text)
 			}
 			before = append(before[:len(before):len(before)], m.Text)
 		}
@@ -114,7 +113,7 @@ func saidOn(day string) time.Time {
 	return at.Add(9 * time.Hour)
 }
 
-// adversarialCases are the facts of testdata/adversarial.json, none of which is right.
+// adversarialCases are the facts of testdata/adversarial.json, all of them wrong.
 func adversarialCases(t *testing.T) []groundCase {
 	t.Helper()
 	var data []struct {
@@ -140,7 +139,7 @@ func adversarialCases(t *testing.T) []groundCase {
 	return out
 }
 
-// realModelCases are the facts of the shared development data that a real model wrote.
+// realModelCases are a real model's facts from the shared development data.
 func realModelCases(t *testing.T) []groundCase {
 	t.Helper()
 	type exchange struct {
@@ -159,13 +158,13 @@ func realModelCases(t *testing.T) []groundCase {
 	readJSON(t, sharedData(t, "data/real-model/dev.json"), &data)
 	var out []groundCase
 	for _, c := range data.Conversations {
-		var before, known []string
+		var before, facts []string
 		for _, m := range c.Turns {
 			for _, f := range m.Facts {
-				out = append(out, groundCase{c.ID, before, known, m.Turn, data.Said, claimOf(f), ""})
+				out = append(out, groundCase{c.ID, before, facts, m.Turn, data.Said, claimOf(f), ""})
 			}
 			for _, f := range m.Facts {
-				known = append(known, f.Text)
+				facts = append(facts, f.Text)
 			}
 			before = append(before[:len(before):len(before)], m.Turn)
 		}
@@ -178,8 +177,7 @@ func realModelCases(t *testing.T) []groundCase {
 	return out
 }
 
-// share counts the active cases of a half, and logs those of the tuned half that are not
-// as they should be.
+// share counts the active cases of a half, and logs the wrong ones of the tuned half.
 func share(t *testing.T, cases []groundCase, held, active bool) (n, all int) {
 	t.Helper()
 	for _, c := range cases {
@@ -244,8 +242,8 @@ func TestAdversarialFactsAreHeld(t *testing.T) {
 	}
 }
 
-// altered returns the claim with one thing in it wrong: a number, a date, a denial more or
-// less, a name. "" where it has no such thing.
+// altered returns the claim with one error: a number, a date, a denial, a name; "" if it has none
+// of that kind.
 func altered(c groundCase, kind string) string {
 	fact := c.claim.Text
 	switch kind {
@@ -272,7 +270,7 @@ func altered(c groundCase, kind string) string {
 
 var isoDate = regexp.MustCompile(`\d{4}-\d\d-\d\d`)
 
-// TestChangedFactsAreHeld changes one thing in each natural fact. Few of those may be active.
+// TestChangedFactsAreHeld changes one thing in each natural fact. Few results may be active.
 func TestChangedFactsAreHeld(t *testing.T) {
 	for _, kind := range []string{"number", "date", "negation"} {
 		for _, held := range []bool{false, true} {
@@ -304,18 +302,18 @@ func FuzzGround(f *testing.F) {
 	f.Add("My wife and I moved to Oslo in 2020, where she works", "User and User's wife moved to Oslo in 2020", "she works")
 	f.Add("I'm 34 \xff and “Ünal” lives with me?", "User's brother ÜNAL is 34, and likes tea over coffee", "34")
 	f.Add("Yes.", "User's flight is on 2026-01-09", "Yes")
-	f.Fuzz(func(t *testing.T, said, fact, quote string) {
-		turn := extract.Utterance{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: said, CreatedAt: saidOn("2026-01-05")}, Text: said, Before: quote + "? " + fact, Earlier: []string{fact}}
-		if g := Ground(Claim{Text: fact, Quote: quote, About: "user"}, turn); g.Span.Start < 0 || g.Span.End > len(said) || g.Span.Start > g.Span.End {
-			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, said)
+	f.Fuzz(func(t *testing.T, message, fact, quote string) {
+		turn := extract.Utterance{Turn: memory.Turn{ID: "T", Role: memory.RoleUser, Content: message, CreatedAt: saidOn("2026-01-05")}, Text: message, Before: quote + "? " + fact, Earlier: []string{fact}}
+		if g := Ground(Claim{Text: fact, Quote: quote, About: "user"}, turn); g.Span.Start < 0 || g.Span.End > len(message) || g.Span.Start > g.Span.End {
+			t.Fatalf("%q is placed at %+v of %q", fact, g.Span, message)
 		}
 	})
 }
 
 func TestTimesAndAcronymsAreReadAsWritten(t *testing.T) {
 	for _, c := range []struct {
-		said, fact string
-		active     bool
+		message, fact string
+		active        bool
 	}{
 		{"my train's at 8.15 tomorrow", "User's train leaves at 8:15", true},
 		{"my train's at 8:15 tomorrow", "User's train leaves at 8.15", true},
@@ -332,9 +330,9 @@ func TestTimesAndAcronymsAreReadAsWritten(t *testing.T) {
 		{"I like JS. what framework would you pick", "User likes TypeScript", false},
 		{"I like Jo. she's fun", "User likes Josephine Baker", false},
 	} {
-		got := groundCase{turn: c.said, at: saidOn("2026-03-02"), claim: Claim{Text: c.fact, Quote: c.said}}.grounded()
+		got := groundCase{turn: c.message, at: saidOn("2026-03-02"), claim: Claim{Text: c.fact, Quote: c.message}}.grounded()
 		if is := got != nil && got.Waits == ""; is != c.active {
-			t.Errorf("%q of %q: active %t", c.fact, c.said, is)
+			t.Errorf("%q of %q: active %t", c.fact, c.message, is)
 		}
 	}
 }

@@ -14,17 +14,16 @@ import (
 // token is a word or a number of a text.
 type token struct {
 	text.Span
-	word    string // folded, without what follows an apostrophe
+	word    string // folded, without the part behind an apostrophe
 	term    string // its stem, "" for a function word
 	number  string // its value in digits, "" for a word
 	capital bool
 	acronym bool   // it has at most four letters, all of them capitals
 	opens   bool   // it is the first of its sentence
 	owner   bool   // it ends in 's
-	before  string // what stands between it and the token before
+	before  string // the text between it and the token before
 }
 
-// readTokens reads the words and numbers of a text.
 func readTokens(s string) []token {
 	var out []token
 	last := 0
@@ -63,12 +62,12 @@ func readTokens(s string) []token {
 	return out
 }
 
-// tokensIn returns the tokens of a span.
 func tokensIn(all []token, span text.Span) []token {
 	return slices.DeleteFunc(slices.Clone(all), func(t token) bool { return t.End <= span.Start || t.Start >= span.End })
 }
 
-// wordsAsSaid returns the part of a text that words are of, all of it if they are of another.
+// wordsAsSaid returns the part of s that words come from, or all of it if they come from another
+// text.
 func wordsAsSaid(words []token, s string) string {
 	if len(words) == 0 {
 		return ""
@@ -98,7 +97,7 @@ func otherScript(words []token) bool {
 	})
 }
 
-// isForeign reports whether words are of another language than English, by its small words.
+// isForeign reports whether words are in another language than English, by its function words.
 func isForeign(words []token) bool {
 	small := 0
 	for _, t := range words {
@@ -109,7 +108,7 @@ func isForeign(words []token) bool {
 	return len(words) > 3 && small*7 < len(words) || otherScript(words)
 }
 
-// alike reports whether two words mean much the same.
+// alike reports whether two words have much the same meaning.
 func alike(a, b token) bool {
 	switch {
 	case a.number != "" && b.number != "":
@@ -123,11 +122,11 @@ func alike(a, b token) bool {
 	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
 }
 
-// uncounted reports numbers that nobody said, or for which the quoted words have another.
-func (g *grounds) uncounted() string {
+// unmentionedNumber reports numbers that nobody mentioned, or for which the quote has another.
+func (g *grounds) unmentionedNumber() string {
 	around, turn := numbersOf(g.around), numbersOf(g.turn)
 	shares, absent := false, false
-	start, end := sentenceAround(g.said.Text, g.span)
+	start, end := sentenceAround(g.utterance.Text, g.span)
 	numbers := g.factNumbers()
 	for _, t := range numbers {
 		if !isAmong(around, t.number) {
@@ -149,7 +148,7 @@ func (g *grounds) uncounted() string {
 	return ""
 }
 
-// factNumbers returns the claim's numbers that are not part of a date.
+// factNumbers returns the claim's numbers outside dates.
 func (g *grounds) factNumbers() (out []token) {
 	dates := g.dates()
 	for _, t := range g.fact {
@@ -161,7 +160,7 @@ func (g *grounds) factNumbers() (out []token) {
 	return out
 }
 
-// numbersOf returns the numbers that words give, in all the forms that they may have.
+// numbersOf returns the numbers in words, in all their forms.
 func numbersOf(words []token) map[string]bool {
 	out := map[string]bool{}
 	before, minutes := 0, 0 // minutes of "quarter to seven"
@@ -194,13 +193,13 @@ func numbersOf(words []token) map[string]bool {
 	return out
 }
 
-// clock parts a time that is written with a full stop: 8.15 is 8:15.
+// clock splits a time written with a full stop: 8.15 is 8:15.
 func clock(number string) (hour, minute string, ok bool) {
 	hour, minute, ok = strings.Cut(number, ".")
 	return hour, minute, ok && len(minute) == 2 && atoi(hour) < 24 && atoi(minute) < 60
 }
 
-// isAmong reports whether a number is among those, as an hour of the afternoon too.
+// isAmong reports whether numbers has n, also as an hour of the afternoon.
 func isAmong(numbers map[string]bool, n string) bool {
 	h := atoi(n)
 	if hour, minute, ok := clock(n); ok && numbers[hour] && numbers[minute] {
@@ -209,9 +208,9 @@ func isAmong(numbers map[string]bool, n string) bool {
 	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
-// misbound reports a number or a day of the claim that the turn gives to something else,
-// while what the claim speaks of has another one: of "Theo's 4 and Mila's 7", "Mila is 4".
-func (g *grounds) misbound() string {
+// misattributedValue reports a number or day that the turn gives to something else: "Mila is 4" from "Theo's
+// 4 and Mila's 7".
+func (g *grounds) misattributedValue() string {
 	for _, v := range g.fact {
 		var own []token
 		for i, t := range g.turn {
@@ -231,7 +230,6 @@ func (g *grounds) misbound() string {
 	return ""
 }
 
-// isValue reports whether a word is a number or a day of the week.
 func isValue(t token) bool {
 	return t.number != "" || isWeekday(t)
 }
@@ -240,7 +238,7 @@ func isWeekday(t token) bool { return text.ClassesOf(t.term)&text.ClassesAsked("
 
 func sameValue(a, b token) bool { return a.number == b.number && (a.number != "" || a.term == b.term) }
 
-// ownersOf returns what value i is said of: the word before it, but for such as link them.
+// ownersOf returns the words that value i belongs to: the word before it, linking words skipped.
 func ownersOf(words []token, i int) (out []token) {
 	j := i
 	for j > 0 && !isPause(words[j].before) && (linking.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
@@ -252,16 +250,16 @@ func ownersOf(words []token, i int) (out []token) {
 	return out
 }
 
-// speaksOf reports whether the claim has one of some words.
+// speaksOf reports whether the claim has one of words.
 func (g *grounds) speaksOf(words []token) bool {
 	return slices.ContainsFunc(words, func(w token) bool {
 		return slices.ContainsFunc(g.fact, func(f token) bool { return f.word == w.word || alike(f, w) })
 	})
 }
 
-// exchanged reports a word that was said elsewhere and stands in the claim where the quoted
-// words have another: "liked Leeds better" of "liked York better".
-func (g *grounds) exchanged() string {
+// swappedWord reports a word from elsewhere in place of the quoted one: "liked Leeds better" from
+// "liked York better".
+func (g *grounds) swappedWord() string {
 	among := func(words []token, t token) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(t, w) || sameName(t.word, w) })
 	}
@@ -285,25 +283,24 @@ func (g *grounds) exchanged() string {
 	return ""
 }
 
-// dates returns the days, months and years that a claim names.
-func (g *grounds) dates() []text.Date { return text.Resolve(g.claim.Text, g.said.Turn.CreatedAt) }
+func (g *grounds) dates() []text.Date { return text.Resolve(g.claim.Text, g.utterance.Turn.CreatedAt) }
 
-// undated reports a date that nobody said, or for which the quoted words have another.
-func (g *grounds) undated() string {
-	at := g.said.Turn.CreatedAt
+// unmentionedDate reports a date that nobody mentioned, or for which the quote has another.
+func (g *grounds) unmentionedDate() string {
+	at := g.utterance.Turn.CreatedAt
 	if at.IsZero() {
 		return ""
 	}
 	dates := g.dates()
 	fits := func(words []token) func(text.Date) bool {
-		return func(d text.Date) bool { return g.dated(d, words) }
+		return func(d text.Date) bool { return g.meansDate(d, words) }
 	}
 	undated := len(g.resolved(g.phrase)) == 0
 	for _, d := range dates {
 		if undated && d.Grain != text.Week && !at.Before(d.From) && at.Before(d.To) {
-			continue // as of the day of the turn
+			continue // it depends on the day of the turn
 		}
-		if !(g.foreign && !hasNumber(g.phrase) && near(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.dated(d, g.around) {
+		if !(g.foreign && !hasNumber(g.phrase) && withinAYear(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.meansDate(d, g.around) {
 			return "nobody said " + d.From.Format(time.DateOnly)
 		}
 	}
@@ -313,10 +310,9 @@ func (g *grounds) undated() string {
 	return ""
 }
 
-// near reports whether two times are about a year apart at most, so that no year is said.
-func near(a, b time.Time) bool { return a.Sub(b).Abs() < 400*24*time.Hour }
+// withinAYear reports whether two times are at most about a year apart, so that people omit the year.
+func withinAYear(a, b time.Time) bool { return a.Sub(b).Abs() < 400*24*time.Hour }
 
-// hasDate reports whether words name a day or a month.
 func hasDate(words []token) bool {
 	for i, t := range words {
 		month := text.ClassesOf(t.term)&text.ClassesAsked("month") != 0
@@ -329,12 +325,11 @@ func hasDate(words []token) bool {
 
 func isYear(d text.Date) bool { return d.To.Sub(d.From) > 300*24*time.Hour }
 
-// dated reports whether words may mean a date: they have its parts, or it is as far away
-// as they say.
-func (g *grounds) dated(d text.Date, words []token) bool {
-	now := g.said.Turn.CreatedAt
+// meansDate reports whether words may mean a date: they have its parts, or its distance from today.
+func (g *grounds) meansDate(d text.Date, words []token) bool {
+	now := g.utterance.Turn.CreatedAt
 	for _, r := range g.resolved(words) {
-		for year := -1; year <= 1; year++ { // which seldom is said
+		for year := -1; year <= 1; year++ { // the year is seldom mentioned
 			from, to := r.From.AddDate(year, 0, 0), r.To.AddDate(year, 0, 0)
 			if (year == 0 || r.Relative) && d.From.Before(to) && from.Before(d.To) && to.Sub(from) <= max(d.To.Sub(d.From), 8*24*time.Hour) {
 				return true
@@ -353,25 +348,24 @@ func (g *grounds) dated(d text.Date, words []token) bool {
 		case t.number == "" && len(t.word) > 2 && strings.HasPrefix(t.word, day[:3]) && d.From.Sub(now).Abs() < reach:
 			return len(text.Resolve("on "+strings.TrimSuffix(t.word, "s"), now)) > 0
 		}
-		if d.Grain == text.Month && len(t.word) > 2 && near(d.From, now) && strings.HasPrefix(month, t.word) {
+		if d.Grain == text.Month && len(t.word) > 2 && withinAYear(d.From, now) && strings.HasPrefix(month, t.word) {
 			return true
 		}
 		return (g.foreign || t.number != t.word && t.word[0] <= '9') && atoi(t.number) == d.From.Day() // "the 13th"
 	})
 }
 
-// typed are short forms of words that dates have.
-var typed = strings.NewReplacer("tmrw", "tomorrow", "tmr ", "tomorrow ")
+// shortForms expands short forms of words in dates.
+var shortForms = strings.NewReplacer("tmrw", "tomorrow", "tmr ", "tomorrow ")
 
-// resolved returns the dates that package text finds in words.
 func (g *grounds) resolved(words []token) []text.Date {
-	at := g.said.Turn.CreatedAt
+	at := g.utterance.Turn.CreatedAt
 	if len(words) != len(g.around) {
-		return text.Resolve(typed.Replace(wordsAsSaid(words, g.said.Text)), at)
+		return text.Resolve(shortForms.Replace(wordsAsSaid(words, g.utterance.Text)), at)
 	}
 	var out []text.Date
-	for _, s := range slices.Concat([]string{g.said.Text, g.said.Before}, g.said.Earlier, g.said.Background) {
-		out = append(out, text.Resolve(typed.Replace(s), at)...)
+	for _, s := range slices.Concat([]string{g.utterance.Text, g.utterance.Before}, g.utterance.Earlier, g.utterance.Background) {
+		out = append(out, text.Resolve(shortForms.Replace(s), at)...)
 	}
 	return out
 }

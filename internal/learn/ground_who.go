@@ -8,10 +8,10 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// whom is whom a statement is about.
-type whom struct {
+// person is the subject of a statement.
+type person struct {
 	kind  byte   // 's' the speaker, 'o' another person, 0 unknown
-	group string // of the other: the term for such a person
+	group string // the term for another person: "sister"
 	name  string
 }
 
@@ -23,7 +23,7 @@ func personOf(word string) string {
 	return ""
 }
 
-// addNames notes names and, as far as it is told, whose: "my sister Ana", "Ana, my sister".
+// addNames records names, with their group if the text gives it: "my sister Ana", "Ana, my sister".
 func addNames(names map[string]string, words []token) {
 	for i, t := range words {
 		p := personOf(t.word)
@@ -46,25 +46,25 @@ func addNames(names map[string]string, words []token) {
 	}
 }
 
-// ofAnother reports a claim of one person that the quoted words say of another.
-func (g *grounds) ofAnother() string {
-	claimed := g.claimedOf()
+// aboutAnother reports a claim about one person whose quote is about another.
+func (g *grounds) aboutAnother() string {
+	claimed := g.claimedPerson()
 	if claimed.kind == 0 {
 		return ""
 	}
-	clause, said, inherited := g.saidOf(claimed)
-	if said.kind == 0 || said.kind == 's' && claimed.kind == 's' || g.mentions(clause, claimed) || said.group != "" && nearGroup(said.group, claimed.group) {
+	clause, quoted, inherited := g.subjectOfQuote(claimed)
+	if quoted.kind == 0 || quoted.kind == 's' && claimed.kind == 's' || g.mentions(clause, claimed) || quoted.group != "" && nearGroup(quoted.group, claimed.group) {
 		return ""
 	}
 	switch {
 	case claimed.kind == 's':
-		if !(inherited && omitsI(clause)) && !g.mentionsAnother(said) {
-			return "it is said of somebody else"
+		if !(inherited && omitsI(clause)) && !g.mentionsAnother(quoted) {
+			return "it is about somebody else"
 		}
-	case said.kind == 's':
-		return "it is said of the user"
-	case said.group != "":
-		return "it is said of " + or(said.name, said.group)
+	case quoted.kind == 's':
+		return "it is about the user"
+	case quoted.group != "":
+		return "it is about " + or(quoted.name, quoted.group)
 	}
 	return ""
 }
@@ -76,37 +76,37 @@ func or(a, b string) string {
 	return b
 }
 
-// claimedOf returns whom an English claim is about.
-func (g *grounds) claimedOf() whom {
-	start := 0 // behind a date: "On 2026-01-05, User …"
+// claimedPerson returns the person that an English claim is about.
+func (g *grounds) claimedPerson() person {
+	start := 0 // after a date: "On 2026-01-05, User …"
 	for start < len(g.fact) && (g.fact[start].number != "" || start+1 < len(g.fact) && g.fact[start+1].number != "" && g.fact[start].term == "") {
 		start++
 	}
 	fact := g.fact[start:]
 	switch {
 	case len(fact) < 2:
-		return whom{}
+		return person{}
 	case fact[0].word != "user":
 		if group := g.names[fact[0].word]; fact[0].capital && (g.isName(start) || group != "") {
-			return whom{'o', group, fact[0].word}
+			return person{'o', group, fact[0].word}
 		}
-		return whom{}
+		return person{}
 	case !fact[0].owner:
-		return whom{kind: 's'}
+		return person{kind: 's'}
 	}
 	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
 		if p := personOf(fact[i].word); p != "" {
-			return whom{'o', p, ""}
+			return person{'o', p, ""}
 		}
 	}
-	return whom{}
+	return person{}
 }
 
-// saidOf returns the clause of the quote that has most of what the claim says, and whom it
-// is about: its own subject, or that of the clauses before it in the sentence.
-func (g *grounds) saidOf(claimed whom) (clause []token, of whom, inherited bool) {
+// subjectOfQuote returns the quote's clause that has most of the claim, and its subject, which may
+// be inherited from the clauses before it.
+func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inherited bool) {
 	best, most := -1, -1
-	start, _ := sentenceAround(g.said.Text, g.span)
+	start, _ := sentenceAround(g.utterance.Text, g.span)
 	for i, c := range g.clauses {
 		if c[len(c)-1].End <= g.span.Start {
 			continue
@@ -120,48 +120,47 @@ func (g *grounds) saidOf(claimed whom) (clause []token, of whom, inherited bool)
 		}
 	}
 	if best < 0 {
-		return nil, whom{}, false
+		return nil, person{}, false
 	}
 	for i := best; i >= 0 && g.clauses[i][0].Start >= start; i-- {
 		if s, explicit := g.subject(g.clauses[i]); explicit {
 			return g.clauses[best], s, i < best
 		}
 	}
-	return g.clauses[best], whom{}, false
+	return g.clauses[best], person{}, false
 }
 
-// omitsI reports whether a clause without a subject may be the speaker's own: no verb of
-// it is in the third person.
+// omitsI reports whether a clause may omit "I": it has no subject and no verb in the third person.
 func omitsI(clause []token) bool {
 	return !slices.ContainsFunc(clause[:min(len(clause), 3)], func(t token) bool {
 		return t.word == "is" || t.word == "has" || t.word == "was" || len(t.word) > 3 && strings.HasSuffix(t.word, "s") && !strings.HasSuffix(t.word, "ss")
 	})
 }
 
-// subject returns whom a clause is about, explicit if its words say so.
-func (g *grounds) subject(clause []token) (s whom, explicit bool) {
+// subject returns the person that a clause is about; explicit if its words name one.
+func (g *grounds) subject(clause []token) (s person, explicit bool) {
 	for i := 0; i < len(clause) && i < 7; i++ {
 		t := clause[i]
 		p := personOf(t.word)
 		switch group := g.names[t.word]; {
 		case speakerWords.Has(t.word):
-			s = whom{kind: 's'}
+			s = person{kind: 's'}
 		case english.IsThirdPerson(t.word):
-			s = whom{kind: 'o'}
+			s = person{kind: 'o'}
 		case possessives.Has(t.word):
 			continue
-		case t.owner && !verbal(clause, i): // "my boss's car"
-			return whom{}, false
+		case t.owner && !verbFollows(clause, i): // "my boss's car"
+			return person{}, false
 		case p != "":
-			s = whom{'o', p, ""}
-		case group != "", t.capital && t.term != "" && !g.foreign && verbal(clause, i) && !noNames.Has(t.word):
-			s = whom{'o', group, t.word}
+			s = person{'o', p, ""}
+		case group != "", t.capital && t.term != "" && !g.foreign && verbFollows(clause, i) && !noNames.Has(t.word):
+			s = person{'o', group, t.word}
 		case openingWords.Has(t.word):
 			continue
 		default:
-			return whom{}, false
+			return person{}, false
 		}
-		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not of Tom
+		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // the subject of "Tom says no more toys" is not Tom
 			if quoting.Has(clause[k].word) {
 				inner, _ := g.subject(clause[k+1:])
 				return inner, true
@@ -169,11 +168,11 @@ func (g *grounds) subject(clause []token) (s whom, explicit bool) {
 		}
 		return s, true
 	}
-	return whom{}, false
+	return person{}, false
 }
 
-// verbal reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
-func verbal(clause []token, i int) bool {
+// verbFollows reports whether a verb follows word i: "Joanna's a vegetarian", "Tom always eats".
+func verbFollows(clause []token, i int) bool {
 	next := i + 1
 	for next < len(clause) && english.IsAdverb(clause[next].word) {
 		next++
@@ -188,8 +187,8 @@ func verbal(clause []token, i int) bool {
 	return verbish.Has(w.word) || strings.HasSuffix(w.word, "s") && len(w.word) > 3 || strings.HasSuffix(w.word, "ed")
 }
 
-// isOf reports whether a word names a person.
-func (g *grounds) isOf(t token, of whom) bool {
+// isOf reports whether a word names the person.
+func (g *grounds) isOf(t token, of person) bool {
 	p := personOf(t.word)
 	return of.kind == 's' && speakerWords.Has(t.word) ||
 		of.name != "" && sameName(of.name, t) ||
@@ -197,27 +196,27 @@ func (g *grounds) isOf(t token, of whom) bool {
 }
 
 // mentions reports whether words name a person, or may mean them by a pronoun.
-func (g *grounds) mentions(words []token, of whom) bool {
+func (g *grounds) mentions(words []token, of person) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return g.isOf(t, of) || of.kind == 'o' && (anyone.Has(t.word) || english.IsThirdPerson(t.word))
 	})
 }
 
-// nearGroup reports whether two groups of persons may be one: a child is a son.
+// nearGroup reports whether two groups may be the same person: a child is a son.
 func nearGroup(a, b string) bool { return a == b || slices.Contains(text.Related(a), b) }
 
-// mentionsAnother reports whether a claim about the user names the one of whom the words
-// are said: "User has a sister".
-func (g *grounds) mentionsAnother(said whom) bool {
+// mentionsAnother reports whether a claim about the user also names the quote's subject: "User has
+// a sister".
+func (g *grounds) mentionsAnother(quoted person) bool {
 	return slices.ContainsFunc(g.fact[1:], func(t token) bool {
 		p := personOf(t.word)
-		return p != "" && (nearGroup(p, said.group) || text.ClassesOf(p)&text.OwnPeople()&^text.ClassesAsked("pet") != 0 || people.Has(t.word)) || heOrShe.Has(t.word) ||
-			said.name != "" && t.word == said.name || g.names[t.word] != ""
+		return p != "" && (nearGroup(p, quoted.group) || text.ClassesOf(p)&text.OwnPeople()&^text.ClassesAsked("pet") != 0 || people.Has(t.word)) || heOrShe.Has(t.word) ||
+			quoted.name != "" && t.word == quoted.name || g.names[t.word] != ""
 	})
 }
 
-// unhasName reports a name that nobody said.
-func (g *grounds) unnamed() string {
+// unmentionedName reports a name that nobody mentioned.
+func (g *grounds) unmentionedName() string {
 	for i, t := range g.fact {
 		if !g.isName(i) || t.acronym || hasName(t, g.around) || otherScript(g.turn) {
 			continue
@@ -230,7 +229,6 @@ func (g *grounds) unnamed() string {
 	return ""
 }
 
-// isName reports whether a word of the claim is a name.
 func (g *grounds) isName(i int) bool {
 	t := g.fact[i]
 	month := text.ClassesOf(t.term)&text.ClassesAsked("month") != 0 && i+1 < len(g.fact) && g.fact[i+1].number != "" // May 2026
@@ -243,7 +241,7 @@ func (g *grounds) isName(i int) bool {
 // isTime reports whether a word names a time: "Friday", "Fridays".
 func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.TrimSuffix(word, "s")) }
 
-// hasName reports whether a name is among words, whatever its form.
+// hasName reports whether words have a name in any form.
 func hasName(t token, words []token) bool {
 	for _, w := range words {
 		if sameName(t.word, w) || !w.capital && alike(t, w) || shortens(w, t.word) {
@@ -253,8 +251,8 @@ func hasName(t token, words []token) bool {
 	return false
 }
 
-// shortens reports whether an acronym is short for a name, as JS is for JavaScript: its first
-// letter is the name's first, the others follow in order.
+// shortens reports whether an acronym is short for a name, as JS is for JavaScript: the same first
+// letter, the others in order.
 func shortens(w token, name string) bool {
 	if !w.acronym || len(w.word) < 2 || len(name) <= len(w.word) || w.word[0] != name[0] {
 		return false
@@ -269,7 +267,7 @@ func shortens(w token, name string) bool {
 	return true
 }
 
-// sameName reports whether a word is a name, or its short form.
+// sameName reports whether a word is a name or its short form.
 func sameName(name string, w token) bool {
 	return name == w.word || w.term != "" && text.Term(name) == w.term || len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s") ||
 		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)

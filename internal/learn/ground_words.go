@@ -8,11 +8,10 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// The tables of the grounding check. They hold common words of the languages in which
-// most chats are written; a language that is missing here loses only these checks.
+// The tables of the grounding check hold common words of the languages of most chats. A missing
+// language loses only these checks.
 
-// chatMeanings are words that people write in chats for the same thing, beside those of
-// [text.Related].
+// chatMeanings are synonyms in chats, in addition to those of [text.Related].
 var chatMeanings = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for _, group := range []string{"vegetarian veggie", "girlfriend gf", "boyfriend bf", "university uni", "birthday bday", "surgery operation op", "medication pill med meds", "live lives living based home here moved", "cannot cant unable handle"} {
@@ -23,10 +22,10 @@ var chatMeanings = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// linking words stand between a word and the number that belongs to it.
+// linking words occur between a word and its number.
 var linking = lazy.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
 
-// openingWords may stand before the subject of a clause.
+// openingWords may precede the subject of a clause.
 var openingWords = lazy.Words(`so well ok okay yeah yes yep no nope oh ah ugh lol haha ha hey hi btw also and but or then because cause cos since that if when while though actually update
 	honestly apparently now today and/or plus like omg god wait sorry still just even this the our my her his their old dear poor new dead late little younger older elder eldest youngest youngest big own
 	und aber auch ja ach nein mein meine der die das weil da mi mis tu su pero y mon ma mes et mais`)
@@ -36,22 +35,23 @@ var (
 	possessives  = lazy.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
 )
 
-// quoting are verbs by which somebody is quoted: what follows is not said of them.
+// quoting are verbs that introduce somebody's words: the words after them are not about that
+// person.
 var quoting = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
 
-// hedges of a fact: it is told as a wish, a plan or a guess.
+// hedged matches a wish, a plan or a guess.
 var hedged = lazy.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
 
 var (
-	// supposed opens a case that is made up.
+	// supposed opens a hypothetical case.
 	supposed = lazy.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
-	// conditional opens a sentence whose rest holds only if something happens.
+	// conditional opens a sentence that holds only if something happens.
 	conditional = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
 	// wishful is what the speaker would do, not what they do.
 	wishful = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
 )
 
-// endingWords say that something is not or no longer so.
+// endingWords end or deny something.
 var (
 	endingWords = lazy.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
 		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off
@@ -70,24 +70,23 @@ var (
 	titles       = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
 	unslotted    = lazy.Words("a an the and or is are was were be user")
 
-	// letters is how a letter begins, and disbelieved what leads to what somebody is not believed
-	// to know.
+	// letters opens a letter; disbelieved introduces a claim that the user doubts.
 	letters     = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
 	disbelieved = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )
 
 var (
-	// pastForm is what a fact of the past has, stateForm one that something is or was done.
+	// pastForm marks a fact of the past, stateForm a fact about a state or a deed.
 	pastForm  = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
 	stateForm = lazy.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
 	intending = lazy.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
 )
 
 var (
-	// people are words for somebody of one's own beside those of [text.IsPersonWord].
+	// people are words for persons, in addition to those of [text.IsPersonWord].
 	people  = lazy.Words("child children kid kids baby toddler infant newborn boy girl gf bf mate dude guy ex client customer professor woman man someone")
 	heOrShe = lazy.Words("he hes him his himself she shes her hers herself")
-	// foreignDenials turn a statement around in other languages than English.
+	// foreignDenials negate a statement in other languages than English.
 	foreignDenials = lazy.Words(`nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamas tampoco sin ningun ninguna pas jamais sans aucun aucune non senza nessun nao nem sem niet geen nooit zonder nada`)
 )
 

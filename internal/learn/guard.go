@@ -12,37 +12,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// GuardOptions say what may be learned from.
+// GuardOptions say which text Guard keeps.
 type GuardOptions struct {
-	// Assistant learns from the assistant's turns as well as from the user's.
+	// Assistant also keeps the assistant's turns.
 	Assistant bool
-	// Others keeps what somebody else who has a name said in the user's: to be read, not learned from.
+	// Others keeps the words of other named speakers as context that is not learned from.
 	Others bool
 	// Personal blanks personal identifiers too, see [Redact].
 	Personal bool
-	// Fence is how an injected block begins and ends. What stands between is
-	// left out wherever it turns up.
+	// Begin and End are the fence of an injected block, which is left out wherever it occurs.
 	Begin, End string
-	// Given returns what had come out of memory by the i-th turn, nil for nothing. Words
-	// that were said before do not come from there. It is asked in order; nil: never.
+	// Injected returns the memories injected up to the i-th turn, nil for none. Calls come in
+	// order; nil: nothing was injected.
 	Injected func(i int) *Injected
-	// Whole fills [extract.Utterance.Whole].
-	Whole bool
+	Whole    bool
 }
 
-// Guard returns what of the turns may be learned from. System turns, tool
-// results and turns marked NoLearn are left out; injected blocks, repetitions of
-// injected memories, text that a user's message carries but its user did not write,
-// and secrets are blanked. A turn with nothing left is left out.
+// Guard returns the text of the turns that may be learned from. It skips system turns, tool results
+// and NoLearn turns, and blanks injected memories, text that the user did not write, and secrets.
+// Turns without remaining text are left out.
 func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 	var out []extract.Utterance
 	for i, t := range turns {
 		if t.NoLearn || t.Role != memory.RoleUser && (t.Role != memory.RoleAssistant || !o.Assistant) {
 			continue
 		}
-		var given *Injected
+		var injected *Injected
 		if o.Injected != nil {
-			given = o.Injected(i)
+			injected = o.Injected(i)
 		}
 		b := []byte(t.Content)
 		blankFenced(b, o.Begin, o.End)
@@ -53,12 +50,12 @@ func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 				copy(b, u.Own)
 			}
 		}
-		given.blank(b, t.Role)
+		injected.blank(b, t.Role)
 		blankSecrets(b, o.Personal)
-		if said := string(b); strings.TrimSpace(said) != "" {
-			s := extract.Utterance{Turn: t, Text: said, Unsure: unsure}
+		if rest := string(b); strings.TrimSpace(rest) != "" {
+			s := extract.Utterance{Turn: t, Text: rest, Unsure: unsure}
 			if o.Whole {
-				given.blank(whole, t.Role)
+				injected.blank(whole, t.Role)
 				blankSecrets(whole, o.Personal)
 				s.Whole = string(whole)
 			}
@@ -80,8 +77,7 @@ func blankSecrets(b []byte, personal bool) {
 	}
 }
 
-// blankFenced blanks what stands between begin and end, and all after a begin
-// that is never closed.
+// blankFenced blanks the text between begin and end, and everything after a begin without end.
 func blankFenced(b []byte, begin, end string) {
 	if begin == "" {
 		return
@@ -102,7 +98,7 @@ func blankFenced(b []byte, begin, end string) {
 	}
 }
 
-// fill overwrites text and leaves line breaks where they are.
+// fill overwrites text but keeps line breaks.
 func fill(b []byte, with byte) {
 	for i, c := range b {
 		if c != '\n' && c != '\r' {
@@ -111,36 +107,35 @@ func fill(b []byte, with byte) {
 	}
 }
 
-// Lengths, in words, from which a repetition is taken for a copy. A person says
-// short things about themselves more than once, in the same words.
+// Lengths, in words, from which a repetition counts as a copy. People repeat short statements about
+// themselves in the same words.
 const (
 	shingle       = 5
 	copiedBare    = 5
 	copiedInFirst = 12
 )
 
-// Injected knows memories by their words, so that they are recognised when they come
-// back in a turn: pasted, sent again by a client, or repeated by a model.
+// Injected recognises injected memories that come back in a turn: pasted, resent by a client, or
+// repeated by a model.
 type Injected struct {
-	base     *Injected // known besides
+	base     *Injected // memories of earlier blocks
 	lines    map[string]bool
 	shingles map[string]bool
-	told     []toldLine
+	memories []memoryLine
 	all      map[string]bool // the terms of all lines
 	ids      []string
 }
 
-// toldLine is one memory of two terms or more.
-type toldLine struct {
+// memoryLine is one memory of two terms or more.
+type memoryLine struct {
 	body  string
 	terms map[string]bool
 }
 
-// denies is dear, and asked of few lines.
-func (l toldLine) denies() bool { return Denied(l.body) }
+// denies is expensive, and called for few lines.
+func (l memoryLine) denies() bool { return Denied(l.body) }
 
-// NewInjected returns what recognises the given texts: the injected memories' words
-// and the lines of the block that held them.
+// NewInjected returns an Injected for texts: the words of memories and the lines of their block.
 func NewInjected(texts ...string) *Injected {
 	g := &Injected{lines: map[string]bool{}, shingles: map[string]bool{}, all: map[string]bool{}}
 	for _, s := range texts {
@@ -149,7 +144,7 @@ func NewInjected(texts ...string) *Injected {
 	return g
 }
 
-// Add lets g recognise a text more, and with it what [Recalled] laid on g.
+// Add makes g recognise a further text.
 func (g *Injected) Add(s string) {
 	for line := range strings.Lines(s) {
 		body, _ := undress(line)
@@ -160,7 +155,7 @@ func (g *Injected) Add(s string) {
 			g.all[t] = true
 		}
 		normal := text.Normalize(body)
-		if g.lines[normal] { // as of most memories: the next block has them again
+		if g.lines[normal] { // usual: the next block has the same memories
 			continue
 		}
 		g.lines[normal] = true
@@ -169,15 +164,14 @@ func (g *Injected) Add(s string) {
 			g.shingles[strings.Join(ws[i:i+shingle], " ")] = true
 		}
 		if set := extract.TermSet(body); len(set) >= 2 {
-			g.told = append(g.told, toldLine{body, set})
+			g.memories = append(g.memories, memoryLine{body, set})
 		}
 	}
 }
 
-// Recalled returns what recognises memories when nothing is left of the block that
-// held them: after a restart, in a pruned history, in another process. found is what
-// a search for the turn's [MaybeInjected] gives; base, which may be nil, is of the blocks that
-// are still known, and stays as it is.
+// Recalled returns an Injected for memories whose block is lost, as after a restart or in another
+// process. found is the result of a search for the turn's [MaybeInjected]; base, which may be nil,
+// has the available blocks and stays unchanged.
 func Recalled(found []memory.Memory, base *Injected) *Injected {
 	g := NewInjected()
 	g.base = base
@@ -188,7 +182,7 @@ func Recalled(found []memory.Memory, base *Injected) *Injected {
 	return g
 }
 
-// line, shingle and term report what g and its base know of; tells asks about each memory.
+// line, shingle and term look in g and its base; anyMemory tests each memory.
 
 func (g *Injected) line(normal string) bool {
 	return g != nil && (g.lines[normal] || g.base.line(normal))
@@ -200,16 +194,15 @@ func (g *Injected) shingle(words string) bool {
 
 func (g *Injected) term(t string) bool { return g != nil && (g.all[t] || g.base.term(t)) }
 
-func (g *Injected) tells(so func(toldLine) bool) bool {
-	return g != nil && (slices.ContainsFunc(g.told, so) || g.base.tells(so))
+func (g *Injected) anyMemory(so func(memoryLine) bool) bool {
+	return g != nil && (slices.ContainsFunc(g.memories, so) || g.base.anyMemory(so))
 }
 
-// maxMaybeInjected bounds how much is searched for on a turn's account.
+// maxMaybeInjected bounds the searches for one turn.
 const maxMaybeInjected = 8
 
-// MaybeInjected returns the sentences of a turn that may have come out of memory, longest
-// first: what an assistant says, and what a user's message has in the third person
-// or as a line of a list. Most turns of a user have none.
+// MaybeInjected returns the sentences of a turn that may repeat memories, longest first: the
+// assistant's, and of a user's message those in the third person or in a list.
 func MaybeInjected(t memory.Turn) []string {
 	var out []string
 	for _, span := range text.Sentences(t.Content) {
@@ -223,29 +216,29 @@ func MaybeInjected(t memory.Turn) []string {
 	return out[:min(len(out), maxMaybeInjected)]
 }
 
-// maxLeadIn is how long the words before a list that begins on their line may be:
-// "Yesterday you wrote: - …".
+// maxLeadIn is the greatest length of the words before a list on its first line: "Yesterday you
+// wrote: - …".
 const maxLeadIn = 60
 
-// undress takes bullets, numbers, dates and labels in brackets off a line as it
-// stands in a block, with what leads in to it on the same line. dressed reports whether there were any.
+// undress removes bullets, numbers, dates, labels in brackets and a lead-in from a line of a block.
+// dressed reports whether there were any.
 func undress(line string) (body string, dressed bool) {
 	body = strings.TrimSpace(line)
 	for {
-		rest, bullet := item(body)
+		rest, bullet := trimBullet(body)
 		if !bullet && rest != "" && (rest[0] == '[' || rest[0] == '(') {
 			if end := strings.IndexAny(rest, "])"); end > 0 && end < 40 {
 				rest, bullet = strings.TrimLeft(rest[end+1:], " :-"), true
 			}
 		}
-		if m := written.FindString(rest); m != "" {
+		if m := blockPrefix.FindString(rest); m != "" {
 			rest, bullet = rest[len(m):], true
 		}
 		if i := strings.Index(rest, " [no longer so, since "); i > 0 {
 			rest, bullet = rest[:i], true
 		}
 		if i := strings.Index(rest, ": "); !bullet && i > 0 && i <= maxLeadIn {
-			rest, bullet = item(strings.TrimSpace(rest[i+1:]))
+			rest, bullet = trimBullet(strings.TrimSpace(rest[i+1:]))
 		}
 		if !bullet {
 			return body, dressed
@@ -254,8 +247,8 @@ func undress(line string) (body string, dressed bool) {
 	}
 }
 
-// written is what a block writes before a memory: its date, and who said it.
-var written = lazy.Compile(`^(?:\d{4}-\d\d-\d\d (?:[A-Z][a-z]{2} )?|summary: |[\p{L}\d_.-]{1,30} said: )`)
+// blockPrefix matches the text that a block writes before a memory: its date and speaker.
+var blockPrefix = lazy.Compile(`^(?:\d{4}-\d\d-\d\d (?:[A-Z][a-z]{2} )?|summary: |[\p{L}\d_.-]{1,30} said: )`)
 
 func (g *Injected) blank(b []byte, role memory.Role) {
 	if g == nil {
@@ -284,25 +277,25 @@ func (g *Injected) hasLine(line string) bool {
 	return dressed || len(text.Words(body)) >= longEnough(body)
 }
 
-// hasID reports whether a line names a memory as nobody does from memory.
+// hasID reports whether a line has a memory's id, which nobody types by heart.
 func (g *Injected) hasID(line string) bool {
 	return slices.ContainsFunc(g.ids, func(id string) bool { return id != "" && strings.Contains(line, id) })
 }
 
-// hasSentence reports whether nearly all of a sentence's shingles are known.
+// hasSentence reports whether g has nearly all shingles of a sentence.
 func (g *Injected) hasSentence(s string) bool {
 	ws := text.Words(s)
 	if len(ws) < max(longEnough(s), shingle) {
 		return g.line(text.Normalize(s)) && len(ws) >= longEnough(s)
 	}
-	all, known := 0, 0
+	all, found := 0, 0
 	for i := 0; i+shingle <= len(ws); i++ {
 		all++
 		if g.shingle(strings.Join(ws[i:i+shingle], " ")) {
-			known++
+			found++
 		}
 	}
-	return known*5 >= all*4
+	return found*5 >= all*4
 }
 
 func longEnough(s string) int {
@@ -312,60 +305,59 @@ func longEnough(s string) int {
 	return copiedBare
 }
 
-// repeats reports whether a sentence says no more than one of the given memories,
-// or all of one, in whatever words around it.
+// repeats reports whether a sentence has only terms of one injected memory, or all of its terms.
 func (g *Injected) repeats(s string) bool {
-	said := extract.TermSet(s)
-	if len(said) == 0 {
+	terms := extract.TermSet(s)
+	if len(terms) == 0 {
 		return false
 	}
-	return g.tells(func(known toldLine) bool {
+	return g.anyMemory(func(memory memoryLine) bool {
 		shared := 0
-		for t := range said {
-			if known.terms[t] {
+		for t := range terms {
+			if memory.terms[t] {
 				shared++
 			}
 		}
-		return shared >= 2 && shared*5 >= len(said)*4 || shared == len(said) && shared*2 >= len(known.terms) || shared >= 3 && shared == len(known.terms)
+		return shared >= 2 && shared*5 >= len(terms)*4 || shared == len(terms) && shared*2 >= len(memory.terms) || shared >= 3 && shared == len(memory.terms)
 	})
 }
 
-// telling are terms of who said or knows something.
-var telling = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOf)
+// tellingTerms are terms of speaking and knowing.
+var tellingTerms = lazy.SetOf("user you assistant say said tell told remember know mention summary memory", extract.TermsOf)
 
 var iRemember = lazy.Compile(`(?i)^\s*i remember (?:that )?`)
 
-// speaksToYou reports whether a sentence tells somebody of themselves: in a user's
-// turn that is a reply sent back.
+// speaksToYou reports whether a sentence addresses somebody about themselves: in a user's turn it
+// is a reply sent back.
 func speaksToYou(s string) bool {
 	s = iRemember.ReplaceAllString(s, "")
 	return toYou.MatchString(text.Fold(s)) && (!firstPerson(s) || addressed.MatchString(text.Fold(strings.TrimSpace(s))))
 }
 
-// saysNothingNew reports whether all words of a sentence are known: of one memory
-// or, if an assistant says it or it is sent back to one, of several. What a person
-// says in the first person is new even if it was said before: it may be so again.
+// saysNothingNew reports whether one memory has all words of a sentence, or several memories if an
+// assistant wrote it or a user sent it back. A person's statement in the first person always counts
+// as new.
 func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
 	body, dressed := undress(s)
 	back := role == memory.RoleAssistant || speaksToYou(body) || isUser.MatchString(strings.ToLower(body))
 	if !back && (!dressed || firstPerson(body)) {
 		return false
 	}
-	said := extract.TermSet(body)
-	for t := range telling.All() {
-		delete(said, t)
+	terms := extract.TermSet(body)
+	for t := range tellingTerms.All() {
+		delete(terms, t)
 	}
-	if len(said) == 0 || text.Asks(body) {
+	if len(terms) == 0 || text.Asks(body) {
 		return false
 	}
-	for t := range said {
+	for t := range terms {
 		if !g.term(t) {
 			return false
 		}
 	}
 	denies := Denied(body)
-	agrees := func(l toldLine) bool { return l.denies() == denies }
-	return g.tells(func(l toldLine) bool { return subset(said, l.terms) && agrees(l) }) || back && g.tells(agrees)
+	agrees := func(l memoryLine) bool { return l.denies() == denies }
+	return g.anyMemory(func(l memoryLine) bool { return subset(terms, l.terms) && agrees(l) }) || back && g.anyMemory(agrees)
 }
 
 func subset(of, whole map[string]bool) bool {

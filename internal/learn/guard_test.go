@@ -12,14 +12,14 @@ import (
 
 func guarded(o GuardOptions, role memory.Role, content string) string {
 	turn := memtest.Turn(memtest.Ana, "C", 0, role, content)
-	said := Guard([]memory.Turn{turn}, o)
-	if len(said) == 0 {
+	utterances := Guard([]memory.Turn{turn}, o)
+	if len(utterances) == 0 {
 		return ""
 	}
-	if len(said[0].Text) != len(content) {
-		return "the places moved: " + said[0].Text
+	if len(utterances[0].Text) != len(content) {
+		return "the places moved: " + utterances[0].Text
 	}
-	return strings.Join(strings.Fields(said[0].Text), " ")
+	return strings.Join(strings.Fields(utterances[0].Text), " ")
 }
 
 func TestGuardTakesUserTurnsOnly(t *testing.T) {
@@ -41,13 +41,13 @@ func TestGuardTakesUserTurnsOnly(t *testing.T) {
 }
 
 func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
-	given := NewInjected(
+	injected := NewInjected(
 		"User lives in Lisbon with two cats",
 		"- [2026-05-03] User is allergic to peanuts",
 		"You told me that the blue door on the left needs a new lock before the winter comes",
 	)
-	o := GuardOptions{Begin: "<<memory>>", End: "<</memory>>", Injected: by(given), Assistant: true}
-	for _, c := range []struct{ name, said, want string }{
+	o := GuardOptions{Begin: "<<memory>>", End: "<</memory>>", Injected: by(injected), Assistant: true}
+	for _, c := range []struct{ name, message, want string }{
 		{"block", "Hi <<memory>>\n- User lives in Oslo\n<</memory>> there", "Hi there"},
 		{"block without end", "Hi <<memory>>\n- User lives in Oslo", "Hi"},
 		{"block's line, pasted", "see:\n- [2026-05-04] User is allergic to peanuts\nok", "see: ok"},
@@ -56,37 +56,37 @@ func TestInjectedTextIsNotLearnedAgain(t *testing.T) {
 		{"the person's own words", "I live in Lisbon with my two cats", "I live in Lisbon with my two cats"},
 		{"something new", "I live in Porto now with three dogs", "I live in Porto now with three dogs"},
 	} {
-		if got := guarded(o, memory.RoleUser, c.said); got != c.want {
-			t.Errorf("%s: Guard(%q) = %q, want %q", c.name, c.said, got, c.want)
+		if got := guarded(o, memory.RoleUser, c.message); got != c.want {
+			t.Errorf("%s: Guard(%q) = %q, want %q", c.name, c.message, got, c.want)
 		}
 	}
-	for said, want := range map[string]string{
+	for message, want := range map[string]string{
 		"As you live in Lisbon with two cats, try this.": "",
 		"You're allergic to peanuts! Use almonds.":       "Use almonds.",
 		"The museum opens at nine.":                      "The museum opens at nine.",
 	} {
-		if got := guarded(o, memory.RoleAssistant, said); got != want {
-			t.Errorf("assistant: Guard(%q) = %q, want %q", said, got, want)
+		if got := guarded(o, memory.RoleAssistant, message); got != want {
+			t.Errorf("assistant: Guard(%q) = %q, want %q", message, got, want)
 		}
 	}
 }
 
-// TestMemoriesAreKnownWithoutTheirBlock: the cache of blocks may have forgotten them.
-func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
-	known := memtest.Fact(memtest.Ana, "User lives in Lisbon with two cats")
+// TestMemoriesAreRecognisedWithoutTheirBlock: the cache of blocks may have evicted it.
+func TestMemoriesAreRecognisedWithoutTheirBlock(t *testing.T) {
+	fact := memtest.Fact(memtest.Ana, "User lives in Lisbon with two cats")
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "The blue door on the left needs a new lock")
-	o := GuardOptions{Assistant: true, Injected: by(Recalled([]memory.Memory{{Fact: &known}, {Turn: &turn}}, nil))}
-	for said, want := range map[string]string{
+	o := GuardOptions{Assistant: true, Injected: by(Recalled([]memory.Memory{{Fact: &fact}, {Turn: &turn}}, nil))}
+	for message, want := range map[string]string{
 		"- 2026-05-03 User lives in Lisbon with two cats\nok":                                                     "ok",
 		"Yesterday you wrote: - User lives in Lisbon with two cats\nok":                                           "ok",
 		"2026-05-03 User lives in Lisbon with two cats [no longer so, since 2026-05-09: User lives in Porto]\nok": "ok",
 		"user said: The blue door on the left needs a new lock\nok":                                               "ok",
-		"see " + known.ID + " it says that she sings\nok":                                                         "ok",
+		"see " + fact.ID + " it says that she sings\nok":                                                          "ok",
 		"I live in Lisbon with my two cats":                                                                       "I live in Lisbon with my two cats",
 		"The red door on the left is fine":                                                                        "The red door on the left is fine",
 	} {
-		if got := guarded(o, memory.RoleUser, said); got != want {
-			t.Errorf("Guard(%q) = %q, want %q", said, got, want)
+		if got := guarded(o, memory.RoleUser, message); got != want {
+			t.Errorf("Guard(%q) = %q, want %q", message, got, want)
 		}
 	}
 	if got := guarded(o, memory.RoleAssistant, "Since you live in Lisbon with two cats, try this. The museum opens at nine."); got != "The museum opens at nine." {
@@ -108,18 +108,18 @@ func TestMemoriesAreKnownWithoutTheirBlock(t *testing.T) {
 	}
 }
 
-// TestGivenGrows: what is given later is known beside what was, and what was recalled for
-// one turn is known for that turn alone.
-func TestGivenGrows(t *testing.T) {
+// TestInjectedGrows: earlier memories stay, and those recalled for one turn count for that turn
+// alone.
+func TestInjectedGrows(t *testing.T) {
 	door, boat, cats := "The blue door on the left needs a new lock", "The boat in the harbour is called Marguerite", "User lives in Lisbon with two cats"
 	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, boat)
 	g := NewInjected("- " + door)
 	recalled := Recalled([]memory.Memory{{Turn: &turn}}, g)
 	g.Add("- 2026-05-03 " + cats + "\n- " + door)
 	for _, c := range []struct {
-		given *Injected
-		said  string
-		known bool
+		injected *Injected
+		message  string
+		want     bool
 	}{
 		{g, door, true}, {g, cats, true}, {g, boat, false},
 		{recalled, door, true}, {recalled, cats, true}, {recalled, boat, true},
@@ -127,14 +127,14 @@ func TestGivenGrows(t *testing.T) {
 		{g, "You live in Lisbon, and the boat is called Marguerite.", false},
 		{g, "see " + turn.ID + " there", false}, {recalled, "see " + turn.ID + " there", true},
 	} {
-		got := guarded(GuardOptions{Assistant: true, Injected: by(c.given)}, memory.RoleAssistant, c.said)
-		if (got == "") != c.known {
-			t.Errorf("of %q is left %q, want it known: %v", c.said, got, c.known)
+		got := guarded(GuardOptions{Assistant: true, Injected: by(c.injected)}, memory.RoleAssistant, c.message)
+		if (got == "") != c.want {
+			t.Errorf("of %q is left %q, want it known: %v", c.message, got, c.want)
 		}
 	}
 }
 
-func TestWhatWasSaidBeforeMayBeSaidAgain(t *testing.T) {
+func TestPeopleMayRepeatThemselves(t *testing.T) {
 	o := GuardOptions{Injected: by(NewInjected("I live in Lisbon"))}
 	if got := guarded(o, memory.RoleUser, "I live in Lisbon"); got != "I live in Lisbon" {
 		t.Errorf("got %q, want the user's own words: going back must be learned", got)
@@ -143,7 +143,7 @@ func TestWhatWasSaidBeforeMayBeSaidAgain(t *testing.T) {
 
 func TestSecretsAreRedacted(t *testing.T) {
 	key := "-----BEGIN RSA PRIVATE " + "KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"
-	for said, want := range map[string]string{
+	for message, want := range map[string]string{
 		"use sk-proj-abc123def456ghi789jkl":              "use [api key]",
 		"AKIA" + "ABCDEFGHIJKLMNOP is it":                "[api key] is it",
 		"token ghp_" + strings.Repeat("a1", 18):          "token [token]",
@@ -161,27 +161,27 @@ func TestSecretsAreRedacted(t *testing.T) {
 		"the year 2026, 12 cats and the task-list thing": "the year 2026, 12 cats and the task-list thing",
 		"mail ana@example.org":                           "mail ana@example.org",
 	} {
-		got := Redact(said, false)
+		got := Redact(message, false)
 		if got != want {
-			t.Errorf("Redact(%q) = %q, want %q", said, got, want)
+			t.Errorf("Redact(%q) = %q, want %q", message, got, want)
 		}
 		if again := Redact(got, false); again != got {
 			t.Errorf("Redact twice: %q becomes %q", got, again)
 		}
-		if want != said {
-			if masked := guarded(GuardOptions{}, memory.RoleUser, said); !strings.Contains(masked, "****") {
-				t.Errorf("Guard(%q) = %q shows the secret", said, masked)
+		if want != message {
+			if masked := guarded(GuardOptions{}, memory.RoleUser, message); !strings.Contains(masked, "****") {
+				t.Errorf("Guard(%q) = %q shows the secret", message, masked)
 			}
 		}
 	}
-	for said, want := range map[string]string{
+	for message, want := range map[string]string{
 		"mail ana@example.org":         "mail [email]",
 		"IBAN DE89370400440532013000.": "IBAN [bank account].",
 		"call +351 912 345 678":        "call [phone number]",
 		"ssn 078-05-1120":              "ssn [social security number]",
 	} {
-		if got := Redact(said, true); got != want {
-			t.Errorf("Redact personal (%q) = %q, want %q", said, got, want)
+		if got := Redact(message, true); got != want {
+			t.Errorf("Redact personal (%q) = %q, want %q", message, got, want)
 		}
 	}
 }
@@ -190,10 +190,10 @@ func FuzzGuard(f *testing.F) {
 	f.Add("a <<m>> b <</m>> c sk-abcdef0123456789abcd")
 	f.Add("\xff- [x] I live\r\n")
 	f.Add("remember éa is ßb. My name is Éva, I love ünï and İstanbul")
-	given := NewInjected("User lives in Lisbon with two cats")
+	injected := NewInjected("User lives in Lisbon with two cats")
 	f.Fuzz(func(t *testing.T, content string) {
 		turn := memory.Turn{ID: "T", Role: memory.RoleUser, Content: content}
-		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{Begin: "<<m>>", End: "<</m>>", Injected: by(given), Personal: true}) {
+		for _, s := range Guard([]memory.Turn{turn}, GuardOptions{Begin: "<<m>>", End: "<</m>>", Injected: by(injected), Personal: true}) {
 			if len(s.Text) != len(content) {
 				t.Fatalf("Guard(%q) moved the places: %q", content, s.Text)
 			}
@@ -215,23 +215,22 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-// by is what had come out of memory by any turn.
+// by returns the same injected memories for every turn.
 func by(g *Injected) func(int) *Injected { return func(int) *Injected { return g } }
 
-// TestWhatWasSaidBeforeItWasGivenIsLearned: a block repeats what its user had said a moment
-// before.
-func TestWhatWasSaidBeforeItWasGivenIsLearned(t *testing.T) {
+// TestStatementsBeforeInjectionAreLearned: a block repeats a statement of a moment before.
+func TestStatementsBeforeInjectionAreLearned(t *testing.T) {
 	turns := []memory.Turn{
 		memtest.Turn(memtest.Ana, "c", 0, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
 		memtest.Turn(memtest.Ana, "c", 1, memory.RoleUser, "The blue door on the left needs a new lock before the winter comes"),
 	}
-	said := Guard(turns, GuardOptions{Injected: func(i int) *Injected {
+	utterances := Guard(turns, GuardOptions{Injected: func(i int) *Injected {
 		if i == 0 {
 			return nil
 		}
 		return NewInjected("The blue door on the left needs a new lock before the winter comes")
 	}})
-	if len(said) != 1 || said[0].Turn.ID != turns[0].ID {
-		t.Errorf("learned from are %d turns, want the first alone", len(said))
+	if len(utterances) != 1 || utterances[0].Turn.ID != turns[0].ID {
+		t.Errorf("learned from are %d turns, want the first alone", len(utterances))
 	}
 }

@@ -26,10 +26,10 @@ func sharedData(t *testing.T, path string) string {
 	return ""
 }
 
-// monday is when the turns of these tests are said.
+// monday is the time of these tests' turns.
 var monday = time.Date(2026, 5, 4, 15, 0, 0, 0, time.UTC)
 
-// saying returns a turn of the user's, guarded.
+// saying returns a guarded turn of the user.
 func saying(content string) []extract.Utterance {
 	return Guard([]memory.Turn{{
 		ID: "T", Owner: "default/user/ana", Conversation: "C", Role: memory.RoleUser,
@@ -37,17 +37,17 @@ func saying(content string) []extract.Utterance {
 	}}, GuardOptions{})
 }
 
-// reading returns what the rules read in turns and the filter keeps.
-func reading(said []extract.Utterance) []extract.Candidate {
-	kept, _ := Filter(extract.Rules(said), said)
+// reading returns the rules' candidates after the filter.
+func reading(utterances []extract.Utterance) []extract.Candidate {
+	kept, _ := Filter(extract.Rules(utterances), utterances)
 	return kept
 }
 
-// learned returns the words of the facts that the rules read and the filter keeps.
+// learned returns the rules' facts after the filter.
 func learned(content string) string {
-	said := saying(content)
+	utterances := saying(content)
 	var out []string
-	for _, c := range reading(said) {
+	for _, c := range reading(utterances) {
 		fact := c.Text
 		if c.Waits != "" {
 			fact += " [waits: " + c.Waits + "]"

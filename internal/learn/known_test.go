@@ -6,9 +6,8 @@ import (
 	"github.com/loci-memory/loci/internal/extract"
 )
 
-// TestWhatIsSaidInConfidenceIsNotLearned: neither by rule nor by a model.
-func TestWhatIsSaidInConfidenceIsNotLearned(t *testing.T) {
-	for said, want := range map[string]bool{
+func TestOffTheRecordMessagesAreNotLearned(t *testing.T) {
+	for message, want := range map[string]bool{
 		"Don't remember this: I take Prozac.":                  true,
 		"Please don't save this, but I'm bipolar.":             true,
 		"Off the record, I'm bipolar.":                         true,
@@ -26,16 +25,16 @@ func TestWhatIsSaidInConfidenceIsNotLearned(t *testing.T) {
 		"Don't note the price. I live in Ghent.":               false,
 		"I broke the record between us kids. I live in Ghent.": false,
 	} {
-		if got := extract.OffTheRecord(said); got != want {
-			t.Errorf("OffTheRecord(%q) is %v, want %v", said, got, want)
+		if got := extract.OffTheRecord(message); got != want {
+			t.Errorf("OffTheRecord(%q) is %v, want %v", message, got, want)
 		}
-		if got := learned(said); (got == "") != want {
-			t.Errorf("from %q got %q", said, got)
+		if got := learned(message); (got == "") != want {
+			t.Errorf("from %q got %q", message, got)
 		}
-		s := saying(said)
+		s := saying(message)
 		kept, _ := Filter([]extract.Candidate{{Text: "User is bipolar and lives in Ghent", Turn: "T"}}, s)
 		if (len(kept) == 0) != want {
-			t.Errorf("from %q a model's fact is kept: %v", said, kept)
+			t.Errorf("from %q a model's fact is kept: %v", message, kept)
 		}
 	}
 }

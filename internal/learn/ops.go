@@ -11,23 +11,21 @@ import (
 )
 
 const (
-	// maxOps and opsPerTurn bound what one reply may do: a model that writes a fact for
-	// every sentence has not chosen.
+	// maxOps and opsPerTurn bound the operations of one reply: a fact for every sentence is no
+	// selection.
 	maxOps     = 12
 	opsPerTurn = 5
 
-	// maxEnded is how many known facts a reply may always end or replace; beyond it, no more
-	// than it has different quotes.
+	// maxEnded is how many facts a reply may end or replace without a different quote for each.
 	maxEnded = 3
 )
 
-// Settle reads the operations that a model replied, against what it was shown: the
-// new turns and the known facts, in the order in which [AskFacts] named them. Names of
-// no fact are left out, and what rests on a quote that nobody said ends nothing.
-// [memory.Invalid]: the operations together cannot be meant; those that hold alone come with it.
-func Settle(cands []extract.Candidate, said []extract.Utterance, known []memory.Fact) ([]extract.Candidate, error) {
-	if len(cands) > max(maxOps, opsPerTurn*len(said)) {
-		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(said))
+// Settle checks a model's operations against the new turns and facts that it was shown, in the
+// order of [AskFacts]. It drops unknown names, and endings without a real quote; with
+// [memory.Invalid] the operations contradict each other, and it returns those that hold alone.
+func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) ([]extract.Candidate, error) {
+	if len(cands) > max(maxOps, opsPerTurn*len(utterances)) {
+		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(utterances))
 	}
 	var out []extract.Candidate
 	ended, quotes := map[string]bool{}, map[string]int{}
@@ -37,13 +35,13 @@ func Settle(cands []extract.Candidate, said []extract.Utterance, known []memory.
 			out = append(out, c)
 			continue
 		}
-		c.Targets = targets(c.Targets, known)
-		if c.Op == Update && len(c.Targets) == 0 { // it puts right what the same reply says, which has no id
+		c.Targets = targets(c.Targets, facts)
+		if c.Op == Update && len(c.Targets) == 0 { // it corrects a fact of the same reply, which has no id
 			if at := slices.IndexFunc(out, func(o extract.Candidate) bool { return overtakes(c, o) }); at >= 0 {
 				out = slices.Delete(out, at, at+1)
 			}
 		}
-		if c, ok := settled(c, said, known); ok {
+		if c, ok := settled(c, utterances, facts); ok {
 			out = append(out, c)
 			if c.Op != None && len(c.Targets) > 0 {
 				quotes[text.Normalize(c.Quote)] += len(c.Targets)
@@ -62,15 +60,15 @@ func Settle(cands []extract.Candidate, said []extract.Utterance, known []memory.
 	return out, nil
 }
 
-// overtakes reports whether a replacement is of what was said before it in the same reply.
-func overtakes(c, said extract.Candidate) bool {
-	return c.Subject == said.Subject && extract.Covered(extract.TermSet(said.Text), extract.TermSet(c.Text)) >= 0.6
+// overtakes reports whether an operation replaces an earlier statement of the same reply.
+func overtakes(c, statement extract.Candidate) bool {
+	return c.Subject == statement.Subject && extract.Covered(extract.TermSet(statement.Text), extract.TermSet(c.Text)) >= 0.6
 }
 
-// targets returns the ids of the facts that a prompt named so, each once.
-func targets(names []string, known []memory.Fact) []string {
+// targets returns the ids of the facts with these names, each once.
+func targets(names []string, facts []memory.Fact) []string {
 	var ids []string
-	for i, f := range known {
+	for i, f := range facts {
 		if slices.ContainsFunc(names, func(n string) bool { return n == factName(i) || n == strings.ToLower(f.ID) }) {
 			ids = append(ids, f.ID)
 		}
@@ -79,8 +77,8 @@ func targets(names []string, known []memory.Fact) []string {
 }
 
 // settled returns one operation as far as it holds.
-func settled(c extract.Candidate, said []extract.Utterance, known []memory.Fact) (extract.Candidate, bool) {
-	quoted := slices.ContainsFunc(said, func(s extract.Utterance) bool {
+func settled(c extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) (extract.Candidate, bool) {
+	quoted := slices.ContainsFunc(utterances, func(s extract.Utterance) bool {
 		_, ok := locate(s.Text, c.Quote)
 		return ok
 	})
@@ -92,24 +90,24 @@ func settled(c extract.Candidate, said []extract.Utterance, known []memory.Fact)
 		return c, c.Text != ""
 	}
 	if c.Op == None {
-		c.Text = known[slices.IndexFunc(known, func(f memory.Fact) bool { return f.ID == c.Targets[0] })].Content
+		c.Text = facts[slices.IndexFunc(facts, func(f memory.Fact) bool { return f.ID == c.Targets[0] })].Content
 		return c, true
 	}
-	if at := slices.IndexFunc(known, func(f memory.Fact) bool { return text.Hash(f.Content) == text.Hash(c.Text) }); at >= 0 {
-		if same := known[at].ID; len(c.Targets) == 1 && c.Targets[0] == same {
+	if at := slices.IndexFunc(facts, func(f memory.Fact) bool { return text.Hash(f.Content) == text.Hash(c.Text) }); at >= 0 {
+		if same := facts[at].ID; len(c.Targets) == 1 && c.Targets[0] == same {
 			c.Op = None
-		} else if !slices.Contains(c.Targets, same) { // it takes the place of both
+		} else if !slices.Contains(c.Targets, same) { // it replaces both
 			c.Targets = append(c.Targets, same)
 		}
 	}
 	return c, c.Text != ""
 }
 
-// decidedBy returns what a model's operation says that its candidate does.
+// decidedBy returns the decisions in a model's operation.
 func decidedBy(i int, c extract.Candidate) []Decision {
 	var out []Decision
 	for _, id := range c.Targets {
-		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // so does what says that it is over
+		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // also for an ending
 		if c.Op == None {
 			d.Verdict, d.Reason = None, "said again"
 		}
@@ -121,11 +119,10 @@ func decidedBy(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// passingTime is how long what matters for some days only is kept after the day that
-// it is about.
+// passingTime is how long a short-lived fact stays in recall after its day.
 const passingTime = 30 * 24 * time.Hour
 
-// expiry returns when a candidate leaves recall, zero for one that lasts.
+// expiry returns when a candidate leaves recall, zero for never.
 func expiry(c extract.Candidate) time.Time {
 	if !c.Passing || c.ObservedAt.IsZero() {
 		return time.Time{}

@@ -36,9 +36,9 @@ func saidForOps(words ...string) []extract.Utterance {
 	return Guard(turns, GuardOptions{})
 }
 
-// TestOperationsDecideWhatReplacesWhat takes replies to a plan, as the engine does.
+// TestOperationsDecideWhatReplacesWhat takes replies through to a plan, as the engine does.
 func TestOperationsDecideWhatReplacesWhat(t *testing.T) {
-	for _, c := range []struct{ name, said, reply, want string }{
+	for _, c := range []struct{ name, message, reply, want string }{
 		{"a correction without a noun", "actually no, it's Thursday",
 			`{"ops":[{"op":"replace","ids":["k1"],"text":"User meets Priya on 2026-01-08","quote":"actually no, it's Thursday","about":"user","lasting":false}]}`,
 			"replace fact-1; add User meets Priya on 2026-01-08"},
@@ -68,30 +68,30 @@ func TestOperationsDecideWhatReplacesWhat(t *testing.T) {
 			"replace fact-3; add User lives in Lisbon"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := planOf(t, saidForOps(c.said), c.reply); got != c.want {
+			if got := planOf(t, saidForOps(c.message), c.reply); got != c.want {
 				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 		})
 	}
 }
 
-// planOf returns what a reply changes, or why it was not read.
-func planOf(t *testing.T, said []extract.Utterance, reply string) string {
+// planOf returns the plan for a reply, or the error of reading it.
+func planOf(t *testing.T, utterances []extract.Utterance, reply string) string {
 	t.Helper()
-	return planOn(t, knownForOps(), said, reply)
+	return planOn(t, knownForOps(), utterances, reply)
 }
 
-// planOn is [planOf] beside other known facts.
-func planOn(t *testing.T, known []memory.Fact, said []extract.Utterance, reply string) string {
+// planOn is [planOf] with other facts.
+func planOn(t *testing.T, facts []memory.Fact, utterances []extract.Utterance, reply string) string {
 	t.Helper()
-	for i := range said {
-		for _, f := range known {
-			said[i].Background = append(said[i].Background, f.Content)
+	for i := range utterances {
+		for _, f := range facts {
+			utterances[i].Background = append(utterances[i].Background, f.Content)
 		}
 	}
 	cands, err := ParseFacts(reply)
 	if err == nil {
-		cands, err = Settle(cands, said, known)
+		cands, err = Settle(cands, utterances, facts)
 	}
 	if err != nil {
 		if !errors.Is(err, memory.Invalid) {
@@ -99,17 +99,17 @@ func planOn(t *testing.T, known []memory.Fact, said []extract.Utterance, reply s
 		}
 		return "unreadable"
 	}
-	cands, _ = Filter(cands, said)
+	cands, _ = Filter(cands, utterances)
 	for i := range cands {
-		for _, f := range known {
-			f.ObservedAt = said[0].Turn.CreatedAt.AddDate(0, 0, -7)
+		for _, f := range facts {
+			f.ObservedAt = utterances[0].Turn.CreatedAt.AddDate(0, 0, -7)
 			cands[i].Near = append(cands[i].Near, extract.Neighbour{Fact: f})
 		}
 	}
 	fresh, again, _ := Dedupe(cands, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	n := 0
 	changes, _ := Plan(fresh, Reconcile(fresh), again, PlanOptions{
-		Now: said[0].Turn.CreatedAt.AddDate(0, 0, 1), NewID: func() string { n++; return fmt.Sprint("new-", n) }, Scope: memory.Scope{Owner: memtest.Ana}, Author: memory.Author{Kind: memory.ByModel, Name: "m"},
+		Now: utterances[0].Turn.CreatedAt.AddDate(0, 0, 1), NewID: func() string { n++; return fmt.Sprint("new-", n) }, Scope: memory.Scope{Owner: memtest.Ana}, Author: memory.Author{Kind: memory.ByModel, Name: "m"},
 	})
 	var out []string
 	for _, ch := range changes {
@@ -126,7 +126,7 @@ func planOn(t *testing.T, known []memory.Fact, said []extract.Utterance, reply s
 	return strings.Join(out, "; ")
 }
 
-// TestPoorRepliesMakeAValidPlanOrNone has what careless and broken models reply.
+// TestPoorRepliesMakeAValidPlanOrNone has replies of careless and broken models.
 func TestPoorRepliesMakeAValidPlanOrNone(t *testing.T) {
 	op := func(op, ids, text, quote string) string {
 		return fmt.Sprintf(`{"op":%q,"ids":[%s],"text":%q,"quote":%q,"about":"user","lasting":true}`, op, ids, text, quote)
@@ -169,7 +169,7 @@ func TestPoorRepliesMakeAValidPlanOrNone(t *testing.T) {
 	}
 }
 
-// TestRefusedReplyKeepsWhatHoldsAlone has one quote that ends five facts beside one that ends one.
+// TestRefusedReplyKeepsWhatHoldsAlone has one quote that ends five facts and one that ends one.
 func TestRefusedReplyKeepsWhatHoldsAlone(t *testing.T) {
 	cands, err := ParseFacts(`{"ops":[{"op":"end","ids":["k1","k2","k3","k4","k5"],"text":"All is over for User","quote":"I sail"},{"op":"replace","ids":["k6"],"text":"Mateo eats fish","quote":"mateo eats fish"},{"op":"add","text":"User sails","quote":"I sail"}]}`)
 	if err != nil {
@@ -181,7 +181,7 @@ func TestRefusedReplyKeepsWhatHoldsAlone(t *testing.T) {
 	}
 }
 
-func TestWhatPassesIsKeptForATime(t *testing.T) {
+func TestPassingFactsExpire(t *testing.T) {
 	c := extract.Candidate{Text: "User's mother visits on 2026-06-14", Passing: true, ObservedAt: monday}
 	if got := expiry(c); !got.After(monday.AddDate(0, 2, 0)) || got.After(monday.AddDate(0, 4, 0)) {
 		t.Errorf("expires at %v, want some weeks after the visit", got)
@@ -192,9 +192,9 @@ func TestWhatPassesIsKeptForATime(t *testing.T) {
 	}
 }
 
-// TestCategoryOfAModelsFactIsTold: the operations that a model replies carry none, and reviewed
-// categories wait all the same.
-func TestCategoryOfAModelsFactIsTold(t *testing.T) {
+// TestModelsFactsGetACategory: models' operations have no category, and reviewed categories wait
+// all the same.
+func TestModelsFactsGetACategory(t *testing.T) {
 	for fact, want := range map[string]string{
 		"User takes levothyroxine 75 mcg":     "health",
 		"User's sister has asthma":            "health",
@@ -203,14 +203,14 @@ func TestCategoryOfAModelsFactIsTold(t *testing.T) {
 		"User's flight to Oslo is on 3 March": "",
 		"User drinks milk":                    "",
 	} {
-		said := saidForOps(strings.Replace(fact, "User's", "my", 1))
-		kept, _ := Filter([]extract.Candidate{{Text: fact, Confidence: 1}}, said)
+		utterances := saidForOps(strings.Replace(fact, "User's", "my", 1))
+		kept, _ := Filter([]extract.Candidate{{Text: fact, Confidence: 1}}, utterances)
 		if len(kept) != 1 || kept[0].Category != want {
 			t.Errorf("%q: %+v, want category %q", fact, kept, want)
 		}
 	}
-	said := saidForOps("on levothyroxine 75 mcg since may")
-	kept, _ := Filter([]extract.Candidate{{Text: "User takes levothyroxine 75 mcg", Quote: "on levothyroxine 75 mcg", Confidence: 1}}, said)
+	utterances := saidForOps("on levothyroxine 75 mcg since may")
+	kept, _ := Filter([]extract.Candidate{{Text: "User takes levothyroxine 75 mcg", Quote: "on levothyroxine 75 mcg", Confidence: 1}}, utterances)
 	o := options()
 	o.Review = []string{"health"}
 	changes, _ := Plan(kept, Reconcile(kept), nil, o)

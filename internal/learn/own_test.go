@@ -2,8 +2,8 @@ package learn
 
 import "testing"
 
-// TestOwnChats counts true and false replies to turns that were written without a look at the
-// checks, and that none was tuned on (testdata/own.json).
+// TestOwnChats counts true and false replies to turns that were written without knowledge of the
+// checks and never tuned on (testdata/own.json).
 func TestOwnChats(t *testing.T) {
 	var data []struct {
 		True                     bool

@@ -16,20 +16,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What a reply may hold: more facts are invention, and longer ones are not facts.
+// Limits of a reply: more facts are inventions, and longer ones are not facts.
 const (
 	maxReply = 256 << 10 // bytes
 	maxFacts = 64
 	maxFact  = 1000 // bytes
 )
 
-// ParseFacts reads a model's reply to a prompt that asks for facts or operations: JSON, fenced
-// or with prose around, with a list under "ops", "facts" or "memories" or by itself, of objects
-// or sentences. Of a reply that is cut off the whole ones count. [memory.Invalid]: it has no
-// such list. What only repeats the prompt's examples is left out.
+// ParseFacts reads a model's facts or operations: JSON, possibly in a fence or prose, with a list
+// under "ops", "facts" or "memories" or alone, of objects or sentences. Of a truncated reply the
+// whole elements count, and copies of the prompt's examples do not; [memory.Invalid] means that
+// there is no list.
 func ParseFacts(reply string) ([]extract.Candidate, error) {
-	reply = answer(reply)
-	if nothing(reply) {
+	reply = withoutThinking(reply)
+	if isNothing(reply) {
 		return nil, nil
 	}
 	elements, listed := elementsOf(reply, "ops", "facts", "memories")
@@ -46,11 +46,10 @@ func ParseFacts(reply string) ([]extract.Candidate, error) {
 	return distinct(out), nil
 }
 
-// ParseLine reads a model's reply to the prompt that asks for one line: the fact, or
-// NOTHING. What is empty, shorter than ten letters or has NOTHING in it, in whatever
-// case, is not a fact, nor is a second line.
+// ParseLine reads the reply to the prompt that asks for one line: a fact, or NOTHING. Less than ten
+// letters, further lines, and a line with NOTHING in any case are no fact.
 func ParseLine(reply string) ([]extract.Candidate, error) {
-	line := answer(reply)
+	line := withoutThinking(reply)
 	if utf8.RuneCountInString(line) < extract.MinLength || strings.Contains(strings.ToUpper(line), "NOTHING") {
 		return nil, nil
 	}
@@ -59,7 +58,7 @@ func ParseLine(reply string) ([]extract.Candidate, error) {
 		return cands[:min(1, len(cands))], err
 	}
 	line, _, _ = strings.Cut(line, "\n")
-	line, _ = item(line)
+	line, _ = trimBullet(line)
 	return distinct([]extract.Candidate{{Text: strings.TrimSpace(line), Confidence: 1}}), nil
 }
 
@@ -72,8 +71,7 @@ type proposal struct {
 	Tags                                                             []string
 }
 
-// read reports whether an element of a list says something. A field of another type than it
-// should have is left out.
+// read reports whether an element of a list has content. Fields of a wrong type are skipped.
 func (p *proposal) read(e json.RawMessage) bool {
 	if json.Unmarshal(e, &p.Text) != nil && !decoded(e, p) {
 		return false
@@ -84,7 +82,7 @@ func (p *proposal) read(e json.RawMessage) bool {
 	return p.Text != "" || (p.verdict() == None || p.verdict() == ToForget) && len(p.IDs) > 0
 }
 
-// verdict returns what an operation says, "" where it is none.
+// verdict returns an operation's verdict, "" if it has none.
 func (p *proposal) verdict() extract.Verdict { return verdicts[strings.ToLower(p.Op)] }
 
 func (p *proposal) candidate() extract.Candidate {
@@ -99,7 +97,7 @@ func (p *proposal) candidate() extract.Candidate {
 	return c
 }
 
-// decoded reports whether an object is read into what it should be, but for fields of other types.
+// decoded reports whether an object could be read, fields of a wrong type skipped.
 func decoded(e json.RawMessage, into any) bool {
 	var other *json.UnmarshalTypeError
 	err := json.Unmarshal(e, into)
@@ -109,7 +107,7 @@ func decoded(e json.RawMessage, into any) bool {
 // names are ids in a reply: a list, or one.
 type names []string
 
-// UnmarshalJSON reads texts and numbers.
+// UnmarshalJSON accepts strings and numbers.
 func (n *names) UnmarshalJSON(b []byte) error {
 	var list []any
 	if json.Unmarshal(b, &list) != nil {
@@ -131,8 +129,8 @@ func (n *names) UnmarshalJSON(b []byte) error {
 // maxStarts bounds how many brackets in prose are tried as the start of JSON.
 const maxStarts = 256
 
-// elementsOf returns the elements of the lists in a reply, under one of the keys or by themselves,
-// and the objects that have no such key. listed reports whether there is a list, be it empty.
+// elementsOf returns the elements of the lists in a reply, under one of the keys or alone, and the
+// objects without such a key. listed reports whether there is a list, even an empty one.
 func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
 	for tries := 0; tries < maxStarts; tries++ {
 		i := strings.IndexAny(s, "{[")
@@ -156,7 +154,7 @@ func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
 		case err == nil:
 			s = s[d.InputOffset():]
 		case len(list) > 0, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-			return out, listed || len(list) > 0 // what follows is of an element that is cut off
+			return out, listed || len(list) > 0 // the rest belongs to a truncated element
 		default:
 			s = s[1:]
 		}
@@ -164,10 +162,10 @@ func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
 	return out, listed
 }
 
-// errNoList says that a value is an object that has no list.
+// errNoList says that a value is an object without a list.
 var errNoList = errors.New("no list")
 
-// elements reads the elements of a list as far as they are whole.
+// elements reads the complete elements of a list.
 func elements(d *json.Decoder, keys []string) (out []json.RawMessage, err error) {
 	open, err := d.Token()
 	for err == nil && open == json.Delim('{') {
@@ -205,10 +203,10 @@ func distinct(in []extract.Candidate) []extract.Candidate {
 	var out []extract.Candidate
 	for _, c := range in {
 		hash := text.Hash(c.Text)
-		if c.Text == "" { // an operation that says no more than which facts it is about
+		if c.Text == "" { // an operation that only names facts
 			hash = string(c.Op) + strings.Join(c.Targets, " ")
 		}
-		if seen[hash] || len(c.Text) > maxFact || c.Text != "" && nothing(c.Text) || examples()[hash] || len(out) == maxFacts {
+		if seen[hash] || len(c.Text) > maxFact || c.Text != "" && isNothing(c.Text) || examples()[hash] || len(out) == maxFacts {
 			continue
 		}
 		seen[hash] = true
@@ -217,7 +215,7 @@ func distinct(in []extract.Candidate) []extract.Candidate {
 	return out
 }
 
-// examples are the hashes of what the embedded prompts show as examples.
+// examples are the hashes of the examples in the embedded prompts.
 var examples = sync.OnceValue(func() map[string]bool {
 	m := map[string]bool{text.Hash("…"): true, text.Hash("..."): true}
 	for _, shown := range quotedFact.FindAllStringSubmatch(prompt.Default().File("extract").Source, -1) {
@@ -228,17 +226,17 @@ var examples = sync.OnceValue(func() map[string]bool {
 
 var quotedFact = lazy.Compile(`"(User[ '][^"\n]{8,})"`)
 
-// thoughts are what models think aloud between.
-var thoughts = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
+// thinkTags are the delimiters of reasoning in replies.
+var thinkTags = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
 
-// answer takes off what a model thinks aloud before it answers; "{" is left of a reply that
-// ends before its answer.
-func answer(reply string) string {
+// withoutThinking removes the reasoning before an answer; "{" remains of a reply that ends before its
+// answer.
+func withoutThinking(reply string) string {
 	if len(reply) > maxReply {
 		reply = reply[:maxReply]
 	}
 	reply = strings.ToValidUTF8(strings.TrimPrefix(reply, "\ufeff"), "\ufffd")
-	for _, t := range thoughts {
+	for _, t := range thinkTags {
 		if i := strings.LastIndex(reply, t[1]); i >= 0 {
 			reply = reply[i+len(t[1]):]
 		} else if strings.HasPrefix(reply, t[0]) {
@@ -248,8 +246,8 @@ func answer(reply string) string {
 	return strings.TrimSpace(reply)
 }
 
-// nothing reports whether a text says that there is nothing to remember.
-func nothing(s string) bool {
+// isNothing reports whether a text says that there is nothing to remember.
+func isNothing(s string) bool {
 	switch strings.ToLower(strings.Trim(s, " \t\r\n.!\"'`*")) {
 	case "", "nothing", "none", "null", "no", "no facts":
 		return true
@@ -257,8 +255,8 @@ func nothing(s string) bool {
 	return false
 }
 
-// item takes a bullet or number off a line.
-func item(line string) (text string, bullet bool) {
+// trimBullet removes a bullet or number from a line.
+func trimBullet(line string) (text string, bullet bool) {
 	for _, mark := range []string{"- ", "* ", "• ", "– "} {
 		if text, ok := strings.CutPrefix(line, mark); ok {
 			return strings.TrimSpace(text), true

@@ -11,7 +11,7 @@ import (
 
 const lisbonAndDog = "User lives in Lisbon|User has a dog named Rex"
 
-// factReplies are shapes of one answer, as models have written it.
+// factReplies are formats of one answer that models have used.
 var factReplies = map[string]string{
 	"design 3":                 `{"memories": ["User lives in Lisbon", "User has a dog named Rex"]}`,
 	"thinking tag":             "<thinking>\n{\"facts\": [\"User is a spy in Rome\"]}\n</thinking>\n{\"facts\": [\"User lives in Lisbon\", \"User has a dog named Rex\"]}",
@@ -38,7 +38,7 @@ func TestParseFactsReadsTheWild(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoFactIsNotRead(t *testing.T) {
+func TestTextsWithoutFactsAreNotRead(t *testing.T) {
 	for _, reply := range []string{
 		`{"memories": []}`, `{"facts": [{"text": ""}]}`,
 		`{"facts": [{"text": "…", "turn": "t1", "quote": "…", "subject": "user"}]}`, `["User meets Dana on 2021-02-04"]`,
@@ -48,7 +48,7 @@ func TestWhatIsNoFactIsNotRead(t *testing.T) {
 			t.Errorf("ParseFacts(%q) = %q, %v; want none", reply, contents(got), err)
 		}
 	}
-	// The prompt itself, handed back with its examples and schema, tells nothing.
+	// The prompt's own examples and schema are no facts.
 	ask, err := prompt.Default().Fill(prompt.Extract{Turns: []prompt.Turn{{ID: "t1", Role: "user", Text: "Hello."}}})
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func TestWhatIsNoFactIsNotRead(t *testing.T) {
 	}
 }
 
-// TestPrefixesKeepWholeFacts cuts replies off at every letter: what is read is what
-// stood there whole.
+// TestPrefixesKeepWholeFacts truncates replies at every letter: exactly the complete elements are
+// read.
 func TestPrefixesKeepWholeFacts(t *testing.T) {
 	for name, reply := range factReplies {
 		if strings.ContainsAny(name, ",") && !strings.HasPrefix(name, "tool") || !strings.HasPrefix(strings.TrimSpace(reply), "{") && !strings.HasPrefix(reply, "[\"") {

@@ -73,7 +73,7 @@ func TestParseFactsRefusesWhatHoldsNoFacts(t *testing.T) {
 	}
 }
 
-// nearTwo returns two candidates with two known facts near the first.
+// nearTwo returns two candidates with two facts near the first.
 func nearTwo() []extract.Candidate {
 	a, b := fact("User lives in Berlin"), fact("User has a cat")
 	return []extract.Candidate{
@@ -82,7 +82,7 @@ func nearTwo() []extract.Candidate {
 	}
 }
 
-// fact returns an active fact of Ana's that was said at [memtest.Epoch].
+// fact returns an active fact of Ana's, observed at [memtest.Epoch].
 func fact(content string) memory.Fact {
 	f := memtest.Fact(memtest.Ana, content)
 	f.Hash = text.Hash(content)
@@ -132,7 +132,7 @@ func equalDecisions(a, b []Decision) bool {
 	return true
 }
 
-// TestSeedThreesReplyNeedsNoNumber: one candidate is asked about at a time there.
+// TestSeedThreesReplyNeedsNoNumber: its prompt asks about one candidate at a time.
 func TestSeedThreesReplyNeedsNoNumber(t *testing.T) {
 	cands := nearTwo()[:1]
 	got, err := ParseDecisions(`{"action":"replace","target_id":"0"}`, cands)
@@ -167,13 +167,13 @@ func FuzzParse(f *testing.F) {
 				t.Fatalf("ParseFacts(%q) gave %+v", reply, c)
 			}
 		}
-		known := nearTwo()
-		decisions, err := ParseDecisions(reply, known)
+		candidates := nearTwo()
+		decisions, err := ParseDecisions(reply, candidates)
 		if err != nil && !errors.Is(err, memory.Invalid) {
 			t.Fatalf("ParseDecisions(%q): %v is not invalid", reply, err)
 		}
 		for _, d := range decisions {
-			if d.Candidate < -1 || d.Candidate >= len(known) {
+			if d.Candidate < -1 || d.Candidate >= len(candidates) {
 				t.Fatalf("ParseDecisions(%q) gave %+v", reply, d)
 			}
 		}

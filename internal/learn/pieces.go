@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Pieces parts what was said into as much as one call of a model reads, in bytes. A
-// turn that is longer comes in several, cut between sentences; nothing is left out.
-func Pieces(said []extract.Utterance, most int) iter.Seq[[]extract.Utterance] {
+// Pieces splits utterances into batches of at most most bytes for one call of a model. It splits a
+// longer turn between sentences and omits nothing.
+func Pieces(utterances []extract.Utterance, most int) iter.Seq[[]extract.Utterance] {
 	return func(yield func([]extract.Utterance) bool) {
 		var piece []extract.Utterance
 		room := most
-		for _, s := range said {
+		for _, s := range utterances {
 			for part := range parts(s, most) {
 				size := len(strings.TrimSpace(part.Shown()))
 				if len(piece) > 0 && size > room {
@@ -33,8 +33,8 @@ func Pieces(said []extract.Utterance, most int) iter.Seq[[]extract.Utterance] {
 	}
 }
 
-// parts yields a turn as it is, or several that each show a piece of it: what
-// they do not show is blank, so that places stay what they are.
+// parts yields a turn as it is, or pieces of it in which the rest is blank, so that offsets stay
+// valid.
 func parts(s extract.Utterance, most int) iter.Seq[extract.Utterance] {
 	return func(yield func(extract.Utterance) bool) {
 		if len(s.Text) <= most {
@@ -54,7 +54,7 @@ func parts(s extract.Utterance, most int) iter.Seq[extract.Utterance] {
 	}
 }
 
-// keepSpan returns a text with everything outside of a span blanked out.
+// keepSpan returns a text with everything outside of a span blanked.
 func keepSpan(s string, span text.Span) string {
 	b := []byte(s)
 	fill(b[:span.Start], ' ')
@@ -62,19 +62,18 @@ func keepSpan(s string, span text.Span) string {
 	return string(b)
 }
 
-// Whose returns candidates that name turns by their ids, where the reply to
-// [AskFacts] named them by their short ones.
-func Whose(cands []extract.Candidate, said []extract.Utterance) []extract.Candidate {
+// WithTurnIDs replaces the short turn names in a reply to [AskFacts] by turn ids.
+func WithTurnIDs(cands []extract.Candidate, utterances []extract.Utterance) []extract.Candidate {
 	for i := range cands {
-		if n := named(cands[i].Turn, said); n >= 0 {
-			cands[i].Turn = said[n].Turn.ID
+		if n := turnIndex(cands[i].Turn, utterances); n >= 0 {
+			cands[i].Turn = utterances[n].Turn.ID
 		}
 	}
 	return cands
 }
 
-// cuts returns the pieces of a text, each at most so many bytes, cut between sentences;
-// pieces of white space are left out.
+// cuts returns the pieces of a text, each at most so many bytes, split between sentences; blank
+// pieces are left out.
 func cuts(s string, most int) []text.Span {
 	var out []text.Span
 	start, end := 0, 0
@@ -88,7 +87,7 @@ func cuts(s string, most int) []text.Span {
 		if span.End-start > most {
 			cut()
 		}
-		for span.End-start > most { // one sentence of that size is none
+		for span.End-start > most { // it is too long for a sentence
 			end = start + most
 			for end > start && s[end]&0xc0 == 0x80 {
 				end--

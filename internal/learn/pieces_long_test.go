@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestLongTurnIsReadInPieces: facts behind the first piece name their place in the turn.
+// TestLongTurnIsReadInPieces: facts of later pieces have their offset in the turn.
 func TestLongTurnIsReadInPieces(t *testing.T) {
 	filler := strings.Repeat("The weather is nice today. ", (32<<10)/20)
 	words := filler + "I live in Lisbon. " + filler + "Remember that the gate code is 4711. " + filler

@@ -15,12 +15,12 @@ func TestPiecesLeaveNothingOut(t *testing.T) {
 	for name, texts := range map[string][]string{
 		"short": {"I live in Lisbon.", "I have a dog."}, "long": {"Hi.", long, "Bye."}, "one word": {strings.Repeat("ö", 5000)}, "many": strings.Split(strings.TrimSpace(strings.Repeat("one two three\n", 300)), "\n"),
 	} {
-		var said []extract.Utterance
+		var utterances []extract.Utterance
 		for i, s := range texts {
-			said = append(said, extract.Utterance{Turn: memory.Turn{ID: string(rune('A' + i)), Content: s}, Text: s})
+			utterances = append(utterances, extract.Utterance{Turn: memory.Turn{ID: string(rune('A' + i)), Content: s}, Text: s})
 		}
 		shown := map[string]string{}
-		pieces := slices.Collect(Pieces(said, 1000))
+		pieces := slices.Collect(Pieces(utterances, 1000))
 		for _, piece := range pieces {
 			size := 0
 			for _, s := range piece {
@@ -35,7 +35,7 @@ func TestPiecesLeaveNothingOut(t *testing.T) {
 				t.Errorf("%s: a piece has %d bytes, want at most 1000", name, size)
 			}
 		}
-		for _, s := range said {
+		for _, s := range utterances {
 			if got, want := shown[s.Turn.ID], strings.ReplaceAll(s.Text, " ", ""); got != want {
 				t.Errorf("%s: of turn %s the pieces show %d bytes of %d", name, s.Turn.ID, len(got), len(want))
 			}
@@ -44,7 +44,7 @@ func TestPiecesLeaveNothingOut(t *testing.T) {
 			t.Errorf("%s: %d pieces, want one", name, len(pieces))
 		}
 	}
-	if got := Whose([]extract.Candidate{{Turn: "t2"}, {Turn: "t9"}}, []extract.Utterance{{Turn: memory.Turn{ID: "a"}}, {Turn: memory.Turn{ID: "b"}}}); got[0].Turn != "b" || got[1].Turn != "t9" {
+	if got := WithTurnIDs([]extract.Candidate{{Turn: "t2"}, {Turn: "t9"}}, []extract.Utterance{{Turn: memory.Turn{ID: "a"}}, {Turn: memory.Turn{ID: "b"}}}); got[0].Turn != "b" || got[1].Turn != "t9" {
 		t.Errorf("turns are named %q and %q, want b and t9", got[0].Turn, got[1].Turn)
 	}
 }

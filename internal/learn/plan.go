@@ -11,52 +11,47 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PlanOptions say under what the changes are made.
+// PlanOptions are the conditions of a plan.
 type PlanOptions struct {
 	Now    time.Time
 	NewID  func() string
-	Scope  memory.Scope // where new facts belong, but for those of [extract.Candidate.Everywhere]
+	Scope  memory.Scope // of new facts, except those of [extract.Candidate.Everywhere]
 	Author memory.Author
 	Source memory.FactSource // "": extracted
-	// MinConfidence is what a candidate needs not to wait for a person.
+	// MinConfidence is the least confidence of a fact that need not wait for a person.
 	MinConfidence float64
 	// Review names categories that always wait for a person.
 	Review []string
-	// ReviewConflicts lets a replacement wait for a person: the new fact is added as
-	// pending, and its change names the fact that it contradicts.
+	// ReviewConflicts makes replacements wait for a person: the new fact is pending, and its change
+	// names the fact that it contradicts.
 	ReviewConflicts bool
-	// Free reports whether no live fact of a scope has these words and none with
-	// them was rejected or forgotten. A model may only reword a fact to words that are
-	// free; with nil it may not reword.
+	// Free reports whether no live, rejected or forgotten fact of a scope has these words. A model
+	// may reword a fact only to free words; with nil it may not reword.
 	Free func(scope memory.Scope, words string) bool
 }
 
-// Outcome is what became of one candidate, in the words of the memory_decision
-// line (design 3).
+// Outcome is the result for one candidate, in the terms of the memory_decision line (design 3).
 type Outcome struct {
-	ID     string `json:"-"` // of the fact that was stored; "" where none was
+	ID     string `json:"-"` // of the stored fact; "" without one
 	Fact   string `json:"fact"`
 	Action string `json:"action"` // add, replace, delete, reinforce, pending, ignore
 	Target string `json:"target_id,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// reinforcement is how much of its doubt a fact loses when it is said again.
+// reinforcement is the share of its doubt that a repeated fact loses.
 const reinforcement = 0.25
 
-// maxTurns bounds the turns that a fact names: those of a fact that is said daily
-// would outgrow it.
+// maxTurns bounds the turns of a fact, which daily repetition would grow without end.
 const maxTurns = 16
 
-// Plan turns decisions into changes that a store accepts, whatever the decisions
-// say: no thing is changed twice, only what was said strictly later replaces, no
-// live fact gets the words of another, and of two candidates that cannot both
-// hold the later one does. What a person should look at first is added as
-// pending and replaces nothing; so is what a model read and contradicts a fact that
-// a person wrote, approved or pinned. If the decisions add nothing, the candidates that
-// no known fact was said to repeat are added (design 4's safeguard).
+// Plan turns decisions into changes that a store accepts, in the order to apply them. Nothing
+// changes twice, only newer statements replace, live facts have distinct words, and of two
+// candidates that exclude each other the later holds.
 //
-// The order of changes is the order in which they can be applied.
+// Candidates for review are added as pending and replace nothing, as does a model's reading that
+// contradicts a fact which a person wrote, approved or pinned. If the decisions add nothing, Plan
+// adds the candidates that repeat no fact (design 4's safeguard).
 func Plan(cands []extract.Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {
 	p := newPlanner(cands, again, o)
 	for _, a := range again {
@@ -77,19 +72,19 @@ func Plan(cands []extract.Candidate, decisions []Decision, again []Again, o Plan
 	return p.changes(), p.outcomes
 }
 
-// planner gathers what a plan does to each known fact.
+// planner collects a plan's changes to each fact.
 type planner struct {
 	o        PlanOptions
 	cands    []extract.Candidate
-	known    map[string]*knownFact // by id
-	order    []string              // ids in the order met
-	verdicts []verdict             // one a candidate
+	facts    map[string]*plannedFact // by id
+	order    []string                // ids in the order of [planner.meet]
+	verdicts []verdict               // one for each candidate
 	adds     []memory.Change
-	live     map[wording]bool // of the facts that will be live
+	live     map[wording]bool // of the facts that the plan leaves live
 	outcomes []Outcome
 }
 
-// wording is what no two live facts share.
+// wording is unique among live facts.
 type wording struct {
 	scope memory.Scope
 	hash  string
@@ -97,15 +92,15 @@ type wording struct {
 
 func wordingOf(f memory.Fact) wording { return wording{f.Scope, text.Hash(f.Content)} }
 
-// knownFact is a neighbour and what is done to it.
-type knownFact struct {
+// plannedFact is a neighbour with its change.
+type plannedFact struct {
 	extract.Neighbour
 	change *memory.Change
-	ends   bool // the change takes it out of recall
-	kept   bool // a candidate confirmed it: no other takes its place
+	ends   bool // the change removes it from recall
+	kept   bool // a candidate confirmed it, so nothing replaces it
 }
 
-// verdict is what the valid decisions about one candidate come to.
+// verdict combines the valid decisions about one candidate.
 type verdict struct {
 	decided bool
 	add     bool
@@ -113,7 +108,7 @@ type verdict struct {
 	repeats string   // the fact that says the same
 	text    string   // better words
 	reason  string
-	loser   int    // the candidate that holds instead of it, -1 without one
+	loser   int    // the candidate that wins over it, -1 without one
 	became  string // id of the fact that was added for it
 }
 
@@ -122,14 +117,14 @@ func newPlanner(cands []extract.Candidate, again []Again, o PlanOptions) *planne
 		o.Source = memory.Extracted
 	}
 	o.Now = memory.Time(o.Now)
-	p := &planner{o: o, cands: slices.Clone(cands), known: map[string]*knownFact{}, live: map[wording]bool{}, verdicts: make([]verdict, len(cands))}
+	p := &planner{o: o, cands: slices.Clone(cands), facts: map[string]*plannedFact{}, live: map[wording]bool{}, verdicts: make([]verdict, len(cands))}
 	for _, c := range cands {
 		for _, n := range c.Near {
 			p.meet(n)
 		}
 	}
 	for _, a := range again {
-		p.meet(a.Known)
+		p.meet(a.Fact)
 	}
 	for i := range p.verdicts {
 		p.verdicts[i].loser = -1
@@ -141,20 +136,20 @@ func newPlanner(cands []extract.Candidate, again []Again, o PlanOptions) *planne
 }
 
 func (p *planner) meet(n extract.Neighbour) {
-	if !n.Fact.Status.Live() || p.known[n.Fact.ID] != nil {
+	if !n.Fact.Status.Live() || p.facts[n.Fact.ID] != nil {
 		return
 	}
-	p.known[n.Fact.ID] = &knownFact{Neighbour: n}
+	p.facts[n.Fact.ID] = &plannedFact{Neighbour: n}
 	p.order = append(p.order, n.Fact.ID)
 	p.live[wordingOf(n.Fact)] = true
 }
 
-// reinforce makes a known fact surer and refreshes when it was observed. A turn
-// counts once for a fact, and another owner's fact is not ours to change.
+// reinforce raises a fact's confidence and updates its observation time. A turn counts once for a
+// fact, and another owner's fact stays unchanged.
 func (p *planner) reinforce(a Again) {
-	k := p.known[a.Known.Fact.ID]
+	k := p.facts[a.Fact.Fact.ID]
 	c := a.Candidate
-	outcome := Outcome{Fact: c.Text, Action: "ignore", Target: a.Known.Fact.ID, Reason: "redundant"}
+	outcome := Outcome{Fact: c.Text, Action: "ignore", Target: a.Fact.Fact.ID, Reason: "redundant"}
 	if k != nil && k.Link == nil && !slices.Contains(k.Fact.Provenance.Turns, c.Turn) && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) {
 		p.reinforced(k, c)
 		outcome.Action = "reinforce"
@@ -162,7 +157,7 @@ func (p *planner) reinforce(a Again) {
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-func (p *planner) reinforced(k *knownFact, c extract.Candidate) {
+func (p *planner) reinforced(k *plannedFact, c extract.Candidate) {
 	f := k.Fact
 	if c.Doubt == "" {
 		f.Confidence += (1 - f.Confidence) * reinforcement
@@ -188,7 +183,7 @@ func (p *planner) reinforced(k *knownFact, c extract.Candidate) {
 	k.change = &memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: f.Version, Reason: "said again", Author: p.o.Author}
 }
 
-// judge reads the decisions into verdicts and leaves out what is not valid.
+// judge reads the valid decisions into verdicts.
 func (p *planner) judge(decisions []Decision) {
 	for _, d := range decisions {
 		if d.Verdict == Delete && (d.Candidate < 0 || d.Candidate >= len(p.cands)) {
@@ -199,16 +194,16 @@ func (p *planner) judge(decisions []Decision) {
 		}
 	}
 	for i := range p.verdicts {
-		if !p.verdicts[i].decided { // the model passed over it: the rules decide
+		if !p.verdicts[i].decided { // the model skipped it: the rules decide
 			for _, d := range reconcile(i, p.cands[i]) {
 				p.verdicts[i].take(d, p.target(d))
 			}
 		}
 		v := &p.verdicts[i]
-		if k := p.known[v.repeats]; k != nil && k.SharedByUser() && len(v.targets) == 0 {
+		if k := p.facts[v.repeats]; k != nil && k.SharedByUser() && len(v.targets) == 0 {
 			v.add, v.repeats = true, "" // the user's own statement stays when the share ends
 		}
-		if k := p.known[v.repeats]; k != nil && p.confirmed(p.cands[i]) == k {
+		if k := p.facts[v.repeats]; k != nil && p.pendingMatch(p.cands[i]) == k {
 			v.add, v.repeats = true, ""
 		}
 	}
@@ -219,27 +214,27 @@ func (p *planner) judge(decisions []Decision) {
 	}
 }
 
-// newestNear returns the newest candidate that was found near a fact, -1 without one: what a
-// decision ends without a candidate, that one says is over.
+// newestNear returns the newest candidate near a fact, -1 without one. It explains a decision that
+// ends a fact without naming a candidate.
 func (p *planner) newestNear(target string) int {
 	newest := -1
 	for i := range p.cands {
-		if p.near(i, target) != "" && (newest < 0 || saidBefore(&p.cands[newest], &p.cands[i])) {
+		if p.near(i, target) != "" && (newest < 0 || observedBefore(&p.cands[newest], &p.cands[i])) {
 			newest = i
 		}
 	}
 	return newest
 }
 
-// target returns the decision's target if it is valid, "" otherwise. What is
-// repeated, replaced or ended must have to do with what is said: an attribute of the
-// same subject, or a word; where an operation with a quote names it, the subject is enough.
+// target returns the decision's target if it is valid, "" otherwise. A target must share the
+// subject and attribute, or a word, with the candidate; for a quoted operation that names it the
+// subject is enough.
 func (p *planner) target(d Decision) string {
 	id := p.near(d.Candidate, d.Target)
 	if id == "" {
 		return ""
 	}
-	f, c := p.known[id].Fact, p.cands[d.Candidate]
+	f, c := p.facts[id].Fact, p.cands[d.Candidate]
 	same := d.Verdict != None && c.Attribute != "" && c.Attribute == f.Attribute && c.Subject == f.Subject
 	if !same && extract.Covered(extract.TermSet(f.Content), extract.TermSet(c.Text)) == 0 && (c.Subject != f.Subject || !slices.Contains(c.Targets, id)) {
 		return ""
@@ -247,7 +242,7 @@ func (p *planner) target(d Decision) string {
 	return id
 }
 
-// near returns the target if the candidate's search found it and it is live, "".
+// near returns the target if the candidate's search found it and it is live, "" otherwise.
 func (p *planner) near(candidate int, target string) string {
 	for _, n := range p.cands[candidate].Near {
 		if n.Fact.ID == target && n.Fact.Status.Live() {
@@ -261,7 +256,7 @@ func (v *verdict) take(d Decision, target string) {
 	switch d.Verdict {
 	case Add:
 		v.add = true
-	case Update, Delete: // what says that something is over takes its place
+	case Update, Delete: // an ending replaces its target
 		if d.Verdict == Delete && target == "" {
 			return
 		}
@@ -285,8 +280,7 @@ func (v *verdict) take(d Decision, target string) {
 	}
 }
 
-// settle finds candidates that cannot both hold: of those with the same
-// single-valued attribute, as their words show it, the one said last does.
+// settle lets the latest win among candidates that have the same single-valued attribute.
 func (p *planner) settle() {
 	last := map[string]int{}
 	for i, c := range p.cands {
@@ -302,14 +296,14 @@ func (p *planner) settle() {
 		switch {
 		case !met:
 			last[key] = i
-		case saidBefore(&p.cands[j], &c):
+		case observedBefore(&p.cands[j], &c):
 			p.verdicts[j].loser = i
 			last[key] = i
-		case saidBefore(&c, &p.cands[j]):
+		case observedBefore(&c, &p.cands[j]):
 			p.verdicts[i].loser = j
 		}
 	}
-	for i := range p.verdicts { // what a loser would replace, the winner does
+	for i := range p.verdicts { // the winner replaces the loser's targets
 		if w := p.winner(i); w != i {
 			for _, t := range p.verdicts[i].targets {
 				if near := p.near(w, t); near != "" && !slices.Contains(p.verdicts[w].targets, t) {
@@ -320,8 +314,8 @@ func (p *planner) settle() {
 	}
 }
 
-// dayOrValue reports whether a candidate says the one day or value that something has,
-// which no words of its own tell. "User has a meeting with Dana" may be one more.
+// dayOrValue reports whether a candidate states the single day or value of a thing. "User has a
+// meeting with Dana" may be one of several.
 func dayOrValue(c extract.Candidate) bool {
 	return strings.HasPrefix(c.Attribute, "value:") || strings.HasPrefix(c.Attribute, "date:") && !strings.HasPrefix(c.Text, "User has ")
 }
@@ -333,12 +327,12 @@ func (p *planner) winner(i int) int {
 	return i
 }
 
-func saidBefore(a, b *extract.Candidate) bool {
+func observedBefore(a, b *extract.Candidate) bool {
 	f := memory.Fact{ObservedAt: a.ObservedAt, ObservedSeq: a.ObservedSeq}
 	return b.Newer(&f)
 }
 
-// waits says why a candidate waits for a person, "" if it does not.
+// waits returns why a candidate waits for a person, "" if it does not.
 func (p *planner) waits(c extract.Candidate) string {
 	switch {
 	case c.Remember && c.Waits == "":
@@ -352,7 +346,7 @@ func (p *planner) waits(c extract.Candidate) string {
 }
 
 // Reviewed returns why a fact waits by the settings review.confidence and review.categories, "" if
-// it does not. Both its category and the one that its words tell count.
+// it does not. It checks the given category and the one that the words imply.
 func Reviewed(fact string, confidence, least float64, category string, categories []string) string {
 	if confidence < least {
 		return fmt.Sprintf("confidence %.2f is under %.2f (review.confidence)", confidence, least)
@@ -365,11 +359,10 @@ func Reviewed(fact string, confidence, least float64, category string, categorie
 	return ""
 }
 
-// ReviewedConflict is why a fact waits by the setting review.conflicts.
+// ReviewedConflict is the reason of a fact that waits by the setting review.conflicts.
 const ReviewedConflict = "it contradicts what is known (review.conflicts)"
 
-// ByReview reports whether a fact waits, by the reason that its change has, because a setting asks
-// for a person: not because it is doubted.
+// ByReview reports whether a change's reason is a review setting rather than doubt.
 func ByReview(reason string) bool { return strings.Contains(reason, "(review.") }
 
 func (p *planner) ignore(c extract.Candidate, target, reason string) {

@@ -25,15 +25,15 @@ func byModel() PlanOptions {
 	return o
 }
 
-// heardFact is a fact that was learned from the user's words.
+// heardFact is a fact learned from the user's words.
 func heardFact(content string) memory.Fact {
 	f := fact(content)
 	f.Source, f.Trust = memory.Extracted, memory.TrustUser
 	return f
 }
 
-// TestSeedFoursProtocol is ADD, UPDATE, DELETE and NONE with short ids, as a model
-// replies, and what follows.
+// TestSeedFoursProtocol has ADD, UPDATE, DELETE and NONE with short ids, as a model replies, and
+// their changes.
 func TestSeedFoursProtocol(t *testing.T) {
 	berlin, cat := heardFact("User lives in Berlin"), heardFact("User has a cat")
 	for _, c := range []struct{ name, reply, want string }{
@@ -55,7 +55,7 @@ func TestSeedFoursProtocol(t *testing.T) {
 				t.Fatal(err)
 			}
 			changes, outcomes := Plan(cands, decisions, nil, byModel())
-			if got := told(changes); got != c.want {
+			if got := summary(changes); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s\noutcomes %+v", got, c.want, outcomes)
 			}
 		})
@@ -74,15 +74,15 @@ func TestAPersonsFactIsNotReplacedByAModel(t *testing.T) {
 			c := later(5, "User lives in Lisbon", berlin)
 			update := []Decision{{0, Update, berlin.ID, "", ""}}
 			changes, outcomes := Plan([]extract.Candidate{c}, update, nil, byModel())
-			if got, want := told(changes), "add pending User lives in Lisbon"; got != want || changes[0].OldID != berlin.ID || outcomes[0].Target != berlin.ID {
+			if got, want := summary(changes), "add pending User lives in Lisbon"; got != want || changes[0].OldID != berlin.ID || outcomes[0].Target != berlin.ID {
 				t.Fatalf("got\n%s (%+v)\nwant\n%s, naming the fact", got, outcomes, want)
 			}
-			if changes, _ := Plan([]extract.Candidate{c}, []Decision{{0, Delete, berlin.ID, "", ""}}, nil, byModel()); strings.Contains(told(changes), "retire ") {
-				t.Errorf("a model ended it:\n%s", told(changes))
+			if changes, _ := Plan([]extract.Candidate{c}, []Decision{{0, Delete, berlin.ID, "", ""}}, nil, byModel()); strings.Contains(summary(changes), "retire ") {
+				t.Errorf("a model ended it:\n%s", summary(changes))
 			}
 			c.Remember = true
-			if changes, _ := Plan([]extract.Candidate{c}, update, nil, byModel()); !strings.Contains(told(changes), "replace superseded") {
-				t.Errorf("the user asked to remember it, and it waits:\n%s", told(changes))
+			if changes, _ := Plan([]extract.Candidate{c}, update, nil, byModel()); !strings.Contains(summary(changes), "replace superseded") {
+				t.Errorf("the user asked to remember it, and it waits:\n%s", summary(changes))
 			}
 		})
 	}
@@ -94,31 +94,31 @@ func TestConflictsMayWait(t *testing.T) {
 	o.ReviewConflicts = true
 	c := []extract.Candidate{later(5, "User lives in Lisbon", berlin), later(6, "User has a dog", berlin)}
 	changes, _ := Plan(c, Reconcile(c), nil, o)
-	if got, want := told(changes), lines("add pending User lives in Lisbon", "add active User has a dog"); got != want || changes[0].OldID != berlin.ID {
+	if got, want := summary(changes), lines("add pending User lives in Lisbon", "add active User has a dog"); got != want || changes[0].OldID != berlin.ID {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-func TestWhatMemoryGaveDoesNotComeBack(t *testing.T) {
-	known := fact("User lives in Lisbon with two cats")
+func TestInjectedMemoriesAreNotLearned(t *testing.T) {
+	existing := fact("User lives in Lisbon with two cats")
 	gone := withStatus(fact("User works at Acme"), memory.Superseded)
 	assistant := func(c extract.Candidate) extract.Candidate { c.Trust = memory.TrustAssistant; return c }
-	pasted := later(5, "User lives in Lisbon with two cats", known)
+	pasted := later(5, "User lives in Lisbon with two cats", existing)
 	pasted.Waits, pasted.Doubt = "nobody said so", "nobody said so"
 	for name, c := range map[string]extract.Candidate{
 		"a pasted line":                     pasted,
-		"the assistant, in the same words":  assistant(later(5, "User lives in Lisbon with two cats", known)),
-		"the assistant, in part":            assistant(later(5, "User has two cats", known)),
+		"the assistant, in the same words":  assistant(later(5, "User lives in Lisbon with two cats", existing)),
+		"the assistant, in part":            assistant(later(5, "User has two cats", existing)),
 		"the assistant, of what is over":    assistant(later(5, "User works at Acme", gone)),
-		"the assistant, with another's too": assistant(later(5, "User lives in Lisbon", known, gone)),
+		"the assistant, with another's too": assistant(later(5, "User lives in Lisbon", existing, gone)),
 	} {
 		fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 		changes, _ := Plan(fresh, nil, again, options())
 		if len(changes) != 0 || len(dropped) != 1 || !strings.HasPrefix(dropped[0].Reason, "an echo of memory") {
-			t.Errorf("%s: changes\n%s\ndropped %+v; want none, and an echo", name, told(changes), dropped)
+			t.Errorf("%s: changes\n%s\ndropped %+v; want none, and an echo", name, summary(changes), dropped)
 		}
 	}
-	fresh, again, _ := Dedupe([]extract.Candidate{assistant(later(5, "User no longer works at Acme", gone)), later(5, "User has two cats", known)}, DedupeOptions{})
+	fresh, again, _ := Dedupe([]extract.Candidate{assistant(later(5, "User no longer works at Acme", gone)), later(5, "User has two cats", existing)}, DedupeOptions{})
 	if len(fresh)+len(again) != 2 {
 		t.Errorf("fresh %+v, again %+v; want what is new, and what the user said", fresh, again)
 	}
@@ -164,8 +164,8 @@ func TestTimesAreSane(t *testing.T) {
 	}
 }
 
-// TestRandomDecisionsGiveValidPlans runs replies of no sense through the parser, the
-// plan and a store: 4,000 of them, or as many as LOCI_PLANS says.
+// TestRandomDecisionsGiveValidPlans passes random replies through the parser, the plan and a store:
+// 4,000, or LOCI_PLANS.
 func TestRandomDecisionsGiveValidPlans(t *testing.T) {
 	n := 4000
 	if s := os.Getenv("LOCI_PLANS"); s != "" {
@@ -204,10 +204,10 @@ func randomPlan(r *rand.Rand) error {
 	}
 	changes, _ := Plan(fresh, decisions, again, o)
 	if err := soundPlan(changes, near, cands, o); err != nil {
-		return fmt.Errorf("%w\n%s", err, told(changes))
+		return fmt.Errorf("%w\n%s", err, summary(changes))
 	}
 	if _, err := store.Apply(ctx, memtest.Ana, memory.Run{ID: "plan", Kind: "learn"}, changes...); err != nil {
-		return fmt.Errorf("the store refused the plan: %w\n%s", err, told(changes))
+		return fmt.Errorf("the store refused the plan: %w\n%s", err, summary(changes))
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ func randomCandidates(r *rand.Rand, near []extract.Neighbour) []extract.Candidat
 	return cands
 }
 
-// randomReply writes what a model might: mostly JSON, with ids of all kinds.
+// randomReply writes a plausible reply: mostly JSON, with ids of all kinds.
 func randomReply(r *rand.Rand, cands []extract.Candidate) string {
 	var list []map[string]any
 	for range r.IntN(9) {
@@ -296,7 +296,7 @@ func randomReply(r *rand.Rand, cands []extract.Candidate) string {
 	}
 }
 
-// soundPlan holds a plan to its promises.
+// soundPlan checks the guarantees of a plan.
 func soundPlan(changes []memory.Change, near []extract.Neighbour, cands []extract.Candidate, o PlanOptions) error {
 	was := map[string]extract.Neighbour{}
 	for _, n := range near {

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// later is a candidate of the user's, said some minutes after [memtest.Epoch].
+// later is a user's candidate, observed some minutes after [memtest.Epoch].
 func later(minutes int, content string, near ...memory.Fact) extract.Candidate {
 	c := extract.Candidate{
 		Text: content, Confidence: 0.9, Turn: fmt.Sprintf("turn-%d", minutes), Trust: memory.TrustUser,
@@ -34,8 +34,8 @@ func options() PlanOptions {
 	}
 }
 
-// told says changes as a line each: "replace superseded User lives in Berlin".
-func told(changes []memory.Change) string {
+// summary describes changes, one a line: "replace superseded User lives in Berlin".
+func summary(changes []memory.Change) string {
 	var out []string
 	for _, c := range changes {
 		switch {
@@ -73,14 +73,14 @@ func TestConflictTable(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			cands := []extract.Candidate{c.cand}
 			changes, outcomes := Plan(cands, Reconcile(cands), nil, options())
-			if got := told(changes); got != c.want {
+			if got := summary(changes); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s\noutcomes %+v", got, c.want, outcomes)
 			}
 		})
 	}
 }
 
-// TestFlipFlop is design 3's rule: only what was said strictly later replaces.
+// TestFlipFlop is design 3's rule: only strictly later statements replace.
 func TestFlipFlop(t *testing.T) {
 	berlin := fact("User lives in Berlin")
 	for _, c := range []struct {
@@ -99,7 +99,7 @@ func TestFlipFlop(t *testing.T) {
 			cand.ObservedSeq = c.seq
 			for _, decisions := range [][]Decision{Reconcile([]extract.Candidate{cand}), {{0, Update, berlin.ID, "", ""}}} {
 				changes, _ := Plan([]extract.Candidate{cand}, decisions, nil, options())
-				if got := told(changes); got != c.want {
+				if got := summary(changes); got != c.want {
 					t.Errorf("got\n%s\nwant\n%s", got, c.want)
 				}
 			}
@@ -112,7 +112,7 @@ func TestOfTwoHomesInOneRunTheLaterHolds(t *testing.T) {
 	cands := []extract.Candidate{later(5, "User lives in Berlin", old), later(9, "User lives in Lisbon", old)}
 	changes, _ := Plan(cands, Reconcile(cands), nil, options())
 	want := lines("replace superseded User lives in Rome", "add active User lives in Lisbon", "add superseded User lives in Berlin")
-	if got := told(changes); got != want {
+	if got := summary(changes); got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	if gone, came := changes[2].After.Fact, changes[1].After.Fact; gone.SupersededBy != came.ID || !gone.ValidTo.Equal(came.ObservedAt) {
@@ -120,7 +120,7 @@ func TestOfTwoHomesInOneRunTheLaterHolds(t *testing.T) {
 	}
 }
 
-func TestWhatWaitsReplacesNothing(t *testing.T) {
+func TestPendingFactsReplaceNothing(t *testing.T) {
 	berlin := fact("User lives in Berlin")
 	unsupported := later(5, "User lives in Lisbon", berlin)
 	unsupported.Waits = "the turn does not say so"
@@ -137,7 +137,7 @@ func TestWhatWaitsReplacesNothing(t *testing.T) {
 			p.Review = nil
 		}
 		changes, outcomes := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, p)
-		if got, want := told(changes), "add pending User lives in Lisbon"; got != want {
+		if got, want := summary(changes), "add pending User lives in Lisbon"; got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s (%+v)", name, got, want, outcomes)
 		}
 	}
@@ -145,7 +145,7 @@ func TestWhatWaitsReplacesNothing(t *testing.T) {
 	asked.Remember = true
 	changes, _ := Plan([]extract.Candidate{asked}, Reconcile([]extract.Candidate{asked}), nil, o)
 	if len(changes) != 2 || changes[1].After.Fact.Status != memory.Active || changes[1].After.Fact.Confidence != 1 {
-		t.Errorf("asked to remember: got\n%s\nwant it active at full confidence", told(changes))
+		t.Errorf("asked to remember: got\n%s\nwant it active at full confidence", summary(changes))
 	}
 }
 
@@ -156,7 +156,7 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 	c.Near = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active, Version: 7}}}
 	changes, _ := Plan([]extract.Candidate{c}, Reconcile([]extract.Candidate{c}), nil, options())
 	want := lines("unlink retired User lives in Berlin", "add active User lives in Lisbon")
-	if got := told(changes); got != want {
+	if got := summary(changes); got != want {
 		t.Fatalf("got\n%s\nwant\n%s", got, want)
 	}
 	if changes[0].Base != 7 || changes[1].After.Fact.Scope.Owner != memtest.Ana {
@@ -167,7 +167,7 @@ func TestAnotherOwnersFactIsHiddenNotChanged(t *testing.T) {
 	}
 }
 
-func TestOwnStatementStaysBesideASharedOne(t *testing.T) {
+func TestOwnStatementStaysWithASharedOne(t *testing.T) {
 	shared := memtest.Fact(memtest.Ben, "The backend runs on Bun")
 	c := later(5, shared.Content)
 	c.Near = []extract.Neighbour{{Fact: shared, Link: &memory.Link{Owner: memtest.Ana, Fact: shared, Status: memory.Active}, Similarity: 1}}
@@ -176,7 +176,7 @@ func TestOwnStatementStaysBesideASharedOne(t *testing.T) {
 		t.Fatalf("fresh %v, again %v, dropped %v; want it fresh", fresh, again, dropped)
 	}
 	changes, _ := Plan(fresh, []Decision{{Candidate: 0, Verdict: None, Target: shared.ID}}, nil, options())
-	if got, want := told(changes), lines("add active The backend runs on Bun"); got != want {
+	if got, want := summary(changes), lines("add active The backend runs on Bun"); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
@@ -196,21 +196,21 @@ func TestModelsWordsAreKeptIfTheyHold(t *testing.T) {
 		o.Free = func(_ memory.Scope, words string) bool { return !strings.Contains(words, "taken") }
 		changes, _ := Plan([]extract.Candidate{c}, []Decision{{0, Update, berlin.ID, words, ""}}, nil, o)
 		if len(changes) != 2 || changes[1].After.Fact.Content != want || changes[1].After.Fact.Hash != text.Hash(want) {
-			t.Errorf("update to %q: got\n%s\nwant it to say %q", words, told(changes), want)
+			t.Errorf("update to %q: got\n%s\nwant it to say %q", words, summary(changes), want)
 		}
 	}
 }
 
 func TestDuplicateReinforces(t *testing.T) {
-	known := fact("User has a dog")
-	known.Confidence = 0.6
-	c := later(5, "User has a dog.", known)
+	existing := fact("User has a dog")
+	existing.Confidence = 0.6
+	c := later(5, "User has a dog.", existing)
 	fresh, again, dropped := Dedupe([]extract.Candidate{c}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	if len(fresh) != 0 || len(again) != 1 || len(dropped) != 0 {
 		t.Fatalf("fresh %v, again %v, dropped %v; want one exact duplicate", fresh, again, dropped)
 	}
 	changes, outcomes := Plan(fresh, nil, again, options())
-	if got, want := told(changes), "reinforce active User has a dog"; got != want {
+	if got, want := summary(changes), "reinforce active User has a dog"; got != want {
 		t.Fatalf("got %q, want %q", got, want)
 	}
 	f := changes[0].After.Fact
@@ -220,9 +220,9 @@ func TestDuplicateReinforces(t *testing.T) {
 	if outcomes[0].Action != "reinforce" {
 		t.Errorf("outcome %+v, want reinforce", outcomes[0])
 	}
-	again[0].Known.Fact = *f
+	again[0].Fact.Fact = *f
 	if changes, _ := Plan(nil, nil, again, options()); len(changes) != 0 {
-		t.Errorf("the same turn counted twice:\n%s", told(changes))
+		t.Errorf("the same turn counted twice:\n%s", summary(changes))
 	}
 }
 
@@ -254,7 +254,7 @@ func TestAlikeIsNotTheSame(t *testing.T) {
 	}
 }
 
-func TestWhatWasRefusedDoesNotComeBack(t *testing.T) {
+func TestRejectedFactsDoNotComeBack(t *testing.T) {
 	rejected, forgotten := fact("User has a dog"), fact("User has a cat")
 	rejected.Status, forgotten.Status = memory.Rejected, memory.Retired
 	forgotten.Provenance.Turns = []string{"turn-5"}
@@ -277,7 +277,7 @@ func TestDuplicatesOfANarrowerScopeAreNotFolded(t *testing.T) {
 	}
 }
 
-// contentsPool makes colliding facts likely.
+// contentsPool is small, so that facts collide.
 var contentsPool = []string{
 	"User lives in Berlin", "User lives in Lisbon", "User lives in Lisbon, Portugal", "User no longer lives in Berlin",
 	"User likes coffee", "User dislikes coffee", "User is vegetarian", "User is no longer vegetarian",

@@ -8,9 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// locate returns where a quote stands in s: letter by letter or else whatever the
-// case, white space, kinds of quotation marks and punctuation at its ends. Of a
-// quote with gaps ("a … b") the longest piece counts.
+// locate returns where s has a quote, exactly or ignoring case, white space, kinds of quotation
+// marks and outer punctuation. Of a quote with gaps ("a … b") the longest piece counts.
 func locate(s, quote string) (text.Span, bool) {
 	quote = strings.TrimSpace(quote)
 	if quote == "" {
@@ -38,9 +37,8 @@ func locate(s, quote string) (text.Span, bool) {
 	return text.Span{Start: at[i], End: at[i+len(wanted)]}, true
 }
 
-// loosened returns s in lower case, with single spaces and plain quotation marks,
-// and for each byte of it the byte of s that it came from; the last entry is the
-// end of s.
+// loosened returns s in lower case with single spaces and plain quotation marks, and the offset in
+// s of each of its bytes; the last entry is the end of s.
 func loosened(s string) (string, []int) {
 	var b strings.Builder
 	var at []int

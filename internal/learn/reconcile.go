@@ -10,12 +10,11 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Reconcile decides what each candidate does to the facts near it: what the model's
-// operation says or, without one, by rule. By rule it takes the place of what has the same subject and a single-valued attribute, or
-// says the opposite in the same words; it is left out where a fact says the same
-// and more; otherwise it is added. Of two candidates of which one ends what is known
-// and the other says what is so instead ("no longer works at Acme", "works at
-// Bosch"), the other takes its place. Whether it may replace is for Plan to judge.
+// Reconcile decides how each candidate changes the facts near it: by the model's operation or else
+// by rule. A rule replaces a fact with the same subject and single-valued attribute or the opposite
+// meaning, drops a candidate that a fact states in more detail, and adds all others. A candidate
+// that ends a fact yields to one that gives its replacement ("no longer works at Acme", "works at
+// Bosch"). Plan judges whether a replacement is allowed.
 func Reconcile(cands []extract.Candidate) []Decision {
 	var out []Decision
 	for i, c := range cands {
@@ -31,7 +30,7 @@ func Reconcile(cands []extract.Candidate) []Decision {
 	return out
 }
 
-// succeeded reports whether a candidate denies what another one says otherwise.
+// succeeded reports whether another candidate gives the replacement of what a candidate denies.
 func succeeded(cands []extract.Candidate, c extract.Candidate) bool {
 	return extract.Single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o extract.Candidate) bool {
 		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.Waits == "" && !extract.SameThing(c.Text, o.Text)
@@ -44,17 +43,17 @@ func reconcile(i int, c extract.Candidate) []Decision {
 		if !n.Fact.Status.Live() {
 			continue
 		}
-		known := n.Fact.Content
+		fact := n.Fact.Content
 		switch {
-		case ended(c, n.Fact):
+		case endsFact(c, n.Fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
-		case c.Subject == n.Fact.Subject && recounts(c.Text, known):
+		case c.Subject == n.Fact.Subject && recounts(c.Text, fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
-		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, known) && marital.FindString(text.Fold(c.Text)) == marital.FindString(text.Fold(known)):
+		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, fact) && marital.FindString(text.Fold(c.Text)) == marital.FindString(text.Fold(fact)):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
-		case sameAttribute(c, n) && sameConditions(c.Text, known, c.Attribute) && (!text.Negated(c.Text) || !Denied(known) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, known))):
+		case sameAttribute(c, n) && sameConditions(c.Text, fact, c.Attribute) && (!text.Negated(c.Text) || !Denied(fact) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, fact))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
-		case opposite(c.Text, known) && sameConditions(c.Text, known, c.Attribute):
+		case opposite(c.Text, fact) && sameConditions(c.Text, fact, c.Attribute):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "says the opposite"})
 		}
 	}
@@ -64,12 +63,12 @@ func reconcile(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// marital are words of which one holds at a time, and which say little to [extract.TermSet].
+// marital are mutually exclusive words that [extract.TermSet] hardly separates.
 var marital = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
 func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
-		return false // "a meeting with Dana" may be one more
+		return false // "a meeting with Dana" may be another one
 	}
 	if c.Attribute == "household" && n.Fact.Attribute == "household" && c.Subject == n.Fact.Subject && strings.HasSuffix(c.Text, " alone") != strings.HasSuffix(n.Fact.Content, " alone") {
 		return true
@@ -77,45 +76,42 @@ func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && extract.Single(c.Attribute)
 }
 
-// refined reports whether known says what is said and more.
-func refined(said, known string) bool {
-	a, b := extract.TermSet(said), extract.TermSet(known)
-	return len(a) < len(b) && !differs(a, b) && sameSense(said, known)
+// refined reports whether a fact has all of a statement, and more.
+func refined(statement, fact string) bool {
+	a, b := extract.TermSet(statement), extract.TermSet(fact)
+	return len(a) < len(b) && !differs(a, b) && sameSense(statement, fact)
 }
 
-// Refines reports whether a fact says what an older one says and more.
+// Refines reports whether a fact has all of an older one, and more.
 func Refines(next, old string) bool { return refined(old, next) }
 
-// over is what says that something was and is no more.
-var over = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
+// pastMarker marks a past state that has ended.
+var pastMarker = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
-// opposite reports whether one denies or ends what the other asserts, in the same
-// words.
-func opposite(said, known string) bool {
-	if Denied(said) == Denied(known) {
+// opposite reports whether one text denies or ends what the other asserts, in the same words.
+func opposite(statement, fact string) bool {
+	if Denied(statement) == Denied(fact) {
 		return false
 	}
-	a, b := extract.TermSet(over.ReplaceAllString(said, "")), extract.TermSet(over.ReplaceAllString(known, ""))
-	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || neverDone(said, known) || neverDone(known, said)
+	a, b := extract.TermSet(pastMarker.ReplaceAllString(statement, "")), extract.TermSet(pastMarker.ReplaceAllString(fact, ""))
+	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || neverDone(statement, fact) || neverDone(fact, statement)
 }
 
-// neverDone reports whether one says that nothing of a kind was ever done, and the other
-// that something of it was.
+// neverDone reports whether one text denies a kind of deed of which the other names an instance.
 func neverDone(never, did string) bool {
 	_, what, ok := strings.Cut(never, " has never ")
 	if !ok || Denied(did) || unreal.MatchString(text.Fold(did)) {
-		return false // meaning to go to Rome agrees with never having been there
+		return false // a planned trip to Rome agrees with never having been there
 	}
-	done := extract.TermSet(without(did, text.Resolve(did, time.Time{})))
+	done := extract.TermSet(withoutDates(did, text.Resolve(did, time.Time{})))
 	delete(done, "user")
 	return extract.Covered(done, extract.TermSet(what)) >= 0.6
 }
 
-// Denied reports whether a statement denies something, or says that it is over.
-func Denied(s string) bool { return text.Negated(s) || over.MatchString(s) }
+// Denied reports whether a statement denies or ends something.
+func Denied(s string) bool { return text.Negated(s) || pastMarker.MatchString(s) }
 
-// label names an attribute in a reason: the thing of "taste:coffee" is not needed
-// there.
+// label names an attribute in a reason, without the thing in "taste:coffee".
 func label(attribute string) string {
 	for i := range attribute {
 		if attribute[i] == ':' {

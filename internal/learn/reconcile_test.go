@@ -7,18 +7,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// replaces reports whether what is said later takes the place of a known fact.
-func replaces(t *testing.T, known, said string) bool {
+// replaces reports whether a later statement replaces a fact.
+func replaces(t *testing.T, fact, statement string) bool {
 	t.Helper()
-	s := saying(said)
+	s := saying(statement)
 	cands, _ := Filter(extract.Rules(s), s)
-	subject, attribute := extract.Classify(known)
-	if before := saying(known); attribute == "" { // as the rules read it
+	subject, attribute := extract.Classify(fact)
+	if before := saying(fact); attribute == "" { // as the rules read it
 		if read, _ := Filter(extract.Rules(before), before); len(read) > 0 {
-			known, subject, attribute = read[0].Text, read[0].Subject, read[0].Attribute
+			fact, subject, attribute = read[0].Text, read[0].Subject, read[0].Attribute
 		}
 	}
-	n := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: known, Subject: subject, Attribute: attribute, Status: memory.Active}}
+	n := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: fact, Subject: subject, Attribute: attribute, Status: memory.Active}}
 	for i := range cands {
 		cands[i].Near = []extract.Neighbour{n}
 	}
@@ -32,8 +32,8 @@ func replaces(t *testing.T, known, said string) bool {
 
 func TestNewerStatementsOfOneThingReplace(t *testing.T) {
 	for _, c := range []struct {
-		known, said string
-		want        bool
+		fact, statement string
+		want            bool
 	}{
 		{"My budget is 300 euros", "My rent is 950 euros", false},
 		{"I have a deadline of 1 June for the first sprint", "My deadline for the grant is 5 June", false},
@@ -45,19 +45,19 @@ func TestNewerStatementsOfOneThingReplace(t *testing.T) {
 		{"I've completed 12 crossword puzzles", "I've never completed any chess puzzles", false},
 		{"I work at Acme", "I no longer work at Acme. I work at Bosch now.", true},
 	} {
-		if got := replaces(t, c.known, c.said); got != c.want {
-			t.Errorf("%q after %q: replaces is %t, want %t", c.said, c.known, got, c.want)
+		if got := replaces(t, c.fact, c.statement); got != c.want {
+			t.Errorf("%q after %q: replaces is %t, want %t", c.statement, c.fact, got, c.want)
 		}
 	}
 }
 
-// TestTheNewPlaceTakesTheOldOnes: of a batch that ends one job and tells of another,
-// the other job takes the place of the first.
+// TestTheNewPlaceTakesTheOldOnes: if a batch ends one job and names another, the other replaces the
+// first.
 func TestTheNewPlaceTakesTheOldOnes(t *testing.T) {
-	known := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: "User works at Acme", Subject: "user", Attribute: "employer", Status: memory.Active}}
+	neighbour := extract.Neighbour{Fact: memory.Fact{ID: "K", Content: "User works at Acme", Subject: "user", Attribute: "employer", Status: memory.Active}}
 	cands := []extract.Candidate{
-		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Near: []extract.Neighbour{known}},
-		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Near: []extract.Neighbour{known}},
+		{Text: "User no longer works at Acme", Subject: "user", Attribute: "employer", Near: []extract.Neighbour{neighbour}},
+		{Text: "User works at Bosch", Subject: "user", Attribute: "employer", Near: []extract.Neighbour{neighbour}},
 	}
 	for _, d := range Reconcile(cands) {
 		if want := d.Candidate == 1; (d.Verdict == Update) != want {

@@ -6,14 +6,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// shownAgain is how many bytes of a reply that could not be read its model is shown.
-const shownAgain = 4 << 10
+// maxShownReply is how many bytes of an unreadable reply its model is shown.
+const maxShownReply = 4 << 10
 
-// AskRepair returns the prompt that asks once more after a reply that could not be
-// read, and shows it.
+// AskRepair returns the prompt that shows an unreadable reply and asks once more.
 func AskRepair(ask memory.Prompt, reply string, cause error) memory.Prompt {
-	if len(reply) > shownAgain {
-		reply = strings.ToValidUTF8(reply[:shownAgain], "") + " …"
+	if len(reply) > maxShownReply {
+		reply = strings.ToValidUTF8(reply[:maxShownReply], "") + " …"
 	}
 	ask.User += "\n\nYou replied to this before:\n\n    " + strings.ReplaceAll(strings.TrimSpace(reply), "\n", "\n    ") +
 		"\n\nThat could not be read: " + cause.Error() + ". Reply again, in the form that is asked for and nothing else."

@@ -11,9 +11,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// secret is one form that a secret takes: an expression, whose first group, where
-// there is one, is the secret itself and with which holds must agree; or what finds
-// it.
+// secret is a form of secret: an expression, whose first group, if any, is the secret and must
+// satisfy holds, or a function that finds it.
 type secret struct {
 	name  string
 	needs needs
@@ -22,15 +21,14 @@ type secret struct {
 	scan  func(string) []text.Span
 }
 
-// needs is what a text has that holds a form of secret, so that most texts are
-// passed over without trying the expressions.
+// needs are cheap preconditions of a form, so that most texts skip its expression.
 type needs struct {
 	digits int      // at least so many
-	anyOf  []string // one of these, none for whatever
-	folded bool     // they stand in any case
+	anyOf  []string // one of these, none for any
+	folded bool     // in any case
 }
 
-// vendors are how keys and tokens of services begin.
+// vendors are prefixes of services' keys and tokens.
 var vendors = []string{
 	"AGE-SECRET-KEY-", "AIza", "ATATT3", "EAAA", "GOCSPX-", "SG.", "dapi", "dop_v1_", "doo_v1_", "figd_", "fw_",
 	"glpat-", "glrt-", "gldt-", "gsk_", "gsk-", "hf_", "hf-", "hvs.", "key-", "lin_api_", "npm_", "npm-", "nvapi-", "ntn_", "pplx-", "pscale_", "pypi-", "r8_", "rubygems_",
@@ -48,9 +46,9 @@ var secretForms = []secret{
 	{name: "token", needs: needs{digits: 9, anyOf: []string{":"}}, form: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
 	{name: "secret", needs: needs{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, folded: true}, form: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
 	{name: "password", needs: needs{anyOf: []string{"://"}}, form: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: given},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: filledIn},
 	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksSecret},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: noAdjective},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: isNoAdjective},
 	{name: "pin", needs: needs{digits: 4, anyOf: []string{"pin"}, folded: true}, form: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
 	{name: "security code", needs: needs{digits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, folded: true}, form: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
 	{name: "seed phrase", needs: needs{anyOf: []string{"phrase", "mnemonic"}, folded: true}, form: lazy.Compile(`(?i)\b(?:seed|recovery|backup|wallet|secret)\s+(?:recovery\s+)?(?:phrase|words?|mnemonic)\b[^:\n]{0,30}?(?:\bis|:|=)\s*((?:[a-z]{3,8}[ ,]+){11,23}[a-z]{3,8})`)},
@@ -78,7 +76,7 @@ var streets = []string{
 	"Cl", "Cr", "Rua", "Calle", "Via", "Rue", "Av", "str", "gasse", "weg", "platz", "allee", "laan",
 }
 
-// traits are what [needs] are held against.
+// traits of a text are compared with [needs].
 type traits struct {
 	text, folded string
 	digits       int
@@ -115,7 +113,7 @@ func (n needs) in(t *traits) bool {
 	return false
 }
 
-// find returns where the form stands in s.
+// find returns where s has the form.
 func (form *secret) find(s string) []foundSecret {
 	var found []foundSecret
 	if form.scan != nil {
@@ -136,10 +134,9 @@ func (form *secret) find(s string) []foundSecret {
 	return found
 }
 
-// Redact returns s with secrets replaced by what they are: API keys, tokens,
-// private keys, passwords and card numbers; with personal also addresses of mail,
-// phone and bank accounts and social security numbers. It is for text that will
-// be written down. Redacting twice equals once.
+// Redact replaces the secrets in s by their kinds: API keys, tokens, private keys, passwords and
+// card numbers; with personal also mail addresses, phone, bank account and social security numbers.
+// It is for text that is written down, and idempotent.
 func Redact(s string, personal bool) string {
 	for range rounds {
 		found := secrets(s, personal)
@@ -159,8 +156,7 @@ func Redact(s string, personal bool) string {
 	return s
 }
 
-// rounds is how often a text is looked through: what one secret covered may only
-// show once that is gone.
+// rounds is how often a text is searched: a removed secret may reveal another.
 const rounds = 6
 
 type foundSecret struct {
@@ -168,7 +164,7 @@ type foundSecret struct {
 	name string
 }
 
-// secrets returns the secrets in s in order, none overlapping.
+// secrets returns the secrets in s in order, without overlaps.
 func secrets(s string, personal bool) []foundSecret {
 	t := traitsOf(s)
 	var found []foundSecret
@@ -191,7 +187,7 @@ func secrets(s string, personal bool) []foundSecret {
 		switch last := &out[len(out)-1]; {
 		case f.Start >= last.End:
 			out = append(out, f)
-		case f.End > last.End: // of two that overlap, nothing is left to be seen
+		case f.End > last.End: // nothing of two overlapping secrets remains visible
 			last.End = f.End
 		}
 	}
@@ -210,13 +206,13 @@ func looksSecret(s string) bool {
 	return strings.ContainsAny(s, "0123456789!@#$%^&*_+=~") || strings.ContainsFunc(s[first:], unicode.IsUpper)
 }
 
-// given tells what stands after "password:" from a form's placeholder.
-func given(s string) bool {
+// filledIn tells a value after "password:" from a form's placeholder.
+func filledIn(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
-	return len(s) >= 3 && !placeholding(s) && noAdjective(s)
+	return len(s) >= 3 && !placeholding(s) && isNoAdjective(s)
 }
 
-// placeholding reports whether s only stands where a secret would.
+// placeholding reports whether s is a placeholder for a secret.
 func placeholding(s string) bool {
 	switch strings.ToLower(strings.Trim(s, "*.-_x")) {
 	case "", "required", "optional", "string", "null", "none", "nil", "true", "false", "your_password", "yourpassword", "password", "changeme", "hidden", "redacted", "secret":
@@ -225,16 +221,16 @@ func placeholding(s string) bool {
 	return strings.IndexByte("[<{($", s[0]) >= 0 || strings.HasPrefix(s, "%") || strings.HasPrefix(s, "process.env") || strings.HasPrefix(s, "os.")
 }
 
-// noAdjective tells a plain word that is a password from what people say of one.
-func noAdjective(s string) bool { return !ofPasswords.Has(strings.ToLower(s)) }
+// isNoAdjective tells a password that is a plain word from an adjective for passwords.
+func isNoAdjective(s string) bool { return !ofPasswords.Has(strings.ToLower(s)) }
 
 var ofPasswords = lazy.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
 	broken missing empty unknown safe simple complex short different outdated compromised leaked changed forgotten always never still really very also
 	actually something somewhere nothing probably being hashed protected rejected accepted too long the not set gone same written shared easy hard
 	here there what where when how manager reset policy`)
 
-// cards are card numbers: of a length and beginning that are issued, alone or in
-// the groups that they are printed in, and with a right sum.
+// cards returns card numbers: an issued length and prefix, in one piece or in printed groups, and a
+// valid checksum.
 func cards(s string) []text.Span {
 	var out []text.Span
 	for i := 0; i < len(s); {
@@ -254,7 +250,7 @@ func cards(s string) []text.Span {
 	return out
 }
 
-// cardAt returns where the card number that begins at i ends, 0 without one.
+// cardAt returns the end of the card number that begins at i, 0 without one.
 func cardAt(s string, i int) int {
 	var digits []byte
 	var groups []int
@@ -269,7 +265,7 @@ func cardAt(s string, i int) int {
 			return 0
 		}
 		groups = append(groups, run)
-		if issued(digits) && printed(groups) && luhn(digits) && (j == len(s) || !isLetter(s[j])) {
+		if isIssuedCard(digits) && isPrintedGrouping(groups) && luhn(digits) && (j == len(s) || !isLetter(s[j])) {
 			return j
 		}
 		if j == len(s) || s[j] != ' ' && s[j] != '-' || sep != 0 && s[j] != sep {
@@ -280,8 +276,8 @@ func cardAt(s string, i int) int {
 	return 0
 }
 
-// printed reports whether a number is in one piece or in the groups of cards.
-func printed(groups []int) bool {
+// isPrintedGrouping reports whether a number is in one piece or in the groups of cards.
+func isPrintedGrouping(groups []int) bool {
 	switch fmt.Sprint(groups) {
 	case "[4 4 4 4]", "[4 6 5]", "[4 6 4]", "[4 4 4 4 3]", "[4 4 4 1]", "[8 8]":
 		return true
@@ -289,8 +285,8 @@ func printed(groups []int) bool {
 	return len(groups) == 1
 }
 
-// issued reports whether numbers of this length and beginning are issued.
-func issued(d []byte) bool {
+// isIssuedCard reports whether cards of this length and prefix are issued.
+func isIssuedCard(d []byte) bool {
 	begins := func(n int) int {
 		v := 0
 		for _, c := range d[:n] {
@@ -320,7 +316,7 @@ func issued(d []byte) bool {
 
 func digit(c byte) bool { return '0' <= c && c <= '9' }
 
-// luhn checks the sum of a card number.
+// luhn verifies the checksum of a card number.
 func luhn(digits []byte) bool {
 	sum := 0
 	for i := range digits {
@@ -342,7 +338,7 @@ var ibanLengths = map[string]int{
 	"MD": 24, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TR": 26, "UA": 29,
 }
 
-// ibans are account numbers with a right sum.
+// ibans returns account numbers with a valid checksum.
 func ibans(s string) []text.Span {
 	var out []text.Span
 	for _, m := range ibanForm.FindAllStringIndex(s, -1) {
@@ -353,7 +349,7 @@ func ibans(s string) []text.Span {
 			}
 			number = append(number, s[i]&^(0x20*b2i(isLetter(s[i]))))
 			if want := ibanLengths[string(number[:min(2, len(number))])]; len(number) == want {
-				if checked(number) {
+				if validChecksum(number) {
 					out = append(out, text.Span{Start: m[0], End: i + 1})
 				}
 				break
@@ -370,8 +366,8 @@ func b2i(b bool) byte {
 	return 0
 }
 
-// checked reports whether the sum of an account number is right.
-func checked(number []byte) bool {
+// validChecksum verifies the checksum of an account number.
+func validChecksum(number []byte) bool {
 	rest := 0
 	for _, c := range slices.Concat(number[4:], number[:4]) {
 		if digit(c) {
@@ -383,8 +379,7 @@ func checked(number []byte) bool {
 	return rest == 1
 }
 
-// issuedNumber reports whether a social security number can have been given to
-// anybody.
+// issuedNumber reports whether a social security number can be a real one.
 func issuedNumber(s string) bool {
 	return s[:3] != "000" && s[:3] != "666" && s[0] != '9' && s[4:6] != "00" && s[7:] != "0000"
 }

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestSecretsInTheWild lists shapes as they turn up; [..] stands around the secret.
+// TestSecretsInTheWild lists forms from practice; [..] encloses the secret.
 func TestSecretsInTheWild(t *testing.T) {
 	x := strings.Repeat
-	for _, c := range []struct{ said, want string }{
+	for _, c := range []struct{ message, want string }{
 		{"key AGE-SECRET-KEY-1" + x("Q5", 29), "key [api key]"},
 		{"SG." + x("a1", 11) + "." + x("b2", 21), "[api key]"},
 		{"token hvs." + x("a1", 12) + " ok", "token [api key] ok"},
@@ -35,7 +35,7 @@ func TestSecretsInTheWild(t *testing.T) {
 		{"my seed phrase is apple table river stone cloud house green light water paper music zebra", "my seed phrase is [seed phrase]"},
 		{"-----BEGIN PGP PRIVATE KEY BLOCK-----\nabc\n-----END PGP PRIVATE KEY BLOCK-----", "[private key]"},
 
-		// What is none.
+		// No secrets.
 		{"commit 9b7cfc99c1d3a0a1f0de2c0aa4b5f6e7d8c9b0a1", ""},
 		{"id 01890a5d-ac96-774b-bcce-b302099a8057", ""},
 		{"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", ""},
@@ -65,17 +65,17 @@ func TestSecretsInTheWild(t *testing.T) {
 	} {
 		want := c.want
 		if want == "" {
-			want = c.said
+			want = c.message
 		}
-		got := Redact(c.said, false)
+		got := Redact(c.message, false)
 		if got != want {
-			t.Errorf("Redact(%q) = %q, want %q", c.said, got, want)
+			t.Errorf("Redact(%q) = %q, want %q", c.message, got, want)
 		}
 		if again := Redact(got, false); again != got {
 			t.Errorf("Redact twice: %q becomes %q", got, again)
 		}
 	}
-	for said, want := range map[string]string{
+	for message, want := range map[string]string{
 		"GB29 NWBK 6016 1331 9268 19 PAID":           "[bank account] PAID",
 		"de89370400440532013000":                     "[bank account]",
 		"DE89 3704 0044 0532 0130 01":                "DE89 3704 0044 0532 0130 01",
@@ -90,8 +90,8 @@ func TestSecretsInTheWild(t *testing.T) {
 		"in 2024 Main contributors met":              "in 2024 Main contributors met",
 		"the year 2026 and 12,000 people":            "the year 2026 and 12,000 people",
 	} {
-		if got := Redact(said, true); got != want {
-			t.Errorf("Redact personal (%q) = %q, want %q", said, got, want)
+		if got := Redact(message, true); got != want {
+			t.Errorf("Redact personal (%q) = %q, want %q", message, got, want)
 		}
 	}
 }

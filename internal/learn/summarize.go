@@ -21,10 +21,10 @@ const (
 	summaryTemperature = 0.2
 )
 
-// AskSummary returns the prompt that asks a model to go on with a summary.
-func AskSummary(said []extract.Utterance, previous string, p *prompt.Set) (memory.Prompt, error) {
+// AskSummary returns the prompt that asks a model to continue a summary.
+func AskSummary(utterances []extract.Utterance, previous string, p *prompt.Set) (memory.Prompt, error) {
 	d := prompt.Summarize{Previous: previous}
-	for i, s := range said {
+	for i, s := range utterances {
 		d.Turns = append(d.Turns, prompt.Turn{ID: turnName(i), Role: string(s.Turn.Role), At: s.Turn.CreatedAt, Text: s.Text})
 	}
 	ask, err := p.Fill(d)
@@ -32,16 +32,16 @@ func AskSummary(said []extract.Utterance, previous string, p *prompt.Set) (memor
 	return ask, err
 }
 
-// ParseSummary returns the bullets of a model's reply, as many as a summary may
-// have. A reply without any is [memory.Invalid].
+// ParseSummary returns the bullets of a model's reply, up to a summary's limit. A reply without any
+// is [memory.Invalid].
 func ParseSummary(reply string) (string, error) {
 	var list []string
 	room := summaryTokens
-	for line := range strings.Lines(answer(reply)) {
-		body, bullet := item(strings.TrimSpace(line))
+	for line := range strings.Lines(withoutThinking(reply)) {
+		body, bullet := trimBullet(strings.TrimSpace(line))
 		body = Redact(tidy(body), false)
 		switch n := text.Tokens(body); {
-		case !bullet || body == "" || nothing(body) || extract.Instructs(body) || len(list) == summaryBullets || n > room:
+		case !bullet || body == "" || isNothing(body) || extract.Instructs(body) || len(list) == summaryBullets || n > room:
 		default:
 			room -= n
 			list = append(list, body)
@@ -61,32 +61,32 @@ func bullets(list []string) string {
 	return "- " + strings.Join(list, "\n- ")
 }
 
-// Summarize sums up without a model: it picks, of the summary so far and of what
-// was said since, what tells most, in order. It returns "" if nothing does.
-func Summarize(said []extract.Utterance, previous string) string {
+// Summarize continues a summary without a model: it picks the weightiest points of previous and of
+// the new utterances, in order. It returns "" without any.
+func Summarize(utterances []extract.Utterance, previous string) string {
 	var all []point
 	for line := range strings.Lines(previous) {
-		if body, bullet := item(strings.TrimSpace(line)); bullet {
+		if body, bullet := trimBullet(strings.TrimSpace(line)); bullet {
 			all = append(all, point{body, weight(body) + keptFromBefore, len(all)})
 		}
 	}
 	asked := ""
-	for _, s := range said {
+	for _, s := range utterances {
 		_, wishes := extract.Commands([]extract.Utterance{s})
 		for _, span := range text.Sentences(s.Text) {
 			sentence := strings.Join(strings.Fields(span.Of(s.Text)), " ")
 			user := s.Turn.Role == memory.RoleUser
 			switch {
 			case slices.ContainsFunc(wishes, func(w extract.Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
-				// What is to be forgotten is not kept here.
+				// A summary has no requests to forget.
 			case extract.Instructs(sentence) || strings.Contains(sentence, "***"):
 			case text.Asks(sentence):
 				if user {
 					asked = sentence
 				}
 			case user:
-				all = append(all, point{saidBy(sentence, s.Turn.CreatedAt), weight(sentence), len(all)})
-			case asked != "" && weight(sentence) > 0: // the answer begins with what it comes to
+				all = append(all, point{reported(sentence, s.Turn.CreatedAt), weight(sentence), len(all)})
+			case asked != "" && weight(sentence) > 0: // an answer begins with its result
 				all = append(all, point{clipWords(asked, 16) + " " + clipWords(sentence, 20), answered, len(all)})
 				asked = ""
 			}
@@ -95,8 +95,7 @@ func Summarize(said []extract.Utterance, previous string) string {
 	return bullets(pick(all))
 }
 
-// Without returns what is said with the sentences blanked that these spans of the turn
-// stand in, byte for byte.
+// Without blanks the sentences of an utterance that contain one of these spans of its turn.
 func Without(s extract.Utterance, spans []memory.Span) extract.Utterance {
 	blank := []byte(s.Text)
 	for _, sentence := range text.Sentences(s.Turn.Content) {
@@ -110,25 +109,24 @@ func Without(s extract.Utterance, spans []memory.Span) extract.Utterance {
 	return s
 }
 
-// point is a line that a summary may have.
+// point is a candidate line of a summary.
 type point struct {
 	text   string
 	weight float64
 	place  int
 }
 
-// What a point weighs beside its own words: less with age, and an answer about as
-// much as a statement with a name in it.
+// Weights of a point besides its words: age lowers it, and an answer weighs about as much as a
+// statement with a name.
 const (
 	keptFromBefore = -0.5
 	answered       = 1.5
 )
 
-// telling words make a sentence worth keeping: tasks, decisions, preferences,
-// constraints.
+// tellingWords make a sentence worth keeping: tasks, decisions, preferences, constraints.
 var tellingWords = lazy.Compile(`(?i)\b(?:decid\w+|chose|choose|chosen|agreed|plan\w*|going to|will|need\w*|must|have to|want\w*|prefer\w*|like\w*|love\w*|hate\w*|avoid\w*|never|always|only|at most|at least|no more than|budget|deadline|due|by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)|allerg\w*|finished|done|booked|bought|moved|started|works?|lives?|todo|task|goal|instead)\b`)
 
-// weight is how much a sentence tells; 0 for small talk.
+// weight is the importance of a sentence; 0 for small talk.
 func weight(s string) float64 {
 	words := len(text.Words(s))
 	if words < 4 || words > 60 {
@@ -141,8 +139,8 @@ func weight(s string) float64 {
 	return w + min(1, 0.5*float64(len(text.Names(s)))) + min(1, 0.5*float64(len(text.Numbers(s))))
 }
 
-// saidBy returns a user's sentence as somebody else reports it, with its dates.
-func saidBy(sentence string, at time.Time) string {
+// reported returns a user's sentence in the third person with absolute dates.
+func reported(sentence string, at time.Time) string {
 	s := tidy(clipWords(text.Absolute(english.ThirdPerson(sentence), at), 30))
 	if firstPerson(s) {
 		s = clipWords(sentence, 30)
@@ -158,7 +156,7 @@ func clipWords(s string, n int) string {
 	return strings.Join(words[:n], " ") + " …"
 }
 
-// pick returns what weighs most, in the order it was said, each once.
+// pick returns the weightiest points in their original order, each once.
 func pick(all []point) []string {
 	byWeight := slices.Clone(all)
 	slices.SortStableFunc(byWeight, func(a, b point) int {

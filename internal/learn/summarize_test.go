@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talkOf makes turns, "> " before what the assistant says.
+// talkOf makes turns; "> " marks the assistant's.
 func talkOf(lines ...string) []extract.Utterance {
 	var turns []memory.Turn
 	for i, l := range lines {

@@ -9,42 +9,42 @@ import (
 )
 
 var (
-	// fillers say nothing in themselves, in the languages that are most spoken.
+	// fillers have no meaning of their own, in the most spoken languages.
 	fillers = lazy.Words("hi hey hello hola hallo bonjour salut ciao ola morning afternoon evening night good guten tag buenos dias bye goodbye adios thanks thank thx ty gracias danke merci grazie obrigado " +
 		"please bitte you so much very a lot ok okay k kk vale gut genial super perfecto perfect great nice cool awesome lovely lol haha hahaha lmao wow yay sure yep yeah got it makes sense will do there everyone again")
 
-	// englishAsked are words by which English is told from other languages.
+	// englishAsked are words that distinguish English from other languages.
 	englishAsked = lazy.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
 		"some any more one just but or not no if about there have has get need want like up out so then thanks okay now")
 
-	// personWords are words of a person who speaks or is spoken of. "Me" stands in requests.
+	// personWords are words of a speaker or addressee. "Me" is left out because requests have it.
 	personWords = lazy.Words("i i'm im i've ive i'd i'll my mine myself we we're we've our ours us he he's she she's they they're they've him her hers his their theirs them himself herself themselves")
 
-	// amends are words by which something is put right, begins or ends, or is set for all answers.
+	// amends are words of corrections, beginnings, ends and standing preferences.
 	amends = lazy.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
 		"always never prefer whenever default remember")
 )
 
-// MayTeach reports whether a turn can tell anything worth remembering, so that a model
-// is asked about it. English that has no person, name, number, date or correction tells
-// nothing; of other languages only what is empty or a greeting.
+// MayTeach reports whether a turn may contain a fact, so that a model is asked. English without a
+// person, name, number, date or correction does not; in other languages only empty text and
+// greetings do not.
 func MayTeach(s extract.Utterance) bool {
 	words := text.Words(s.Text)
-	known, filler := 0, 0
+	english, filler := 0, 0
 	for _, w := range words {
 		if fillers.Has(w) {
 			filler++
 		}
 		if englishAsked.Has(w) {
-			known++
+			english++
 		}
 	}
 	switch {
 	case filler == len(words):
 		return false
-	case strings.HasSuffix(strings.TrimRight(s.Before, " \n\"'*)"), "?"): // an answer of any words
+	case strings.HasSuffix(strings.TrimRight(s.Before, " \n\"'*)"), "?"): // any answer to a question
 		return true
-	case 10*known < 3*len(words), strings.ContainsAny(s.Text, "0123456789"), len(text.Names(s.Text)) > 0:
+	case 10*english < 3*len(words), strings.ContainsAny(s.Text, "0123456789"), len(text.Names(s.Text)) > 0:
 		return true
 	}
 	for _, w := range words {

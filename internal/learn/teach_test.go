@@ -27,8 +27,8 @@ func TestTurnsThatCannotTeachAreSkipped(t *testing.T) {
 		"me gusta el café sin azúcar":         true,
 		"stopped yasmin, on the patch by may": true,
 	} {
-		said := extract.Utterance{Turn: memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, words), Text: words}
-		if got := MayTeach(said); got != want {
+		utterance := extract.Utterance{Turn: memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, words), Text: words}
+		if got := MayTeach(utterance); got != want {
 			t.Errorf("MayTeach(%q) = %t, want %t", words, got, want)
 		}
 	}

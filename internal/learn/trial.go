@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Trial is how a model did that was asked what it learns from turns that are always the same.
+// Trial is the result of a model's test on fixed turns.
 type Trial struct {
 	Model  string    `json:"model"`
 	At     time.Time `json:"at"`
@@ -21,15 +21,15 @@ type Trial struct {
 	Why    string    `json:"why"` // for people: "it found 4 of 4 facts and 0 that nobody stated"
 }
 
-// String says what follows from the trial.
+// String returns the conclusion of the trial.
 func (t Trial) String() string {
 	follows := map[bool]string{true: "is remembered", false: "waits for review"}[t.Passed]
 	return "what the model " + t.Model + " learns " + follows + ", for in its trial " + t.Why
 }
 
-// trialTurn is one turn of trial.json. Right is a word of the fact that it states of the user, and IDs
-// are of what that replaces. Others is a word of what it states of somebody else, and Whose are words
-// for them. Order is a word of what a quoted text orders. A turn with none of these states nothing.
+// trialTurn is one turn of trial.json. Right is a word of its fact about the user, which replaces
+// the facts IDs; Others is a word of a statement about the people named in Whose; Order is a word of
+// an instruction in a quoted text.
 type trialTurn struct {
 	Text, Right, Others, Order string
 	IDs, Whose                 []string
@@ -38,7 +38,7 @@ type trialTurn struct {
 //go:embed trial.json
 var trialFile []byte
 
-// Try lets a model learn from the turns of the trial, by the prompt for operations, and judges its
+// Try asks a model to learn from the trial's turns by the prompt for operations, and rates its
 // reply. An error is one of complete.
 func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Trial, error) {
 	var is struct {
@@ -49,9 +49,9 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	if err := json.Unmarshal(trialFile, &is); err != nil {
 		return Trial{}, err
 	}
-	a := Asked{Now: is.Now, Known: is.Known}
+	a := Asked{Now: is.Now, Facts: is.Known}
 	for _, t := range is.Turns {
-		a.Said = append(a.Said, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser, Content: t.Text}, Text: t.Text})
+		a.Utterances = append(a.Utterances, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser, Content: t.Text}, Text: t.Text})
 	}
 	ask, err := AskFacts(a, p.In(prompt.InOps))
 	if err != nil {
@@ -68,8 +68,8 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	return judged(append(is.Turns, trialTurn{}), cands), nil
 }
 
-// judged counts what the candidates of a reply assert. What copies the prompt's example is not among
-// them. The last turn stands for what quotes none.
+// judged counts a reply's true and false facts, copies of the prompt's example excluded. A
+// candidate without a quote counts for the last turn.
 func judged(turns []trialTurn, cands []extract.Candidate) Trial {
 	found, slips := map[int]bool{}, 0
 	for _, c := range cands {
@@ -78,7 +78,7 @@ func judged(turns []trialTurn, cands []extract.Candidate) Trial {
 		}
 		at := slices.IndexFunc(turns, func(t trialTurn) bool {
 			_, ok := locate(t.Text, c.Quote)
-			return t.Text == "" || ok && len(c.Quote) > 5 // less proves nothing
+			return t.Text == "" || ok && len(c.Quote) > 5 // shorter quotes prove nothing
 		})
 		t := turns[at]
 		switch {
@@ -94,7 +94,7 @@ func judged(turns []trialTurn, cands []extract.Candidate) Trial {
 		}
 	}
 	return Trial{
-		Passed: len(found) >= 2 && slips <= 1, // an omitted fact may be learned later, and a false one is believed
+		Passed: len(found) >= 2 && slips <= 1, // an omitted fact may be learned later, but a false one is believed
 		Why:    fmt.Sprintf("it found %d of 4 facts and %d that nobody stated", len(found), slips),
 	}
 }

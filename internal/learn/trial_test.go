@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// strongTrial is what a strong model replies to the trial.
+// strongTrial is a strong model's reply to the trial.
 var strongTrial = []string{
 	`{"op":"add","ids":[],"text":"User works night shifts as a nurse at St Bride's","quote":"I work night shifts as a nurse at St Bride's","about":"user","lasting":true}`,
 	`{"op":"add","ids":[],"text":"User's brother is diabetic","quote":"my brother's diabetic","about":"brother","lasting":true}`,
@@ -26,7 +26,7 @@ var strongTrial = []string{
 
 func opsReply(ops ...string) string { return `{"ops":[` + strings.Join(ops, ",") + `]}` }
 
-// sloppy is an operation as a weak model writes it.
+// sloppy is an operation in a weak model's style.
 func sloppy(text, quote string) string {
 	return fmt.Sprintf(`{"op":"add","ids":[],"text":%q,"quote":%q,"about":"user","lasting":true}`, text, quote)
 }

@@ -8,18 +8,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Undo returns the changes that take targets back: each thing gets the state it
-// had before the first of them, and what they added is retired. The two sides of a
-// replacement are taken back together.
+// Undo returns the changes that revert targets: each thing gets the state before the first of them,
+// and additions are retired. Both sides of a replacement are reverted together.
 //
-// journal holds what was recorded since the first of targets; other things in it
-// do not matter, nor does its order. If a thing was changed again after the last
-// of targets that is about it, Undo returns [memory.Conflict] with those changes;
-// with cascade it takes them back as well, and what they depend on in turn.
+// journal has all changes since the first of targets, in any order. If a thing changed again after
+// its last target, Undo returns [memory.Conflict] with those later changes; with cascade it reverts
+// them and their dependents as well.
 func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author memory.Author) ([]memory.Change, error) {
 	u := newUndoing(targets, journal)
 	for {
-		later := u.later()
+		later := u.laterChanges()
 		if len(later) == 0 {
 			return u.changes(memory.Time(now), author), nil
 		}
@@ -30,10 +28,10 @@ func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author 
 	}
 }
 
-// undoing is the changes that are taken back, with all others by thing.
+// undoing are the reverted changes, with all others by thing.
 type undoing struct {
 	all    []memory.Change // oldest first
-	marked map[string]bool // by id: taken back
+	marked map[string]bool // by id: reverted
 }
 
 func newUndoing(targets, journal []memory.Change) *undoing {
@@ -57,7 +55,7 @@ func newUndoing(targets, journal []memory.Change) *undoing {
 	return u
 }
 
-// ordinal returns the place of a change in its run, from its id "RUN/3".
+// ordinal returns the position of a change in its run, from its id "RUN/3".
 func ordinal(id string) int {
 	n := 0
 	for _, r := range id[strings.LastIndexByte(id, '/')+1:] {
@@ -86,9 +84,9 @@ func (u *undoing) take(ids ...string) {
 
 func replacement(c memory.Change) bool { return c.OldID != "" && c.NewID != "" }
 
-// later returns the ids of unmarked changes that came after a marked one about the
-// same thing, newest first.
-func (u *undoing) later() []string {
+// laterChanges returns the ids of unmarked changes that follow a marked one of the same thing, newest
+// first.
+func (u *undoing) laterChanges() []string {
 	var out []string
 	touched := map[string]bool{}
 	for _, c := range u.all {
@@ -103,8 +101,8 @@ func (u *undoing) later() []string {
 	return out
 }
 
-// changes returns one change for each thing: what leaves recall first, so that no
-// two things are live with the same words in between.
+// changes returns one change for each thing, removals from recall first, so that live words never
+// collide.
 func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 	first := map[string]memory.Change{} // of the marked changes, by thing
 	last := map[string]memory.Change{}
@@ -126,7 +124,7 @@ func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 		oldest, newest := first[target], last[target]
 		after := oldest.Before
 		if after.IsZero() {
-			after = retired(newest.After, now)
+			after = retiredImage(newest.After, now)
 		}
 		change := memory.Change{
 			Action: memory.ActionUndo, After: after, Base: newest.Version,
@@ -141,8 +139,8 @@ func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 	return append(leaving, staying...)
 }
 
-// retired returns the image of something that was added and is taken back.
-func retired(i memory.Image, now time.Time) memory.Image {
+// retiredImage returns the image of a reverted addition.
+func retiredImage(i memory.Image, now time.Time) memory.Image {
 	switch {
 	case i.Fact != nil:
 		f := *i.Fact

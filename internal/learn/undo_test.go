@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// desk is a store of Ana's with what these tests do to it.
+// desk is Ana's store with the operations of these tests.
 type desk struct {
 	t     rapid.TB
 	store *inmem.Store
@@ -34,12 +34,12 @@ func (d *desk) apply(changes ...memory.Change) string {
 	d.runs++
 	run := fmt.Sprint("run", d.runs)
 	if _, err := d.store.Apply(context.Background(), memtest.Ana, memory.Run{ID: run, Kind: "test"}, changes...); err != nil {
-		d.t.Fatalf("apply %s: %v\n%s", run, err, told(changes))
+		d.t.Fatalf("apply %s: %v\n%s", run, err, summary(changes))
 	}
 	return run
 }
 
-// journal returns what was recorded, newest first, of one run or of all.
+// journal returns the changes of one run or of all, newest first.
 func (d *desk) journal(run string) []memory.Change {
 	d.t.Helper()
 	page, err := d.store.Changes(context.Background(), memtest.Ana, memory.ChangeQuery{Run: run, Limit: 500})
@@ -49,8 +49,7 @@ func (d *desk) journal(run string) []memory.Change {
 	return page.Changes
 }
 
-// export returns all facts and links with their status, without the retired and
-// without versions: what the owner has.
+// export returns the owner's facts and links with their status, except retired ones and versions.
 func (d *desk) export() map[string]string {
 	d.t.Helper()
 	page, err := d.store.List(context.Background(), memtest.Ana, memory.Query{
@@ -107,7 +106,7 @@ func TestUndoTakesAReplacementBackWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := lines("undo retired User lives in Lisbon", "undo active User lives in Berlin")
-		if got := told(changes); got != want {
+		if got := summary(changes); got != want {
 			t.Errorf("undo of %s %s: got\n%s\nwant\n%s", half.Action, half.ID, got, want)
 		}
 	}
@@ -185,8 +184,8 @@ func TestUndoTakesBackEveryKind(t *testing.T) {
 	d.apply(undoing...)
 }
 
-// TestUndoRestoresTheExport: whatever a run did, undoing it gives back what there
-// was, and undoing that what it had made.
+// TestUndoRestoresTheExport: to undo a run restores the state before it, and to undo that restores
+// its result.
 func TestUndoRestoresTheExport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := newDesk(t)
@@ -212,7 +211,7 @@ func TestUndoRestoresTheExport(t *testing.T) {
 			}
 			undone := d.apply(back...)
 			if diff := cmp.Diff(before, d.export()); diff != "" {
-				t.Fatalf("after undo of\n%s\n(-want +got):\n%s", told(changes), diff)
+				t.Fatalf("after undo of\n%s\n(-want +got):\n%s", summary(changes), diff)
 			}
 			forth, err := d.undo(false, d.journal(undone)...)
 			if err != nil {
@@ -238,7 +237,7 @@ func TestUndoRestoresTheExport(t *testing.T) {
 	})
 }
 
-// drawPlan plans random candidates against all that is there.
+// drawPlan plans random candidates against the whole store.
 func (d *desk) drawPlan(t *rapid.T, round int) []memory.Change {
 	page, err := d.store.List(context.Background(), memtest.Ana, memory.Query{
 		Statuses: []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Retired}, Limit: 500,
@@ -279,7 +278,7 @@ func TestForgetTakesTheQuotedTurnsAlong(t *testing.T) {
 	}, memtest.Epoch, "asked to", memory.Author{})
 	want := lines("retire retired User lives in Berlin", "retire retired turn:T", "retire retired User has a dog",
 		"retire retired turn:"+turn.ID, "unlink retired The team meets on Mondays", "retire retired summary:s")
-	if got := told(changes); got != want {
+	if got := summary(changes); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if f.Status != memory.Active {
@@ -290,8 +289,8 @@ func TestForgetTakesTheQuotedTurnsAlong(t *testing.T) {
 func TestForgetMeansWhatIsNamed(t *testing.T) {
 	job, dog, home := fact("User works at Acme"), fact("User has a dog named Rex"), fact("User lives in Lisbon")
 	job.Category = "work"
-	said := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "I live in Lisbon these days")
-	found := []memory.Memory{{Fact: &job}, {Fact: &dog}, {Fact: &home}, {Turn: &said}}
+	turn := memtest.Turn(memtest.Ana, "C", 0, memory.RoleUser, "I live in Lisbon these days")
+	found := []memory.Memory{{Fact: &job}, {Fact: &dog}, {Fact: &home}, {Turn: &turn}}
 	for wish, want := range map[string]string{
 		"forget that I live in Lisbon":          "User lives in Lisbon|I live in Lisbon these days",
 		"Please forget about my dog Rex.":       "User has a dog named Rex",

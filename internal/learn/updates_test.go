@@ -14,18 +14,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// known is what is remembered of one person, and how a program without a model
-// learns more of them.
+// knowing is one person's memory, with a program that learns without a model.
 type knowing struct {
 	facts []memory.Fact
 	ids   int
 }
 
-// learn reads turns and remembers what they say.
+// learn reads turns and stores their facts.
 func (k *knowing) learn(at time.Time, content string) {
 	k.ids++
-	said := Guard([]memory.Turn{{ID: fmt.Sprint("T", k.ids), Index: k.ids, Role: memory.RoleUser, Content: content, CreatedAt: at}}, GuardOptions{})
-	cands, _ := Filter(extract.Rules(said), said)
+	utterances := Guard([]memory.Turn{{ID: fmt.Sprint("T", k.ids), Index: k.ids, Role: memory.RoleUser, Content: content, CreatedAt: at}}, GuardOptions{})
+	cands, _ := Filter(extract.Rules(utterances), utterances)
 	for i := range cands {
 		cands[i].Near = k.near(cands[i])
 	}
@@ -44,8 +43,8 @@ func (k *knowing) learn(at time.Time, content string) {
 	}
 }
 
-// near returns what a search finds: five facts that share words with a candidate,
-// and those of its subject and attribute.
+// near returns search results: five facts that share words with a candidate, and those of its
+// subject and attribute.
 func (k *knowing) near(c extract.Candidate) []extract.Neighbour {
 	words, out := text.Terms(c.Text), []extract.Neighbour{}
 	for _, f := range k.facts {
@@ -69,7 +68,7 @@ func (k *knowing) near(c extract.Candidate) []extract.Neighbour {
 	return out
 }
 
-// standing are the words of what is remembered and active, a line each.
+// standing are the texts of the active facts, a line each.
 func (k *knowing) standing() []string {
 	var out []string
 	for _, f := range k.facts {
@@ -80,11 +79,11 @@ func (k *knowing) standing() []string {
 	return out
 }
 
-// besides is what the person of each row has told before; none of it is changed.
+// besides are each person's earlier statements; none of them changes.
 const besides = "My cousin Milo is an astronaut. I like crosswords. I have two bicycles at home. I collect stamps. My aunt Zelda lives in Perth. I'm left-handed."
 
-// TestNewerStatementsReplaceWhatTheyChange tells one thing and then another, and looks
-// at all that stands afterwards: nothing that the second ended or changed, and all else.
+// TestNewerStatementsReplaceWhatTheyChange makes one statement and then another, and checks all
+// remaining facts.
 func TestNewerStatementsReplaceWhatTheyChange(t *testing.T) {
 	const file = "testdata/updates.txt"
 	golden, err := os.ReadFile(file)

@@ -13,15 +13,15 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// kinds are what JSON's values are called, by Go's names and encoding/json's.
+// kinds are the names of JSON's types, by those of Go and encoding/json.
 var kinds = map[string]string{
 	"string": "a text", "bool": "true or false", "number": "a number", "float32": "a number", "float64": "a number",
 	"array": "a list", "slice": "a list", "object": "an object", "struct": "an object", "map": "an object",
 }
 
-// amiss says in words why JSON could not be read: what was expected, what was found and
-// in which field, without Go's names of types.
-func amiss(err error) string {
+// explainJSON explains why JSON could not be read: the expected and the actual type and the field,
+// without Go's type names.
+func explainJSON(err error) string {
 	var typed *json.UnmarshalTypeError
 	var no *time.ParseError
 	switch {
@@ -34,7 +34,7 @@ func amiss(err error) string {
 		return strings.TrimSpace(fmt.Sprintf("%s should be %s and is %s %s", fieldOf(typed.Field), cmp.Or(kinds[want.Kind().String()], "a whole number"), kinds[found], text.Clip(value, 40)))
 	case errors.As(err, &no):
 		return fmt.Sprintf("%q is not a valid time; write it as 2026-05-03T14:00:00Z", text.Clip(no.Value, 60))
-	case strings.HasPrefix(err.Error(), "Time."): // of encoding/json for a time that is not text, by words alone
+	case strings.HasPrefix(err.Error(), "Time."): // encoding/json's error for a time that is no string has only a text
 		return "a time should be a text like 2026-05-03T14:00:00Z"
 	case errors.Is(err, io.EOF):
 		return "there is nothing in it"
@@ -44,8 +44,8 @@ func amiss(err error) string {
 	return text.Clip(strings.TrimPrefix(err.Error(), "json: "), 200)
 }
 
-// fieldOf names a field as the file does: without the structs that are embedded in lines,
-// whose names are in capitals.
+// fieldOf returns a field's name in the file: without embedded structs, whose names are
+// capitalised.
 func fieldOf(path string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path, ".") {

@@ -7,9 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestWhatCannotBeReadIsToldInWords: by place, with what was expected and what was found,
-// and without a word of Go.
-func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
+// TestJSONErrorsAreExplained: by place, with the expected and actual type, without Go's terms.
+func TestJSONErrorsAreExplained(t *testing.T) {
 	fact := func(field string) string {
 		return `{"type":"fact","id":"f1","content":"User likes rain","status":"active",` + field + `}`
 	}
@@ -40,16 +39,16 @@ func TestWhatCannotBeReadIsToldInWords(t *testing.T) {
 		{Claude, `[{"uuid":"a","chat_messages":{}}]`, `is not a conversation: "chat_messages" should be a list and is an object`},
 		{Claude, `["` + strings.Repeat("x", 1000) + `"]`, `is not a conversation: it should be an object and is a text`},
 	} {
-		var said []string
+		var messages []string
 		r := Reader{
 			Owner: memory.User(memory.DefaultNamespace, "ana"),
 			Take:  func(Record) error { return nil },
-			Bad:   func(_ int, err error) error { said = append(said, err.Error()); return nil },
+			Bad:   func(_ int, err error) error { messages = append(messages, err.Error()); return nil },
 		}
 		if err := r.Read(c.format, strings.NewReader(c.file)); err != nil {
 			t.Errorf("%s %s: %v", c.format, c.file, err)
 		}
-		if got := strings.Join(said, "; "); !strings.HasSuffix(got, c.want) {
+		if got := strings.Join(messages, "; "); !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s %.80s: %s; want %s", c.format, c.file, got, c.want)
 		}
 	}

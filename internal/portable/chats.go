@@ -12,8 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chat is a conversation as another program exports it: a tree of messages, of which one
-// path was taken in the end.
+// chat is a conversation in another program's export: a tree of messages with one final path.
 type chat struct {
 	from, id         string // the program, and its id
 	title            string
@@ -22,7 +21,7 @@ type chat struct {
 	current          string // id of the last message of the path
 }
 
-// message is one of a chat, or a place in its tree at which nothing was said.
+// message is a message of a chat, or an empty node of its tree.
 type message struct {
 	parent  string // "" for the first
 	role    memory.Role
@@ -31,7 +30,7 @@ type message struct {
 	created time.Time
 }
 
-// path returns the ids of the messages that lead to the current one, the first first.
+// path returns the ids of the messages that lead to the current one, in order.
 func (c chat) path() (ids []string) {
 	met := map[string]bool{}
 	for at := c.current; at != "" && !met[at]; at = c.messages[at].parent {
@@ -42,9 +41,8 @@ func (c chat) path() (ids []string) {
 	return ids
 }
 
-// chat hands on item n, and what the two sides said on the path in words. A turn that has no
-// time has that of the one before it. Where nothing was said in words there is no
-// conversation.
+// chat emits item n with the text messages on its path. A turn without a time gets the time of the
+// one before; a chat without text is skipped.
 func (r Reader) chat(n int, c chat) error {
 	conversation := memory.Conversation{ID: r.ID(c.from, c.id), Owner: r.Owner, Project: r.Project, Title: c.title, CreatedAt: c.created, UpdatedAt: c.updated}
 	last, begun := c.created, false
@@ -77,8 +75,7 @@ func (r Reader) chat(n int, c chat) error {
 	return nil
 }
 
-// conversation reads an item of conversations.json, of ChatGPT or Claude: their files have the
-// same name.
+// conversation reads an item of conversations.json, a file name that both ChatGPT and Claude use.
 func (r Reader) conversation(n int, item []byte) error {
 	var of struct {
 		Claude json.RawMessage `json:"chat_messages"`
@@ -92,7 +89,7 @@ func (r Reader) conversation(n int, item []byte) error {
 		err = json.Unmarshal(item, c)
 	}
 	if err != nil {
-		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a conversation: %s", amiss(err)))
+		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a conversation: %s", explainJSON(err)))
 	}
 	is := c.chat()
 	if is.id == "" || is.messages == nil {
@@ -143,9 +140,8 @@ func (c chatGPTConversation) chat() chat {
 	return out
 }
 
-// claudeConversation is an item of conversations.json in the export of a Claude account: a
-// list of messages, in newer ones a tree of them. What is attached to them was written by
-// others and is not read.
+// claudeConversation is an item of conversations.json in a Claude account's export: a list of
+// messages or, in newer ones, a tree. Attachments were written by others and are not read.
 type claudeConversation struct {
 	UUID      string          `json:"uuid"`
 	Name      string          `json:"name"`
@@ -157,7 +153,7 @@ type claudeConversation struct {
 
 type claudeMessage struct {
 	ID      string `json:"uuid"`
-	Parent  string `json:"parent_message_uuid"` // "": the one before it in the list
+	Parent  string `json:"parent_message_uuid"` // "": the message before it in the list
 	Sender  string `json:"sender"`
 	Text    string `json:"text"`
 	Content []struct {
@@ -168,7 +164,7 @@ type claudeMessage struct {
 }
 
 func (c claudeConversation) chat() chat {
-	out := chat{from: "claude", id: c.UUID, title: c.Name, created: someTime(c.CreatedAt), updated: someTime(c.UpdatedAt), messages: map[string]message{}}
+	out := chat{from: "claude", id: c.UUID, title: c.Name, created: parseTime(c.CreatedAt), updated: parseTime(c.UpdatedAt), messages: map[string]message{}}
 	roles := map[string]memory.Role{"human": memory.RoleUser, "assistant": memory.RoleAssistant}
 	before := ""
 	for i, m := range c.Messages {
@@ -176,7 +172,7 @@ func (c claudeConversation) chat() chat {
 		if _, met := out.messages[id]; met {
 			continue
 		}
-		out.messages[id] = message{parent: cmp.Or(m.Parent, before), role: roles[m.Sender], words: m.words(), ref: m.ID, created: someTime(m.Created)}
+		out.messages[id] = message{parent: cmp.Or(m.Parent, before), role: roles[m.Sender], words: m.words(), ref: m.ID, created: parseTime(m.Created)}
 		before = id
 	}
 	out.current = before
@@ -186,8 +182,8 @@ func (c claudeConversation) chat() chat {
 	return out
 }
 
-// words returns what a message says. Where it has parts, its text also has marks in
-// place of those that are not words; a person has none of those.
+// words returns a message's text. If it has parts, those are used, since the text then has
+// placeholders for the rest.
 func (m claudeMessage) words() string {
 	var texts []string
 	for _, p := range m.Content {
@@ -202,7 +198,7 @@ func (m claudeMessage) words() string {
 	return words
 }
 
-// joined returns the texts that say something, each on lines of its own.
+// joined joins the texts that are not blank by blank lines.
 func joined(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
 }

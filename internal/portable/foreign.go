@@ -16,30 +16,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What other programs export, where its form is public. Ids are made anew from
-// theirs, so that a file read twice counts once and no id of theirs is one of ours.
+// Other programs' exports with public formats. Ids are derived from theirs, so that reading a file
+// twice adds nothing, and no foreign id equals one of Loci's.
 
-// items reads a JSON list one element at a time, or the list in an object's first
-// field that is one.
+// items reads a JSON list one element at a time, or the first list in an object.
 func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	buffered := bufio.NewReaderSize(in, 64<<10)
 	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
-		_, _ = buffered.Discard(len(mark)) // it was read just now
+		_, _ = buffered.Discard(len(mark)) // it was just read
 	}
-	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // what the decoder reads ahead included
+	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // includes the decoder's read-ahead
 	dec := json.NewDecoder(bounded)
 	if err := intoList(dec); err != nil {
-		return memory.Errorf(memory.Invalid, "is not JSON list: %s", amiss(err))
+		return memory.Errorf(memory.Invalid, "is not JSON list: %s", explainJSON(err))
 	}
 	for n := 1; dec.More(); n, bounded.N = n+1, 2*MaxLine {
 		var item json.RawMessage
 		if err := dec.Decode(&item); err != nil {
 			var syntax *json.SyntaxError
-			switch { // where the next begins cannot be told
+			switch { // the next item cannot be found
 			case bounded.N <= 0:
 				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w, and all that follows is left out", errLongLine))
 			case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", amiss(err)))
+				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", explainJSON(err)))
 			}
 			return fmt.Errorf("read: %w", err)
 		}
@@ -59,7 +58,7 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	return nil
 }
 
-// intoList goes to the first element of the list, or of the first list in an object.
+// intoList moves to the first element of the list, or of the first list in an object.
 func intoList(dec *json.Decoder) error {
 	for depth := 0; ; {
 		tok, err := dec.Token()
@@ -81,7 +80,7 @@ func intoList(dec *json.Decoder) error {
 	}
 }
 
-// mem0 reads a memory as mem0's get_all gives it.
+// mem0 reads a memory in the format of mem0's get_all.
 func (r Reader) mem0(n int, item []byte) error {
 	var m struct {
 		ID         string          `json:"id"`
@@ -94,14 +93,14 @@ func (r Reader) mem0(n int, item []byte) error {
 		Expires    string          `json:"expiration_date"`
 	}
 	if err := json.Unmarshal(item, &m); err != nil {
-		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a memory: %s", amiss(err)))
+		return r.Bad(n, memory.Errorf(memory.Invalid, "is not a memory: %s", explainJSON(err)))
 	}
 	if m.Memory == "" {
 		m.Memory = m.Text
 	}
 	f := memory.Fact{
 		Content: m.Memory, Tags: m.Categories, Trust: memory.TrustUser,
-		CreatedAt: someTime(m.Created), UpdatedAt: someTime(m.Updated), ExpiresAt: someTime(m.Expires),
+		CreatedAt: parseTime(m.Created), UpdatedAt: parseTime(m.Updated), ExpiresAt: parseTime(m.Expires),
 	}
 	if len(m.Categories) > 0 {
 		f.Category = m.Categories[0]
@@ -112,14 +111,13 @@ func (r Reader) mem0(n int, item []byte) error {
 	return r.giveFact(n, len(item), f)
 }
 
-// giveFact hands on a fact of others.
+// giveFact emits an imported fact.
 func (r Reader) giveFact(line, size int, f memory.Fact) error {
 	f.Scope.Project = r.Project
 	return r.give(Record{Line: line, Size: size, Made: true, Fact: &f})
 }
 
-// unix reads seconds since 1970 as programs write them; what is not a time of people's
-// is none.
+// unix reads seconds since 1970, zero for an implausible time.
 func unix(seconds float64) time.Time {
 	if !(seconds > 0 && seconds < 1e11) {
 		return time.Time{}
@@ -128,8 +126,8 @@ func unix(seconds float64) time.Time {
 	return memory.Time(time.Unix(int64(whole), int64(part*1e9)))
 }
 
-// someTime reads a time in any of the ways that programs write it; zero for none.
-func someTime(s string) time.Time {
+// parseTime reads a time in any common format; zero for none.
+func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999", "2006-01-02"} {
 		if t, err := time.Parse(layout, strings.TrimSpace(s)); err == nil {
 			return memory.Time(t)

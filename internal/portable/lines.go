@@ -9,25 +9,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// left is a field that is not written: whose it is, and what the store counts and stamps by
-// itself.
-type left = json.RawMessage
+// omitted is a field that is not written: the owner, and values that the store computes itself.
+type omitted = json.RawMessage
 
-// The lines of JSONL as they are written. What is declared here takes the place of the field of the same
-// name in the embedded struct.
+// The lines of JSONL. A field declared here replaces the one of the same name in the embedded
+// struct.
 type (
 	conversationLine struct {
 		Type string `json:"type"`
 		memory.Conversation
-		Owner        left      `json:"owner,omitempty"`
-		MessageCount left      `json:"message_count,omitempty"`
+		Owner        omitted   `json:"owner,omitempty"`
+		MessageCount omitted   `json:"message_count,omitempty"`
 		UpdatedAt    time.Time `json:"updated_at,omitzero"`
 	}
 	turnLine struct {
 		Type string `json:"type"`
 		memory.Turn
-		Owner      left    `json:"owner,omitempty"`
-		RecordedAt left    `json:"recorded_at,omitempty"`
+		Owner      omitted `json:"owner,omitempty"`
+		RecordedAt omitted `json:"recorded_at,omitempty"`
 		Chain      string  `json:"chain,omitempty"`
 		Content    *string `json:"content,omitempty"`
 	}
@@ -52,19 +51,19 @@ type (
 	profileLine struct {
 		Type string `json:"type"`
 		memory.ProfileEntry
-		Owner left    `json:"owner,omitempty"`
+		Owner omitted `json:"owner,omitempty"`
 		Value *string `json:"value,omitempty"`
 	}
 	contextLine struct {
 		Type string `json:"type"`
 		memory.Context
-		Owner   left    `json:"owner,omitempty"`
+		Owner   omitted `json:"owner,omitempty"`
 		Content *string `json:"content,omitempty"`
 	}
 	relationLine struct {
 		Type string `json:"type"`
 		memory.Relation
-		Owner left `json:"owner,omitempty"`
+		Owner omitted `json:"owner,omitempty"`
 	}
 )
 
@@ -73,7 +72,7 @@ type FactFields memory.Fact
 
 func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
 
-// value is what JSON says of the record, with its words or without.
+// value is the record in JSON with words in place of its own.
 func (r Record) value(words *string) any {
 	switch {
 	case r.Header != nil:
@@ -114,8 +113,8 @@ var decoders = map[string]func(text []byte, rec *Record) error{
 	"relation":     func(text []byte, rec *Record) error { return decode(text, &rec.Relation) },
 }
 
-// become makes a record the owner's, whosever it was.
-func (r Record) become(owner memory.Owner) {
+// setOwner makes the record the owner's.
+func (r Record) setOwner(owner memory.Owner) {
 	switch {
 	case r.Conversation != nil:
 		r.Conversation.Owner, r.Conversation.MessageCount = owner, 0
@@ -134,8 +133,8 @@ func (r Record) become(owner memory.Owner) {
 	}
 }
 
-// record reads a line of JSON. carried reports whether it had its words.
-// [memory.Invalid] says what is wrong with it.
+// record reads a line of JSON. carried reports whether it had its words. [memory.Invalid] explains
+// what is wrong.
 func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	var line struct {
 		Type    string           `json:"type"`
@@ -150,9 +149,9 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 		if errors.As(err, new(*json.UnmarshalTypeError)) {
 			what = "is not a record"
 		}
-		return Record{}, false, memory.Errorf(memory.Invalid, "%s: %s", what, amiss(err))
+		return Record{}, false, memory.Errorf(memory.Invalid, "%s: %s", what, explainJSON(err))
 	}
-	if line.Type == "" && line.Role != "" { // a line of a chat that another program kept
+	if line.Type == "" && line.Role != "" { // a line of another program's chat
 		line.Type = "turn"
 	}
 	into := decoders[line.Type]
@@ -160,9 +159,9 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", line.Type)
 	}
 	if err := into(text, &rec); err != nil {
-		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", line.Type, amiss(err))
+		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", line.Type, explainJSON(err))
 	}
-	rec.become(r.Owner)
+	rec.setOwner(r.Owner)
 	if rec.Turn != nil {
 		if rec.Turn.Chain = line.Chain; rec.Turn.ID == "" {
 			r.othersTurn(rec.Turn)
@@ -172,8 +171,8 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	return rec, line.Content != nil || line.Text != nil || line.Value != nil, nil
 }
 
-// othersTurn makes a turn of a line of a chat that another program kept, which has no id.
-// Its id is made of what it has, so that the same line twice counts once.
+// othersTurn makes a turn of a line of another program's chat. Its id is derived from the content,
+// so that an equal line counts once.
 func (r Reader) othersTurn(t *memory.Turn) {
 	t.ID = r.ID("turn", t.Conversation, t.Ref, string(t.Role), t.CreatedAt.UTC().Format(time.RFC3339Nano), t.Content)
 	t.Index, t.Parent, t.Chain, t.Status = 0, "", "", memory.Active
@@ -182,7 +181,7 @@ func (r Reader) othersTurn(t *memory.Turn) {
 // lines writes JSON lines.
 type lines struct{ *json.Encoder }
 
-// Lines returns what writes JSON lines, in whatever order records come.
+// Lines returns a writer of JSON lines, which accepts records in any order.
 func Lines(out io.Writer) Writer {
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)

@@ -19,9 +19,8 @@ var (
 	inBrackets  = lazy.Compile(`\s*\([^()]*\)\s*$`)
 )
 
-// note reads one Markdown file with front matter: of agent-cli a memory, by its role
-// a fact, a turn or a summary; of basic-memory a note, whose observations are facts
-// about its title.
+// note reads one Markdown file with front matter: of agent-cli a memory, by its role a fact, a turn
+// or a summary; of basic-memory a note, whose observations are facts about its title.
 func (r Reader) note(in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, maxNote+1))
 	switch {
@@ -47,7 +46,7 @@ func (r Reader) note(in io.Reader) error {
 			continue
 		}
 		words := inBrackets.ReplaceAllString(m[2], "")
-		f := memory.Fact{Category: m[1], Trust: memory.TrustUser, CreatedAt: someTime(front["created"]), UpdatedAt: someTime(front["modified"])}
+		f := memory.Fact{Category: m[1], Trust: memory.TrustUser, CreatedAt: parseTime(front["created"]), UpdatedAt: parseTime(front["modified"])}
 		for _, tag := range hashtag.FindAllStringSubmatch(words, -1) {
 			f.Tags = append(f.Tags, tag[1])
 		}
@@ -63,7 +62,7 @@ func (r Reader) note(in io.Reader) error {
 }
 
 func (r Reader) agentCLI(front map[string]string, words string) error {
-	at, conversation, id := someTime(front["created_at"]), front["conversation_id"], front["id"]
+	at, conversation, id := parseTime(front["created_at"]), front["conversation_id"], front["id"]
 	switch role := memory.Role(front["role"]); role {
 	case memory.RoleUser, memory.RoleAssistant:
 		return r.chat(1, chat{
@@ -71,17 +70,17 @@ func (r Reader) agentCLI(front map[string]string, words string) error {
 			messages: map[string]message{id + words: {role: role, words: words, ref: id, created: at}}, current: id + words,
 		})
 	case "summary":
-		return nil // it is written anew from the turns
+		return nil // summaries are rebuilt from the turns
 	}
 	f := memory.Fact{Content: words, Trust: memory.TrustUser, CreatedAt: at}
-	if conversation != "global" { // that is the user's own, not of a chat
+	if conversation != "global" { // "global" is the user's own, not of a chat
 		f.Provenance.Conversation = r.ID("agent-cli", conversation)
 	}
 	return r.giveFact(1, len(words), f)
 }
 
-// frontMatter reads the plain keys of front matter, nil without any, and says on
-// which line the body begins less one.
+// frontMatter reads the scalar keys of front matter, nil without any, and returns the number of
+// lines before the body.
 func frontMatter(text string) (front map[string]string, body string, first int) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), byteOrderMark)
 	rest, ok := strings.CutPrefix(text, "---\n")

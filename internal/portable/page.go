@@ -12,10 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Markdown for people: facts by category, the profile, and what was said by
-// conversation. What words cannot say stands in a comment behind each, in the JSON of
-// JSONL: "<!-- loci {…} -->". A ">" is written as \u003e there, so that none of it can
-// end the comment.
+// Markdown for people: facts by category, the profile, and turns by conversation. Other fields
+// follow in a comment after each, in the JSON of JSONL: "<!-- loci {…} -->". A ">" in it is written
+// as \u003e, so that it cannot end the comment.
 const (
 	commentOpen  = "<!-- loci "
 	commentClose = " -->"
@@ -30,7 +29,7 @@ const (
 	talkHeading     = "Conversations"
 )
 
-// standings are the parts of the page for facts that became the same.
+// standings are the page's parts by the facts' status.
 var standings = []struct {
 	heading  string
 	statuses []memory.Status
@@ -41,7 +40,7 @@ var standings = []struct {
 	{"Facts that were forgotten or refused", []memory.Status{memory.Retired, memory.Rejected}},
 }
 
-// Group is where a fact stands on a page: by what became of it, and by its category.
+// Group is a fact's place on a page: by its status and its category.
 type Group struct {
 	standing int // in standings
 	category string
@@ -57,8 +56,8 @@ func GroupOf(f *memory.Fact) Group {
 	return Group{len(standings) - 1, f.Category}
 }
 
-// Compare orders groups as a page has them: those that hold first, and what has no
-// category last among its like.
+// Compare orders groups as on a page: current facts first, and facts without a category last in
+// their part.
 func (g Group) Compare(h Group) int {
 	return cmp.Or(cmp.Compare(g.standing, h.standing), -cmp.Compare(min(len(g.category), 1), min(len(h.category), 1)), cmp.Compare(g.category, h.category))
 }
@@ -67,14 +66,14 @@ func (g Group) Compare(h Group) int {
 type page struct {
 	out  io.Writer
 	err  error
-	top  int       // the level of a part's heading: 2 where a heading of all stands above, else 1
-	open [8]string // the heading that was begun at each level
+	top  int       // the level of a part's heading: 2 below a common heading, else 1
+	open [8]string // the current heading of each level
 	list bool      // the last line was an item
 }
 
-// Page returns what writes all of it as one file of Markdown. Records are to come as a
-// page has them: the header, profile entries, contexts, facts by [Group], each before its
-// relations, and conversations, each before its summaries and turns.
+// Page returns a writer of a single Markdown file. Records must come in the page's order: the
+// header, profile entries, contexts, facts by [Group], each before its relations, and
+// conversations, each before its summaries and turns.
 func Page(out io.Writer) Writer { return &page{out: out, top: 2} }
 
 func (p *page) Write(r Record) error {
@@ -88,7 +87,7 @@ func (p *page) Write(r Record) error {
 		p.item(profileLead(r.Profile.Key), r)
 	case r.Context != nil:
 		p.begin(p.top, contextsHeading)
-		p.said(cmp.Or(shown(r.Context.Title), "untitled"), r)
+		p.quotation(cmp.Or(shown(r.Context.Title), "untitled"), r)
 	case r.Fact != nil:
 		p.begin(p.top, standings[GroupOf(r.Fact).standing].heading)
 		p.begin(p.top+1, cmp.Or(shown(r.Fact.Category), otherCategory))
@@ -101,13 +100,13 @@ func (p *page) Write(r Record) error {
 		}
 		p.heading(level, shownTitle(r.Conversation), r)
 	case r.Summary != nil:
-		p.said("summary", r)
+		p.quotation("summary", r)
 	case r.Turn != nil:
 		who := string(r.Turn.Role)
 		if name := shown(r.Turn.Name); name != "" {
 			who += " (" + name + ")"
 		}
-		p.said(who, r)
+		p.quotation(who, r)
 	}
 	return p.err
 }
@@ -123,7 +122,7 @@ func (p *page) print(format string, args ...any) {
 	}
 }
 
-// begin writes a heading unless it is the one that what follows stands under.
+// begin writes a heading unless it is already the current one.
 func (p *page) begin(level int, text string) {
 	if p.open[level] != text {
 		p.heading(level, text, Record{})
@@ -149,7 +148,7 @@ func (p *page) end() {
 	p.list = false
 }
 
-// item writes what is said on one line.
+// item writes a one-line record.
 func (p *page) item(lead string, r Record) {
 	p.list = true
 	words := *r.Words()
@@ -160,8 +159,8 @@ func (p *page) item(lead string, r Record) {
 	p.print("- %s%s %s\n", lead, shown(words), p.json(r.value(carried)))
 }
 
-// said writes words of any length as a quotation.
-func (p *page) said(who string, r Record) {
+// quotation writes words of any length as a quotation.
+func (p *page) quotation(who string, r Record) {
 	words := *r.Words()
 	var carried *string
 	if strings.ContainsRune(words, '\r') {
@@ -204,16 +203,16 @@ func (p *page) json(v any) string {
 	return commentOpen + strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), ">", escapedGreater) + commentClose
 }
 
-// escapedGreater is ">" in JSON, where it stands in strings alone.
+// escapedGreater is ">" in JSON, where it occurs only in strings.
 const escapedGreater = `\u003e`
 
-// shown returns text on one line that neither begins nor ends a comment.
+// shown returns text on one line without the beginning or end of a comment.
 func shown(s string) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "<!--", "<! --")
 	return strings.ReplaceAll(s, "-->", "-- >")
 }
 
-// shownTitle is what a page calls a conversation.
+// shownTitle is a conversation's title on a page.
 func shownTitle(c *memory.Conversation) string {
 	if title := shown(c.Title); title != "" {
 		return title
@@ -221,5 +220,5 @@ func shownTitle(c *memory.Conversation) string {
 	return "Conversation of " + c.CreatedAt.Format("2006-01-02 15:04")
 }
 
-// profileLead stands before the value of a profile entry.
+// profileLead precedes the value of a profile entry.
 func profileLead(key string) string { return "**" + shown(key) + "**: " }

@@ -10,15 +10,15 @@ import (
 
 var comment = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 
-// pageReader reads the Markdown that Export writes. Where the visible text differs from
-// the text in its comment, the visible text wins: people edit that. A list item without a
-// comment below the heading of facts is a new fact.
+// pageReader reads the Markdown of Page. If the visible text differs from its comment, the visible
+// text wins, since people edit that. A list item without a comment below the heading of facts is a
+// new fact.
 type pageReader struct {
 	Reader
-	inFacts  int    // level of the heading of facts above the current line; 0 for none
-	category string // named by the heading below that one
+	inFacts  int    // level of the current heading of facts; 0 for none
+	category string // the current heading below that one
 
-	open    Record // its text follows as a quotation; the zero Record for none
+	open    Record // the record whose quotation follows; the zero Record for none
 	carried bool
 	quoted  []string
 }
@@ -78,8 +78,8 @@ func (p *pageReader) line(n int, line []byte) error {
 	return p.give(rec)
 }
 
-// settle sets a record's text to that on the page, unless its comment carries a text that
-// the page shows in the same way.
+// settle sets a record's text to that on the page, unless the text in its comment looks the same on
+// the page.
 func settle(rec *Record, carried bool, words string) {
 	if w := rec.Words(); !carried || shown(*w) != shown(words) {
 		*w = words
@@ -127,8 +127,8 @@ func (p *pageReader) bare(n int, text string) error {
 	return p.giveFact(n, len(text), memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson})
 }
 
-// unescaped undoes the escaping of ">" in comments, so that raw JSON, such as metadata, is
-// read back byte for byte.
+// unescaped restores ">" in comments, so that raw JSON, such as metadata, is unchanged byte for
+// byte.
 func unescaped(text string) string {
 	var b strings.Builder
 	for {

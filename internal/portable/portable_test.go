@@ -20,7 +20,7 @@ var (
 	day = time.Date(2026, 5, 3, 14, 0, 0, 0, time.UTC)
 )
 
-// everyKind returns a record of each kind that says the words, in the order of a page.
+// everyKind returns a record of each kind with the words, in the order of a page.
 func everyKind(words string) []Record {
 	scope := memory.Scope{Owner: ana, Project: "p"}
 	fact := func(id string, status memory.Status, category string) Record {
@@ -60,7 +60,7 @@ func written(t *testing.T, to func(io.Writer) Writer, records []Record) string {
 	return b.String()
 }
 
-// read returns what a file holds, without where it stood there.
+// read returns a file's records without their lines.
 func read(t *testing.T, format Format, file string) []Record {
 	t.Helper()
 	var got []Record
@@ -76,7 +76,7 @@ func read(t *testing.T, format Format, file string) []Record {
 	return got
 }
 
-func TestWhatIsWrittenIsReadAsItWas(t *testing.T) {
+func TestWrittenRecordsAreReadUnchanged(t *testing.T) {
 	for _, words := range []string{
 		"plain words", "two\nlines", "> quoted\n>\n> again", "--> <!-- <script>", "# a heading\n- a bullet\n\n\n```\ncode\n```",
 		"  leading and trailing  ", "carriage\r\nreturn\rhere", "\n\nblank lines\n\n", "\u2028 separators \u0085 and \u00a0 spaces",
@@ -136,7 +136,7 @@ func TestEachPartOfAZipIsAFileOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestFactsThatHoldStandFirstAndThoseWithoutACategoryLast(t *testing.T) {
+func TestPageOrdersFactsByStatusAndCategory(t *testing.T) {
 	var groups []Group
 	for _, f := range []memory.Fact{
 		{ID: "no category", Status: memory.Active}, {Status: memory.Rejected}, {Status: memory.Superseded, Category: "a"},
@@ -150,7 +150,7 @@ func TestFactsThatHoldStandFirstAndThoseWithoutACategoryLast(t *testing.T) {
 	}
 }
 
-func TestAFileIsKnownByItsBeginning(t *testing.T) {
+func TestFormatIsDetectedByContent(t *testing.T) {
 	for name, c := range map[string]struct{ head, want string }{
 		"a.txt":   {"- User likes tea", "list"},
 		"b.md":    {"# Facts\n- x <!-- loci {} -->", "markdown"},

@@ -14,30 +14,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxLine is how many bytes a line may have: as long as the longest body a chat may
-// have, since turns are as long as chats sent them.
+// MaxLine is the greatest length of a line in bytes: that of a chat's body, since turns are as
+// long.
 const MaxLine = 32 << 20
 
-// Reader turns files into records, one by one.
+// Reader converts files to records, one by one.
 type Reader struct {
-	// Owner is whose every record becomes.
+	// Owner becomes the owner of every record.
 	Owner memory.Owner
 
-	// Project is that of what says none itself, of others' formats alone.
+	// Project is the project of records of other programs' formats that have none.
 	Project string
 
-	// ID returns the id of a thing of others: the same for the same parts.
+	// ID derives an id for a foreign item: equal for equal parts.
 	ID func(parts ...string) string
 
-	// Take is given each record but the header. Its error ends the reading.
+	// Take receives each record except the header. Its error ends the reading.
 	Take func(Record) error
 
-	// Bad is told of each piece that cannot be read, with its place as [Record.Line] has
-	// it. Reading goes on behind it unless Bad returns an error.
+	// Bad receives the error of each unreadable item, with its [Record.Line]. Reading continues
+	// unless Bad returns an error.
 	Bad func(line int, err error) error
 }
 
-// Read reads a file of a format. What cannot be read at all, a newer version among it, is
+// Read reads a file of a format. An unreadable file, including a newer version, is
 // [memory.Invalid].
 func (r Reader) Read(format Format, in io.Reader) error {
 	switch format {
@@ -57,7 +57,7 @@ func (r Reader) Read(format Format, in io.Reader) error {
 	return memory.Errorf(memory.Invalid, "format: %q is none of %v", format, Formats)
 }
 
-// byteOrderMark is what some programs begin a file with.
+// byteOrderMark begins some programs' files.
 const byteOrderMark = "\ufeff"
 
 var (
@@ -66,18 +66,17 @@ var (
 	errNotText  = memory.Errorf(memory.Invalid, "is not valid UTF-8")
 )
 
-// lineReader reads text line by line and holds one of them.
+// lineReader reads text line by line and holds one line.
 type lineReader struct {
 	in *bufio.Reader
-	n  int // of the last line, from 1
+	n  int // number of the last line, from 1
 	b  []byte
 }
 
 func newLineReader(in io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(in, 64<<10)} }
 
-// next returns a line without its end, which is good until the next call. io.EOF
-// follows the last. A line that is too long or not text is an error with a code, and
-// the one behind it can be read.
+// next returns a line without its end, valid until the next call. io.EOF follows the last one. An
+// error with a code means a line that is too long or no text; the next line can still be read.
 func (l *lineReader) next() ([]byte, error) {
 	l.b, l.n = l.b[:0], l.n+1
 	long := false
@@ -110,7 +109,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// each gives every line to use.
+// each passes every line to use.
 func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	l := newLineReader(in)
 	for {
@@ -129,7 +128,7 @@ func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	}
 }
 
-// jsonl reads lines of JSON, each a thing.
+// jsonl reads JSON lines, one record each.
 func (r Reader) jsonl(in io.Reader) error {
 	return r.each(in, func(n int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -150,7 +149,7 @@ func (r Reader) jsonl(in io.Reader) error {
 	})
 }
 
-// give hands a record on; a header is only looked at.
+// give emits a record; of a header it only checks the version.
 func (r Reader) give(rec Record) error {
 	if h := rec.Header; h != nil {
 		if h.Format != formatName || h.Version > formatVersion {
@@ -166,9 +165,8 @@ var (
 	bullet  = lazy.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
 )
 
-// list reads a fact a line. In a text with headings they are categories; with
-// bullets, lines without one that follow are not facts but talk about them; nor is a line
-// that ends in a colon.
+// list reads one fact a line. Headings become categories. In a text with bullets, lines without one
+// are comments, as are lines that end in a colon.
 func (r Reader) list(in io.Reader) error {
 	category, bullets := "", false
 	return r.each(in, func(n int, line []byte) error {

@@ -11,15 +11,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Format is how memory is written outside of Loci.
+// Format is an external format of memory.
 type Format string
 
-// The formats. The first three are written, all but zips are read.
+// The formats. The first three can be written, and all but zips can be read.
 const (
 	JSONL       Format = "jsonl"
 	Markdown    Format = "markdown"
 	Zip         Format = "zip"          // of Markdown files
-	List        Format = "list"         // a fact a line, bullets or not
+	List        Format = "list"         // one fact a line, bullets or not
 	ChatGPT     Format = "chatgpt"      // conversations.json
 	Claude      Format = "claude"       // conversations.json
 	Mem0        Format = "mem0"         // a JSON list of memories
@@ -27,11 +27,10 @@ const (
 	AgentCLI    Format = "agent-cli"    // one memory: front matter and its words
 )
 
-// Formats are those that are read: a zip of Markdown is read file by file.
+// Formats are the readable formats: a zip of Markdown is read file by file.
 var Formats = []Format{JSONL, Markdown, List, ChatGPT, Claude, Mem0, BasicMemory, AgentCLI}
 
-// Unit is what [Record.Line] counts in a file of the format: lines, or of a list of
-// JSON its items.
+// Unit is what [Record.Line] counts: lines, or items of a JSON list.
 func (f Format) Unit() string {
 	if slices.Contains([]Format{ChatGPT, Claude, Mem0}, f) {
 		return "item"
@@ -41,7 +40,7 @@ func (f Format) Unit() string {
 
 var frontMatterOf = lazy.Compile(`(?m)^conversation_id:`)
 
-// FormatOf returns the format of a file by its name and how it begins.
+// FormatOf returns the format of a file by its name and beginning.
 func FormatOf(name string, head []byte) Format {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
 	isJSON := len(head) > 0 && (head[0] == '[' || head[0] == '{')
@@ -69,11 +68,11 @@ const (
 	formatVersion = 1
 )
 
-// Record is one thing on its way in or out. Exactly one pointer is set.
+// Record is one exported or imported item. Exactly one pointer is set.
 type Record struct {
-	Line int  // of the file, from 1: the line, or the item of a JSON list
-	Size int  // bytes it was read from
-	Made bool // of words of others: it has no id of Loci's own, and is there or not; a turn is the next of its conversation
+	Line int  // number in the file, from 1: of the line, or of the item of a JSON list
+	Size int  // its size in the file
+	Made bool // it is foreign, with a derived id: it is stored unless it exists; a turn is appended to its conversation
 
 	Header       *Header
 	Conversation *memory.Conversation
@@ -85,7 +84,7 @@ type Record struct {
 	Context      *memory.Context
 }
 
-// Header is the first record of an export. It names nobody.
+// Header is the first record of an export. It names no user.
 type Header struct {
 	Type       string    `json:"type"`
 	Format     string    `json:"format"`
@@ -96,8 +95,8 @@ type Header struct {
 	Project    string    `json:"project,omitempty"`
 }
 
-// NewHeader returns the header of an export that is made at a time, of memory at
-// another and of a project or all of them.
+// NewHeader returns the header of an export made at a time, of memory at another and of one project
+// or all.
 func NewHeader(made time.Time, at memory.At, project string) *Header {
 	return &Header{
 		Type: "header", Format: formatName, Version: formatVersion, ExportedAt: made,
@@ -105,7 +104,7 @@ func NewHeader(made time.Time, at memory.At, project string) *Header {
 	}
 }
 
-// Words returns what the record says, nil for what says nothing.
+// Words returns the record's text, nil if its kind has none.
 func (r Record) Words() *string {
 	switch {
 	case r.Turn != nil:
@@ -122,8 +121,7 @@ func (r Record) Words() *string {
 	return nil
 }
 
-// Target names what the record is: as [memory.Image.Target] does, or as
-// "conversation:ID" or "turn:ID".
+// Target names the record: as [memory.Image.Target] does, or as "conversation:ID" or "turn:ID".
 func (r Record) Target() string {
 	switch {
 	case r.Conversation != nil:
@@ -134,17 +132,17 @@ func (r Record) Target() string {
 	return r.Image().Target()
 }
 
-// Image is the record as a change has it; the zero Image for what no change adds.
+// Image is the record in a change; the zero Image for kinds that no change adds.
 func (r Record) Image() memory.Image {
 	return memory.Image{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation, Context: r.Context}
 }
 
-// Memory is the record as recall has it; the zero Memory for what recall does not return.
+// Memory is the record in recall; the zero Memory for kinds that recall does not return.
 func (r Record) Memory() memory.Memory {
 	return memory.Memory{Turn: r.Turn, Fact: r.Fact, Summary: r.Summary}
 }
 
-// SameMarks reports whether two records are written alike but for their words.
+// SameMarks reports whether two records differ at most in their words.
 func (r Record) SameMarks(other Record) bool {
 	one, err1 := json.Marshal(r.value(nil))
 	two, err2 := json.Marshal(other.value(nil))
@@ -155,7 +153,6 @@ func (r Record) SameMarks(other Record) bool {
 type Writer interface {
 	Write(Record) error
 
-	// Close ends what is written, but not what it is written to. Without it the file is not
-	// whole.
+	// Close completes the output but does not close the underlying writer.
 	Close() error
 }

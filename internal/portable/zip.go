@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pages writes a zip of Markdown files: one of the profile, of the contexts and of the
-// facts, and one of each conversation.
+// pages writes a zip of Markdown files: one each for the profile, the contexts and the facts, and
+// one for each conversation.
 type pages struct {
 	zip   *zip.Writer
 	head  Record
-	owed  bool // a file of facts is still to be written, be it of none
+	owed  bool // a file of facts, possibly empty, must still be written
 	name  string
-	page  *page          // of the file of this name
-	names map[string]int // how many conversations have it
+	page  *page          // of the current file
+	names map[string]int // how many conversations have the name
 }
 
-// Pages returns what writes a zip of Markdown files. Records are to come as for [Page]. There is
-// a file of what there is something of; with facts there is one of facts even if there are
-// none, so that it takes the place of an older one.
+// Pages returns a writer of a zip of Markdown files. Records must come in the order of [Page].
+// Files without content are left out, except that with facts the file of facts is always there to
+// replace an older one.
 func Pages(out io.Writer, facts bool) Writer {
 	return &pages{zip: zip.NewWriter(out), owed: facts, names: map[string]int{}}
 }
@@ -61,7 +61,7 @@ func (z *pages) Close() error {
 	return z.zip.Close()
 }
 
-// turnTo makes a file the one that is written, and begins it unless it is already.
+// turnTo makes a file the current one, and begins it if necessary.
 func (z *pages) turnTo(name string) error {
 	if z.name == name {
 		return nil
@@ -78,7 +78,7 @@ func (z *pages) turnTo(name string) error {
 	return z.page.Write(z.head)
 }
 
-// end ends the file that is written, if there is one.
+// end ends the current file, if any.
 func (z *pages) end() error {
 	if z.page == nil {
 		return nil
@@ -86,7 +86,7 @@ func (z *pages) end() error {
 	return z.page.Close()
 }
 
-// fileName names a conversation's file, each by another name.
+// fileName returns a unique file name for a conversation.
 func (z *pages) fileName(c *memory.Conversation) string {
 	name := fileName(c)
 	if z.names[name]++; z.names[name] > 1 {
@@ -95,8 +95,8 @@ func (z *pages) fileName(c *memory.Conversation) string {
 	return "conversations/" + name
 }
 
-// fileName is a name that every file system takes: a day, and letters and digits of
-// the title, or the time where there is none.
+// fileName is a name that every file system accepts: a day, and letters and digits of the title, or
+// the time without one.
 func fileName(c *memory.Conversation) string {
 	var b strings.Builder
 	for _, r := range shown(c.Title) {

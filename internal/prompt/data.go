@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// samples has one of each kind of data: they are the list of prompts, and what
-// prompts are tried with when they are opened.
+// samples has one of each kind of data: they define the list of prompts, and test prompts when they
+// are opened.
 var samples = []Data{
 	sampleExtract,
 	memoryExtraction{sampleExtract},
@@ -32,7 +32,7 @@ var samples = []Data{
 var (
 	sampleExtract = Extract{
 		Today:   time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC),
-		Known:   []Line{{ID: "k1", Text: "User has a dog named Rex."}},
+		Facts:   []Line{{ID: "k1", Text: "User has a dog named Rex."}},
 		Wishes:  "Remember only what concerns recipes.",
 		Context: "The house rules allow dogs.",
 		Turns: []Turn{
@@ -41,36 +41,36 @@ var (
 		},
 	}
 	sampleReconcile = Reconcile{
-		Known: []Line{{ID: "0", Text: "User lives in Berlin.", At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
+		Facts: []Line{{ID: "0", Text: "User lives in Berlin.", At: time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)}},
 		New:   []Line{{ID: "1", Text: "User lives in Lisbon.", At: time.Date(2026, 5, 3, 0, 0, 0, 0, time.UTC)}},
 	}
 )
 
-// Extract fills extract.md, or the prompt that the form puts in its place.
+// Extract fills extract.md, or the prompt that the form uses instead.
 type Extract struct {
-	Today   time.Time // when the newest turn was said, in the user's zone
-	Known   []Line
+	Today   time.Time // the newest turn's time, in the user's zone
+	Facts   []Line
 	Wishes  string // what the user or the project wants remembered
-	Context string // documents that the user attached; memory_extraction.md alone shows them
-	Before  []Turn // said before Turns, and not to be learned from again; extract.md alone shows them
-	Turns   []Turn // one without an id is shown so that the others can be understood
+	Context string // the user's attached documents; only memory_extraction.md shows them
+	Before  []Turn // the turns before Turns, as context; only extract.md shows them
+	Turns   []Turn // a turn without an id is shown as context
 }
 
-// optional are the placeholders that a prompt may leave out.
+// optional are the placeholders that a prompt may omit.
 var optional = map[string]bool{"NOW": true, "WISHES": true}
 
-// Turn is one turn to read, under the short id that the reply names it by.
+// Turn is one turn under the short id that the reply uses for it.
 type Turn struct {
 	ID   string
 	Role string
-	Name string // the speaker's, "" where the message names none
+	Name string // the speaker's, "" if the message has none
 	At   time.Time
 	Text string
 }
 
 // Reconcile fills reconcile.md.
 type Reconcile struct {
-	Known []Line
+	Facts []Line
 	New   []Line
 }
 
@@ -78,8 +78,8 @@ type Reconcile struct {
 type Line struct {
 	ID    string
 	Text  string
-	At    time.Time // when it was said; zero: not shown
-	Waits bool      // it waits for a person
+	At    time.Time // of the statement; zero: not shown
+	Waits bool      // it is pending
 }
 
 // Summarize fills summarize.md.
@@ -103,7 +103,7 @@ func (d Extract) values() map[string]string {
 		"NOW":    d.Today.Format("2006-01-02 15:04, Monday, MST") + "\n" + calendar(d.Today),
 		"TODAY":  d.Today.Format(time.DateOnly),
 		"WISHES": wishes,
-		"KNOWN":  list(numbered(d.Known)),
+		"KNOWN":  list(numbered(d.Facts)),
 		"TURNS":  turns,
 	}
 }
@@ -124,8 +124,8 @@ func calendar(now time.Time) string {
 	return b.String()
 }
 
-// known lists facts, one a line.
-func known(facts []Line) []string {
+// factLines lists facts, one a line.
+func factLines(facts []Line) []string {
 	out := make([]string, len(facts))
 	for i, k := range facts {
 		out[i] = "- " + oneLine(k.Text)
@@ -162,7 +162,7 @@ func transcript(in []Turn) string {
 func (Reconcile) name() string { return "reconcile" }
 
 func (d Reconcile) values() map[string]string {
-	return map[string]string{"KNOWN": list(numbered(d.Known)), "NEW": list(numbered(d.New))}
+	return map[string]string{"KNOWN": list(numbered(d.Facts)), "NEW": list(numbered(d.New))}
 }
 
 func numbered(in []Line) []string {
@@ -191,8 +191,7 @@ func on(t time.Time) string {
 	return " (" + t.Format(time.DateOnly) + ")"
 }
 
-// indent sets a turn's text off from the line that names it, so that a text which
-// looks like such a line is not one.
+// indent indents a turn's text, so that it cannot look like the line that names a turn.
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ")
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// TestInstructionOfExtractIsShortAndConstant holds what every call of the learning
-// model begins with: a provider can cache it only if no byte of it changes.
+// TestInstructionOfExtractIsShortAndConstant: a provider can cache the beginning of every call only
+// if no byte of it changes.
 func TestInstructionOfExtractIsShortAndConstant(t *testing.T) {
 	a, err := Default().Fill(sampleExtract)
 	if err != nil {

@@ -4,25 +4,25 @@ import (
 	"strings"
 )
 
-// Form is what a learning model is asked to reply.
+// Form is the format of a learning model's reply.
 type Form string
 
-// The forms. [Fill] takes [Extract] and [Reconcile] in each of them, and fills the
-// prompts that belong to it.
+// The forms. [Fill] accepts [Extract] and [Reconcile] in each of them, and fills the form's
+// prompts.
 const (
-	InOps      Form = "ops"      // extract.md: what changes, with the ids of what it changes
+	InOps      Form = "ops"      // extract.md: changes, with the ids of the changed facts
 	InLine     Form = "line"     // memory_extraction.md: one line, the fact or NOTHING; then reconcile.md
 	InMemories Form = "memories" // memory_formation.md: a list of sentences; then conflict_resolution.md
 )
 
-// In returns the set that asks for replies in a form.
+// In returns the set with replies in a form.
 func (s *Set) In(form Form) *Set {
 	own := *s
 	own.form = form
 	return &own
 }
 
-// Form returns the form that the set asks for.
+// Form returns the form of the set's replies.
 func (s *Set) Form() Form {
 	if s == nil || s.form == "" {
 		return InOps
@@ -30,7 +30,7 @@ func (s *Set) Form() Form {
 	return s.form
 }
 
-// inForm returns the data of the prompt that the form puts in the place of data's.
+// inForm returns the data for the form's own prompt instead of data's.
 func (s *Set) inForm(data Data) Data {
 	switch d := data.(type) {
 	case Extract:
@@ -59,7 +59,7 @@ func (d memoryExtraction) values() map[string]string {
 		context = list(nil)
 	}
 	return map[string]string{
-		"EXISTING_MEMORIES": list(known(d.Known)), "EXISTING_CONTEXT": context,
+		"EXISTING_MEMORIES": list(factLines(d.Facts)), "EXISTING_CONTEXT": context,
 		"USER_TEXT": textOf(d.Turns, "user"), "ASSISTANT_TEXT": textOf(d.Turns, "assistant"),
 	}
 }
@@ -70,7 +70,7 @@ type memoryFormation struct{ Extract }
 func (memoryFormation) name() string { return "memory_formation" }
 
 func (d memoryFormation) values() map[string]string {
-	return map[string]string{"existing_memories_list": list(known(d.Known)), "user_message": textOf(d.Turns, "user")}
+	return map[string]string{"existing_memories_list": list(factLines(d.Facts)), "user_message": textOf(d.Turns, "user")}
 }
 
 // conflictResolution fills conflict_resolution.md.
@@ -84,28 +84,28 @@ func (d conflictResolution) values() map[string]string {
 		new[i] = oneLine(l.Text)
 	}
 	id := "the number in brackets before the one that it replaces"
-	if len(d.Known) == 1 {
-		id = d.Known[0].ID
+	if len(d.Facts) == 1 {
+		id = d.Facts[0].ID
 	}
-	return map[string]string{"existing_memory": list(numbered(d.Known)), "new_fact": list(new), "id": id}
+	return map[string]string{"existing_memory": list(numbered(d.Facts)), "new_fact": list(new), "id": id}
 }
 
-// textOf returns what one role says in turns, set off from the prompt's own lines.
+// textOf returns one role's text in turns, set off from the prompt's own lines.
 func textOf(turns []Turn, role string) string {
-	var said []string
+	var texts []string
 	for _, t := range turns {
 		if t.Role == role {
-			said = append(said, indent(t.Text))
+			texts = append(texts, indent(t.Text))
 		}
 	}
-	return list(said)
+	return list(texts)
 }
 
-// Write fills write.md. Its lines are written as they are given.
+// Write fills write.md. Its lines are inserted unchanged.
 type Write struct {
 	History, Summaries, Facts, Similar, Recent []string
 	Images, Location, Query                    string
-	Contexts, Rules                            string // of the session: its documents, fenced, and what its user wants followed
+	Contexts, Rules                            string // of the session: its fenced documents, and the rules that its user wants
 }
 
 func (Write) name() string { return "write" }

@@ -1,12 +1,10 @@
-// Package prompt holds what Loci says to models. Each prompt is a Markdown file,
-// embedded here; a user's folder may be laid over them. It does not call models
-// and does not read their replies.
+// Package prompt holds Loci's prompts for models. Each is an embedded Markdown file, which a file
+// in the user's folder may replace. The package does not call models or read their replies.
 //
-// A file begins with a comment, <!-- … -->, that says what it is for and is not
-// sent. What follows is the system message and, below a line <!-- user -->, the
-// user message. A placeholder such as {{TURNS}} stands for data; the rest of
-// text/template works as well. NAME.schema.json, where there is one, is the JSON
-// schema of the reply and cannot be overridden, since the parsers are written for it.
+// A file begins with a comment, <!-- … -->, that states its purpose and is not sent. The system
+// message follows and, below a line <!-- user -->, the user message. A placeholder such as
+// {{TURNS}} is replaced by data; the rest of text/template works as well. NAME.schema.json is the
+// optional JSON schema of the reply; it cannot be overridden, since the parsers depend on it.
 package prompt
 
 import (
@@ -34,7 +32,7 @@ var embedded embed.FS
 
 const userMark = "<!-- user -->"
 
-// Data is what a prompt is filled with. Its type says which prompt.
+// Data fills a prompt, which its type selects.
 type Data interface {
 	name() string
 	values() map[string]string
@@ -43,16 +41,16 @@ type Data interface {
 // Set is all prompts, checked.
 type Set struct {
 	form Form
-	held *atomic.Pointer[files] // shared by the sets that were made of one by [Set.In]
+	held *atomic.Pointer[files] // shared by the sets derived by [Set.In]
 }
 
-// files are the prompts by name, and those that are for some models alone.
+// files are the prompts by name, and those for certain models.
 type files struct {
 	prompts  map[string]*prompt
 	variants []variant
 }
 
-// Take has the set, and those made of it by [Set.In], hold the prompts of another.
+// Take replaces the prompts of the set, and of those derived by [Set.In], by another's.
 func (s *Set) Take(from *Set) { s.held.Store(from.held.Load()) }
 
 func setOf(form Form, f files) *Set {
@@ -61,7 +59,7 @@ func setOf(form Form, f files) *Set {
 	return s
 }
 
-// variant is a prompt for models whose name begins with model.
+// variant is a prompt for models whose name has the prefix model.
 type variant struct {
 	name, model string
 	prompt      *prompt
@@ -72,7 +70,7 @@ type prompt struct {
 	source string
 	hash   string
 	schema json.RawMessage
-	own    bool                     // not the embedded one
+	own    bool                     // not embedded
 	read   func() (messages, error) // once
 }
 
@@ -83,16 +81,14 @@ type messages struct{ system, user *template.Template }
 func Default() *Set {
 	s, err := Open(nil)
 	if err != nil {
-		panic(err) // the embedded files are broken; a test would have said so
+		panic(err) // the embedded files are broken, which a test would have found
 	}
 	return s
 }
 
-// Open returns the embedded prompts with the files of overlay in their places;
-// overlay may be nil. Every file of overlay is parsed and filled once with sample data;
-// the embedded ones are when they are first needed. A file that is broken, lacks a
-// placeholder it needs or has no prompt's name is [memory.Invalid], with its name and
-// line.
+// Open returns the embedded prompts, replaced by files of overlay, which may be nil. Every file of
+// overlay is parsed and filled once with sample data; embedded ones on first use. A broken file, a
+// missing placeholder or an unknown name is [memory.Invalid], with file and line.
 func Open(overlay fs.FS) (*Set, error) {
 	wrong := []error{checkNames(overlay)}
 	s := files{prompts: map[string]*prompt{}}
@@ -113,7 +109,7 @@ func Open(overlay fs.FS) (*Set, error) {
 	return setOf("", s), nil
 }
 
-// variantsOf returns the models that have a prompt of their own, in order.
+// variantsOf returns the models that have their own version of a prompt, in order.
 func variantsOf(overlay fs.FS, name string) ([]string, error) {
 	own, err := fs.Glob(embedded, "templates/"+name+"@*.md")
 	if err != nil {
@@ -134,13 +130,12 @@ func variantsOf(overlay fs.FS, name string) ([]string, error) {
 	return slices.Compact(own), nil
 }
 
-// For returns the set as a model is to be asked: of its prompts those that have a
-// variant for it take the one with the longest name that the model's begins with.
-// Both are compared in lower case, without what stands before the last "/", and with
-// "-" for what a file name may not hold: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
+// For returns the set for a model. Of each prompt's variants it uses the longest prefix of the
+// model's name. Names are compared in lower case, without the part before the last "/", and with
+// "-" for characters that file names may not have: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
 func (s *Set) For(model string) *Set { return s.ForModels(Models{model, model, model}) }
 
-// Models are the models that prompts are sent to; "" where that is not known.
+// Models are the models that receive the prompts; "" if unknown.
 type Models struct{ Learn, Query, Chats string }
 
 func (m Models) asked(name string) string {
@@ -153,7 +148,7 @@ func (m Models) asked(name string) string {
 	return m.Learn
 }
 
-// ForModels is For, where prompts are sent to several models.
+// ForModels is For with a model for each purpose.
 func (s *Set) ForModels(models Models) *Set {
 	all := s.held.Load()
 	if len(all.variants) == 0 {
@@ -170,7 +165,7 @@ func (s *Set) ForModels(models Models) *Set {
 	return setOf(s.form, own)
 }
 
-// fileName returns a model's name as it can stand in the name of a file.
+// fileName returns a model's name in the form for file names.
 func fileName(model string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
@@ -190,19 +185,19 @@ func Names() []string {
 	return names
 }
 
-// File is a prompt as it is in use.
+// File describes a prompt in use.
 type File struct {
 	Name         string   `json:"name"`
-	Hash         string   `json:"hash"`           // changes with any letter; every fact a model made carries it
+	Hash         string   `json:"hash"`           // changes with the text; every fact by a model has it
 	Path         string   `json:"file,omitempty"` // of a file in the user's folder
-	Purpose      string   `json:"purpose"`        // the first sentence of the comment that the file begins with
-	Placeholders []string `json:"placeholders"`   // what it needs, in order: "{{TURNS}}"
+	Purpose      string   `json:"purpose"`        // the first sentence of the file's comment
+	Placeholders []string `json:"placeholders"`   // required ones, in order: "{{TURNS}}"
 	Variants     []string `json:"variants,omitempty"`
 	Source       string   `json:"source,omitempty"`
-	Variant      string   `json:"-"` // the one in use, by its model
+	Variant      string   `json:"-"` // the model of the variant in use
 }
 
-// Files returns all prompts in order of name. folder is where the overlay lies.
+// Files returns all prompts in order of name. folder is the overlay's path.
 func (s *Set) Files(folder string) []File {
 	var out []File
 	for _, sample := range samples {
@@ -240,7 +235,7 @@ func (p *prompt) purpose() string {
 	return strings.TrimSuffix(strings.TrimPrefix(first, "What it is for: "), ".")
 }
 
-// Sample returns a prompt as it is sent, with sample data; without texts for an unknown name.
+// Sample returns a prompt filled with sample data; without text for an unknown name.
 func (s *Set) Sample(name string) (memory.Prompt, error) {
 	for _, sample := range samples {
 		if sample.name() == name {
@@ -250,7 +245,6 @@ func (s *Set) Sample(name string) (memory.Prompt, error) {
 	return memory.Prompt{Name: name}, nil
 }
 
-// Fill returns the prompt with data in its placeholders.
 func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.inForm(data)) }
 
 func (s *Set) fill(data Data) (memory.Prompt, error) {
@@ -289,7 +283,7 @@ func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
 	schema, err := embedded.ReadFile(path.Join("templates", sample.name()+".schema.json"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without one the reply is plain text
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without a schema the reply is plain text
 		return nil, fmt.Errorf("read prompt: %w", err)
 	}
 	sum := sha256.Sum256(source)
@@ -302,7 +296,7 @@ func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
 	return p, err
 }
 
-// read returns a prompt's file, and whether it is one of overlay.
+// read returns a prompt's file, and whether it comes from overlay.
 func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
 	if overlay != nil {
 		source, err := fs.ReadFile(overlay, file)
@@ -339,8 +333,8 @@ func (m messages) filled(data Data) (system, user string, err error) {
 	return system, user, err
 }
 
-// parts cuts a file into its system and user text. What is left out of either
-// becomes empty lines, so that errors name the line in the file.
+// parts splits a file into its system and user text. Each text has empty lines in place of the
+// rest, so that errors have the file's line numbers.
 func parts(file, source string) (system, user string, err error) {
 	if !strings.HasPrefix(source, "<!--") {
 		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that says what it is for", file)
@@ -380,7 +374,7 @@ func render(t *template.Template, data Data) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// plain takes the library's name off its message, which then begins FILE:LINE.
+// plain removes the library's name from its message, which then begins FILE:LINE.
 func plain(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
 func placeholders(data Data) template.FuncMap {
@@ -400,8 +394,8 @@ func names(data Data) []string {
 	return out
 }
 
-// check fills the messages with the sample: every value must turn up in what is
-// sent, else the model would be asked about nothing.
+// check fills the messages with the sample. Every value must occur in the result, or else the model
+// would lack it.
 func (m messages) check(file, source string, sample Data) error {
 	system, user, err := m.filled(sample)
 	if err != nil {

@@ -1,10 +1,10 @@
 package prompt
 
-// System fills system.md: what a model is told in a chat of /api/chats. Contexts and
-// Memory come fenced, as package recall writes them; what is empty is left out.
+// System fills system.md, the system message of a chat of /api/chats. Contexts and Memory are
+// fenced, as package recall writes them; empty fields are left out.
 type System struct {
 	Contexts, Rules, Memory string
-	Message                 string // what the user says now
+	Message                 string // the user's current message
 }
 
 func (System) name() string { return "system" }

@@ -6,27 +6,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A fused score says which candidate is better, not whether any is good: the best
-// of nothing is still the best. Whether the question has its answer among the
-// candidates at all shows in how they look together.
+// A fused score compares candidates but does not show whether any is good. These signals tell from
+// all candidates together whether they contain an answer.
 
-// signal is one sign of that, times its weight.
+// signal is one such sign with its weight.
 type signal struct {
 	weight float64
 	value  func(l *lineup) float64
 }
 
-// signals have the weights of a logistic fit that tells the questions of development conversations, between people and with
-// assistants, from the same questions put to another conversation.
+// signals have the weights of a logistic fit on development conversations, between people and with
+// assistants. It separates their questions from the same questions put to another conversation.
 var signals = []signal{
-	// How much of the question's words the best candidate and its neighbours have.
-	// To have much of many words says more than of a few.
+	// The share of the question's words in the best candidate and its neighbours. A large share of
+	// many words says more than of a few.
 	{-3.5, func(l *lineup) float64 { return l.lexical }},
 	{3.7, func(l *lineup) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
-	// How far the best stands out from the tenth and the fourth.
+	// The lead of the best candidate over the tenth and the fourth.
 	{0.6, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
 	{-0.4, func(l *lineup) float64 { return l.best[0] - l.best[3] }},
-	// What the best has itself: words, and a thing of the kind asked for.
+	// The best candidate's own words, and a thing of the requested kind.
 	{1.75, func(l *lineup) float64 { return l.hinted(l.first.own, l.first) }},
 	{0.75, func(l *lineup) float64 { return l.instances(l.first.Classes) }},
 	{3.5, func(l *lineup) float64 {
@@ -35,54 +34,50 @@ var signals = []signal{
 		}
 		return l.vector
 	}},
-	// What those said whom the question is not about: the right words in the wrong
-	// mouth.
+	// Words of speakers other than the question's subject: the right words from the wrong person.
 	{-2.9, func(l *lineup) float64 { return l.others }},
-	// What the one asked about said, where the question names one.
+	// Words of the speaker named in the question.
 	{1.1, func(l *lineup) float64 { return min(1, float64(len(l.named))) * l.speakers }},
-	// Other words than the question's are no sign of an answer.
+	// Synonyms of the question's words are no sign of an answer.
 	{-1.9, func(l *lineup) float64 { return l.related }},
 }
 
 // answerBase is the fit's constant.
 const answerBase = -5.1
 
-// Among hundreds of memories one has other words for the question's by chance, so
-// that the fit holds them against an answer; among a few none has. The fewer
-// candidates there are below [Candidates], the more other words and things of the
-// kind asked for count as the question's own. They are chosen by hand: the
-// data sets have no small memories (bench, TestFewFactsAreFoundInOtherWords).
+// Among hundreds of memories synonyms occur by chance, so the fit counts them against an answer;
+// among a few they do not. The fewer candidates below [Candidates], the more synonyms and requested
+// kinds count as the question's own words. Chosen by hand: the data sets have no small memories
+// (bench, TestFewFactsAreFoundInOtherWords).
 const (
 	inOtherWords = 0.9
 	ofKind       = 0.7
 )
 
-// fewWords is how many words a question counts as at least: in three words there
-// is little to miss, but the fit has seen hardly any of them.
+// fewWords is the least word count of a question in the fit, which has hardly any shorter ones.
 const fewWords = 5
 
-// usualVector is the best cosine of a usual question, for those without vectors:
-// that an embedder fails is no sign for or against an answer.
+// usualVector is the best cosine of a usual question. It replaces missing vectors, since a failed
+// embedder is no sign.
 const usualVector = 0.45
 
-// standout is which place the best is compared with.
+// standout is the rank that the best is compared with.
 const standout = 10
 
-// spread is how fast relevance falls with distance from the best fused score: the
-// logarithm of the odds per unit.
+// spread is how fast relevance falls with distance from the best fused score: log-odds per unit.
 const spread = 0.5
 
-// lineup is all candidates of a question, and the highest of their numbers.
+// lineup holds all candidates of a question and their highest numbers.
 type lineup struct {
 	*asked
-	first *view             // the best by fused score, one without numbers if there is none
+	first *view             // the best by fused score, one with zero numbers if there is none
 	top   float64           // the best fused score
-	best  [standout]float64 // the best fused scores in order but for what was kept, 0 where there are fewer
+	best  [standout]float64 // the best fused scores in order, without the kept cue; 0 where there are fewer
 
 	scarce           float64 // 1 for hardly any candidates, 0 from Candidates on
 	lexical, related float64
 	vector           float64 // 0 if no candidate has one
-	speakers, others float64 // own words of those whom the question is about, and of the rest
+	speakers, others float64 // own words of the question's subjects, and of other speakers
 }
 
 func newLineup(a *asked, list []ranked) *lineup {
@@ -91,7 +86,7 @@ func newLineup(a *asked, list []ranked) *lineup {
 	l.scarce = max(0, 1-float64(len(list))/Candidates)
 	for i := range list {
 		r := &list[i]
-		fused := r.fused - keptWeight*kept(&r.view) // that it was kept is no sign of an answer
+		fused := r.fused - keptWeight*kept(&r.view) // to keep a memory is no sign of an answer
 		if i == 0 || fused > best || fused == best && r.ID < l.first.ID {
 			l.first, best = &r.view, fused
 		}
@@ -109,14 +104,13 @@ func newLineup(a *asked, list []ranked) *lineup {
 	return l
 }
 
-// hinted is a share of the question's words with what a candidate has of it in
-// other words, which stand for missing ones: together they are no more than all.
+// hinted adds to a share of the question's words the synonyms that replace missing ones, up to 1.
 func (l *lineup) hinted(share float64, c *view) float64 {
 	hints := inOtherWords * min(1, c.related+ofKind*l.instances(c.Classes))
 	return min(max(1, share), share+l.scarce*hints)
 }
 
-// place sets a fused score in its place among the best.
+// place inserts a fused score among the best.
 func (l *lineup) place(fused float64) {
 	for i := range l.best {
 		if fused > l.best[i] {
@@ -127,15 +121,15 @@ func (l *lineup) place(fused float64) {
 	}
 }
 
-// chatOdds are the log-odds that a message of a chat asks for something that memory has: by what
-// was found and the form of the message together, or by what was found alone where that is sure.
+// chatOdds returns the log-odds that a chat message asks for stored memory: by the candidates and
+// the form of the message, or by the candidates alone if they are certain.
 func chatOdds(found, needs float64) float64 {
 	return max(needs+foundShare*found, found-sureFound)
 }
 
 const (
-	foundShare = 0.3 // of the odds by what was found, beside the form of the message
-	sureFound  = 3.0 // by how much they must be higher where the form does not count
+	foundShare = 0.3 // weight of the candidates' odds; the rest is the form's
+	sureFound  = 3.0 // lead from which on the form does not count
 )
 
 // odds returns the logarithm of the odds that the question is answered.

@@ -9,9 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByImportance returns hits of memories in the order in which they answer a
-// [Query] that is Broad: pinned facts, then by what they are about, the user before
-// others, by confidence and recency; turns and summaries after facts. Score is the
+// ByImportance returns hits in the order for a [Query] that is Broad: pinned facts, then facts by
+// subject (the user first), confidence and recency, then turns and summaries. Score is the
 // importance, 0 to 1.
 func ByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
 	hits := make([]memory.Hit, len(memories))
@@ -39,11 +38,11 @@ func importance(m memory.Memory, now time.Time) (float64, memory.Why) {
 	return score, memory.Why{{Name: "pinned", Value: pinned}, {Name: "matter", Value: matter}, {Name: "confidence", Value: confidence}, {Name: "recency", Value: recent}, {Name: "score", Value: score}}
 }
 
-// Identity are the attributes of the user that say who somebody is.
+// Identity are the user's attributes that identify a person.
 var Identity = []string{"name", "age", "birthday", "home", "occupation", "employer", "partner", "pronouns"}
 
-// What facts of an attribute, by its family, or else of a category matter to somebody
-// who asks what is known: who the user is, what may harm them, how they live.
+// Weights of facts in a broad question, by the family of their attribute or else by category:
+// identity, dangers, habits.
 var (
 	attributeMatters = map[string]float64{
 		"name": 1, "allergy": 1, "condition": 0.95, "pronouns": 0.95, "diet": 0.9, "home": 0.9, "occupation": 0.9, "employer": 0.85, "age": 0.85,
@@ -54,7 +53,7 @@ var (
 
 const (
 	otherMatters = 0.3 // of any other fact
-	lessOfOthers = 0.6 // share that a fact about somebody else has
+	lessOfOthers = 0.6 // factor for facts about others
 )
 
 func matters(f *memory.Fact) float64 {

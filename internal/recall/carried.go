@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// wordsOf returns what a memory says in a block: of a user's turn what the person wrote
+// wordsOf returns a memory's text in a block: of a user's turn the person's own words
 // ([utterance.Of]).
 func wordsOf(m memory.Memory) string {
 	if m.Turn != nil {
@@ -16,12 +16,12 @@ func wordsOf(m memory.Memory) string {
 	return m.Content()
 }
 
-// carries reports whether a turn, of which these words ([wordsOf]) are its speaker's, has next to none of
-// them, or has words of the question only in what it hands on: a mail, code, a passage to translate.
+// carries reports whether a turn has next to no own words, or has the question's words only in
+// quoted text such as a mail or code. own are its speaker's words ([wordsOf]).
 func carries(m memory.Memory, own string, asked terms) bool {
 	if m.Turn == nil || own == m.Turn.Content {
 		return false
 	}
-	said := termsOf(own)
-	return len(said) <= slightTerms || !slices.ContainsFunc(said, asked.has) && slices.ContainsFunc(termsOf(m.Turn.Content), asked.has)
+	ownTerms := termsOf(own)
+	return len(ownTerms) <= slightTerms || !slices.ContainsFunc(ownTerms, asked.has) && slices.ContainsFunc(termsOf(m.Turn.Content), asked.has)
 }

@@ -9,17 +9,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// DefaultContextBudget is how many tokens of contexts are in a prompt, unless set
-// otherwise: some ten pages.
+// DefaultContextBudget is the default number of tokens for contexts in a prompt: some ten pages.
 const DefaultContextBudget = 8000
 
-// Attached stands before contexts in a block.
+// Attached introduces contexts in a block.
 const Attached = "Documents that the user attached to this chat:"
 
-// WithContexts puts the contexts of a conversation, in their order, before what a block
-// says; without a block they are one. budget is how many tokens of them there is room
-// for, 0 for the default: what is longer is cut off at the end of a line, which says so.
-// Equal contexts give equal bytes, whatever memory adds behind them.
+// WithContexts puts a conversation's contexts, in order, in front of a block, or makes a block of
+// them. It cuts them at the end of a line to fit budget tokens, 0 for the default, and says so.
+// Equal contexts give equal bytes, so that the provider's cache stays valid.
 func WithContexts(block string, contexts []memory.Context, budget int) string {
 	if budget == 0 {
 		budget = DefaultContextBudget
@@ -31,8 +29,7 @@ func WithContexts(block string, contexts []memory.Context, budget int) string {
 	return WithDocuments(block, documents)
 }
 
-// ContextText is how a context stands in a block. It takes the tokens that it needs from the
-// budget.
+// ContextText writes a context for a block and subtracts its tokens from the budget.
 func ContextText(c memory.Context, budget *int) string {
 	name := oneLine(c.Title)
 	if name == "" {
@@ -41,7 +38,7 @@ func ContextText(c memory.Context, budget *int) string {
 	return "\n\n## " + name + "\n" + fitted(visibleLines(c.Content), budget)
 }
 
-// WithDocuments puts contexts, as [ContextText] wrote them, before what a block says.
+// WithDocuments puts contexts, as [ContextText] wrote them, in front of a block.
 func WithDocuments(block, documents string) string {
 	if documents == "" {
 		return block
@@ -55,7 +52,7 @@ func WithDocuments(block, documents string) string {
 	return fenced(Preamble + "\n" + documents + "\n\n" + rest)
 }
 
-// visibleLines returns the lines of a text without what nobody sees.
+// visibleLines returns the lines of a text without invisible characters.
 func visibleLines(s string) []string {
 	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(s, "\r\n", "\n")), "\n")
 	for i, line := range lines {
@@ -69,7 +66,7 @@ func visibleLines(s string) []string {
 	return lines
 }
 
-// fitted joins the lines that there is room for, and takes what they need.
+// fitted joins the lines that fit the budget, and subtracts their tokens.
 func fitted(lines []string, budget *int) string {
 	var b strings.Builder
 	for i, line := range lines {

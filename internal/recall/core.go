@@ -12,35 +12,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Core is what a block begins with, without a search: who the user is.
+// Core is the beginning of a block, made without a search: the user's identity.
 type Core struct {
-	Summary *memory.Summary // of the conversation that asks, by setting; as long as any memory, beside the budget
+	Summary *memory.Summary // of the current conversation, by setting; its length is not part of the budget
 	Profile []memory.ProfileEntry
-	Facts   []CoreFact // that hold, also shared ones
+	Facts   []CoreFact // that hold, including shared ones
 }
 
-// CoreFact is a fact with what its words say of its place in a core.
+// CoreFact is a fact with its place in a core.
 type CoreFact struct {
 	memory.Memory
-	Heading Heading // that it stands under
+	Heading Heading // its group
 	tokens  int     // of its line
 }
 
-// NewCoreFact reads a fact's words.
+// NewCoreFact derives the place from a fact's words.
 func NewCoreFact(m memory.Memory) CoreFact {
 	return CoreFact{m, headingOf(m.Fact), tokensOfLine(coreLine(m, false))}
 }
 
-// tokensOfLine is how many tokens a line takes, with its end.
+// tokensOfLine is the number of tokens of a line with its line break.
 func tokensOfLine(line string) int { return text.Tokens(line + "\n") }
 
-// PinnedTokens is the budget of a core that is only what is pinned and the profile entries.
+// PinnedTokens is the budget of a core with only pinned facts and profile entries.
 const PinnedTokens = 150
 
 // Heading is the group of a line in the core.
 type Heading uint8
 
-// The headings, in the order in which they stand. The zero Heading is of what a search found.
+// The headings, in the order of the block. The zero Heading is for search results.
 const (
 	ofAnswers Heading = iota + 1
 	ofProfile
@@ -66,7 +66,7 @@ var ofCategory = map[string]Heading{
 	"preference": ofTastes, "habit": ofTastes, "hobby": ofTastes, "plan": ofPlans, "goal": ofPlans, "event": ofPlans,
 }
 
-// headingOf returns the heading that a fact stands under.
+// headingOf returns the heading of a fact.
 func headingOf(f *memory.Fact) Heading {
 	if english.HowToAnswer(f.Content) {
 		return ofAnswers
@@ -74,10 +74,10 @@ func headingOf(f *memory.Fact) Heading {
 	return cmp.Or(ofCategory[f.Category], ofOthers)
 }
 
-// String returns a heading's words.
 func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
 
-// WhyTold says why a core has the fact: "pinned", "answers" for how the user wants to be answered, "holds" for others.
+// WhyTold returns why a core has the fact: "pinned", "answers" for preferred answers, "holds" for
+// others.
 func (f CoreFact) WhyTold() string {
 	switch {
 	case f.Fact.Pinned():
@@ -88,8 +88,8 @@ func (f CoreFact) WhyTold() string {
 	return "holds"
 }
 
-// Holds reports whether a fact says something of its owner that a prompt may be told unasked: the user
-// or a person said it, and what was to happen is not over.
+// Holds reports whether a prompt may show a fact about its owner without a question: the user or a
+// person stated it, and its time has not passed.
 func Holds(f *memory.Fact, now time.Time) bool {
 	switch {
 	case f.Core == memory.CoreNever, !f.ValidTo.IsZero() && !now.Before(f.ValidTo),
@@ -105,9 +105,9 @@ func Holds(f *memory.Fact, now time.Time) bool {
 
 var dates = lazy.Compile(`\b\d{4}-\d{2}-\d{2}\b`)
 
-// Choose splits a core into what a budget of tokens has room for and what it has not: pinned facts first,
-// then profile entries, how to answer, and the other facts by how much they matter and how near they are
-// to the message. near has ids of facts, the nearest first.
+// Choose splits a core into the part that fits a budget of tokens and the rest. Pinned facts come
+// first, then profile entries, preferred answers, and other facts by importance and nearness to the
+// message. near has fact ids, the nearest first.
 func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 	in.Summary = c.Summary
 	fits := func(tokens int) bool {
@@ -172,13 +172,13 @@ func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 }
 
 const (
-	first      = 10  // more than any fact matters
-	nearWeight = 0.6 // of the fact that is nearest to the message, beside what it matters, 0 to 1
-	nearRank   = 10  // the rank at which half of it is left
+	first      = 10  // above the importance of any fact
+	nearWeight = 0.6 // of the fact nearest to the message, added to its importance of 0 to 1
+	nearRank   = 10  // the rank at which half of nearWeight is left
 )
 
-// lines are how a core stands in a block.
-func (c Core) lines(roles bool) (lines []said) {
+// lines returns the core's lines in a block.
+func (c Core) lines(roles bool) (lines []renderedLine) {
 	if c.Summary != nil {
 		lines = append(lines, lineOfCore(memory.Memory{Summary: c.Summary}, 0, roles))
 	}
@@ -198,7 +198,6 @@ func (c Core) lines(roles bool) (lines []said) {
 	return lines
 }
 
-// IDs returns the ids of a core's facts.
 func (c Core) IDs() []string {
 	ids := make([]string, len(c.Facts))
 	for i, m := range c.Facts {
@@ -207,7 +206,7 @@ func (c Core) IDs() []string {
 	return ids
 }
 
-// Tokens is how many tokens the lines of a core have.
+// Tokens is the number of tokens of a core's lines.
 func (c Core) Tokens() (n int) {
 	for _, l := range c.lines(false) {
 		n += tokensOfLine(l.text)

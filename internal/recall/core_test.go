@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// holding is a fact that the user told.
+// holding is a fact that the user stated.
 func holding(id, category, content string) CoreFact {
 	return NewCoreFact(memory.Memory{Fact: &memory.Fact{ID: id, Content: content, Category: category, Trust: memory.TrustUser, Status: memory.Active, Confidence: 1, CreatedAt: now, UpdatedAt: now}})
 }
@@ -64,7 +64,7 @@ func TestACoreTellsWhatMattersAndWhatIsNear(t *testing.T) {
 	}
 }
 
-func TestWhatHolds(t *testing.T) {
+func TestHoldsSkipsExpiredAndOthersFacts(t *testing.T) {
 	for content, want := range map[string]bool{
 		"User has a dentist appointment on 2026-05-03":            false,
 		"User has a dentist appointment on 2026-05-04":            true,

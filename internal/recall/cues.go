@@ -9,56 +9,52 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// cue is one reason to prefer a candidate: its value, mostly 0 to 1, times its
-// weight is what it adds to the fused score.
+// cue is one reason to prefer a candidate. Its value, usually 0 to 1, times its weight is added to
+// the fused score.
 type cue struct {
 	name   string
 	weight float64
-	of     func(q *asked) bool // of which questions; it is 0 of others
+	of     func(q *asked) bool // the questions it applies to; otherwise it is 0
 	value  func(q *asked, c *view) float64
 }
 
-// cues are the reasons. The weights come from a listwise softmax fit (package bench,
-// Fit) on the development halves of LoCoMo, BEAM and RealMem, with the words of the
-// lexical embedder, moved a little to where all three gain; docs/measurements/retrieval.md has what
-// each is worth and what fits of other conversations give.
+// The weights of cues come from a listwise softmax fit (package bench, Fit) on the development
+// halves of LoCoMo, BEAM and RealMem with the lexical embedder, adjusted slightly to where all
+// three gain. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
 var cues = []cue{
-	// The words, with the neighbours' of a turn.
+	// The words, including those of a turn's neighbours.
 	{"words", 5.8, every, words},
-	// The one who spoke is the one the question names; "I" names the user.
+	// The question names the speaker; "I" names the user.
 	{"speaker", 1.7, ofSomebody, speaker},
 	{"speaker_words", 1.6, ofSomebody, func(q *asked, c *view) float64 { return speaker(q, c) * words(q, c) }},
-	// It is about somebody else, and the question about nobody but the user: "where do
-	// I live?" is not answered by where a sister does. Chosen by hand: no set has facts.
+	// It is about somebody else, and the question only about the user: a sister's home does not
+	// answer "where do I live?". Chosen by hand: no set has facts.
 	{"other", -1.5, ofUserAlone, func(_ *asked, c *view) float64 { return marked(c, memory.MarkOther) }},
-	// A fact stands by itself. What a turn has from the talk around it, a fact has
-	// from its own words, and in so few of them others for the question's are no
-	// chance. Chosen by hand, too.
+	// A fact needs no context, and in its few words a synonym is no chance. Chosen by hand, too.
 	{"fact", 3.0, every, distinct},
-	// Somebody found it worth keeping.
+	// Somebody marked it as worth keeping.
 	{"kept", keptWeight, every, func(_ *asked, c *view) float64 { return kept(c) }},
-	// The turn answers a question that has the words.
+	// The turn answers a question with the words.
 	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
 	{"asks", -0.5, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
-	// The turn begins a conversation: people open with what they came to say.
+	// The turn begins a conversation: people open with their main concern.
 	{"opens", 0.8, every, func(q *asked, c *view) float64 { return unlessAssistant(c, opens(c)) * words(q, c) }},
-	// The question is for a time and the candidate speaks of one, or for a time
-	// and has its month or year.
+	// The question asks for a time and the candidate mentions one, or has the question's month or
+	// year.
 	{"when", 2.6, forTime, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkTimes) * words(q, c) }},
 	{"date_said", 3.2, ofDate, func(q *asked, c *view) float64 { return q.prompt * q.onDay(c) }},
 	{"date_meant", 2.7, ofDate, func(q *asked, c *view) float64 { return q.prompt * q.share(c.Dates) }},
-	// The conversation as a whole is about it.
+	// The conversation as a whole has the words.
 	{"session", 2.5, every, func(_ *asked, c *view) float64 { return c.session }},
-	// The turn itself has the words, and not only its neighbours.
+	// The turn itself has the words, not only its neighbours.
 	{"peak", 0.65, every, func(_ *asked, c *view) float64 { return c.peak }},
-	// Other words for the question's. A long message has so many that something is
-	// always related.
+	// Synonyms of the question's words. A long message always has some.
 	{"related", 3.0, every, func(q *asked, c *view) float64 { return q.prompt * c.related }},
 	// The question asks for a kind of thing, and the candidate names one.
 	{"class", 1.0, forKind, func(q *asked, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
-	// By an embedder of words a vector can only help: what is no nearer than chance adds nothing.
-	// Another knows more than words where they find little, and less where they find much.
+	// A vector of a word-based embedder can only help: no more similarity than chance adds nothing.
+	// Other embedders know more than words that match poorly, and less than words that match well.
 	{vectorCue, DefaultVectorWeight, every, func(q *asked, c *view) float64 {
 		if q.ofWords {
 			return max(0, c.vector-vectorFloor)
@@ -67,17 +63,17 @@ var cues = []cue{
 	}},
 }
 
-// vectorCue is the cue of vectors: its DefaultVectorWeight was fitted with
-// all-MiniLM-L6-v2 (package bench, FitVector).
+// vectorCue is the cue of vectors. Its DefaultVectorWeight was fitted with all-MiniLM-L6-v2
+// (package bench, FitVector).
 const (
 	vectorCue           = "vector"
 	DefaultVectorWeight = 8
-	wordsVectorWeight   = 1.5 // of the words' own embedder, which adds little to them
+	wordsVectorWeight   = 1.5 // of the word-based embedder, which adds little to the words
 )
 
 var vectorAt = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
-// Questions that cues are of.
+// The questions to which cues apply.
 func every(*asked) bool         { return true }
 func ofSomebody(q *asked) bool  { return q.self || len(q.named) > 0 }
 func ofUserAlone(q *asked) bool { return q.self && !q.owns && len(q.named) == 0 }
@@ -85,7 +81,7 @@ func ofDate(q *asked) bool      { return len(q.Dates) > 0 }
 func forTime(q *asked) bool     { return q.when }
 func forKind(q *asked) bool     { return q.classes != 0 }
 
-// cueParts are the names of the cues' parts of Why.
+// cueParts are the cues' names in Why.
 var cueParts = sync.OnceValue(func() []string {
 	out := make([]string, len(cues))
 	for i := range cues {
@@ -94,8 +90,8 @@ var cueParts = sync.OnceValue(func() []string {
 	return out
 })
 
-// Cues returns what every candidate gets from each cue before it is weighted, and
-// the cues' names and weights: what a fit of the weights needs.
+// Cues returns each candidate's unweighted value of each cue, with the cues' names and weights, as
+// a fit of the weights needs them.
 func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, weights []float64, values [][]float64) {
 	a := newAsked(q, candidates, o)
 	for _, cue := range cues {
@@ -113,12 +109,11 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 	return names, weights, values
 }
 
-// vectorFloor is the cosine of texts that have nothing in common but language.
+// vectorFloor is the cosine of texts that share only their language.
 const vectorFloor = 0.2
 
-// likeness returns the cosine from which on a candidate is about the question though it
-// has none of its words. By an embedder of words that is a misspelt word, or a collision
-// of hashes: of two short texts one makes 0.25.
+// likeness returns the least cosine of a candidate about the question that has none of its words.
+// Word-based embedders reach 0.25 by one misspelt word or hash collision in two short texts.
 func likeness(ofWords bool) float64 {
 	if ofWords {
 		return 0.3
@@ -126,40 +121,40 @@ func likeness(ofWords bool) float64 {
 	return vectorFloor
 }
 
-// view is a candidate with the searcher's numbers ready to be reckoned with. One
-// that is not finite, of a broken vector, say, is 0: it shall not take the rest with it.
+// view is a candidate with its searcher's numbers. Numbers that are not finite, as of a broken
+// vector, become 0, so that they do not spoil the others.
 type view struct {
 	*memory.Candidate
-	lexical, own, related, known, vector, reply, session, peak float64
+	lexical, own, related, stored, vector, reply, session, peak float64
 }
 
 func newView(c *memory.Candidate) view {
 	m := &c.Found
 	return view{
-		Candidate: c, lexical: finite(m.Lexical), own: finite(m.Own), related: finite(m.Related), known: finite(m.Known),
+		Candidate: c, lexical: finite(m.Lexical), own: finite(m.Own), related: finite(m.Related), stored: finite(m.Known),
 		vector: finite(m.Vector), reply: finite(m.Reply), session: finite(m.Session), peak: finite(m.Peak),
 	}
 }
 
 func finite(x float32) float64 {
-	if x-x != 0 { // no number, or infinite
+	if x-x != 0 { // NaN or infinite
 		return 0
 	}
 	return float64(x)
 }
 
-// asked is a query with what depends on the candidates.
+// asked is a query with values that depend on the candidates.
 type asked struct {
 	Query
-	named []string // speakers the question names
-	cues  []int    // those that are of it
+	named []string // speakers that the question names
+	cues  []int    // the cues that apply
 	meant []memory.Misspelt
 
 	stretch  float64 // of cosines
-	vectors  float64 // what they weigh
-	ofWords  bool    // they are of words
-	found    float64 // how much of the question's words the best candidate has
-	likeness float64 // from which on they are enough
+	vectors  float64 // their weight
+	ofWords  bool    // the vectors are word-based
+	found    float64 // the best candidate's share of the question's words
+	likeness float64 // the least cosine that counts as about the question
 }
 
 func (o Options) vectorWeight() float64 {
@@ -175,7 +170,7 @@ func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
 		a.found = max(a.found, finite(candidates[i].Found.Lexical))
 	}
 	a.readMisspelt(Misspelt(candidates))
-	var seen []string // talks have few speakers
+	var seen []string // conversations have few speakers
 	last := ""
 	for i := range candidates {
 		name := candidates[i].Speaker
@@ -196,7 +191,7 @@ func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
 	return a
 }
 
-// worth is what a cue adds to a candidate's fused score.
+// worth is a cue's contribution to a candidate's fused score.
 func (q *asked) worth(i int, c *view) float64 {
 	weight := cues[i].weight
 	if i == vectorAt {
@@ -207,7 +202,7 @@ func (q *asked) worth(i int, c *view) float64 {
 
 func words(_ *asked, c *view) float64 { return c.lexical }
 
-// speaker is 1 for whom the question is about, shared if it names several.
+// speaker is 1 for the person that the question is about, shared if it names several.
 func speaker(q *asked, c *view) float64 {
 	switch {
 	case c.Speaker != "" && slices.Contains(q.named, c.Speaker):
@@ -215,13 +210,13 @@ func speaker(q *asked, c *view) float64 {
 	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser && (q.owns || c.Marks&memory.MarkOther == 0):
 		return 1
 	case q.owns && c.Kind == memory.KindFact && c.Marks&memory.MarkOther != 0:
-		return 1 // a fact about one of theirs is the user's word, too
+		return 1 // a fact about the user's people is the user's statement, too
 	}
 	return 0
 }
 
-// keptWeight was chosen by the chats of ten invented people: of 240 messages the best four held
-// an answer for 124 without it, for 143, 162, 168 and 169 with 1 to 4 (words alone, bare).
+// keptWeight was chosen on the chats of ten invented people: of 240 messages the best four hits
+// held an answer for 124 without it, and for 143, 162, 168 and 169 with 1 to 4 (words alone, bare).
 const keptWeight = 3.0
 
 func kept(c *view) float64 {
@@ -231,7 +226,7 @@ func kept(c *view) float64 {
 	return 0
 }
 
-// distinct is how much of the question a fact has by itself.
+// distinct is a fact's own share of the question.
 func distinct(q *asked, c *view) float64 {
 	if c.Kind != memory.KindFact {
 		return 0
@@ -239,7 +234,7 @@ func distinct(q *asked, c *view) float64 {
 	return min(1, c.own+q.prompt*inOtherWords*min(1, c.related+ofKind*q.instances(c.Classes)))
 }
 
-// instances is the share of the classes asked for of which there is a member.
+// instances is the share of the requested classes that has a member.
 func (q *asked) instances(of uint32) float64 {
 	if q.classes == 0 {
 		return 0
@@ -261,8 +256,8 @@ func opens(c *view) float64 {
 	return 0
 }
 
-// unlessAssistant leaves out cues that hold for people only: assistants end most
-// answers in a question and answer most questions.
+// unlessAssistant drops cues that hold for people only: assistants end most answers in a question
+// and answer most questions.
 func unlessAssistant(c *view, x float64) float64 {
 	if c.Role == memory.RoleAssistant {
 		return 0
@@ -270,16 +265,15 @@ func unlessAssistant(c *view, x float64) float64 {
 	return x
 }
 
-// onDay is how much of the dates that the question names is in the day that the
-// candidate was said on.
-func (q *asked) onDay(c *view) float64 { return q.match(saidOn(c)) }
+// onDay compares the question's dates with the day of the candidate.
+func (q *asked) onDay(c *view) float64 { return q.match(saidDay(c)) }
 
-func saidOn(c *view) memory.Moment {
+func saidDay(c *view) memory.Moment {
 	y, m, d := c.Said.Date()
 	return memory.Moment{Year: int16(y), Month: int8(m), Day: int8(d)}
 }
 
-// share is how much of the dates that the question names is in the best of dates.
+// share returns the best match of dates with the question's dates.
 func (q *asked) share(dates []memory.Moment) float64 {
 	var best float64
 	for _, d := range dates {
@@ -288,7 +282,7 @@ func (q *asked) share(dates []memory.Moment) float64 {
 	return best
 }
 
-// match is the share of the parts of the question's dates that have has.
+// match is the share of the parts of the question's dates that a moment has.
 func (q *asked) match(have memory.Moment) float64 {
 	met, parts := 0, 0
 	for i := range q.Dates {
@@ -301,11 +295,10 @@ func (q *asked) match(have memory.Moment) float64 {
 	return float64(met) / float64(parts)
 }
 
-// dated reports whether a candidate was said at a time that the question names, or means
-// it.
+// dated reports whether a candidate was written at a time that the question names, or mentions it.
 func (q *asked) dated(c *view) bool {
 	for i := range q.Dates {
-		if whole(q.Dates[i].meets(saidOn(c))) || slices.ContainsFunc(c.Dates, func(d memory.Moment) bool { return whole(q.Dates[i].meets(d)) }) {
+		if whole(q.Dates[i].meets(saidDay(c))) || slices.ContainsFunc(c.Dates, func(d memory.Moment) bool { return whole(q.Dates[i].meets(d)) }) {
 			return true
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Somebody of the user's is asked about however the question has it.
+// Questions about the user's people match in any wording.
 func TestQuestionsAboutThoseOfTheUsers(t *testing.T) {
 	for question, want := range map[string]bool{
 		"do I have brothers?": true, "what's my boss like?": true, "is our dog old?": true,
@@ -21,7 +21,7 @@ func TestQuestionsAboutThoseOfTheUsers(t *testing.T) {
 	}
 }
 
-// A fact that answers comes before talk that has the same words.
+// A fact that answers comes before turns with the same words.
 func TestAFactComesBeforeTalkOfTheSameWords(t *testing.T) {
 	found := memory.Measures{Lexical: 0.8, Own: 0.8, Known: 1}
 	talk := found
@@ -35,7 +35,7 @@ func TestAFactComesBeforeTalkOfTheSameWords(t *testing.T) {
 	}
 }
 
-func TestWhatATurnOnlyCarriesIsNotTheUsersOwn(t *testing.T) {
+func TestCarriedTextIsNotTheUsersOwn(t *testing.T) {
 	turn := func(id, content string, score float64) memory.Hit {
 		return memory.Hit{Memory: memory.Memory{Turn: &memory.Turn{ID: id, Role: memory.RoleUser, Content: content}}, Score: score}
 	}

@@ -17,9 +17,9 @@ func fenced(body string) string {
 	return FenceOpen + "\n" + harmless(body) + "\n" + FenceClose
 }
 
-// harmless returns s with each tag named like the fence turned into plain text: what opens
-// the tag, up to its name, becomes a parenthesis. Case, spacing, escapes and letters that
-// only look alike make no difference. Other text stays as it is.
+// harmless turns tags named like the fence in s into plain text by replacing their opening
+// characters with a parenthesis. It ignores case, spacing, escapes and look-alike letters. Other
+// text stays as it is.
 func harmless(s string) string {
 	var b strings.Builder
 	kept := 0
@@ -53,7 +53,7 @@ func mayOpen(c byte) bool {
 	return false
 }
 
-// What opens a tag, stands in it and closes it, or looks so.
+// The characters that open, fill and close a tag, with look-alikes.
 const (
 	angles   = "<«˂‹≪≺⋖⋘\u2329\u3008❬❮❰⟨⟪⧼⪡⪻《﹤＜ᐸ"
 	brackets = "[{(［｛（【〔⟦"
@@ -62,12 +62,12 @@ const (
 	unseen   = "ᅟᅠㅤﾠ" // letters without a shape
 )
 
-// maxGap is how many characters other than white space may stand between the parts of a tag.
+// maxGap bounds the characters other than white space between the parts of a tag.
 const maxGap = 24
 
-// tagName returns where the name begins in a tag that opens with a character and goes on
-// at s[i:], and whether that tag closes or imitates the fence. The bare name "memory" counts
-// in a closing tag alone, and other brackets than "<" count with a slash.
+// tagName returns where the name begins in a tag that opens with a character and continues at
+// s[i:], and whether the tag closes or imitates the fence. The bare name "memory" counts only in a
+// closing tag, and brackets other than "<" count only with a slash.
 func tagName(s string, i int, opener rune) (int, bool) {
 	angle := strings.ContainsRune(angles, opener)
 	if !angle && !strings.ContainsRune(brackets, opener) {
@@ -96,19 +96,19 @@ func tagName(s string, i int, opener rune) (int, bool) {
 	return 0, false
 }
 
-// goesOn reports whether a word goes on with s.
+// goesOn reports whether s continues a word.
 func goesOn(s string) bool {
 	r, size := glyph(s)
 	return size > 0 && (isWordy(r) || r == '_')
 }
 
-// isWordy reports whether r is part of a word that people see.
+// isWordy reports whether r is part of a visible word.
 func isWordy(r rune) bool {
 	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !strings.ContainsRune(unseen, r)
 }
 
-// spells returns where a name ends that s begins with, -1 if it does not. Anything but words
-// and slashes may stand between its letters.
+// spells returns where a name at the start of s ends, -1 without one. Anything but words and
+// slashes may separate its letters.
 func spells(s, name string) int {
 	i := 0
 	for k := range len(name) {
@@ -133,8 +133,8 @@ func spells(s, name string) int {
 	return i
 }
 
-// glyph returns the character that s begins with, or stands for in HTML, JSON or a URL, and
-// its length; 0 at the end.
+// glyph returns the first character of s, decoded from HTML, JSON or URL escapes, and its length; 0
+// at the end.
 func glyph(s string) (r rune, size int) {
 	if s == "" {
 		return 0, 0
@@ -168,8 +168,8 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// looksLike returns the letter of the fence's name that r looks like, 0 for none. Those for l
-// and i look like each other.
+// looksLike returns the letter of the fence's name that r resembles, 0 for none. Letters like l and
+// i count as either.
 func looksLike(r rune) byte {
 	if r >= utf8.RuneSelf {
 		if alike, ok := lookalikes()[r]; ok {
@@ -192,16 +192,16 @@ func looksLike(r rune) byte {
 	return 0
 }
 
-// alphabets are where the mathematical, enclosed and squared Latin letters begin, from A on.
+// alphabets are the starts, at A, of the mathematical, enclosed and squared Latin letters.
 var alphabets = func() []rune {
 	out := []rune{0x249c, 0x24b6, 0x24d0, 0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6}
-	for r := rune(0x1d400); r <= 0x1d6a3; r += 26 { // in capitals and small letters
+	for r := rune(0x1d400); r <= 0x1d6a3; r += 26 { // capitals and small letters
 		out = append(out, r)
 	}
 	return out
 }()
 
-// lookalikes are characters of other scripts and styles that look like a letter of the fence's name.
+// lookalikes are characters of other scripts and styles that resemble a letter of the fence's name.
 var lookalikes = sync.OnceValue(func() map[rune]byte {
 	m := map[rune]byte{}
 	for _, first := range alphabets {

@@ -10,11 +10,10 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// A message is not a query: what it asks may stand behind a paragraph of small talk or beside a
-// pasted mail. The words of a sentence that only states something count less than those of one that
-// asks, and pasted text counts only where there is nothing else.
+// The question in a message may follow a paragraph of small talk or accompany a pasted mail.
+// Sentences that only state something count less than those that ask, and pasted text counts only
+// if there is nothing else.
 
-// sentence is a sentence of a message with its words.
 type sentence struct {
 	text  string
 	words []string
@@ -22,22 +21,23 @@ type sentence struct {
 }
 
 const (
-	// statedWeight is what a word of a statement counts where the message also asks. Of 0.3, 0.5 and 1
+	// statedWeight is the weight of a statement's word if the message also asks. Of 0.3, 0.5 and 1
 	// it finds the most (docs/design/ranking.md).
 	statedWeight = 0.5
 
-	// mostAsked is how many bytes of a message are looked at for what it asks.
+	// mostAsked bounds the bytes of a message in which questions are looked for.
 	mostAsked = 1500
-	// mostNear is how many of these are embedded, which takes as long as they are many.
+	// mostNear bounds the bytes of these that are embedded, which takes time in proportion.
 	mostNear = 350
 
-	// mostSentences and mostRead bound what of a long message is read: its ends, where people ask.
+	// mostSentences and mostRead bound the part of a long message that is read: its ends, where
+	// people ask.
 	mostSentences = 60
 	mostRead      = 8 << 10
 )
 
-// ends returns the beginning and the end of a message that is too long to be read whole.
-func ends(message string) string {
+// beginningAndEnd returns the beginning and the end of a message that is too long to read whole.
+func beginningAndEnd(message string) string {
 	if len(message) <= 2*mostRead {
 		return message
 	}
@@ -48,7 +48,7 @@ func ends(message string) string {
 
 // sentencesOf returns the sentences that the person wrote.
 func sentencesOf(message string) []sentence {
-	message = ends(message)
+	message = beginningAndEnd(message)
 	all := english.Read(message)
 	if own := slices.DeleteFunc(slices.Clone(all), func(s english.Sentence) bool { return s.Pasted }); len(own) > 0 {
 		all = own
@@ -65,7 +65,7 @@ func sentencesOf(message string) []sentence {
 	return out
 }
 
-// asking returns the sentences that ask, or all where none does.
+// asking returns the sentences that ask, or all if none does.
 func asking(sentences []sentence) []sentence {
 	if asks := slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return !s.asks }); len(asks) > 0 {
 		return asks
@@ -73,7 +73,7 @@ func asking(sentences []sentence) []sentence {
 	return sentences
 }
 
-// weigh returns what the terms of the sentences that do not ask count, nil where there are none.
+// weigh returns the weights of the terms of sentences that do not ask, nil without any.
 func weigh(sentences, asks []sentence) map[string]float32 {
 	if len(asks) == len(sentences) {
 		return nil
@@ -92,8 +92,8 @@ func weigh(sentences, asks []sentence) map[string]float32 {
 	return out
 }
 
-// near returns what to embed of a message: of the sentences that ask, the first and the last.
-func near(asks []sentence) string {
+// textToEmbed returns the text to embed: the first and the last of the sentences that ask.
+func textToEmbed(asks []sentence) string {
 	if len(asks) > 2 {
 		asks = []sentence{asks[0], asks[len(asks)-1]}
 	}
@@ -108,11 +108,11 @@ func joined(sentences []sentence) string {
 	return strings.Join(parts, "\n")
 }
 
-// shortNeed is as how many words a short message counts that speaks of a person or of one certain
-// thing: "when is the change window?" asks as plainly as a longer one.
+// shortNeed is the word count assumed for a short message about a person or one certain thing:
+// "when is the change window?" asks as plainly as a longer one.
 const shortNeed = 8
 
-// needs returns the log-odds, by the form of a message alone, that an answer to it needs memory.
+// needs returns the log-odds that an answer needs memory, by the form of the message alone.
 func needs(sentences []sentence) float64 {
 	var words int
 	var first, third, the, quoted bool
@@ -141,7 +141,7 @@ func needs(sentences []sentence) float64 {
 	return odds
 }
 
-// generic reports whether what stands before "I" asks how anybody does something: "how do I …".
+// generic reports whether the words before "I" ask how anybody does something: "how do I …".
 func generic(before []string) bool {
 	n := len(before)
 	return n >= 2 && before[n-2] == "how" && (before[n-1] == "do" || before[n-1] == "can" || before[n-1] == "would" || before[n-1] == "should")
@@ -149,7 +149,7 @@ func generic(before []string) bool {
 
 var definite = lazy.Words("the this that these those der die das den dem des el la los las le les")
 
-// ownWords is how many words the sentences have.
+// ownWords is the number of words of the sentences.
 func ownWords(sentences []sentence) (n int) {
 	for _, s := range sentences {
 		n += len(s.words)

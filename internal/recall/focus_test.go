@@ -8,16 +8,16 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-func TestWhatAMessageAsksCountsMost(t *testing.T) {
+func TestQuestionsInAMessageCountMost(t *testing.T) {
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	const talk = "The bus was late again and it rained on my new shoes. A dog shook itself right beside the counter. I had two coffees and still feel asleep. "
-	for name, c := range map[string]struct{ message, asks, beside string }{
+	for name, c := range map[string]struct{ message, asks, statement string }{
 		"behind small talk":   {talk + "Which size did we order for the kitchen window blinds?", "blinds", "counter"},
 		"before small talk":   {"Which size did we order for the kitchen window blinds? " + talk, "blinds", "counter"},
 		"behind small talk 2": {talk + "Write a note to the landlord about the broken boiler downstairs", "boiler", "counter"},
 	} {
 		q := NewQuery(c.message, now, QueryOptions{})
-		if !strings.Contains(q.Near, c.asks) || strings.Contains(q.Near, c.beside) || !strings.Contains(q.Text, c.beside) {
+		if !strings.Contains(q.Near, c.asks) || strings.Contains(q.Near, c.statement) || !strings.Contains(q.Text, c.statement) {
 			t.Errorf("%s: near to %q of %q", name, q.Near, q.Text)
 		}
 		weight, stated := q.Weights["counter"]

@@ -8,43 +8,43 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Line is a line of a block without its words: what is needed to write it again, byte for byte,
-// from what memory holds. It is kept where words must not be.
+// Line is a line of a block without its words: enough to write it again, byte for byte, from
+// memory. It is kept where words must not be.
 type Line struct {
 	Kind  memory.Kind  `json:"k"`
 	ID    string       `json:"i,omitempty"`
-	Owner memory.Owner `json:"o,omitempty"` // whose memory it is, if not the asker's
-	Core  bool         `json:"c,omitempty"` // it was not searched for
+	Owner memory.Owner `json:"o,omitempty"` // the memory's owner, if not the asker
+	Core  bool         `json:"c,omitempty"` // it belongs to the core, not to the search
 	Date  string       `json:"d,omitempty"`
 
-	Heading Heading `json:"g,omitempty"` // that it stands under
+	Heading Heading `json:"g,omitempty"` // its group
 
-	Now    []Line `json:"n,omitempty"` // the facts that took its place, as the line says
-	Before []Line `json:"b,omitempty"` // the facts whose place it took, as the line says
+	Now    []Line `json:"n,omitempty"` // the facts that replaced it, as shown in the line
+	Before []Line `json:"b,omitempty"` // the facts that it replaced, as shown in the line
 
-	// Disputed is the fact that waits for a person to take its place, as the line says.
+	// Disputed is the pending fact that would replace it, as shown in the line.
 	Disputed *Line `json:"w,omitempty"`
 
-	// Sum tells whether the words changed since. It has so few bits that nobody can check a
-	// guess of the words with it. 0: the line is in an earlier block.
+	// Sum changes with the words. It has so few bits that nobody can verify a guess of the words
+	// with it; 0: the line is in an earlier block.
 	Sum uint16 `json:"s,omitempty"`
 }
 
-// said is a line with its words.
-type said struct {
+// renderedLine is a line with its words.
+type renderedLine struct {
 	Line
 	text string
-	mark string // what it says of a dispute
+	mark string // the mark of a dispute
 }
 
-// disputed says that a fact waits to take the place of the line's.
-func (s said) disputed(waits memory.Fact) said {
+// disputed marks the line with the pending fact that would replace it.
+func (s renderedLine) disputed(waits memory.Fact) renderedLine {
 	s.Disputed = &Line{Kind: memory.KindFact, ID: waits.ID, Sum: Sum(waits.Content)}
 	s.mark = dispute(waits.Content)
 	return s
 }
 
-func lineOfHit(h memory.Hit, role bool) said {
+func lineOfHit(h memory.Hit, role bool) renderedLine {
 	m := h.Memory
 	l := Line{Kind: m.Kind(), ID: m.ID(), Date: dateOf(m)}
 	if m.Link == nil {
@@ -53,22 +53,22 @@ func lineOfHit(h memory.Hit, role bool) said {
 	words := line(m, l.Date, role)
 	for _, f := range h.Now {
 		l.Now = append(l.Now, Line{Kind: memory.KindFact, ID: f.ID, Date: day(f.ObservedAt)})
-		words += since(day(f.ObservedAt), f.Content)
+		words += renderReplacement(day(f.ObservedAt), f.Content)
 	}
 	for _, f := range h.Before {
 		l.Before = append(l.Before, Line{Kind: memory.KindFact, ID: f.ID, Date: day(Until(f))})
-		words += until(day(Until(f)), f.Content)
+		words += renderReplaced(day(Until(f)), f.Content)
 	}
 	l.Sum = Sum(words)
-	return said{Line: l, text: words}
+	return renderedLine{Line: l, text: words}
 }
 
-func lineOfCore(m memory.Memory, under Heading, role bool) said {
+func lineOfCore(m memory.Memory, under Heading, role bool) renderedLine {
 	words := coreLine(m, role)
-	return said{Line: Line{Kind: m.Kind(), ID: m.ID(), Core: true, Heading: under, Sum: Sum(words)}, text: words}
+	return renderedLine{Line: Line{Kind: m.Kind(), ID: m.ID(), Core: true, Heading: under, Sum: Sum(words)}, text: words}
 }
 
-// coreLine is how a memory stands in the core: without a date, and without the user, of whom it is.
+// coreLine writes a memory for the core: without a date and without the word "User".
 func coreLine(m memory.Memory, role bool) string {
 	if m.Fact != nil && m.Link == nil {
 		f := *m.Fact
@@ -83,9 +83,9 @@ func coreLine(m memory.Memory, role bool) string {
 	return line(m, "", role)
 }
 
-func lineOfEntry(e memory.ProfileEntry) said {
+func lineOfEntry(e memory.ProfileEntry) renderedLine {
 	words := "- " + EntryText(e)
-	return said{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Heading: ofProfile, Sum: Sum(words)}, text: words}
+	return renderedLine{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Heading: ofProfile, Sum: Sum(words)}, text: words}
 }
 
 // entryID names a profile entry, whose key is words.
@@ -99,16 +99,16 @@ func Sum(words string) uint16 {
 	return max(1, uint16(n)^uint16(n>>16)) //nolint:gosec // the low bits are meant
 }
 
-// Sources are the memories that lines are written from, by id.
+// Sources are the memories from which lines are written, by id.
 type Sources struct {
 	Memories map[string]memory.Memory
 	Profile  []memory.ProfileEntry
 }
 
-// RenderLines writes a block again. What is not known any more, or has other words, is left
-// out; kept are the lines that are not, and core is how many tokens those of the core have.
+// RenderLines writes a block again without memories that are gone or changed. kept are the
+// remaining lines, and core is the number of tokens of the core's lines.
 func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kept []Line, core int) {
-	var all []said
+	var all []renderedLine
 	for _, l := range lines {
 		if words, ok := l.words(from, o.Roles); ok && l.Sum == Sum(words) {
 			if l.Heading > 0 {
@@ -119,13 +119,13 @@ func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kep
 			if l.Disputed != nil {
 				mark = dispute(from.Memories[l.Disputed.ID].Content())
 			}
-			all, kept = append(all, said{l, words, mark}), append(kept, l)
+			all, kept = append(all, renderedLine{l, words, mark}), append(kept, l)
 		}
 	}
 	return o.block(all), kept, core
 }
 
-// words writes a line; it is false where what it says is not known any more.
+// words writes a line; it is false if its memory is gone.
 func (l Line) words(from Sources, role bool) (string, bool) {
 	if l.Kind == KindProfile {
 		for _, e := range from.Profile {
@@ -153,20 +153,20 @@ func (l Line) words(from Sources, role bool) (string, bool) {
 		if ok {
 			content = now.Content()
 		}
-		b.WriteString(since(n.Date, content))
+		b.WriteString(renderReplacement(n.Date, content))
 	}
 	for _, o := range l.Before {
 		old, ok := from.Find(o)
 		if !ok {
 			return "", false
 		}
-		b.WriteString(until(o.Date, old.Content()))
+		b.WriteString(renderReplaced(o.Date, old.Content()))
 	}
 	return b.String(), true
 }
 
-// Find returns the memory of a line. What was forgotten, rejected or hidden is not known; what
-// another took the place of is.
+// Find returns the memory of a line. It finds replaced memories, but not forgotten, rejected or
+// hidden ones.
 func (from Sources) Find(l Line) (memory.Memory, bool) {
 	m, ok := from.Memories[l.ID]
 	if !ok || m.Kind() != l.Kind {
@@ -193,7 +193,7 @@ func (from Sources) Settled(l Line) Line {
 	return l
 }
 
-// IDs calls yield for each memory that the line is written from.
+// IDs calls yield for each memory in the line.
 func (l Line) IDs(yield func(owner memory.Owner, id string)) {
 	if l.ID != "" && l.Kind != KindProfile {
 		yield(l.Owner, l.ID)

@@ -7,28 +7,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Measure is what the relevance of a memory is, and so what thresholds are on.
+// Measure is the number that serves as relevance and that thresholds apply to.
 type Measure string
 
 // The measures.
 const (
-	Fitted   Measure = ""         // the chance that it answers, by all cues
-	Cosine   Measure = "cosine"   // its cosine with the question
-	Reranker Measure = "reranker" // what a reranker says of it
+	Fitted   Measure = ""         // the probability of an answer, by all cues
+	Cosine   Measure = "cosine"   // the cosine with the question
+	Reranker Measure = "reranker" // the reranker's score
 )
 
-// plain scores candidates by one number, blended with recency and nothing else: the designs'
-// own scores. What a reranker was not shown has no number, and stays out.
+// plain scores candidates by one number blended with recency: the designs' own scores. Candidates
+// that a reranker did not see are left out.
 func (o Options) plain(candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
-	w := unit(or(o.Recency, defaultRecency))
+	w := clampUnit(or(o.Recency, defaultRecency))
 	for i := range candidates {
 		r := &places[i]
 		r.view, r.confidence = newView(&candidates[i]), 1
-		r.relevance = unit(r.vector)
+		r.relevance = clampUnit(r.vector)
 		r.judged = r.relevance
 		if o.Measure == Reranker {
-			said, shown := o.Reranked[r.ID]
-			r.reranked, r.rerank = shown, unit(float64(said))
+			score, shown := o.Reranked[r.ID]
+			r.reranked, r.rerank = shown, clampUnit(float64(score))
 			r.relevance, r.judged = r.rerank, r.rerank
 			if !shown {
 				r.judged = math.Inf(-1)

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Misspelt returns what a search took words of its question for: nil where it knew all.
+// Misspelt returns a search's corrections of words in the question: nil if it knew all words.
 func Misspelt(candidates []memory.Candidate) []memory.Misspelt {
 	for i := range candidates {
 		if m := candidates[i].Misspelt; m != nil {
@@ -17,7 +17,7 @@ func Misspelt(candidates []memory.Candidate) []memory.Misspelt {
 	return nil
 }
 
-// readMisspelt finds in what misspelt words are taken for what a question asks for.
+// readMisspelt reads the question's cues from the corrections of misspelt words.
 func (q *asked) readMisspelt(taken []memory.Misspelt) {
 	q.meant = taken
 	for _, m := range taken {
@@ -29,13 +29,13 @@ func (q *asked) readMisspelt(taken []memory.Misspelt) {
 	}
 }
 
-// means reports whether a misspelt word is taken for a term.
+// means reports whether a misspelt word was corrected to a term.
 func (q *asked) means(term string) bool {
 	return slices.ContainsFunc(q.meant, func(m memory.Misspelt) bool { return slices.Contains(m.Meant, term) })
 }
 
-// Spelt returns what misspelt words were taken for as words of the hits, and else of the
-// tables of synonyms and classes. What is in neither is left out: it found none of the hits.
+// Spelt returns the corrections as words of the hits, or else of the tables of synonyms and
+// classes. It leaves out corrections in neither, which found no hit.
 func Spelt(taken []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
 	for _, m := range taken {
 		var words []string
@@ -53,7 +53,7 @@ func Spelt(taken []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
 	return out
 }
 
-// wordIn returns the first word of the hits that has a term, their speakers' names included.
+// wordIn returns the first word of the hits with a term, including speakers' names.
 func wordIn(hits []memory.Hit, term string) string {
 	for _, h := range hits {
 		if word := text.WordWith(h.Memory.Content(), term); word != "" {

@@ -7,8 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What a misspelt word is taken for is asked for as if it were spelt so: a speaker, somebody of
-// one's own, a kind of thing.
+// The correction of a misspelt word has the same cues: a speaker, somebody close, a kind of thing.
 func TestAMisspeltWordAsksForWhatItIsTakenFor(t *testing.T) {
 	for _, c := range []struct {
 		question, rightly, word, meant string
@@ -17,11 +16,11 @@ func TestAMisspeltWordAsksForWhatItIsTakenFor(t *testing.T) {
 		{"What does Melanei like?", "What does Melanie like?", "melanei", "melani", "cue.speaker"},
 		{"Which instruemnt is it?", "Which instrument is it?", "instruemnt", "instrument", "cue.class"},
 	} {
-		said := candidate("a", "lexical", .5)
-		said.Speaker, said.Classes = "Melanie Ray", ^uint32(0)
-		want, _ := Rank(NewQuery(c.rightly, now, QueryOptions{}), []memory.Candidate{said}, Options{}, now)
-		said.Misspelt = []memory.Misspelt{{Word: c.word, Meant: []string{c.meant}}}
-		got, _ := Rank(NewQuery(c.question, now, QueryOptions{}), []memory.Candidate{said}, Options{}, now)
+		first := candidate("a", "lexical", .5)
+		first.Speaker, first.Classes = "Melanie Ray", ^uint32(0)
+		want, _ := Rank(NewQuery(c.rightly, now, QueryOptions{}), []memory.Candidate{first}, Options{}, now)
+		first.Misspelt = []memory.Misspelt{{Word: c.word, Meant: []string{c.meant}}}
+		got, _ := Rank(NewQuery(c.question, now, QueryOptions{}), []memory.Candidate{first}, Options{}, now)
 		if len(got) != 1 || got[0].Why.Get(c.cue) == 0 || !reflect.DeepEqual(got[0].Why, want[0].Why) {
 			t.Errorf("%q: got %v, want %v", c.question, got, want[0].Why)
 		}
@@ -32,7 +31,7 @@ func TestAMisspeltWordAsksForWhatItIsTakenFor(t *testing.T) {
 	}
 }
 
-func TestWhatIsMeantIsSaidInWordsOfTheHits(t *testing.T) {
+func TestCorrectionsUseWordsOfTheHits(t *testing.T) {
 	taken := []memory.Misspelt{{Word: "paintign", Meant: []string{"paint", "plaint"}}, {Word: "melanei", Meant: []string{"melani"}}, {Word: "ocupation", Meant: []string{"occup"}}, {Word: "grod", Meant: []string{"grid"}}}
 	hits := []memory.Hit{
 		{Memory: memory.Memory{Fact: &memory.Fact{Content: "User paints"}}},

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Overtaken moves facts that took the place of what a turn taught in front of that
-// turn, where they are hits too: what holds now comes before what was said once.
+// Overtaken moves facts in front of hits that taught the facts they replaced: current facts come
+// before old statements.
 func Overtaken(hits []memory.Hit) []memory.Hit {
 	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return len(h.Now) > 0 }) {
 		return hits
@@ -30,7 +30,7 @@ func Overtaken(hits []memory.Hit) []memory.Hit {
 	return out
 }
 
-// AnswerTo returns the id of the turn that an answer of the assistant answers, "" for other memories.
+// AnswerTo returns the id of the turn that an assistant's turn answers, "" for other memories.
 func AnswerTo(m memory.Memory) string {
 	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant {
 		return ""
@@ -38,8 +38,8 @@ func AnswerTo(m memory.Memory) string {
 	return m.Turn.Parent
 }
 
-// Paired puts each answer of the assistant behind its question, where the better of the two is.
-// Of the questions, those that are no hits join their answers while the budget has room.
+// Paired puts each assistant's answer after its question, at the better rank of the two. Questions
+// that are no hits join their answers while the budget has room.
 func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
 	for _, h := range hits {
 		budget -= tokensOf(h.Memory)
@@ -71,19 +71,19 @@ func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.H
 	return out
 }
 
-// tokensOf returns how many tokens a memory takes in a block.
+// tokensOf returns the number of tokens of a memory in a block.
 func tokensOf(m memory.Memory) int { return text.Tokens(line(m, dateOf(m), false)) }
 
-// mostBefore is how many of the facts that one took the place of are told with it.
+// mostBefore bounds the replaced facts shown with a fact.
 const mostBefore = 2
 
-// Before returns those of the facts that a fact took the place of, the latest first, which
-// are worth telling with it: not those whose words it has, since it only says more.
+// Before returns the replaced facts worth showing with a fact, the latest first: not those whose
+// words it has, since it only adds to them.
 func Before(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	var out []memory.Fact
-	said := termsOf(f.Content)
+	newTerms := termsOf(f.Content)
 	for _, old := range superseded {
-		adds := slices.ContainsFunc(termsOf(old.Content), func(term uint64) bool { return !said.has(term) })
+		adds := slices.ContainsFunc(termsOf(old.Content), func(term uint64) bool { return !newTerms.has(term) })
 		if adds && len(out) < mostBefore {
 			out = append(out, old)
 		}
@@ -91,7 +91,7 @@ func Before(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	return out
 }
 
-// Until is when a fact that another took the place of ended.
+// Until is when a replaced fact ended.
 func Until(f memory.Fact) time.Time {
 	if !f.ValidTo.IsZero() {
 		return f.ValidTo

@@ -28,7 +28,7 @@ func TestOvertakenTurnsStandBehindWhatHoldsNow(t *testing.T) {
 	}
 }
 
-// An answer stands behind its question, and brings it along where the budget has room.
+// An answer follows its question, which joins it if the budget has room.
 func TestAnswerFollowsItsQuestion(t *testing.T) {
 	turn := func(id string, role memory.Role, parent string) memory.Memory {
 		return memory.Memory{Turn: &memory.Turn{ID: id, Role: role, Parent: parent, Content: "The words of " + id}}
@@ -64,7 +64,7 @@ func TestAnswerFollowsItsQuestion(t *testing.T) {
 	}
 }
 
-// TestBeforeIsWhatIsWorthTelling: the latest, and nothing that the fact says itself.
+// TestBeforeIsWhatIsWorthTelling: the latest, and none whose words the fact has.
 func TestBeforeIsWhatIsWorthTelling(t *testing.T) {
 	fact := func(content string) memory.Fact { return memory.Fact{Content: content} }
 	for _, c := range []struct {

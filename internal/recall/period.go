@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Period is a date that a question names, as exact as it is named.
+// Period is a date in a question, with its precision.
 type Period struct {
-	memory.Moment           // what all of it has in common, as far as named: year, month, day
-	From, To      time.Time // its days, [From, To), where Moment does not tell them: of a week, a weekend or a season; else zero
+	memory.Moment           // the parts common to all of its days: year, month, day
+	From, To      time.Time // its days, [From, To), for a week, a weekend or a season; else zero
 }
 
-// periodsIn returns the dates that a question names.
+// periodsIn returns the dates in a question.
 func periodsIn(question string, now time.Time) []Period {
 	var out []Period
 	for _, d := range text.Resolve(question, now) {
@@ -42,9 +42,8 @@ func periodsIn(question string, now time.Time) []Period {
 	return out
 }
 
-// meets returns how many parts of a period a date has, of how many: its year, month and
-// day, and whether it is one of its days. What is within has them all: a week may end in
-// the month after.
+// meets returns how many parts of a period (year, month, day, days) a date matches, of how many. A
+// date within its days matches all: a week may end in the next month.
 func (p *Period) meets(have memory.Moment) (met, parts int) {
 	for _, part := range [...][2]int{{int(p.Year), int(have.Year)}, {int(p.Month), int(have.Month)}, {int(p.Day), int(have.Day)}} {
 		if part[0] == 0 {
@@ -65,9 +64,9 @@ func (p *Period) meets(have memory.Moment) (met, parts int) {
 	return met, parts
 }
 
-// within reports whether a date is one of the days of a period that has them.
+// within reports whether a date is one of the days of a period that lists them.
 func (p *Period) within(have memory.Moment) bool {
-	if have.Year == 0 || have.Month == 0 || have.Day == 0 && p.Month != 0 { // a month is in a season, and in no week
+	if have.Year == 0 || have.Month == 0 || have.Day == 0 && p.Month != 0 { // a month is part of a season but of no week
 		return false
 	}
 	day := time.Date(int(have.Year), time.Month(have.Month), max(1, int(have.Day)), 0, 0, 0, 0, time.UTC)

@@ -9,45 +9,45 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Query is a question, read.
+// Query is a parsed question.
 type Query struct {
-	Asked string // what the person wrote of it
-	Text  string // what to search for
-	Near  string // what to search near to in meaning: Text, expanded by setting
-	Broad bool   // asks for whatever is known: list by importance instead of searching
+	Asked string // the person's own words
+	Text  string // the text to search for
+	Near  string // the text to embed: Text, expanded by setting
+	Broad bool   // it asks for everything: list by importance instead of searching
 
-	Dates []Period // that a short question names
+	Dates []Period // in a short question
 
-	Weights map[string]float32 // of terms of Text that count less than 1, those of statements beside a question
+	Weights map[string]float32 // of terms of Text that count less than 1: those of statements next to a question
 	Needs   float64            // log-odds that an answer needs memory, by the form of the message alone
 
 	words   []string
-	self    bool         // about the one who asks
-	owns    bool         // or about somebody whom one calls one's own: a sister, a boss, a dog
-	when    bool         // for a time
-	classes text.Classes // of things it asks for
-	prompt  float64      // 1 for a question, fading to 0 for a long message, which asks for nothing in particular
+	self    bool         // about the asker
+	owns    bool         // or about somebody close to the asker: a sister, a boss, a dog
+	when    bool         // it asks for a time
+	classes text.Classes // of requested things
+	prompt  float64      // 1 for a question, down to 0 for a long message without a specific one
 }
 
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
 type QueryOptions struct {
-	Expand bool // short first-person questions are near to what is known of people, too
+	Expand bool // expand short first-person questions towards facts about people
 	AsSaid bool // Near is the whole question in its own words
 }
 
 const (
-	// expandUpTo is the length in characters up to which a first-person question is
-	// short, and expansion what is added to it (design 1). No memory has to have these
-	// words: they draw the question's vector to facts about a person.
+	// expandUpTo is the greatest length in characters of a short first-person question; expansion
+	// is added to it (design 1) to draw its vector to facts about a person, whatever words they
+	// have.
 	expandUpTo = 100
 	expansion  = " height weight physical attributes user facts"
 )
 
-// NewQuery reads a question asked at now.
+// NewQuery parses a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	sentences := sentencesOf(question)
 	asks := asking(sentences)
-	q := Query{Asked: joined(sentences), Near: near(asks), Weights: weigh(sentences, asks), Needs: needs(sentences)}
+	q := Query{Asked: joined(sentences), Near: textToEmbed(asks), Weights: weigh(sentences, asks), Needs: needs(sentences)}
 	if o.AsSaid {
 		q.Near = text.Clip(question, mostAsked)
 	}
@@ -58,7 +58,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 		q.readUnspaced()
 	}
 	if q.prompt = fade(ownWords(sentences)); q.prompt > 0 {
-		q.Text = searched(question)
+		q.Text = withoutQuestionWords(question)
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
 		}
@@ -73,7 +73,7 @@ func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	return q
 }
 
-// read finds what the question asks for by its words.
+// read finds the question's cues in its words.
 func (q *Query) read() {
 	for i, w := range q.words {
 		next := q.at(i + 1)
@@ -97,7 +97,7 @@ var (
 	times   = lazy.Words("date day month year time season")
 )
 
-// at returns a word, "" beyond the ends.
+// at returns a word, "" outside of the range.
 func (q *Query) at(i int) string {
 	if i < 0 || i >= len(q.words) {
 		return ""
@@ -105,8 +105,9 @@ func (q *Query) at(i int) string {
 	return q.words[i]
 }
 
-// searched is a question without the words that ask, in a script without spaces: they make terms with what stands beside them.
-func searched(question string) string {
+// withoutQuestionWords removes question words in scripts without spaces, where they would form terms with their
+// neighbours.
+func withoutQuestionWords(question string) string {
 	if unspaced(question) {
 		if rest := unspacedAsking.ReplaceAllString(question, " "); len(text.Terms(rest)) > 0 {
 			return rest
@@ -115,16 +116,15 @@ func searched(question string) string {
 	return question
 }
 
-// asksAll are the questions for whatever is known, matched against folded words
-// with single spaces between and after.
+// asksAll matches questions for everything, on folded words with single spaces between and after.
 var asksAll = lazy.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
 
-// broadUpTo is how many words a question for everything may have; longer ones
-// name what they are after.
+// broadUpTo is the greatest length in words of a question for everything; longer ones name a
+// subject.
 const broadUpTo = 12
 
-// fade is 1 up to 20 words and 0 from 35 on: cues of short questions are tripped
-// by chance in long messages.
+// fade is 1 up to 20 words and 0 from 35 on: cues of short questions occur by chance in long
+// messages.
 func fade(words int) float64 {
 	return min(1, max(0, float64(35-words)/15))
 }

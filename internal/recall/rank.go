@@ -9,59 +9,56 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Candidates is how many a searcher is to propose: among more the cues find nothing that
-// is better, nor the signs of an answer anything that tells more (docs/design/ranking.md). Where
-// it proposes fewer, there are few.
+// Candidates is how many candidates a searcher should propose: more improve neither the cues nor
+// the signs of an answer (docs/design/ranking.md). Fewer mean that memory is small.
 const Candidates = 160
 
-// Options are the settings of [Rank]. The zero value means the defaults; a pointer
-// tells 0 from the default.
+// Options are the settings of [Rank]. The zero value means the defaults; pointers distinguish 0
+// from the default.
 type Options struct {
-	Limit     int      // how many to keep; 0: 20
-	Answered  *float64 // relevance that the best must have for anything to be kept; nil: DefaultAnswered
-	Threshold *float64 // relevance that each must have; nil: DefaultThreshold
+	Limit     int      // the most to keep; 0: 20
+	Answered  *float64 // least relevance of the best for any result; nil: DefaultAnswered
+	Threshold *float64 // least relevance of each; nil: DefaultThreshold
 	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
 	Lambda    *float64 // weight of the score against redundancy; nil: 0.7
 
-	SinceSaid bool          // age counts from when something was said, not from its last change
-	Decay     time.Duration // in which relevance falls to 1/e with age since it was said, instead of the blend with recency; 0: it does not
+	SinceSaid bool          // age counts from the statement, not from its last change
+	Decay     time.Duration // time in which relevance falls to 1/e since the statement, instead of the blend with recency; 0: no decay
 
-	// Background is the cosine of unrelated texts by the embedder (see [stretchOf]).
+	// Background is the embedder's cosine of unrelated texts (see [stretchOf]).
 	Background float64
-	Chat       bool // the question is a message of a chat, which may ask nothing of memory
-	OfWords    bool // by the embedder texts that share no word are near by chance alone
+	Chat       bool // the question is a chat message, which may need no memory
+	OfWords    bool // the embedder is word-based: similarity without common words is chance
 
-	// Measure is what relevance is. By another than Fitted the score is relevance and recency
-	// alone, nothing is refused but by Threshold, and all likeness is redundancy.
+	// Measure selects relevance. Other than with Fitted, the score is only relevance and recency,
+	// only Threshold rejects, and all similarity is redundancy.
 	Measure Measure
 
-	// Reranked is what a reranker said of some candidates, 0 to 1 by id; nil: none
-	// was asked. A Threshold that is not nil is then one on this number.
+	// Reranked has a reranker's scores of some candidates, 0 to 1 by id; nil: none ran. A non-nil
+	// Threshold then applies to this number.
 	Reranked map[string]float32
 }
 
-// The defaults. Loci shows a handful of memories; twenty leave room for what
-// hydration and the token budget take out.
+// The defaults. Loci shows a handful of memories; twenty leave room for removals by hydration and
+// the token budget.
 const (
 	defaultLimit   = 20
 	defaultRecency = 0.2
 	defaultLambda  = 0.7
 )
 
-// DefaultAnswered is the chance below which a question is taken to have no answer
-// here, and nothing is shown: on development data it keeps 99 % of the answerable
-// questions and refuses 25 % (LoCoMo), 18 % (BEAM) and 6 % (RealMem) of those of
-// another conversation, which are about the same things; docs/measurements/retrieval.md has what
-// other bars give. DefaultThreshold is far lower: where the best answers well, what
-// stands behind it may complete the answer.
+// DefaultAnswered is the probability below which a question counts as unanswerable and nothing is
+// shown: on development data it keeps 99 % of the answerable questions, and rejects 25 % (LoCoMo),
+// 18 % (BEAM) and 6 % (RealMem) of those from another conversation. docs/measurements/retrieval.md has other bars.
+// DefaultThreshold is far lower: lower-ranked candidates may complete a good answer.
 const (
 	DefaultAnswered  = 0.07
 	DefaultThreshold = 0.02
 )
 
-// halfway is the relevance that a hit needs in a chat: its log-odds are at least halfway between
-// those of the bar and of the best, less a little. So a message that may ask nothing of memory gets
-// hardly more than the best hit, and one that surely does gets what may complete the answer.
+// halfway is the least relevance of a hit in a chat: slightly less than halfway, in log-odds,
+// between the bar and the best. So a vague message gets hardly more than the best hit, and a clear
+// question gets additions to its answer.
 func halfway(bar, best float64) float64 {
 	return sigmoid((logit(bar)+logit(best))/2 - belowHalf)
 }
@@ -71,7 +68,7 @@ const belowHalf = 0.3
 // ageScale is the age in days at which recency has fallen to 1/e.
 const ageScale = 30
 
-// Cut is a candidate that was left out, and the stage that did it.
+// Cut is a candidate that was left out, and the stage that dropped it.
 type Cut struct {
 	ID    string
 	Kind  memory.Kind
@@ -80,32 +77,30 @@ type Cut struct {
 	Stage string // "answered", "threshold" or "limit"
 }
 
-// ranked is a candidate on its way through the stages, with a number for each.
+// ranked is a candidate with a number for each stage.
 type ranked struct {
 	view
 	fused, relevance, recency, confidence, score, mmr float64
 
-	behind   float64 // the best, in log-odds; 0 or less
-	reranked bool    // a reranker was shown it
-	rerank   float64 // and said this
-	judged   float64 // the number that the threshold is on
+	behind   float64 // log-odds relative to the best; 0 or less
+	reranked bool    // a reranker scored it
+	rerank   float64 // the reranker's score
+	judged   float64 // the number that the threshold applies to
 
 	redundant float64 // with those chosen so far
-	compared  int     // with how many of them it has been compared
+	compared  int     // how many of them it was compared with
 }
 
-// Rank orders candidates by what they are worth to the query at now, and returns
-// those to show and, for a trace, the best of those left out, at most as many as
-// may be kept; both best first. Their Score is the blend of relevance and recency,
-// weighed by confidence; Why has a part for each cue and stage. The input is left
-// as it is.
+// Rank orders candidates by relevance and recency at now, weighted by confidence, and returns those
+// to show. cut has the best of the others for a trace, at most as many as may be kept. Why explains
+// each score; the input is not modified.
 func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cut []Cut) {
 	if len(candidates) == 0 {
 		return nil, nil
 	}
 	a := newAsked(q, candidates, o)
 	room := rooms.Get().(*room)
-	room.stretch, room.repeats = a.stretch, repeats
+	room.stretch, room.repeats = a.stretch, redundantFrom
 	if o.Measure != Fitted {
 		a.cues, room.stretch, room.repeats, o.Chat = nil, 1, 0, false
 	}
@@ -120,12 +115,12 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	if o.Chat && best > bar {
 		relevance = halfway(bar, best)
 	}
-	// Who sets the bar below this asks to see what is there.
+	// A lower Threshold explicitly asks for all results.
 	if o.Measure == Fitted && best < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}
 	order, relevant := room.relevantFirst(list, least, relevance)
-	bestFirst(order[:relevant], max(2*limit, diversifyAmong)) // nobody looks further
+	bestFirst(order[:relevant], max(2*limit, diversifyAmong)) // no later stage reads further
 	bestFirst(order[relevant:], limit)
 	room.diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
 	showing := min(limit, relevant)
@@ -150,16 +145,16 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	return kept, cut
 }
 
-// room is what one ranking after the other needs while it goes on.
+// room holds the buffers of one ranking.
 type room struct {
 	list   []ranked
 	order  []*ranked
-	chosen []float32 // vectors of what diversify chose, one behind the other
+	chosen []float32 // vectors chosen by diversify, concatenated
 	parts  memory.Why
-	ends   []int // of each one's parts
+	ends   []int // the ends of each vector's parts
 
 	stretch float64 // of cosines
-	repeats float64 // the cosine from which on likeness is redundancy
+	repeats float64 // the cosine from which on similarity is redundancy
 }
 
 var rooms = sync.Pool{New: func() any { return new(room) }}
@@ -170,15 +165,15 @@ func (m *room) places(n int) []ranked {
 	return m.list
 }
 
-// done lets go of the candidates.
+// done releases the candidates.
 func (m *room) done() {
 	clear(m.list)
 	clear(m.order)
 	rooms.Put(m)
 }
 
-// relevantFirst returns the candidates that pass the threshold and have at least that
-// relevance before the others, and how many they are.
+// relevantFirst moves the candidates that pass the threshold and have at least that relevance to
+// the front, and counts them.
 func (m *room) relevantFirst(list []ranked, least, relevance float64) (_ []*ranked, relevant int) {
 	m.order = slices.Grow(m.order[:0], len(list))[:len(list)]
 	others := len(list)
@@ -186,7 +181,7 @@ func (m *room) relevantFirst(list []ranked, least, relevance float64) (_ []*rank
 		if r := &list[i]; r.judged >= least && r.relevance >= relevance {
 			m.order[relevant] = r
 			relevant++
-		} else { // or it is not a number
+		} else { // or NaN
 			others--
 			m.order[others] = r
 		}
@@ -194,7 +189,7 @@ func (m *room) relevantFirst(list []ranked, least, relevance float64) (_ []*rank
 	return m.order, relevant
 }
 
-// bestFirst brings the best n, one at least, to the front, best first.
+// bestFirst moves the best n, at least one, to the front, best first.
 func bestFirst(list []*ranked, n int) {
 	n = min(n, len(list))
 	for i, r := range list {
@@ -210,20 +205,19 @@ func bestFirst(list []*ranked, n int) {
 	}
 }
 
-// before reports whether r comes before other: by score, equal ones by id.
+// before orders by score, then by id.
 func (r *ranked) before(other *ranked) bool {
 	return r.score > other.score || r.score == other.score && r.ID < other.ID
 }
 
-// score takes candidates through fusion, calibration and the blend with recency
-// and confidence.
+// score fuses, calibrates and blends candidates with recency and confidence.
 func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
 	if o.Measure != Fitted {
 		return o.plain(candidates, now, places)
 	}
 	list := fuse(a, candidates, places)
 	l := newLineup(a, list)
-	odds, w := l.odds(), unit(or(o.Recency, defaultRecency))
+	odds, w := l.odds(), clampUnit(or(o.Recency, defaultRecency))
 	if o.Chat {
 		odds = chatOdds(odds, a.Needs)
 	}
@@ -246,8 +240,8 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 	for i := range list {
 		r := &list[i]
 		r.recency = recency(now.Sub(o.since(r)))
-		r.confidence = sure(r.Confidence)
-		r.score = ((1-w)*r.relevance + w*r.recency*timely(r.behind, w)) * r.confidence
+		r.confidence = confidenceFactor(r.Confidence)
+		r.score = ((1-w)*r.relevance + w*r.recency*recencyWeight(r.behind, w)) * r.confidence
 		if o.Decay > 0 {
 			r.score = r.relevance * o.decay(now.Sub(o.since(r))) * r.confidence
 		}
@@ -255,7 +249,7 @@ func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, p
 	return list
 }
 
-// since is when a candidate's age begins.
+// since is the start of a candidate's age.
 func (o Options) since(r *ranked) time.Time {
 	if (o.SinceSaid || o.Decay > 0) && !r.Said.IsZero() {
 		return r.Said
@@ -263,43 +257,40 @@ func (o Options) since(r *ranked) time.Time {
 	return r.At
 }
 
-// decay is what is left of relevance at an age (design 3, 5).
+// decay is the factor of relevance at an age (design 3, 5).
 func (o Options) decay(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }
 
-// timely is how much a candidate's recency counts: all of it for the best, and less for one that
-// is behind it in log-odds. Of two that answer the newer comes first, but what was said yesterday
-// about something else does not come before an answer of last year. It is 1 where nothing but
-// recency counts.
-func timely(behind, weight float64) float64 {
+// recencyWeight is the weight of a candidate's recency, reduced by its distance from the best in log-odds.
+// Of two answers the newer comes first, but yesterday's remark on another subject does not precede
+// last year's answer. It is 1 if only recency counts.
+func recencyWeight(behind, weight float64) float64 {
 	return weight + (1-weight)*math.Exp(2*behind)
 }
 
 // doubtCosts is the share of its score that a fact of no confidence loses.
 const doubtCosts = 0.3
 
-// sure is what confidence multiplies a score by. A searcher that does not say how
-// sure it is says 0, and costs its candidates nothing against each other.
-func sure(confidence float64) float64 { return 1 - doubtCosts*(1-unit(confidence)) }
+// confidenceFactor is the factor of confidence. 0 means an unknown confidence, which is the same for all
+// candidates of a searcher.
+func confidenceFactor(confidence float64) float64 { return 1 - doubtCosts*(1-clampUnit(confidence)) }
 
-// unit is x within 0 and 1, 0 if it is not a number.
-func unit(x float64) float64 {
+// clampUnit limits x to 0 to 1, 0 for NaN.
+func clampUnit(x float64) float64 {
 	if x > 0 {
 		return min(1, x)
 	}
 	return 0
 }
 
-// touches reports whether a candidate has anything of the question in it or next
-// to it: a word, a likeness, a date. What only has the right speaker is not about
-// it, however well another candidate answers.
+// touches reports whether a candidate or its neighbours share a word, a similar meaning or a date
+// with the question. The right speaker alone does not count.
 func (q *asked) touches(c *view) bool {
 	return c.lexical > 0 || c.related > 0 || c.vector > q.likeness || q.dated(c) || q.instances(c.Classes) > 0
 }
 
-// fuse puts the candidates into places, which are zero and as many, with what the
-// cues add up to.
+// fuse fills places, zero and as many as candidates, with the candidates and their sums of cues.
 func fuse(a *asked, candidates []memory.Candidate, places []ranked) []ranked {
 	for i := range candidates {
 		r := &places[i]
@@ -320,12 +311,12 @@ func mostRelevant(list []ranked) float64 {
 	return most
 }
 
-// recency is 1 for what is of now and fades with age.
+// recency is 1 for now and falls with age.
 func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }
 
-// whys are explanations in one piece of memory.
+// whys are explanations in one allocation.
 type whys struct {
 	parts memory.Why
 	ends  []int

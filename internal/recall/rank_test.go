@@ -37,7 +37,7 @@ func TestALowBarShowsWhatIsThere(t *testing.T) {
 	}
 }
 
-// oddNumbers are what a broken searcher may write.
+// oddNumbers are possible numbers of a broken searcher.
 var oddNumbers = []float64{0, 1, -1, .5, 1e300, -1e300, math.NaN(), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64}
 
 // anyCandidates returns n candidates with all kinds of numbers, times and vectors.
@@ -73,7 +73,7 @@ func anyCandidates(r *rand.Rand, n int) []memory.Candidate {
 	return out
 }
 
-func TestRankHoldsWhateverItIsGiven(t *testing.T) {
+func TestRankInvariantsHoldForAnyInput(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	questions := []string{"When did Ana move in May 2024?", "", "What do I like?", "How many dogs does Bob have?", "東京？", "what " + "is this and that "}
 	for range 500 {

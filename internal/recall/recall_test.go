@@ -26,7 +26,7 @@ func candidate(id string, pairs ...any) memory.Candidate {
 	return c
 }
 
-// measure is where a candidate has the number of that name.
+// measure returns the address of a candidate's number by name.
 func measure(c *memory.Candidate, name string) *float32 {
 	m := &c.Found
 	return map[string]*float32{
@@ -105,7 +105,7 @@ func TestAWeakVectorDoesNotHurt(t *testing.T) {
 	}
 }
 
-// However well something else answers.
+// This holds however good another answer is.
 func TestAChanceLikenessOfWordsIsNoHit(t *testing.T) {
 	answers := candidate("answers", "lexical", 1., "own", 1., "known", 1., "vector", .6)
 	for _, c := range []struct {

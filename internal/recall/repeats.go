@@ -10,17 +10,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RepeatFilter tells of one question which turns only repeat it: who asks for their address a second
-// time is not told that they asked before, nor that nobody knew.
+// RepeatFilter recognises turns that only repeat a question, so that an address asked for twice is
+// not answered by the first question or by "I don't know".
 type RepeatFilter struct {
-	// Told leaves out, besides, what assistants said and what was only ordered or asked.
-	Told bool
-	// Keep leaves in what only asks, and what says nothing.
+	// Assistants also filters assistants' turns, and turns that only order or ask.
+	Assistants bool
+	// Keep disables the filter for mere questions and empty answers.
 	Keep bool
 
 	question string
 	terms    terms // of the question
-	heard    bool  // it asks for what was asked or answered before: nothing is a repeat then
+	heard    bool  // the question asks about earlier questions or answers: nothing is a repeat
 }
 
 // NewRepeatFilter reads a question.
@@ -28,18 +28,18 @@ func NewRepeatFilter(question string) *RepeatFilter {
 	return &RepeatFilter{question: question, terms: termsOf(question), heard: asksBack.MatchString(question)}
 }
 
-// asksBack are questions about the talk itself.
+// asksBack matches questions about the conversation itself.
 var asksBack = lazy.Compile(`(?i)\b(?:ask(?:ed|ing)?|questions?|answer(?:ed|s)?|repl(?:y|ied|ies)|conversations?|chats?|talk(?:ed|ing)? about|discuss(?:ed)?|you (?:say|said|tell|told|mention(?:ed)?|suggest(?:ed)?|recommend(?:ed)?))\b`)
 
 const (
-	// longestSlight is how many bytes an answer has at most that may say nothing.
+	// longestSlight is the greatest length in bytes of an answer that may be empty.
 	longestSlight = 320
-	// mostOther is how many other terms a turn has at most that repeats a question.
+	// mostOther is the greatest number of other terms in a repeated question.
 	mostOther = 3
 )
 
-// Is reports whether a memory is a repeat: a greeting, an answer that says nothing or denies to know, or a turn in which
-// the user only asks, in hardly any other words and without another name or number.
+// Is reports whether a memory is a repeat: a greeting, an empty answer or one that denies to know,
+// or a user's turn that only asks, with hardly any other words and no other name or number.
 func (e *RepeatFilter) Is(m memory.Memory) bool {
 	t := m.Turn
 	switch {
@@ -47,7 +47,7 @@ func (e *RepeatFilter) Is(m memory.Memory) bool {
 		return false
 	case e.heard:
 		return t.Role == memory.RoleUser && text.Normalize(t.Content) == text.Normalize(e.question)
-	case e.Told && tellsNothing(t) || t.Name == memory.RecallModel:
+	case e.Assistants && tellsNothing(t) || t.Name == memory.RecallModel:
 		return true
 	case t.Name != "": // people ask each other
 		return false

@@ -6,11 +6,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// TestRepeats: a question, what was said before, and whether that only asks the same.
+// TestRepeats has a question, an earlier message, and whether that is a repeat.
 func TestRepeats(t *testing.T) {
 	for _, c := range []struct {
-		question, said string
-		repeat         bool
+		question, message string
+		repeat            bool
 	}{
 		{"home address?", "What is my home address?", true},
 		{"home address?", "My home address is Reeperbahn 5", false},
@@ -24,9 +24,9 @@ func TestRepeats(t *testing.T) {
 		{"What did I ask you about my address?", "What is my home address?", false},
 		{"What did we talk about last week?", "what did we talk about last week", true},
 	} {
-		turn := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.said}}
+		turn := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.message}}
 		if got := NewRepeatFilter(c.question).Is(turn); got != c.repeat {
-			t.Errorf("asked %q, said %q: a repeat %v, want %v", c.question, c.said, got, c.repeat)
+			t.Errorf("asked %q, said %q: a repeat %v, want %v", c.question, c.message, got, c.repeat)
 		}
 	}
 	repeated := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleAssistant, Name: memory.RecallModel, Content: "From memory: you live in Porto"}}

@@ -2,37 +2,34 @@ package recall
 
 import "math"
 
-// rerankShare is what a reranker's log-odds count beside those of fusion, of which one
-// unit is spread. Fusion sees what a pair of texts does not show (who speaks, when,
-// what stands around), a reranker what words do not: neither replaces the other. It is
-// set by hand: no published reranker's weights were at hand to fit it.
+// rerankShare is the weight of a reranker's log-odds relative to fusion's, in units of spread. Each
+// sees what the other does not: fusion knows speakers, times and neighbours, a reranker words. It
+// is set by hand, for lack of a reranker's weights to fit it with.
 const rerankShare = 0.5
 
-// faint is the spread of a reranker's log-odds, as their standard deviation, at which
-// they count by half: one that says nearly the same of all knows next to nothing about
-// this question. One that knows how sure it may be is spread less only where it would
-// gain a hundredth. See the reranker by chance in bench.
-const faint = 0.5
+// halfWeightSpread is the standard deviation of a reranker's log-odds at which they count by half: nearly
+// equal scores tell little about this question. Normalising by each reranker's own confidence would
+// gain only a hundredth (see the random reranker in bench).
+const halfWeightSpread = 0.5
 
-// surest bounds a reranker's log-odds: what is beyond is as good as certain.
-const surest = 12
+// maxLogOdds bounds a reranker's log-odds: beyond it they are as good as certain.
+const maxLogOdds = 12
 
-// rerank moves candidates by what a reranker said of some of them. The others, which
-// it was not shown since they stood behind, count as the worst that it was shown. A
-// reranker that says the same of all moves nothing.
+// rerank adjusts candidates by a reranker's scores of some of them. Candidates of lower rank, which
+// it did not see, count as the worst that it scored; equal scores change nothing.
 func (o Options) rerank(list []ranked) {
 	lowest, best := math.Inf(1), math.Inf(-1)
 	for i := range list {
 		r := &list[i]
-		if said, ok := o.Reranked[r.ID]; ok && !math.IsNaN(float64(said)) { // which is as good as unsaid
-			r.reranked, r.rerank = true, unit(float64(said))
+		if score, ok := o.Reranked[r.ID]; ok && !math.IsNaN(float64(score)) { // NaN counts as no score
+			r.reranked, r.rerank = true, clampUnit(float64(score))
 			lowest, best = min(lowest, logit(r.rerank)), max(best, logit(r.rerank))
 		}
 	}
 	if best < lowest {
-		return // it was shown none of these
+		return // it scored none of these
 	}
-	share, nearest := rerankShare*told(list), math.Inf(-1)
+	share, nearest := rerankShare*discrimination(list), math.Inf(-1)
 	for i := range list {
 		r, x := &list[i], lowest
 		if r.reranked {
@@ -46,8 +43,8 @@ func (o Options) rerank(list []ranked) {
 	}
 }
 
-// told returns how much of its weight a reranker has by what it tells apart, 0 to 1.
-func told(list []ranked) float64 {
+// discrimination returns the reranker's weight by the spread of its scores, 0 to 1.
+func discrimination(list []ranked) float64 {
 	var n, sum, squares float64
 	for i := range list {
 		if list[i].reranked {
@@ -56,10 +53,10 @@ func told(list []ranked) float64 {
 		}
 	}
 	spread := max(0, squares/n-sum/n*(sum/n)) // below 0 only by rounding
-	return spread / (spread + faint*faint)
+	return spread / (spread + halfWeightSpread*halfWeightSpread)
 }
 
-// logit is the logarithm of the odds that x is a chance of.
+// logit is the log-odds of a probability.
 func logit(x float64) float64 {
-	return max(-surest, min(surest, math.Log(x)-math.Log1p(-x)))
+	return max(-maxLogOdds, min(maxLogOdds, math.Log(x)-math.Log1p(-x)))
 }

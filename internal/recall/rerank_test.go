@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// teas are candidates, each a little worse by its words than the one before.
+// teas are candidates with decreasing scores by words.
 func teas(n int) (Query, []memory.Candidate, time.Time) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	q := NewQuery("which tea does she like?", now, QueryOptions{})
@@ -28,18 +28,18 @@ func teas(n int) (Query, []memory.Candidate, time.Time) {
 func TestARerankerThatSaysTheSameOfAllMovesNothing(t *testing.T) {
 	q, cands, now := teas(12)
 	want, _ := Rank(q, cands, Options{}, now)
-	for _, said := range []float32{0, 0.001, 0.5, 1} {
+	for _, score := range []float32{0, 0.001, 0.5, 1} {
 		o := Options{Reranked: map[string]float32{}}
 		for _, c := range cands[:5] {
-			o.Reranked[c.ID] = said
+			o.Reranked[c.ID] = score
 		}
 		got, _ := Rank(q, cands, o, now)
 		if !slices.Equal(ids(got), ids(want)) {
-			t.Errorf("%v of each: %v, want %v", said, ids(got), ids(want))
+			t.Errorf("%v of each: %v, want %v", score, ids(got), ids(want))
 		}
 		for i := range got {
 			if got[i].Score != want[i].Score {
-				t.Errorf("%v of each: %s has %v, want %v", said, got[i].ID, got[i].Score, want[i].Score)
+				t.Errorf("%v of each: %s has %v, want %v", score, got[i].ID, got[i].Score, want[i].Score)
 			}
 		}
 	}
@@ -68,12 +68,12 @@ func TestARerankerLiftsWhatAnswersAndSaysSo(t *testing.T) {
 	}
 }
 
-// What it says counts the more the more it tells apart: a difference that is as large
-// counts less where it is all there is.
+// A reranker counts more with a larger spread of its scores: the same difference counts less if it
+// is the whole spread.
 func TestARerankerThatTellsLittleApartCountsLittle(t *testing.T) {
 	q, cands, now := teas(12)
-	apart := func(said float32) float64 { // by how much tea-03 is before tea-02, in log-odds
-		o := Options{Reranked: map[string]float32{"tea-03": said}}
+	apart := func(score float32) float64 { // by how much tea-03 is before tea-02, in log-odds
+		o := Options{Reranked: map[string]float32{"tea-03": score}}
 		for _, c := range cands[:3] {
 			o.Reranked[c.ID] = 0.5
 		}
@@ -85,16 +85,16 @@ func TestARerankerThatTellsLittleApartCountsLittle(t *testing.T) {
 		return at["tea-03"] - at["tea-02"]
 	}
 	before := 0.0
-	for _, said := range []float32{0.52, 0.6, 0.8} {
-		moved := (apart(said) - apart(0.5)) / logit(float64(said)) // for each unit that it says
+	for _, score := range []float32{0.52, 0.6, 0.8} {
+		moved := (apart(score) - apart(0.5)) / logit(float64(score)) // for each unit that it says
 		if moved <= before {
-			t.Errorf("%v against 0.5: moves by %v for each unit, and a smaller difference by %v", said, moved, before)
+			t.Errorf("%v against 0.5: moves by %v for each unit, and a smaller difference by %v", score, moved, before)
 		}
 		before = moved
 	}
 }
 
-func TestWhatTheRerankerWasNotShownDoesNotPassWhatStoodBeforeIt(t *testing.T) {
+func TestUnscoredCandidatesKeepTheirRank(t *testing.T) {
 	q, cands, now := teas(12)
 	o := Options{Reranked: map[string]float32{}, Limit: 12}
 	for i, c := range cands[:4] {
@@ -123,11 +123,11 @@ func TestAThresholdThatIsSetIsOnTheRerankersNumber(t *testing.T) {
 	}
 }
 
-// One number that is none says nothing: it neither sinks its candidate to the bottom nor
-// makes the others' alike numbers look told apart.
-func TestWhatIsNoNumberIsUnsaid(t *testing.T) {
+// A NaN counts as no score: it neither lowers its candidate nor adds spread to equal scores of
+// others.
+func TestNaNScoresAreIgnored(t *testing.T) {
 	q, cands, now := teas(12)
-	said := func(first float32, shown bool) []string {
+	order := func(first float32, shown bool) []string {
 		o := Options{Limit: 12, Reranked: map[string]float32{}}
 		for i, c := range cands {
 			o.Reranked[c.ID] = 0.5 + float32(i)/1000
@@ -138,7 +138,7 @@ func TestWhatIsNoNumberIsUnsaid(t *testing.T) {
 		got, _ := Rank(q, cands, o, now)
 		return ids(got)
 	}
-	if got, want := said(float32(math.NaN()), true), said(0, false); !slices.Equal(got, want) {
+	if got, want := order(float32(math.NaN()), true), order(0, false); !slices.Equal(got, want) {
 		t.Errorf("with no number %v, unsaid %v", got, want)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// aged is a candidate that was said so many days ago and changed today.
+// aged is a candidate observed so many days ago and changed today.
 func aged(id string, days int) memory.Candidate {
 	c := candidate(id, "lexical", .9, "known", 1.)
 	c.Kind, c.At, c.Said, c.Confidence = memory.KindFact, now, now.AddDate(0, 0, -days), 1
@@ -34,13 +34,13 @@ func TestDecayMultipliesRelevance(t *testing.T) {
 func TestAgeCountsFromTheSettingsDate(t *testing.T) {
 	zero, half := 0.0, 0.5
 	for _, c := range []struct {
-		said bool
-		want float64
+		sinceSaid bool
+		want      float64
 	}{{false, 1}, {true, math.Exp(-1)}} {
-		o := Options{Answered: &zero, Threshold: &zero, Recency: &half, SinceSaid: c.said}
+		o := Options{Answered: &zero, Threshold: &zero, Recency: &half, SinceSaid: c.sinceSaid}
 		kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{aged("a", 30)}, o, now)
 		if got := kept[0].Why.Get("recency"); math.Abs(got-c.want) > 1e-9 {
-			t.Errorf("since it was said %v: recency %v, want %v", c.said, got, c.want)
+			t.Errorf("since it was said %v: recency %v, want %v", c.sinceSaid, got, c.want)
 		}
 	}
 }

@@ -6,13 +6,12 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// terms is the set of a text's terms, as sorted hashes: comparing numbers is all
-// that comparing texts takes then.
+// terms is a set of terms as sorted hashes, so that comparing texts is comparing numbers.
 type terms []uint64
 
 func termsOf(s string) terms { return termsIn(make(terms, 0, len(s)/6), s) }
 
-// termsIn puts the terms of a text where room has place for them.
+// termsIn appends the terms of a text to room within its capacity.
 func termsIn(room terms, s string) terms {
 	set := text.TermHashes(room, s)
 	slices.Sort(set)
@@ -24,7 +23,7 @@ func (t terms) has(term uint64) bool {
 	return found
 }
 
-// overlap is the share of all their terms that two sets have in common.
+// overlap is the share of all terms that two sets have in common.
 func (t terms) overlap(other terms) float64 {
 	common := 0
 	for i, j := 0, 0; i < len(t) && j < len(other); {

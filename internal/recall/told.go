@@ -24,8 +24,8 @@ func tellsNothing(t *memory.Turn) bool {
 	return len(sentences) > 0
 }
 
-// orders reports whether a sentence asks for something to be done or told now. What is to hold
-// from now on, or always, is no such order.
+// orders reports whether a sentence orders something for now. A lasting preference is no such
+// order.
 func orders(sentence string) bool {
 	if english.Purpose(sentence) == english.Asks {
 		return true
@@ -44,8 +44,8 @@ var (
 	lastingly    = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
 	beforeOrders = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
 		just again hey hi hello i want need like to id`)
-	// ordering are verbs of work that is ordered. Those by which a wish may last are not among
-	// them: "use", "call", "keep", "prefer", "avoid", "remember".
+	// ordering are verbs of tasks. Verbs of lasting wishes are not among them: "use", "call",
+	// "keep", "prefer", "avoid", "remember".
 	ordering = lazy.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
 		install uninstall make convert extract split merge commit push pull rebase revert format lint clean cleanup optimize optimise improve debug find search
 		check look read open review generate document continue proceed finish complete start stop retry try do undo redo apply replace insert append print

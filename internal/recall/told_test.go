@@ -7,7 +7,7 @@ import (
 )
 
 func TestOrdersTellNothing(t *testing.T) {
-	for said, nothing := range map[string]bool{
+	for message, nothing := range map[string]bool{
 		"Refactor everything":          true,
 		"Please list the files here.":  true,
 		"can you fix the tests?":       true,
@@ -30,9 +30,9 @@ func TestOrdersTellNothing(t *testing.T) {
 		"Ich wohne in Porto":                           false,
 		"":                                             false,
 	} {
-		turn := &memory.Turn{Role: memory.RoleUser, Content: said}
+		turn := &memory.Turn{Role: memory.RoleUser, Content: message}
 		if got := tellsNothing(turn); got != nothing {
-			t.Errorf("%q: tells nothing %v, want %v", said, got, nothing)
+			t.Errorf("%q: tells nothing %v, want %v", message, got, nothing)
 		}
 	}
 	if !tellsNothing(&memory.Turn{Role: memory.RoleAssistant, Content: "I'll look at main.py first."}) {

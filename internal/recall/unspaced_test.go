@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-func TestWhatAsksInChineseAndJapaneseIsNotSearchedFor(t *testing.T) {
+func TestUnspacedQuestionWordsAreNotSearched(t *testing.T) {
 	for question, want := range map[string]string{
 		"我对什么过敏？":           "过敏",
 		"我在哪里出生？":           "出生",

@@ -4,10 +4,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Used returns those of the hits that an answer made use of: it says at least half
-// of what the hit says beyond the question.
+// Used returns the hits that an answer made use of: it has at least half of their terms beyond the
+// question's.
 func Used(question, answer string, hits []memory.Hit) []memory.Hit {
-	asked, said := termsOf(question), termsOf(answer)
+	asked, answered := termsOf(question), termsOf(answer)
 	var used []memory.Hit
 	for _, h := range hits {
 		own, repeated := 0, 0
@@ -16,7 +16,7 @@ func Used(question, answer string, hits []memory.Hit) []memory.Hit {
 				continue
 			}
 			own++
-			if said.has(t) {
+			if answered.has(t) {
 				repeated++
 			}
 		}

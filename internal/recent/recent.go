@@ -1,4 +1,4 @@
-// Package recent has a map that forgets what was not used for longest.
+// Package recent has a bounded map that evicts the least recently used entry.
 package recent
 
 import (
@@ -7,15 +7,14 @@ import (
 	"sync"
 )
 
-// usual is how many entries the zero Map holds.
 const usual = 10_000
 
-// Map holds a bounded number of entries: one more takes the place of the one that was not
-// used for longest. The zero Map is ready; all methods may be called at once.
+// Map holds a bounded number of entries and evicts the least recently used one. The zero Map is
+// ready; all methods are safe for concurrent use.
 type Map[K comparable, V any] struct {
 	most int
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	order list.List  // of entry, the last used first
 	at    map[K]*list.Element
 }
@@ -25,39 +24,37 @@ type entry[K comparable, V any] struct {
 	value V
 }
 
-// New returns an empty map for so many entries.
+// New returns an empty map for at most most entries.
 func New[K comparable, V any](most int) *Map[K, V] { return &Map[K, V]{most: most} }
 
-// Get returns the value of a key, and whether there is one.
-func (m *Map[K, V]) Get(key K) (value V, known bool) {
+func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	m.Update(key, func(v V, is bool) (V, bool) {
-		value, known = v, is
+		value, ok = v, is
 		return v, false
 	})
-	return value, known
+	return value, ok
 }
 
-// Set gives a key a value.
 func (m *Map[K, V]) Set(key K, value V) {
 	m.Update(key, func(V, bool) (V, bool) { return value, true })
 }
 
-// Update gives a key the value that change returns, unless change says not to keep it. The
-// map is locked meanwhile.
-func (m *Map[K, V]) Update(key K, change func(was V, known bool) (is V, keep bool)) {
+// Update sets a key to the value that change returns, unless change returns false. The map is
+// locked meanwhile.
+func (m *Map[K, V]) Update(key K, change func(was V, ok bool) (is V, keep bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var was V
-	el, known := m.at[key]
-	if known {
+	el, ok := m.at[key]
+	if ok {
 		m.order.MoveToFront(el)
 		was = el.Value.(entry[K, V]).value
 	}
-	is, keep := change(was, known)
+	is, keep := change(was, ok)
 	switch {
 	case !keep:
 		return
-	case known:
+	case ok:
 		el.Value = entry[K, V]{key, is}
 		return
 	case m.at == nil:
@@ -69,7 +66,7 @@ func (m *Map[K, V]) Update(key K, change func(was V, known bool) (is V, keep boo
 	}
 }
 
-// DeleteFunc removes the entries of which gone holds.
+// DeleteFunc removes the entries for which gone returns true.
 func (m *Map[K, V]) DeleteFunc(gone func(K, V) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,8 +12,8 @@ func TestMapForgetsWhatWasNotUsedForLongest(t *testing.T) {
 	m.Get("a")
 	m.Set("c", 3)
 	m.Set("c", 4)
-	m.Update("a", func(was int, known bool) (int, bool) { return was + 10, known })
-	m.Update("b", func(was int, known bool) (int, bool) { return was + 10, known })
+	m.Update("a", func(was int, ok bool) (int, bool) { return was + 10, ok })
+	m.Update("b", func(was int, ok bool) (int, bool) { return was + 10, ok })
 	if got, want := all(m, "a", "b", "c"), "a 11, c 4, "; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -30,14 +30,14 @@ func TestZeroMapIsBounded(t *testing.T) {
 	for i := range usual + 1 {
 		m.Set(i, i)
 	}
-	if _, known := m.Get(0); known || len(m.at) != usual {
-		t.Errorf("it holds %d, the first among them: %t", len(m.at), known)
+	if _, ok := m.Get(0); ok || len(m.at) != usual {
+		t.Errorf("it holds %d, the first among them: %t", len(m.at), ok)
 	}
 }
 
 func all(m *Map[string, int], keys ...string) (out string) {
 	for _, key := range keys {
-		if v, known := m.Get(key); known {
+		if v, ok := m.Get(key); ok {
 			out += fmt.Sprint(key, " ", v, ", ")
 		}
 	}

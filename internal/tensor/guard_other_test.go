@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// guarded returns two copies of v. Elsewhere they stand between pages that may not
-// be touched.
+// guarded returns two copies of v. On Linux inaccessible pages enclose them.
 func guarded[T any](_ testing.TB, v []T) (first, last []T) {
 	return slices.Clone(v), slices.Clone(v)
 }

@@ -2,8 +2,8 @@ package tensor
 
 import "math"
 
-// GELU replaces each x by x·Φ(x), with Φ the normal distribution itself and no
-// approximation by tanh.
+// GELU replaces each x by x·Φ(x), with the exact normal distribution Φ rather than the tanh
+// approximation.
 func GELU(x []float32) { geluPortable(x[gelu(x):]) }
 
 func geluPortable(x []float32) {
@@ -15,9 +15,9 @@ func geluPortable(x []float32) {
 // Lane is the number of values up to which [Softmax] may write beyond a row.
 const Lane = 16
 
-// Softmax replaces x[:n] by e^(scale·x), scaled so that they add up to 1. A slice
-// that is long enough for n rounded up to a multiple of [Lane] is faster; what it
-// held there is lost. Scale must be positive, and n at least 1.
+// Softmax replaces x[:n] by e^(scale·x), scaled to the sum 1. A slice with room for n rounded up to
+// a multiple of [Lane] is faster; the values in that room are lost. Scale must be positive, and n
+// at least 1.
 func Softmax(x []float32, n int, scale float32) {
 	whole := (n + Lane - 1) &^ (Lane - 1)
 	if whole > len(x) {
@@ -52,9 +52,9 @@ type Norm struct {
 	Eps         float32
 }
 
-// Apply sets dst to the row x, its bias added, normalized: less its mean, divided by
-// its standard deviation, times the gain, plus the shift. Dst may be x. It panics if
-// dst, bias or the norm are shorter than x.
+// Apply sets dst to the layer normalization of x plus bias: minus its mean, divided by its standard
+// deviation, times the gain, plus the shift. Dst may be x. It panics if dst, bias or the norm are
+// shorter than x.
 func (n *Norm) Apply(dst, x, bias []float32) {
 	dst, bias, gain, shift := dst[:len(x)], bias[:len(x)], n.Gain[:len(x)], n.Shift[:len(x)]
 	layerNorm(dst, x, bias, gain, shift, n.Eps)

@@ -1,34 +1,32 @@
-// Package tensor is float32 arithmetic on the activations of a neural network:
-// matrix products with weights that are packed once, GELU, softmax and layer
-// normalization. It knows no models. Matrices are row-major.
+// Package tensor is float32 arithmetic on the activations of a neural network: matrix products with
+// prepacked weights, GELU, softmax and layer normalization. It knows no models. Matrices are
+// row-major.
 //
-// It uses the instructions that [vector.Tier] names. Every sum of a product runs
-// over k in order, fused, so that AVX2 and AVX-512 give the same bits; without them
-// the same sums are rounded after each product and differ in the last place.
+// It uses the instructions of [vector.Tier]. Every sum of a product runs over k in order, fused, so
+// that AVX2 and AVX-512 give the same bits; without them sums are rounded after each product and
+// differ in the last place.
 package tensor
 
-// Panel is how many columns of a matrix lie together: two AVX-512 registers.
+// Panel is the number of adjacent columns of a packed matrix: two AVX-512 registers.
 const Panel = 32
 
 const columns = Panel
 
-// Weights is a matrix in the order in which products read it: panels of 32 columns,
-// in each the 32 values of every k, one k after the other. The last panel is filled
-// up with zeros.
+// Weights is a matrix in the order of products: panels of 32 columns, and in each the 32 values of
+// every k, one k after the other. The last panel is padded with zeros.
 type Weights struct {
 	depth, width int
 	panels       []float32
 }
 
-// Depth is how long a row must be that is multiplied with w.
+// Depth is the length of a row that can be multiplied with w.
 func (w *Weights) Depth() int { return w.depth }
 
-// Width is how long the product of a row with w is.
+// Width is the length of the product of a row with w.
 func (w *Weights) Width() int { return w.width }
 
-// Pack returns the matrix whose columns are given one after the other, each depth
-// long: a layer's weights as PyTorch stores them. It panics if m is not a whole number
-// of columns.
+// Pack returns a matrix from its concatenated columns, each depth long: a layer's weights as
+// PyTorch stores them. It panics if m is not a whole number of columns.
 func Pack(m []float32, depth int) *Weights {
 	if depth <= 0 || len(m)%depth != 0 {
 		panic("tensor: weights are not a whole number of columns")
@@ -38,8 +36,7 @@ func Pack(m []float32, depth int) *Weights {
 	return w
 }
 
-// PackColumns makes w the matrix of so many columns, of which column j is
-// m[j*stride:][:depth]. The memory of w is used again where it suffices.
+// PackColumns sets w to a matrix whose column j is m[j*stride:][:depth], and reuses its memory.
 func (w *Weights) PackColumns(m []float32, stride, depth, width int) {
 	w.resize(depth, width)
 	for j := range width {
@@ -50,7 +47,7 @@ func (w *Weights) PackColumns(m []float32, stride, depth, width int) {
 	}
 }
 
-// PackRows makes w the matrix of which row k is m[k*stride:][:width].
+// PackRows sets w to the matrix whose row k is m[k*stride:][:width].
 func (w *Weights) PackRows(m []float32, stride, depth, width int) {
 	w.resize(depth, width)
 	for k := range depth {
@@ -62,16 +59,15 @@ func (w *Weights) PackRows(m []float32, stride, depth, width int) {
 	}
 }
 
-// Whole counts the columns of zeros that fill up the last panel as columns too: a
-// product that wide is written without a detour.
+// Whole counts the padding of the last panel as columns, too: a product of that width needs no
+// temporary copy.
 func (w *Weights) Whole() *Weights {
 	w.width = (w.width + columns - 1) / columns * columns
 	return w
 }
 
-// Columns are those from the first one given to before the last one: a product with
-// them is a part of the product with w. They share the memory of w. From must be a
-// multiple of [Panel], and to as well unless it is the width.
+// Columns are the columns [from, to) of w, in shared memory: a product with them is a part of the
+// product with w. From must be a multiple of [Panel], and to as well unless it is the width.
 func (w *Weights) Columns(from, to int) *Weights {
 	if from%columns != 0 || to%columns != 0 && to != w.width || to > w.width {
 		panic("tensor: no whole number of panels")
@@ -86,28 +82,27 @@ func (w *Weights) resize(depth, width int) {
 		w.panels = make([]float32, n)
 	}
 	w.depth, w.width, w.panels = depth, width, w.panels[:n]
-	if width%columns != 0 { // what is beyond the last column may be left from before
+	if width%columns != 0 { // the padding may have old values
 		clear(w.panels[n-columns*depth:])
 	}
 }
 
-// Matrix is rows of values in a slice that others may lie in too: row i is
-// Data[i*Stride:], as long as its reader expects. Where the stride is 0 each row is
-// the same one.
+// Matrix is rows of values in a slice that may be shared: row i is Data[i*Stride:], as long as its
+// reader expects. With stride 0 all rows are the same.
 type Matrix struct {
 	Data   []float32
 	Stride int // from one row to the next, in values
 	Rows   int
 }
 
-// holds panics unless every row of m is so long.
+// holds panics unless every row of m has the width.
 func (m Matrix) holds(width int) {
 	if m.Rows > 0 && (m.Stride < width && m.Stride != 0 || len(m.Data) < (m.Rows-1)*m.Stride+width) {
 		panic("tensor: the matrix is too small")
 	}
 }
 
-// at returns so many of the rows, from a row and a column on.
+// at returns a part of the matrix from a row and a column on.
 func (m Matrix) at(row, column, rows int) Matrix {
 	return Matrix{m.Data[row*m.Stride+column:], m.Stride, rows}
 }
@@ -127,17 +122,16 @@ func Multiply(dst, a Matrix, w *Weights, from Matrix) {
 	}
 }
 
-// valuesAtOnce is how many values of a are multiplied with one panel after another
-// before the next rows are: that many stay in the processor's second cache beside two
-// panels. Weights come from memory once for each such part of the rows.
+// valuesAtOnce is the number of values of a that are multiplied with all panels before the next
+// rows: so many fit the second-level cache together with two panels. Each such part reads the
+// weights from memory once.
 const valuesAtOnce = 1 << 17
 
-// tile computes one tile of a product: rows of a times one panel. It may have fetched
-// step bytes with each k, from what lies so many bytes ahead of the panel.
+// tile computes one tile of a product: rows of a times one panel. It may prefetch step bytes with
+// each k, from ahead bytes after the panel on.
 type tile func(dst, a Matrix, panel []float32, depth int, ahead, step int, from Matrix)
 
-// parts divides n into as few parts of no more than most as there can be, of nearly one
-// size, which it returns.
+// parts divides n into the fewest parts of at most most, nearly equal, and returns their size.
 func parts(n, most int) (size int) {
 	count := (n + most - 1) / most
 	return (n + count - 1) / count
@@ -153,8 +147,8 @@ func inTiles(dst, a Matrix, w *Weights, from Matrix, most int, each tile) {
 	for top := 0; top < a.Rows; top += block {
 		rows := min(block, a.Rows-top)
 		height := parts(rows, most)
-		// Each tile has its share of the next panel fetched: memory is slower than one of
-		// them alone would need.
+		// Each tile prefetches its share of the next panel, since memory is slower than a single
+		// tile.
 		tiles := (rows + height - 1) / height
 		step := (4*columns + tiles - 1) / tiles
 		for left := 0; left < w.width; left += columns {

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// onTiers runs the test on every tier there is here.
+// onTiers runs the test on every tier of this machine.
 func onTiers(t *testing.T, test func(t *testing.T)) {
 	for _, name := range vector.Tiers() {
 		t.Run(name, func(t *testing.T) {
@@ -37,8 +37,7 @@ func random(r *rand.Rand, n int) []float32 {
 	return v
 }
 
-// plainMultiply is the definition of [Multiply], in float64. weights are columns one
-// after the other.
+// plainMultiply defines [Multiply] in float64. weights are concatenated columns.
 func plainMultiply(a Matrix, weights []float32, depth int, from Matrix) [][]float64 {
 	var out [][]float64
 	for i := range a.Rows {
@@ -58,15 +57,14 @@ func plainMultiply(a Matrix, weights []float32, depth int, from Matrix) [][]floa
 	return out
 }
 
-// What a product begins with.
+// Initial values of a product.
 const (
 	fromNothing = iota
 	fromItself
 	fromOneRow
 )
 
-// checkProduct multiplies random matrices of the given shape between pages that may
-// not be touched.
+// checkProduct multiplies random matrices of the shape between inaccessible pages.
 func checkProduct(t *testing.T, seed uint64, rows, depth, width, apart, begin int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))

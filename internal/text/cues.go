@@ -14,8 +14,7 @@ func Asks(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// numberWords are the spelled numbers people write. "One" is left out: it is a
-// pronoun more often than a number.
+// numberWords are spelled numbers. "One" is left out: it is usually a pronoun.
 var numberWords = map[string]string{
 	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
 	"nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14",
@@ -39,7 +38,6 @@ func Numbers(s string) []string {
 	return out
 }
 
-// negations turn a statement around.
 var negations = lazy.Words(`not never no none nor neither nothing nobody nowhere without cannot dont doesnt
 	didnt isnt cant wont`)
 
@@ -55,14 +53,13 @@ func Negated(s string) bool {
 	return false
 }
 
-// introduces are titles after which a capitalised word is a name even where a
-// sentence seems to begin.
-var introduces = lazy.Words("mr mrs ms dr st prof")
+// titles are titles: the capitalised word after one is a name even at an apparent start of a
+// sentence.
+var titles = lazy.Words("mr mrs ms dr st prof")
 
-// Names returns the names in s, each once, in order and as written: capitalised
-// words that do not merely begin a sentence, adjacent ones joined ("New York"),
-// less days, months and the like. A sentence's first word counts if it is followed
-// by another capitalised one or stands capitalised elsewhere too.
+// Names returns the names in s, each once, in order and as written: capitalised words, adjacent
+// ones joined ("New York"), without days, months and the like. The first word of a sentence counts
+// if another capitalised word follows or if it is capitalised elsewhere too.
 func Names(s string) []string {
 	names := capitalised(s)
 	inside, seen := map[string]bool{}, map[string]bool{}
@@ -79,7 +76,6 @@ func Names(s string) []string {
 	return out
 }
 
-// name is a run of capitalised words; opens means that it begins a sentence.
 type name struct {
 	text  string
 	opens bool
@@ -87,10 +83,10 @@ type name struct {
 
 // capitalised returns the runs of capitalised words in the order of the text.
 func capitalised(s string) (names []name) {
-	before := "" // the word before, in the sentence before too: "Mr." seems to end one
+	before := "" // the word before, across sentences: "Mr." is no sentence end
 	for _, sentence := range Sentences(s) {
 		body := sentence.Of(s)
-		from, end := 0, -1 // the run that goes on, none where end is negative
+		from, end := 0, -1 // the current run; none if end is negative
 		for i, w := range WordSpans(body) {
 			word := w.Of(body)
 			switch {
@@ -101,7 +97,7 @@ func capitalised(s string) (names []name) {
 				names[len(names)-1].text = body[from:end]
 			default:
 				from, end = w.Start, w.End
-				names = append(names, name{word, i == 0 && !introduces.Has(before)})
+				names = append(names, name{word, i == 0 && !titles.Has(before)})
 			}
 			before = strings.ToLower(word)
 		}
@@ -115,16 +111,16 @@ func isName(word string) bool {
 		return false
 	}
 	low := Fold(word)
-	return class(low) != "MONTH" &&
-		class(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
+	return dateClass(low) != "MONTH" &&
+		dateClass(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
 }
 
-// openers are words that are often written with a capital and name nobody.
+// openers are words that are often capitalised but are no names.
 var openers = lazy.Words(`ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now
 	today yesterday tomorrow user remember lol`)
 
-// WordSpans returns where the words of s stand, as written. An apostrophe inside a
-// word ends it, so that what follows ("'s") is a word of its own.
+// WordSpans returns the spans of the words of s. An apostrophe inside a word ends it, so that its
+// rest ("'s") is a word of its own.
 func WordSpans(s string) []Span {
 	var out []Span
 	for i := 0; i < len(s); {

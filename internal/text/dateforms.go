@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// dateWord is what a word is in a date: its class, and its number in it, from 1 on.
+// dateWord is a word's class in dates and its number in that class, from 1 on.
 type dateWord struct {
 	class string
 	n     int
 }
 
-// dateTable has the words of dates by their classes, in the order of their numbers; behind a
-// slash stand others for the same. The numbers of units are those of the grains.
+// dateTable has the words of dates by class, in the order of their numbers; synonyms follow a
+// slash. Units have the numbers of the grains.
 var dateTable = map[string]string{
 	"MONTH": "january/jan february/feb march/mar april/apr may june/jun july/jul " +
 		"august/aug september/sep/sept october/oct november/nov december/dec",
@@ -42,27 +42,26 @@ var dateWords = sync.OnceValue(func() map[string]dateWord {
 	return m
 })
 
-// dateForm is how people write a date: words, classes of the table and of numbers, and what they
-// mean. A word with a question mark may be left out. DATE is a day of a month, and TO joins both
-// ends of a range.
+// dateForm is a way to write a date: words, classes of the table and of numbers, and its meaning. A
+// word with a question mark is optional, DATE is a day of a month, and TO joins both ends of a
+// range.
 type dateForm struct {
 	words []string
-	date  func(p *dateParser, m match) Date // none where the words mean none after all
-	until func(p *dateParser, m match) Date // of a range its other end
+	date  func(p *dateParser, m match) Date // returns no date where the words mean none
+	until func(p *dateParser, m match) Date // the other end of a range
 }
 
 func form(words string, date func(*dateParser, match) Date) dateForm {
 	return dateForm{words: strings.Fields(words), date: date}
 }
 
-// is reports whether a form has a class.
 func (f *dateForm) is(class string) bool { return slices.Contains(f.words, class) }
 
-// dayForms are those of a day of a month.
+// dayForms are the forms of a day of a month.
 var dayForms = sync.OnceValue(func() []dateForm {
 	return []dateForm{
 		form("YEAR DAY DAY", func(_ *dateParser, m match) Date { return dayOf(m.v[0], time.Month(m.v[1]), m.v[2]) }),
-		form("POINTS", func(p *dateParser, m match) Date { // day first, as where points are used
+		form("POINTS", func(p *dateParser, m match) Date { // day first, as is usual with points
 			t, _ := time.Parse("2.1.2006", p.toks[m.i].low)
 			return days(t, 1)
 		}),
@@ -73,7 +72,7 @@ var dayForms = sync.OnceValue(func() []dateForm {
 
 // dateForms are all forms, in the order in which they are tried.
 var dateForms = sync.OnceValue(func() []dateForm {
-	from := func(n int) func(*dateParser, match) Date { // n days from the day of the words
+	from := func(n int) func(*dateParser, match) Date { // n days from the reference day
 		return func(p *dateParser, _ match) Date { return period(Day, p.day, n) }
 	}
 	units := func(sign int) func(*dateParser, match) Date {
@@ -91,7 +90,7 @@ var dateForms = sync.OnceValue(func() []dateForm {
 		d.Relative = true
 		return d
 	}
-	forms := []dateForm{ // of ranges, in the nearest such month
+	forms := []dateForm{ // ranges, in the nearest such month
 		{
 			words: strings.Fields("MONTH DAY TO DAY YEAR?"),
 			date:  func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[0], m.v[1]) },
@@ -153,13 +152,14 @@ var dateForms = sync.OnceValue(func() []dateForm {
 	})
 })
 
-// Words that dates stand behind or before, and that tell of when they are.
+// Words near dates that show whether a date is past or future.
 var (
 	counting      = lazy.Words("a an one in")
 	beforeDay     = lazy.Words("on by until till til next last this every for from since to")
 	beforeOrdinal = lazy.Words("on by until till til from since before after to")
 	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
-	// dateFollows are words that may follow a date: what else follows an ordinal is counted by it.
+	// dateFollows are words that may follow a date: any other word after an ordinal is counted by
+	// it.
 	dateFollows = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
 		to from on by until`)
 	// counted are words that a number before them counts.
@@ -168,11 +168,11 @@ var (
 		scheduled booked til until till moving starts start begins ends gets comes takes opens arrives
 		leaves flies expires is are`)
 	isPast = lazy.Words("was were since did had got said")
-	// becoming are words after which a participle tells of no past: "getting married".
+	// becoming are words after which a participle is not past: "getting married".
 	becoming = lazy.Words("get getting gets be being")
-	// present are the forms of "be" before what is going on or to come.
+	// present are the forms of "be" before current and future events.
 	present = lazy.Words("am is are m re")
 )
 
-// class returns the class of a word in dates, "" for any other.
-func class(low string) string { return dateWords()[low].class }
+// dateClass returns the class of a word in dates, "" for other words.
+func dateClass(low string) string { return dateWords()[low].class }

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word of a text, with what it is in a date.
+// token is a word of a text with its class in dates.
 type token struct {
 	Span
 	low string
@@ -18,12 +18,12 @@ type token struct {
 // dateParser reads the dates of a text.
 type dateParser struct {
 	s    string
-	day  time.Time // that the words were said on
-	toks []token   // none where no word of the text may be part of a date
+	day  time.Time // the reference day
+	toks []token   // empty if the text has no word of a date
 }
 
-func newDateParser(s string, said time.Time) *dateParser {
-	y, m, d := said.Date()
+func newDateParser(s string, reference time.Time) *dateParser {
+	y, m, d := reference.Date()
 	p := &dateParser{s: s, day: time.Date(y, m, d, 0, 0, 0, 0, time.UTC)}
 	if mayDate(s) { // most texts cost one pass and no memory
 		p.tokenize()
@@ -40,8 +40,8 @@ func (p *dateParser) tokenize() {
 	}
 }
 
-// joined reports whether nothing but a space, comma or dash stands between token
-// i and the next, or the apostrophe of "in two weeks' time".
+// joined reports whether only a space, comma or dash is between token i and the next, or the
+// apostrophe of "in two weeks' time".
 func (p *dateParser) joined(i int) bool {
 	switch p.between(i) {
 	case " ", ", ", ",", "-", "/", "' ", "’ ":
@@ -50,20 +50,20 @@ func (p *dateParser) joined(i int) bool {
 	return false
 }
 
-// between returns what stands between token i and the next.
+// between returns the text between token i and the next.
 func (p *dateParser) between(i int) string { return p.s[p.toks[i].End:p.toks[i+1].Start] }
 
-// found is a date and the tokens that it was read from, without its preposition.
-type found struct {
+// foundDate is a date with its tokens, without the preposition.
+type foundDate struct {
 	Date
 	token, tokens int
 	dayOfMonth    bool // it names both
-	through       bool // the next one ends what this one begins: "July 15–27"
+	through       bool // the next date is the end of a range: "July 15–27"
 }
 
 // all returns the dates of a text in order.
-func (p *dateParser) all() []found {
-	var out []found
+func (p *dateParser) all() []foundDate {
+	var out []foundDate
 	for i := 0; i < len(p.toks); {
 		dates := p.at(i, dateForms())
 		for k, d := range dates {
@@ -81,8 +81,8 @@ func (p *dateParser) all() []found {
 	return out
 }
 
-// at returns the date at token i, or both ends of a range, by the first of the forms that it has.
-func (p *dateParser) at(i int, forms []dateForm) []found {
+// at returns the date, or both ends of a range, of the first form that matches at token i.
+func (p *dateParser) at(i int, forms []dateForm) []foundDate {
 	if t := p.toks[i]; t.class == "" && !digitAt(t.low, 0) && numberWords[t.low] == "" && !counting.Has(t.low) {
 		return nil
 	}
@@ -97,32 +97,32 @@ func (p *dateParser) at(i int, forms []dateForm) []found {
 		}
 		dayOfMonth := form.is("MONTH") && form.is("DAY")
 		if form.until == nil {
-			return []found{{Date: d, token: i, tokens: m.end - i, dayOfMonth: dayOfMonth}}
+			return []foundDate{{Date: d, token: i, tokens: m.end - i, dayOfMonth: dayOfMonth}}
 		}
 		if to := form.until(p, m); to.From.After(d.From) {
-			return []found{{d, i, m.half - i, dayOfMonth, true},
+			return []foundDate{{d, i, m.half - i, dayOfMonth, true},
 				{Date: to, token: m.to, tokens: m.end - m.to, dayOfMonth: dayOfMonth}}
 		}
 	}
 	return nil
 }
 
-// match is what a form was found to say.
+// match is a form's match in a text.
 type match struct {
 	i, end   int    // the form's tokens
 	half, to int    // of a range: the end of its first tokens, the begin of its last
-	v        [5]int // the numbers of its classes, in order: 0 for one that is left out
-	inner    Date   // what DATE stands for
+	v        [5]int // the numbers of its classes, in order: 0 for one left out
+	inner    Date   // the value of DATE
 }
 
-// match reports whether the tokens from m.i on are the words of a form.
+// match reports whether the tokens from m.i on match a form.
 func (p *dateParser) match(words []string, m *match) bool {
-	k, n, free := m.i, 0, true // whether token k may be far from the one before
+	k, n, free := m.i, 0, true // whether a gap may precede token k
 	for _, word := range words {
 		word, optional := strings.CutSuffix(word, "?")
 		took := 0
 		if word == "TO" {
-			if took = p.joint(k, m.i); took < 0 {
+			if took = p.rangeJoint(k, m.i); took < 0 {
 				return false
 			}
 			m.half, m.to, free = k, k+took, true
@@ -149,8 +149,8 @@ func (p *dateParser) match(words []string, m *match) bool {
 	return true
 }
 
-// fits returns the number of token k if it is of a class, or the word itself, and how many
-// tokens that takes.
+// fits returns the number of token k if it has a class, or the word itself, and how many tokens
+// that takes.
 func (p *dateParser) fits(word string, k int, m *match) (v, took int) {
 	t := p.toks[k]
 	ok := false
@@ -185,9 +185,9 @@ func (p *dateParser) fits(word string, k int, m *match) (v, took int) {
 	return v, took
 }
 
-// joint returns how many tokens join both ends of a range before token k, -1 if none is
-// joined. The range begins at token i.
-func (p *dateParser) joint(k, i int) int {
+// rangeJoint returns how many tokens join both ends of a range before token k, -1 for none. The range
+// begins at token i.
+func (p *dateParser) rangeJoint(k, i int) int {
 	if k >= len(p.toks) {
 		return -1
 	}
@@ -207,8 +207,8 @@ func (p *dateParser) joint(k, i int) int {
 	return -1
 }
 
-// shortWeekday reports whether the short name of a weekday at token i is one: before a time or a
-// part of the day, and behind "on", "by" and the like. "Sun", "sat" and "wed" are words, too.
+// shortWeekday reports whether token i is a weekday's short name: before a time or a part of the
+// day, and after "on", "by" and the like. "Sun", "sat" and "wed" are words, too.
 func (p *dateParser) shortWeekday(i int) bool {
 	if i+1 < len(p.toks) && p.joined(i) {
 		if next := p.toks[i+1]; next.class == "PART" || next.low == "at" || digitAt(next.low, 0) {
@@ -218,8 +218,8 @@ func (p *dateParser) shortWeekday(i int) bool {
 	return i > 0 && p.toks[i].low != "sun" && beforeDay.Has(p.toks[i-1].low)
 }
 
-// weekday returns the next weekday of that name, or the last one where the words before
-// it are about the past: but what was moved to Friday is to come.
+// weekday returns the next weekday of that name, or the last one after words about the past;
+// something moved to Friday is in the future.
 func (p *dateParser) weekday(i, wd int) Date {
 	if p.tense(i) == passed && p.toks[i-1].low != "to" {
 		return p.weekdayAt(wd, -1)
@@ -227,10 +227,10 @@ func (p *dateParser) weekday(i, wd int) Date {
 	return p.weekdayAt(wd, 0)
 }
 
-// sameWeekday returns a date with its weekday before it, if it is on one.
+// sameWeekday returns a date if it falls on the weekday before it.
 func (p *dateParser) sameWeekday(m match) Date {
 	wd := m.v[0]
-	if m.v[1] > 0 { // behind "next"
+	if m.v[1] > 0 { // after "next"
 		wd = m.v[1]
 	}
 	if int(m.inner.From.Weekday()) != wd-1 || m.i > 0 && p.toks[m.i-1].low == "every" {
@@ -253,7 +253,7 @@ func (p *dateParser) bareYear(m match) Date {
 	return monthsFrom(m.v[0], 1, 12)
 }
 
-// weekdayAt returns weekday wd, Sunday being 1, before (step < 0), from (0) or after p.day.
+// weekdayAt returns weekday wd, 1 for Sunday, before (step < 0), from (0) or after p.day.
 func (p *dateParser) weekdayAt(wd, step int) Date {
 	ahead := (wd - 1 - int(p.day.Weekday()) + 7) % 7
 	switch {
@@ -265,19 +265,19 @@ func (p *dateParser) weekdayAt(wd, step int) Date {
 	return period(Day, p.day, ahead)
 }
 
-// dayInMonth returns a day with a year, or without one as the words before token i are about it.
+// dayInMonth returns a day of a month. If year is 0, the words before token i determine it.
 func (p *dateParser) dayInMonth(i, year, month, day int) Date {
-	given := year > 0
-	if !given {
+	hasYear := year > 0
+	if !hasYear {
 		year = p.yearOfMonth(i, month)
 	}
 	d := dayOf(year, time.Month(month), day)
-	d.Relative = !given
+	d.Relative = !hasYear
 	return d
 }
 
-// dayAlone returns the next such day of a month, or the last one where the words before it are
-// about the past: "til the 20th". Behind it no word may follow that it counts.
+// dayAlone returns the next such day of a month, or the last one after words about the past: "til
+// the 20th". It is no date if a counted word follows.
 func (p *dateParser) dayAlone(i, day int) Date {
 	if i < 2 || p.toks[i-1].low != "the" || !beforeOrdinal.Has(p.toks[i-2].low) ||
 		i+1 < len(p.toks) && p.joined(i) && !dateFollows.Has(p.toks[i+1].low) {
@@ -296,8 +296,8 @@ func (p *dateParser) dayAlone(i, day int) Date {
 	}
 }
 
-// bareMonth returns the month that a name alone stands for: not an abbreviation, and March and May
-// only where they are not verbs.
+// bareMonth returns the month of a name alone: no abbreviation, and March and May only if they are
+// no verbs.
 func (p *dateParser) bareMonth(i, month int) Date {
 	low, capital := p.toks[i].low, p.s[p.toks[i].Start] < 'a'
 	verb := low == "may" || low == "march" || low == "mar"
@@ -310,9 +310,8 @@ func (p *dateParser) bareMonth(i, month int) Date {
 	return d
 }
 
-// yearOfMonth returns the year of a month without one at token i: the last such month
-// where the words before it are about the past, the next where they are about what
-// is to come, and otherwise the nearest.
+// yearOfMonth returns the year of a month without one at token i: the last such month after words
+// about the past, the next after words about the future, otherwise the nearest.
 func (p *dateParser) yearOfMonth(i, month int) int {
 	year, diff := p.day.Year(), month-int(p.day.Month())
 	switch t := p.tense(i); {
@@ -324,7 +323,7 @@ func (p *dateParser) yearOfMonth(i, month int) int {
 	return year
 }
 
-// yearOf returns the year of the last, this year's or the next month of that name.
+// yearOf returns the year of the last, this year's or the next month of that number.
 func (p *dateParser) yearOf(month, step int) int {
 	switch now := int(p.day.Month()); {
 	case step < 0 && month >= now:
@@ -335,7 +334,7 @@ func (p *dateParser) yearOf(month, step int) int {
 	return p.day.Year()
 }
 
-// tense is what the words before a date say of when it is.
+// tense tells past from future by the words before a date.
 type tense int
 
 const (
@@ -344,11 +343,11 @@ const (
 	comes
 )
 
-// tense returns what the nearest word before token i says that tells.
+// tense returns the tense of the nearest word before token i that has one.
 func (p *dateParser) tense(i int) tense {
 	for j := i - 1; j >= 0 && j >= i-12; j-- {
 		low, before := p.toks[j].low, ""
-		if strings.ContainsAny(p.between(j), ",;.!?:()\n") { // what is told in another clause says nothing of it
+		if strings.ContainsAny(p.between(j), ",;.!?:()\n") { // a word in another clause does not count
 			return untold
 		}
 		if j > 0 {
@@ -360,7 +359,7 @@ func (p *dateParser) tense(i int) tense {
 			return comes
 		case low == "from":
 			return untold
-		case low == "married", low == "engaged", low == "excited": // how one is or becomes
+		case low == "married", low == "engaged", low == "excited": // states and changes of state
 		case isPast.Has(low), ok && base != low && stemmable(low) && !strings.HasSuffix(low, "s"),
 			len(low) > 4 && strings.HasSuffix(low, "ed") && !becoming.Has(before):
 			return passed
@@ -371,7 +370,7 @@ func (p *dateParser) tense(i int) tense {
 
 // mayDate reports whether a word of s may be part of a date.
 func mayDate(s string) bool {
-	var low [12]byte // no word of a date is longer
+	var low [12]byte // words of dates are no longer
 	n := 0
 	for i := 0; i <= len(s); i++ {
 		if i < len(s) && s[i] < utf8.RuneSelf && inWord[s[i]] {
@@ -393,7 +392,7 @@ func beginsDate(low []byte) bool {
 	if '0' <= low[0] && low[0] <= '9' {
 		return len(low) >= 4 || low[len(low)-1] > '9'
 	}
-	return class(string(low)) != ""
+	return dateClass(string(low)) != ""
 }
 
 func yearNumber(low string) (int, bool) {

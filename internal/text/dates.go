@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Grain is how exact a date is.
+// Grain is the precision of a date.
 type Grain int
 
 // The grains, finest first.
@@ -18,30 +18,27 @@ const (
 	Year
 )
 
-// Date is a phrase that names a time, and what it means.
+// Date is a phrase that names a time, with its meaning.
 type Date struct {
-	Span               // the phrase's bytes, with its preposition where it has one
+	Span               // the phrase's bytes, with its preposition if any
 	From, To time.Time // [From, To), whole days in UTC
 	Grain    Grain
-	Relative bool // means something else when said on another day
+	Relative bool // the meaning depends on the day of writing
 }
 
-// Resolve returns the date phrases of s in order, none overlapping: relative ones
-// as meant on the day of said, days and months without a year as the nearest that
-// fits, absolute ones as they are. A range within a month ("July 15–27") is two dates.
-// Vague phrases ("a few years ago", "recently")
-// are left out.
-func Resolve(s string, said time.Time) []Date {
+// Resolve returns the date phrases of s in order, without overlaps. Relative ones are resolved from
+// the reference day, days and months without a year to the nearest that fits. A range within a
+// month ("July 15–27") is two dates; vague phrases ("a few years ago", "recently") are left out.
+func Resolve(s string, reference time.Time) []Date {
 	var out []Date
-	for _, f := range newDateParser(s, said).all() {
+	for _, f := range newDateParser(s, reference).all() {
 		out = append(out, f.Date)
 	}
 	return out
 }
 
-// String returns the date as a phrase that means the same on any day: "on
-// 2026-05-03", "in the week of 2026-05-04", "in May 2026", "in summer 2026",
-// "in 2026".
+// String returns the date as a phrase that means the same on any day: "on 2026-05-03", "in the week
+// of 2026-05-04", "in May 2026", "in summer 2026", "in 2026".
 func (d Date) String() string {
 	switch d.Grain {
 	case Weekend:
@@ -60,8 +57,8 @@ func (d Date) String() string {
 	}
 }
 
-// point returns the date as a noun: "2026-05-03", "the week of 2026-05-04", and with a
-// part of the day "the evening of 2026-05-03".
+// point returns the date as a noun: "2026-05-03", "the week of 2026-05-04", and with a part of the
+// day "the evening of 2026-05-03".
 func (d Date) point(part string) string {
 	_, words, _ := strings.Cut(d.String(), " ")
 	if part != "" && d.Grain == Day {
@@ -70,15 +67,14 @@ func (d Date) point(part string) string {
 	return words
 }
 
-// placed returns the date with its preposition: "on 2026-05-03", "on the evening of
-// 2026-05-03".
+// placed returns the date with its preposition: "on 2026-05-03", "on the evening of 2026-05-03".
 func (d Date) placed(part string) string {
 	prep, _, _ := strings.Cut(d.String(), " ")
 	return prep + " " + d.point(part)
 }
 
-// period returns the day, weekend, week, month or year that is n behind the one of
-// a day. It has no seasons.
+// period returns the day, weekend, week, month or year n periods after the one that contains day.
+// Seasons are not supported.
 func period(g Grain, day time.Time, n int) Date {
 	monday := day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)
 	var d Date
@@ -106,10 +102,10 @@ func monthsFrom(year int, m time.Month, n int) Date {
 	return Date{From: from, To: from.AddDate(0, n, 0), Grain: map[int]Grain{1: Month, 3: Season, 12: Year}[n]}
 }
 
-// seasonOf returns the three months from m on. A winter has the year it ends in.
+// seasonOf returns the three months from m on. A winter has the year in which it ends.
 func seasonOf(year int, m time.Month) Date { return monthsFrom(year-int(m)/12, m, 3) }
 
-// dayOf returns a day, or no date where there is no such day.
+// dayOf returns a day, or no date if the day does not exist.
 func dayOf(year int, m time.Month, day int) Date {
 	from := time.Date(year, m, day, 0, 0, 0, 0, time.UTC)
 	if from.Month() != m || from.Day() != day {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestDatesOfPlansAreToCome has how people write of plans, said on a Monday of November.
+// TestDatesOfPlansAreToCome has phrases about plans, written on a Monday of November.
 func TestDatesOfPlansAreToCome(t *testing.T) {
-	said := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	reference := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
 	for s, want := range map[string]string{
 		"launch is planned for feb 1":                      "2027-02-01",
 		"I finished the draft, launch is feb 1":            "2027-02-01",
@@ -28,7 +28,7 @@ func TestDatesOfPlansAreToCome(t *testing.T) {
 		"we may march on":                                  "",
 	} {
 		got := ""
-		if d := Resolve(s, said); len(d) > 0 {
+		if d := Resolve(s, reference); len(d) > 0 {
 			got = d[len(d)-1].From.Format(time.DateOnly)
 		}
 		if got != want {

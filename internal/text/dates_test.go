@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// said is a Monday.
-var said = time.Date(2026, 5, 4, 15, 0, 0, 0, time.UTC)
+// reference is a Monday.
+var reference = time.Date(2026, 5, 4, 15, 0, 0, 0, time.UTC)
 
 func TestResolveReadsDates(t *testing.T) {
 	for in, want := range map[string]string{
@@ -46,7 +46,7 @@ func TestResolveReadsDates(t *testing.T) {
 		"this morning at the lake?": "this morning|2026-05-04|2026-05-05",
 	} {
 		got := ""
-		if dates := Resolve(in, said); len(dates) > 0 {
+		if dates := Resolve(in, reference); len(dates) > 0 {
 			d := dates[len(dates)-1]
 			got = d.Of(in) + "|" + d.From.Format(time.DateOnly) + "|" + d.To.Format(time.DateOnly)
 		}
@@ -56,9 +56,8 @@ func TestResolveReadsDates(t *testing.T) {
 	}
 }
 
-// TestAbsoluteReadsLikeEnglish holds the phrases of testdata/dates.txt, said on a
-// Monday, against what is written for them. What is written stays when it is written
-// again, and has the dates of the phrase.
+// TestAbsoluteReadsLikeEnglish checks the results for testdata/dates.txt on a Monday, that a second
+// run changes nothing, and that the dates stay.
 func TestAbsoluteReadsLikeEnglish(t *testing.T) {
 	data, err := os.ReadFile("testdata/dates.txt")
 	if err != nil {
@@ -71,37 +70,37 @@ func TestAbsoluteReadsLikeEnglish(t *testing.T) {
 			continue
 		}
 		n++
-		if got := Absolute(in, said); got != want {
+		if got := Absolute(in, reference); got != want {
 			t.Errorf("Absolute(%q) = %q, want %q", in, got, want)
 		}
-		keepsDates(t, in, said)
+		keepsDates(t, in, reference)
 	}
 	if n < 100 {
 		t.Errorf("%d phrases, want at least 100", n)
 	}
 }
 
-// keepsDates checks that what Absolute writes has the dates of s and is final.
-func keepsDates(t *testing.T, s string, said time.Time) {
+// keepsDates checks that Absolute keeps the dates of s and is idempotent.
+func keepsDates(t *testing.T, s string, reference time.Time) {
 	t.Helper()
-	once := Absolute(s, said)
-	if twice := Absolute(once, said); twice != once {
-		t.Errorf("of %q on %s: %q is written again as %q", s, said.Format(time.DateOnly), once, twice)
+	once := Absolute(s, reference)
+	if twice := Absolute(once, reference); twice != once {
+		t.Errorf("of %q on %s: %q is written again as %q", s, reference.Format(time.DateOnly), once, twice)
 	}
-	if had, has := datesIn(s, said), datesIn(once, said); had != has {
-		t.Errorf("%q said on %s has%s, but %q has%s", s, said.Format(time.DateOnly), had, once, has)
+	if had, has := datesIn(s, reference), datesIn(once, reference); had != has {
+		t.Errorf("%q said on %s has%s, but %q has%s", s, reference.Format(time.DateOnly), had, once, has)
 	}
 }
 
-func datesIn(s string, said time.Time) string {
+func datesIn(s string, reference time.Time) string {
 	out := ""
-	for _, d := range Resolve(s, said) {
+	for _, d := range Resolve(s, reference) {
 		out += " " + d.From.Format(time.DateOnly) + "/" + d.To.Format(time.DateOnly)
 	}
 	return out
 }
 
-// TestAbsoluteKeepsTheDates puts phrases into sentences, two by two and on many days.
+// TestAbsoluteKeepsTheDates combines phrases to sentences, two at a time and on many days.
 func TestAbsoluteKeepsTheDates(t *testing.T) {
 	phrases := []string{
 		"yesterday", "tomorrow evening", "last night", "the day before yesterday", "last week", "next weekend", "this month", "next year", "last summer",
@@ -115,7 +114,7 @@ func TestAbsoluteKeepsTheDates(t *testing.T) {
 			for _, b := range phrases {
 				words := strings.Replace(strings.Replace(frame, "%s", a, 1), "%s", b, 1)
 				for day := range 4 {
-					keepsDates(t, words, said.AddDate(0, day*(i+1), day*(i+2)))
+					keepsDates(t, words, reference.AddDate(0, day*(i+1), day*(i+2)))
 				}
 				if strings.Count(frame, "%s") == 1 {
 					break
@@ -129,12 +128,12 @@ func FuzzResolve(f *testing.F) {
 	f.Add("two years ago on 7 May, 2023-01-02 last Friday in 3 weeks")
 	f.Fuzz(func(t *testing.T, s string) {
 		end := 0
-		for _, d := range Resolve(s, said) {
+		for _, d := range Resolve(s, reference) {
 			if d.Start < end || d.End <= d.Start || d.End > len(s) || !d.To.After(d.From) {
 				t.Fatalf("Resolve(%q) has %+v after %d", s, d, end)
 			}
 			end = d.End
 		}
-		Absolute(s, said)
+		Absolute(s, reference)
 	})
 }

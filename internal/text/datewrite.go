@@ -8,16 +8,13 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Absolute returns s with relative dates written out as meant on the day of said:
-// "yesterday" as "on 2026-05-03", "last month" as "in April 2026". A preposition
-// that stands before the phrase is kept ("since last year": "since 2025"), and
-// before a noun the date becomes its attribute ("our Friday chat": "our 2026-05-08
-// chat"). What cannot be said that way stays as it is ("over a year ago", "for the next
-// week", "yesterday's meeting"), and so does what names no one day ("every Friday",
-// "Monday to Friday"). [Resolve] reads the same dates in the result as in s, and
-// writing it again changes nothing.
-func Absolute(s string, said time.Time) string {
-	p := newDateParser(s, said)
+// Absolute replaces relative dates in s by absolute ones, resolved from the reference day:
+// "yesterday" by "on 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our
+// 2026-05-08 chat". Phrases that cannot be written so ("over a year ago", "yesterday's meeting") or
+// name no single day ("every Friday", "Monday to Friday") stay. [Resolve] reads the same dates in
+// the result, and Absolute is idempotent.
+func Absolute(s string, reference time.Time) string {
+	p := newDateParser(s, reference)
 	w := dateWriter{dateParser: p, found: p.all()}
 	for k := 0; k < len(w.found); k++ {
 		if d := w.found[k]; d.Relative && !w.stays(k) {
@@ -28,16 +25,15 @@ func Absolute(s string, said time.Time) string {
 	return w.b.String()
 }
 
-// dateWriter writes the dates of a text in its other words.
+// dateWriter rewrites the dates of a text.
 type dateWriter struct {
 	*dateParser
-	found []found
+	found []foundDate
 	b     strings.Builder
-	last  int // up to where s is written
+	last  int // s is written up to here
 }
 
-// put writes words in the place of s[start:end], with a capital where s has one at
-// the beginning of a sentence.
+// put replaces s[start:end] by words, capitalised where s is at the start of a sentence.
 func (w *dateWriter) put(start, end int, words string) {
 	before := strings.TrimRight(w.s[:start], " \t")
 	opens := before == "" || strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
@@ -49,7 +45,7 @@ func (w *dateWriter) put(start, end int, words string) {
 	w.last = end
 }
 
-// before returns word n before token i if nothing but spaces stands between.
+// before returns word n before token i if only spaces are between.
 func (w *dateWriter) before(i, n int) string {
 	for ; n > 0; n-- {
 		if i--; i < 0 || w.between(i) != " " {
@@ -59,7 +55,7 @@ func (w *dateWriter) before(i, n int) string {
 	return w.toks[i].low
 }
 
-// after returns token i if a space stands before it.
+// after returns token i if a space precedes it.
 func (w *dateWriter) after(i int) string {
 	if i <= 0 || i >= len(w.toks) || w.between(i-1) != " " {
 		return ""
@@ -68,20 +64,20 @@ func (w *dateWriter) after(i int) string {
 }
 
 var (
-	// governing are words after which a date has no other preposition.
+	// governing are words after which a date needs no other preposition.
 	governing = lazy.Words(`since until till by before after from of during for around to between through
 		throughout as than about over within towards toward against versus vs`)
-	// halves are words that stand before a month or a year and after a preposition.
+	// halves are words between a preposition and a month or a year.
 	halves = lazy.Words("early late mid")
-	// dateOwners stand before a noun and its attributes.
+	// dateOwners come before a noun and its attributes.
 	dateOwners = lazy.Words("the a an my our your his her their its this that these those")
-	// repeating are words after which a weekday or a month is any of that name, or
-	// none: "every Friday", "Good Friday".
+	// repeating are words after which a weekday or a month is no specific one: "every Friday",
+	// "Good Friday".
 	repeating = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
 		holy maundy palm easter super`)
-	// hedges are words that make a point in time a limit.
+	// hedges turn a point in time into a limit.
 	hedges = lazy.Words("over almost nearly than least most under barely roughly approximately")
-	// spanning are words before a length of time.
+	// spanning are words before a duration.
 	spanning = lazy.Words("all for over in within during through throughout")
 	// beings are verbs before which a date is a subject.
 	beings = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
@@ -89,7 +85,7 @@ var (
 	ranges = lazy.Words("to through thru until till - – —")
 )
 
-// noun reports whether token i is a noun that the date before it may belong to.
+// noun reports whether token i is a noun to which the date before it may belong.
 func (w *dateWriter) noun(i int) bool {
 	low := w.after(i)
 	switch {
@@ -101,12 +97,12 @@ func (w *dateWriter) noun(i int) bool {
 }
 
 func dateNoun(low string) bool {
-	return strings.Contains("UNITS PART NAMED", class(low)) && class(low) != ""
+	return strings.Contains("UNITS PART NAMED", dateClass(low)) && dateClass(low) != ""
 }
 
-// plural reports whether token i, or the next, is a noun in the plural.
+// plural reports whether token i, or the next, is a plural noun.
 func (w *dateWriter) plural(i int) bool {
-	for k := i; k < i+2 && (class(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.noun(k)); k++ {
+	for k := i; k < i+2 && (dateClass(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.noun(k)); k++ {
 		if low := w.after(k); strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 			return true
 		}
@@ -114,8 +110,7 @@ func (w *dateWriter) plural(i int) bool {
 	return false
 }
 
-// owned reports whether the word before token i makes what follows its own: "my",
-// "Ana's".
+// owned reports whether the word before token i is a possessive: "my", "Ana's".
 func (w *dateWriter) owned(i int) bool {
 	low := w.before(i, 1)
 	return dateOwners.Has(low) || low == "s" && i > 1 && w.genitive(i-1)
@@ -126,12 +121,12 @@ func (w *dateWriter) genitive(i int) bool {
 	return i > 0 && i < len(w.toks) && w.toks[i].low == "s" && (w.between(i-1) == "'" || w.between(i-1) == "’")
 }
 
-// write writes found date k, and returns how many dates after it it wrote too.
+// write writes found date k, and returns how many of the next dates it also wrote.
 func (w *dateWriter) write(k int) int {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens // its tokens
 	start, end := w.toks[i].Start, d.End
-	lead := "" // "on" or "in" as it stands
+	lead := "" // "on" or "in" as written
 	if d.Start < start {
 		lead, start = w.toks[i-1].low, d.Start
 	}
@@ -142,7 +137,7 @@ func (w *dateWriter) write(k int) int {
 	part := ""
 	if t := w.toks[j-1]; j-i > 1 && t.class == "PART" {
 		part = t.low
-	} else if t.class == "WEEKDAY" && class(w.after(j)) == "PART" {
+	} else if t.class == "WEEKDAY" && dateClass(w.after(j)) == "PART" {
 		part = w.after(j)
 		end = w.toks[j].End
 		j++
@@ -168,7 +163,7 @@ func (w *dateWriter) write(k int) int {
 	return 0
 }
 
-// spans reports whether date k begins a range of days that the next one ends.
+// spans reports whether date k begins a range of days that ends at the next date.
 func (w *dateWriter) spans(k int) bool {
 	if k+1 == len(w.found) {
 		return false
@@ -178,13 +173,13 @@ func (w *dateWriter) spans(k int) bool {
 		slices.Contains([]string{"-", "–", "—", "to", "through"}, w.joining(k))
 }
 
-// joining returns what stands between dates k and k+1.
+// joining returns the text between dates k and k+1.
 func (w *dateWriter) joining(k int) string {
 	return strings.TrimSpace(w.s[w.found[k].End:max(w.found[k].End, w.found[k+1].Start)])
 }
 
 // attributive reports whether a date belongs to the noun after it, token j.
-func (w *dateWriter) attributive(d found, j int) bool {
+func (w *dateWriter) attributive(d foundDate, j int) bool {
 	t, single := w.toks[d.token], j-d.token == 1 || d.tokens == 1
 	if d.Start < t.Start || !w.noun(j) {
 		return false
@@ -195,8 +190,7 @@ func (w *dateWriter) attributive(d found, j int) bool {
 	return single || t.class == "STEP" || d.dayOfMonth
 }
 
-// stays reports whether the words of a date are better left as they are: they name
-// no one day, or we cannot tell which.
+// stays reports whether a date's words must stay: they name no single day, or are ambiguous.
 func (w *dateWriter) stays(k int) bool {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens
@@ -224,8 +218,8 @@ func (w *dateWriter) stays(k int) bool {
 	return w.recurs(k-1) || w.recurs(k) || w.recurs(k+1)
 }
 
-// recurs reports whether date k is a weekday that comes again and again ("every second Monday",
-// "Sunday mornings"), or one of several ("Monday to Friday").
+// recurs reports whether date k is a repeated weekday ("every second Monday", "Sunday mornings"),
+// or one of several ("Monday to Friday").
 func (w *dateWriter) recurs(k int) bool {
 	if !w.bareWeekday(k) {
 		return false
@@ -239,7 +233,7 @@ func (w *dateWriter) bareWeekday(k int) bool {
 	return k >= 0 && k < len(w.found) && w.found[k].tokens == 1 && w.toks[w.found[k].token].class == "WEEKDAY"
 }
 
-// half reports whether token i is a month after "mid-" and its like.
+// half reports whether token i is a month after "mid-" and the like.
 func (w *dateWriter) half(i int) bool {
 	return i > 0 && w.toks[i].class == "MONTH" && halves.Has(w.toks[i-1].low) && w.between(i-1) == "-"
 }

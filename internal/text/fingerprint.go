@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// codeVersion is raised by hand whenever the code of this package makes other
-// words, terms, marks, classes or dates of some text than it did before.
+// codeVersion is raised by hand whenever a change of this package's code changes the words, terms,
+// marks, classes or dates of some text.
 const codeVersion = 4
 
-// Fingerprint says which language this is: it differs when the tables or the code
-// do. What was derived from texts under another one is to be derived anew.
+// Fingerprint changes with the tables and the code of this package. Data derived from texts under
+// another fingerprint must be rebuilt.
 func Fingerprint() string { return fingerprint() }
 
 var fingerprint = sync.OnceValue(func() string {

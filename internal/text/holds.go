@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Holds reports whether s has one of the words, whatever the case. It is much faster than the forms that it spares.
+// Holds reports whether s has one of the words in any case. Callers use it to skip slow
+// expressions.
 func Holds(s string, words ...string) bool {
 	s = strings.ToLower(s)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })

@@ -5,24 +5,23 @@ import (
 	"strings"
 )
 
-// Bounds of what is taken for misspelt. A short word with another letter is mostly another
-// word, while letters that changed places hardly ever make one.
+// Bounds of spelling correction. A short word with one other letter is usually another word, while
+// a swap of letters hardly ever makes one.
 const (
-	leastSwapped = 4  // letters of a word of which two changed places, or one stands twice or not
-	leastDropped = 5  // of a word without one of its letters
-	leastOther   = 6  // of a word with a letter too much, or another
-	mostMisspelt = 20 // longer ones take more time to try than they are worth
-	ending       = 5  // letters in which a slip may hide what is cut off of a word
+	leastSwapped = 4  // letters of a word with two letters swapped, or one doubled or not
+	leastDropped = 5  // of a word with one letter missing
+	leastOther   = 6  // of a word with one letter too many, or another one
+	mostMisspelt = 20 // longer words take too much time to try
+	ending       = 5  // letters in which a slip may hide an ending
 )
 
-// MostTried bounds the words of a search that are tried as misspelt: a question has one or
-// two; text in a language that an owner has nothing in has hundreds.
+// MostTried bounds the words of a search that are tried as misspelt: a question has one or two, but
+// text in a language that the owner never used has hundreds.
 const MostTried = 8
 
-// Meant returns what a term of a text as [Terms] gives it is taken for if it is misspelt, of what
-// has says is there: by its stem, or else by the ending of its word. Where nothing is, tabled
-// are the terms of the tables that it may be meant to be of which anything related is there, or which
-// ask for a class. What has is given is good until it returns.
+// Meant returns the corrections of a term of [Terms] that has reports as stored: by its stem, or
+// else by the ending of its word. Without any, tabled are corrections from the tables with a stored
+// related term or a class. has must not keep its argument.
 func Meant(s, term string, has func(term []byte) bool) (meant, tabled []string) {
 	try := func(m []byte) {
 		switch {
@@ -59,24 +58,22 @@ func WordWith(s, term string) (word string) {
 	return word
 }
 
-// EachMeant calls yield, once each, for what a term as [Terms] gives it may be meant to be if
-// it is misspelt: all that is one slip away and begins with the same letter, or with two that
-// changed places. Slips are two letters that changed places, a letter left out, one too
-// many, or another. There is nothing for short and very long words, and for such as are not plain
-// Latin letters. What is yielded is good until yield returns.
+// EachMeant calls yield, once each, with the words one slip away from a term of [Terms]: two
+// swapped letters, or one missing, extra or different letter, after the first. It skips very short
+// and long terms and those with other than plain Latin letters. The slice is valid until yield
+// returns.
 func EachMeant(term string, yield func(meant []byte)) {
 	if mayBeMisspelt(term) && !inTables(term) {
 		eachSlip(term, 0, len(term) >= leastOther, yield)
 	}
 }
 
-// EachMeantEnding calls yield for the terms of what a word as [Words] gives it may be meant to
-// be if a slip near its end keeps it from being stemmed ("paintign": "paint"). One may come
-// several times.
+// EachMeantEnding calls yield with the terms of a word of [Words] if a slip near its end prevents
+// stemming ("paintign": "paint"). A term may come several times.
 func EachMeantEnding(word string, yield func(term string)) {
 	if len(word) > leastSwapped && mayBeMisspelt(word) && !inTables(Term(word)) {
 		eachSlip(word, max(0, len(word)-ending), false, func(meant []byte) {
-			if !cutOff(meant) {
+			if !stemShortens(meant) {
 				return
 			}
 			if t := termOf(string(meant)); t != "" {
@@ -86,8 +83,8 @@ func EachMeantEnding(word string, yield func(term string)) {
 	}
 }
 
-// cutOff reports whether stemming takes something off a word: else its term was tried as it is.
-func cutOff(word []byte) bool {
+// stemShortens reports whether stemming shortens a word: otherwise its term was already tried.
+func stemShortens(word []byte) bool {
 	switch word[len(word)-1] {
 	case 's', 'y', 'e':
 		return true
@@ -97,21 +94,20 @@ func cutOff(word []byte) bool {
 	return false
 }
 
-// endings are those without the letters that most of the others end in.
+// endings are listed without the letters that most of the others end in.
 var endings = []string{"ing", "ed", "er", "ion", "ment", "ful", "al", "ic", "ant", "ent"}
 
-// mayBeMisspelt reports whether a word is of a length and script to be tried.
+// mayBeMisspelt reports whether a word's length and script allow correction.
 func mayBeMisspelt(w string) bool {
 	return len(w) >= leastSwapped && len(w) <= mostMisspelt && latin(w)
 }
 
-// inTables reports whether a term is known here, and so spelt as it should be.
+// inTables reports whether the tables have a term, which is then spelt correctly.
 func inTables(term string) bool {
 	return Related(term) != nil || ClassesOf(term)|ClassesAsked(term) != 0
 }
 
-// eachSlip yields what w may be meant to be if the slip is at from or behind it; by any letter
-// only if other.
+// eachSlip yields the corrections of w for a slip at from or later, with any letter only if other.
 func eachSlip(w string, from int, other bool, yield func(meant []byte)) {
 	var room [mostMisspelt + 1]byte
 	for i := from; i+1 < len(w); i++ {
@@ -123,7 +119,7 @@ func eachSlip(w string, from int, other bool, yield func(meant []byte)) {
 	}
 	for i := max(1, from); i < len(w); i++ {
 		twice := w[i] == w[i-1]
-		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of a letter that stands twice, the second
+		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of a double letter, the second
 			n := copy(room[:], w[:i])
 			yield(room[:n+copy(room[n:], w[i+1:])])
 		}
@@ -142,7 +138,7 @@ func eachSlip(w string, from int, other bool, yield func(meant []byte)) {
 		copy(meant[i+1:], w[i:])
 		for c := byte('a'); c <= 'z'; c++ {
 			if meant[i] = c; i < len(w) && c == w[i] || len(w) < leastDropped && c != w[i-1] {
-				continue // the same as behind that letter, or too short for more than a letter twice
+				continue // a duplicate of the next letter, or too short for more than a double letter
 			}
 			yield(meant)
 		}

@@ -10,7 +10,7 @@ func meant(term string) (out []string) {
 	return out
 }
 
-func TestWhatAMisspeltTermMayBeMeantToBe(t *testing.T) {
+func TestMisspeltTermsHaveCorrections(t *testing.T) {
 	for term, want := range map[string]string{
 		"naem": "name", "anme": "name", "lisst": "list", "yelow": "yellow",
 		"alerg": "allerg", "barcelnoa": "barcelona", "margret": "margaret",
@@ -46,10 +46,10 @@ func TestASlipInTheEndingIsFound(t *testing.T) {
 }
 
 func BenchmarkEachMeant(b *testing.B) {
-	known := map[string]int{"barcelona": 1}
+	vocabulary := map[string]int{"barcelona": 1}
 	b.ReportAllocs()
 	for b.Loop() {
-		EachMeant("barcelnoa", func(m []byte) { _ = known[string(m)] })
+		EachMeant("barcelnoa", func(m []byte) { _ = vocabulary[string(m)] })
 	}
 }
 

@@ -6,9 +6,9 @@ import (
 )
 
 func TestRecurringDaysAreNoDates(t *testing.T) {
-	said := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	reference := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
 	for _, s := range []string{"every second Monday", "User swims every second Monday", "User works on Saturday and Sunday mornings", "User runs on Tuesday and Thursday evenings", "User has choir every other Friday", "User calls Ana every Monday and Friday", "User is free on Mondays"} {
-		if got := Absolute(s, said); got != s {
+		if got := Absolute(s, reference); got != s {
 			t.Errorf("Absolute(%q) = %q, want it unchanged", s, got)
 		}
 	}

@@ -34,13 +34,12 @@ var related = sync.OnceValue(func() map[string][]string {
 	return m
 })
 
-// Related returns the terms that people use for the same thing as a term as
-// [Terms] gives it ("job": "work", "occupation"), never the term itself. The
-// slice is not to be written to.
+// Related returns the synonyms of a term of [Terms] ("job": "work", "occupation"), without the term
+// itself. The slice is read-only.
 func Related(term string) []string { return related()[term] }
 
-// WordOf returns the first word of the tables of synonyms and of what classes are asked for by
-// that has a term as [Terms] gives it, "" without one.
+// WordOf returns the first word with a term of [Terms] in the tables of synonyms and classes, ""
+// without one.
 func WordOf(term string) string {
 	for word := range strings.FieldsSeq(synonymTable) {
 		if Term(word) == term {
@@ -58,8 +57,8 @@ func WordOf(term string) string {
 	return ""
 }
 
-// Classes are classes of everyday things (instruments, pets, countries …), a bit
-// for each line of the table.
+// Classes are classes of everyday things (instruments, pets, countries …), one bit for each line of
+// the table.
 type Classes uint32
 
 type classes struct {
@@ -83,20 +82,19 @@ var classesOnce = sync.OnceValue(func() classes {
 	return c
 })
 
-// ClassesOf returns the classes that a term as [Terms] gives it is a member of
-// ("violin": instruments).
+// ClassesOf returns the classes of a term of [Terms] ("violin": instruments).
 func ClassesOf(term string) Classes { return classesOnce().members[term] }
 
-// IsPerson reports whether a term as [Terms] gives it is what one calls somebody of
-// one's own: a relative, a partner, a pet, somebody one works or lives with.
+// IsPerson reports whether a term of [Terms] names somebody close: a relative, a partner, a pet, a
+// colleague or flatmate.
 func IsPerson(term string) bool {
 	return ClassesOf(term)&OwnPeople() != 0 || others()[term]
 }
 
-// IsPersonWord is [IsPerson] of the term of a word as [Words] gives them.
+// IsPersonWord is [IsPerson] of the term of a word of [Words].
 func IsPersonWord(word string) bool { return IsPerson(Term(word)) }
 
-// OwnPeople returns the classes of those whom one may call one's own: relatives, partners, pets.
+// OwnPeople returns the classes of people close to somebody: relatives, partners, pets.
 func OwnPeople() Classes { return ownPeople() }
 
 var ownPeople = sync.OnceValue(func() Classes {
@@ -111,8 +109,8 @@ var others = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// AboutAnother reports whether a text speaks of somebody of the speaker's ("My sister
-// lives in Bruges") and not of the speaker.
+// AboutAnother reports whether a text is about somebody close to the speaker ("My sister lives in
+// Bruges") and not about the speaker.
 func AboutAnother(content string) bool {
 	const opening = 40                                                                                                    // bytes
 	if start := content[:min(len(content), opening)]; !strings.Contains(start, "y ") && !strings.Contains(start, "ur ") { // "my", "our": most texts have neither
@@ -126,6 +124,5 @@ func AboutAnother(content string) bool {
 	return slices.ContainsFunc(words[own+1:min(own+3, len(words))], func(w string) bool { return IsPerson(Term(w)) })
 }
 
-// ClassesAsked returns the classes that a term as [Terms] gives it asks for
-// ("instrument": instruments).
+// ClassesAsked returns the classes that a term of [Terms] asks for ("instrument": instruments).
 func ClassesAsked(term string) Classes { return classesOnce().asked[term] }

@@ -44,7 +44,7 @@ func FuzzMayDateMissesNoDate(f *testing.F) {
 		if mayDate(s) {
 			return
 		}
-		p := newDateParser(s, said)
+		p := newDateParser(s, reference)
 		p.tokenize()
 		for i := range p.toks {
 			if d := p.at(i, dateForms()); d != nil {

@@ -12,8 +12,8 @@ type Span struct{ Start, End int }
 // Of returns the piece of s.
 func (p Span) Of(s string) string { return s[p.Start:p.End] }
 
-// Sentences returns the sentences of s in order, without the white space around
-// them. A line break ends a sentence, as chat messages are written.
+// Sentences returns the sentences of s in order, without surrounding white space. A line break ends
+// a sentence, as in chat messages.
 func Sentences(s string) []Span {
 	var out []Span
 	start := 0
@@ -32,7 +32,7 @@ func Sentences(s string) []Span {
 	return out
 }
 
-// Clip returns the front of s, at most n bytes of whole characters.
+// Clip returns the beginning of s, at most n bytes of whole characters.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

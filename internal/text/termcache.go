@@ -6,26 +6,24 @@ import (
 	"sync/atomic"
 )
 
-// knownTerms is how many words' terms are remembered: more than people use in a
-// year of talk, in some 1.5 MB when full.
+// knownTerms is the size of the cache: more words than people use in a year, in some 1.5 MB when
+// full.
 const knownTerms = 1 << 14
 
-// termCache remembers the terms of words, each in the one place its hash gives it:
-// the word that came last stays. A term depends on its word alone, so that what is
-// forgotten only costs time.
+// termCache caches the terms of words. Each hash has one slot, which keeps the latest word.
 type termCache struct {
 	seed  maphash.Seed
-	known [knownTerms]atomic.Pointer[knownTerm]
+	slots [knownTerms]atomic.Pointer[knownTerm]
 }
 
 type knownTerm struct{ word, term string }
 
 var terms = &termCache{seed: maphash.MakeSeed()}
 
-// term returns what made makes of the word. The word may be part of a text; what
-// is kept is a copy.
+// term returns the term of a word, which made computes if it is not cached. The cache copies the
+// word, which may be part of a text.
 func (c *termCache) term(word string, made func(string) string) string {
-	place := &c.known[maphash.String(c.seed, word)%knownTerms]
+	place := &c.slots[maphash.String(c.seed, word)%knownTerms]
 	if k := place.Load(); k != nil && k.word == word {
 		return k.term
 	}
@@ -35,9 +33,8 @@ func (c *termCache) term(word string, made func(string) string) string {
 	return k.term
 }
 
-// TermHashes returns a hash of each of the [Terms] of s: what comparing texts takes. They
-// are put where room has place for them. Two terms of one hash count as the same, which
-// among 2⁶⁴ no talk is long enough to see. Another process has other hashes.
+// TermHashes returns a hash of each of the [Terms] of s, appended to room if it has capacity.
+// Hashes differ between processes, and collisions of 64 bits are neglected.
 func TermHashes(room []uint64, s string) []uint64 {
 	out := room[:0]
 	EachWord(s, func(w string) {

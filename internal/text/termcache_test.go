@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTermsDoNotDependOnWhatIsRemembered asks for more words than are remembered,
-// several at once, so that they take each other's places.
+// TestTermsDoNotDependOnWhatIsRemembered asks for more words than the cache holds, concurrently, so
+// that they evict each other.
 func TestTermsDoNotDependOnWhatIsRemembered(t *testing.T) {
 	var words []string
 	for i := range 3 * knownTerms {

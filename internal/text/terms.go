@@ -17,10 +17,10 @@ var stopTable string
 //go:embed tables/irregular.txt
 var irregularTable string
 
-// stopWords carry no meaning of their own in a search.
+// stopWords have no meaning of their own in a search.
 var stopWords = lazy.Words(stopTable)
 
-// irregular maps forms that no rule leads back to their base.
+// irregular maps irregular forms to their base.
 var irregular = sync.OnceValue(func() map[string]string {
 	m := map[string]string{}
 	for line := range strings.Lines(irregularTable) {
@@ -32,8 +32,8 @@ var irregular = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// Terms returns what a search matches on: the [Words] of s less stop words, each
-// in its base form and stemmed.
+// Terms returns the search terms of s: its [Words] without stop words, each in its base form and
+// stemmed.
 func Terms(s string) []string {
 	out := make([]string, 0, len(s)/8)
 	EachWord(s, func(w string) {
@@ -44,10 +44,10 @@ func Terms(s string) []string {
 	return out
 }
 
-// Term returns the term of one word as [Words] gives them, "" for a stop word.
+// Term returns the term of one word of [Words], "" for a stop word.
 func Term(word string) string {
 	if !latin(word) {
-		return termOf(word) // digits and the like come in too many kinds to remember
+		return termOf(word) // there are too many numbers to cache
 	}
 	return terms.term(word, termOf)
 }
@@ -71,8 +71,7 @@ func termOf(word string) string {
 
 var stemmers = sync.Pool{New: func() any { return snowballstem.NewEnv("") }}
 
-// stemmable reports whether a word is plain Latin letters: stemming anything else
-// by English rules would only spoil it.
+// stemmable reports whether a word is plain Latin letters, which English stemming needs.
 func stemmable(word string) bool { return len(word) > 2 && latin(word) }
 
 func latin(word string) bool {

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Tokens estimates how many tokens a GPT-like tokenizer makes of s: within some
-// 15 % for English prose, on the high side for code and other scripts.
+// Tokens estimates the number of tokens of s in a GPT-like tokenizer: within some 15 % for English
+// prose, high for code and other scripts.
 func Tokens(s string) int {
 	tokens := 0
 	for i := 0; i < len(s); {
-		if s[i] == ' ' { // part of the word that follows
+		if s[i] == ' ' { // part of the next word
 			i++
 			continue
 		}
@@ -37,8 +37,8 @@ func Tokens(s string) int {
 	return tokens
 }
 
-// wordTokens is how many tokens an English word of n letters takes: common words
-// of any length are one, rare long ones come in pieces of some six letters.
+// wordTokens is the number of tokens of an English word of n letters: common words of any length
+// are one, rare long ones split into pieces of some six letters.
 func wordTokens(n int) int {
 	if n <= 9 {
 		return 1
@@ -54,7 +54,7 @@ func lettersEnd(s string, i int) int {
 	return i
 }
 
-// runEnd returns where the run of runes that keep says yes to ends.
+// runEnd returns the end of the run of runes that satisfy keep.
 func runEnd(s string, i int, keep func(rune) bool) int {
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])

@@ -6,26 +6,25 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is where a word is cut off, in bytes: longer ones are keys and codes
-// that nobody searches for whole.
+// maxWord is the greatest length of a word in bytes; longer ones are keys and codes that nobody
+// searches for whole.
 const maxWord = 48
 
-// Words returns the folded words of s in order. A word is a run of letters,
-// digits and marks; a possessive or contracted ending is dropped ("Ana's",
-// "I'm"), n't becomes the word not, digits keep their decimal point and lose
-// their thousands commas. Text of scripts written without spaces becomes
-// overlapping pairs of characters, and single ones that are words.
+// Words returns the folded words of s in order: runs of letters, digits and marks. Possessive and
+// contracted endings are dropped ("Ana's", "I'm"), n't becomes the word not, and digits lose their
+// thousands commas. Scripts without spaces become overlapping pairs of characters, and single ones
+// that are words.
 func Words(s string) []string {
 	out := make([]string, 0, len(s)/5)
 	EachWord(s, func(w string) { out = append(out, w) })
 	return out
 }
 
-// EachWord calls yield for every word that [Words] returns.
+// EachWord calls yield for every word of [Words].
 func EachWord(s string, yield func(word string)) {
 	s = Fold(s)
 	for i := 0; i < len(s); {
-		if c := s[i]; c < utf8.RuneSelf { // most of most texts, without decoding
+		if c := s[i]; c < utf8.RuneSelf { // most text is ASCII
 			if !inWord[c] {
 				i++
 				continue
@@ -63,8 +62,8 @@ func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// Unspaced reports whether r belongs to a script written without spaces, or, as
-// Korean, with endings that only pairs of characters see through.
+// Unspaced reports whether r belongs to a script without spaces, or to Korean, whose endings need
+// pairs as well.
 func Unspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer)
@@ -76,9 +75,9 @@ func IsCharacter(term string) bool {
 	return n == len(term) && Unspaced(r)
 }
 
-// StandsAlone reports whether a text has a character of a script without spaces with no other
-// beside it.
-func StandsAlone(s, character string) bool {
+// HasIsolated reports whether a text has a character of a script without spaces that no other such
+// character adjoins.
+func HasIsolated(s, character string) bool {
 	for from := 0; ; {
 		at := strings.Index(s[from:], character)
 		if at < 0 {
@@ -94,11 +93,10 @@ func StandsAlone(s, character string) bool {
 	}
 }
 
-// eachPair yields the pairs of the unspaced run at i, and returns where the run
-// ends. A Chinese character that stands alone, or between Japanese kana as words of
-// one character do, is a word by itself too.
+// eachPair yields the pairs of the unspaced run at i, and returns its end. An isolated Chinese
+// character, also between Japanese kana, is a word too.
 func eachPair(s string, i int, yield func(string)) int {
-	prev, before := -1, false // where the last character is, and whether it is Chinese
+	prev, before := -1, false // the last character's position, and whether it is Chinese
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if !Unspaced(r) {
@@ -117,8 +115,7 @@ func eachPair(s string, i int, yield func(string)) int {
 	return i
 }
 
-// wordEnd returns where the spaced word at i ends. A point or comma between
-// digits belongs to it.
+// wordEnd returns where the spaced word at i ends. A point or comma between digits belongs to it.
 func wordEnd(s string, i int) int {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf && inWord[c] {
@@ -137,8 +134,8 @@ func wordEnd(s string, i int) int {
 
 func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 
-// eachPart yields a word and what its contraction stands for, and returns how
-// many bytes of rest the contraction took.
+// eachPart yields a word and its expanded contraction, and returns how many bytes of rest the
+// contraction took.
 func eachPart(word, rest string, yield func(string)) int {
 	if strings.IndexByte(word, ',') >= 0 {
 		word = strings.ReplaceAll(word, ",", "")
@@ -156,8 +153,7 @@ func eachPart(word, rest string, yield func(string)) int {
 	return 1 + len(ending)
 }
 
-// contraction returns the letters of the contracted ending that rest begins
-// with, "" without one.
+// contraction returns the letters of the contracted ending at the start of rest, "" without one.
 func contraction(rest string) string {
 	if len(rest) < 2 || rest[0] != '\'' {
 		return ""
@@ -170,8 +166,7 @@ func contraction(rest string) string {
 	return ""
 }
 
-// negatedVerb returns the verb of a word that stood before 't: "don", "can" and
-// "won" give do, can and will.
+// negatedVerb returns the verb of a word before 't: "don", "can" and "won" give do, can and will.
 func negatedVerb(word string) string {
 	switch word {
 	case "can":

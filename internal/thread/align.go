@@ -8,81 +8,78 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Alignment is a request laid on the tree of its conversation.
+// Alignment is a request matched with the tree of its conversation.
 type Alignment struct {
-	// Turns holds for each message of the request the id of the stored turn that says it,
-	// "" for new ones, for system messages, and for those that stand before what is known
-	// and are not stored themselves.
+	// Turns holds for each message of the request the id of its stored turn, "" for new messages,
+	// for system messages, and for unstored ones before the first match.
 	Turns []string
 
-	// Parent is the stored turn that the first new one follows or, if nothing is
-	// new, that the answer follows; "" at the start of the conversation.
+	// Parent is the stored turn that the first new one follows or, if nothing is new, that the
+	// answer follows; "" at the start of the conversation.
 	Parent string
-	New    []Place // what is to be stored, in order, each following the one before
+	New    []Place // the turns to store, in order, each following the one before
 
 	Leave  []string // active turns that leave the current path
-	Rejoin []string // replaced ones that come back to it
+	Rejoin []string // replaced turns that return to it
 
 	Retry   bool // the last user message is stored already: there is nothing to learn
-	Dropped int  // new messages that are not kept, since there are too many
-	Heard   bool // what is new follows an answer that went through Loci, or a turn that the client names
+	Dropped int  // new messages over the limit, which are not kept
+	Heard   bool // the new turns follow an answer that went through Loci, or a turn that the client names
 
 	tree   *tree
 	parent int
-	base   int   // index of what follows the parent
-	last   Place // the turn that the answer follows; its Message means nothing
+	base   int   // index of the turn after the parent
+	last   Place // the turn that the answer follows; its Message has no meaning
 }
 
-// Place is where a message of the request goes.
+// Place is the position of a message in the conversation.
 type Place struct {
 	Message int    // its index in the request
-	Index   int    // of the turn: one more than its parent's, unless another path goes on there
+	Index   int    // of the turn: one more than its parent's, unless another path continues there
 	Chain   string // of the turn
-	History bool   // it stands before the last user message: not said now, not to be learned from
+	History bool   // it precedes the last user message: it is not new and not to be learned from
 }
 
-// Align lays a request on the turns of its conversation, all branches; the last so many
-// turns will do. What comes after the last message that is known is new. A request of which
-// nothing is known, such as a message alone, begins at a root of its own; so does what would
-// take back words of the user without proof, or not said now, such as a summary of them.
+// Align matches a request with the turns of its conversation, all branches; recent turns suffice.
+// Messages after the last match are new. A request without a match, such as a single message,
+// begins a new root; so does one that would replace the user's words without evidence, or only by
+// history such as a summary.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	on := t.match(r)
 	if len(on) == 0 {
-		return t.lay(r, nil, start, 0)
+		return t.alignAt(r, nil, start, 0)
 	}
 	parent := on[len(on)-1].turn
-	proven := slices.ContainsFunc(on, func(k known) bool { return heard(&t.turns[k.turn]) })
+	proven := slices.ContainsFunc(on, func(k match) bool { return wentThroughLoci(&t.turns[k.turn]) })
 	if next := end(on); next < len(r.hist) {
-		if t.skips(parent, r.at(next).Role) || !(proven && r.saidNow(next)) && t.speaks(t.displaced(t.pathTo(parent)), memory.RoleUser) {
-			return t.lay(r, on, start, 0)
+		if t.skips(parent, r.at(next).Role) || !(proven && r.isCurrent(next)) && t.hasRole(t.displaced(t.pathTo(parent)), memory.RoleUser) {
+			return t.alignAt(r, on, start, 0)
 		}
 	}
-	a := t.lay(r, on, parent, 0)
+	a := t.alignAt(r, on, parent, 0)
 	a.Heard = proven
 	return a
 }
 
-// skips reports whether a message of that role behind a turn leaves out what stands there,
-// instead of taking its place: some clients drop answers when they shorten a history.
+// skips reports whether a message of that role omits the turn in its place rather than replacing
+// it: some clients drop answers when they shorten a history.
 func (t *tree) skips(turn int, role memory.Role) bool {
 	return slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
 		return t.turns[kid].Status == memory.Active && t.turns[kid].Role != role
 	})
 }
 
-// Ids of a turn where a request follows none.
+// Ids of a turn if a request follows none.
 const (
 	Beginning = "beginning"
 
-	// First says besides that the message is the conversation's first one: whatever else
-	// stood there leaves.
+	// First also says that the message is the conversation's first, so that other beginnings leave.
 	First = "first"
 )
 
-// Follow lays a request on the turns of its conversation where it says itself that it
-// belongs: its messages from one on come after the turn of that id. The same words again are
-// the same message only there. Without that turn it is [Align].
+// Follow aligns a request whose client names its place: its messages from index from on follow the
+// turn after. Equal messages match only there. Without that turn it is [Align].
 func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	parent := start
 	if after != Beginning && after != First {
@@ -97,14 +94,14 @@ func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	if len(on) > 0 {
 		parent = on[len(on)-1].turn
 	}
-	a := t.lay(r, on, parent, next)
+	a := t.alignAt(r, on, parent, next)
 	a.Heard = true
 	return a
 }
 
-// lay makes the alignment of a request of which some messages are known, and what comes
-// after them, and from one on, follows the turn parent.
-func (t *tree) lay(r Request, on []known, parent, from int) Alignment {
+// alignAt makes the alignment of a request with some matches; its messages from one on follow the turn
+// parent.
+func (t *tree) alignAt(r Request, on []match, parent, from int) Alignment {
 	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, parent: parent}
 	fresh := r.hist[from:]
 	for _, k := range on {
@@ -116,9 +113,9 @@ func (t *tree) lay(r Request, on []known, parent, from int) Alignment {
 	return a
 }
 
-// Resume lays a request where it was stored: ids are the turns that say its messages, ""
-// for those that none does. Whatever was said since, nothing of it is new, and what took its
-// place leaves for it. Without the last of ids among the turns it is [Align].
+// Resume aligns a request with the turns that already store it: ids are its messages' turns, "" for
+// none. Nothing of it is new, and turns that replaced it meanwhile leave. Without the last of ids
+// among the turns it is [Align].
 func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	if len(r.hist) == 0 {
 		return Align(turns, r)
@@ -134,9 +131,8 @@ func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	return a
 }
 
-// Path is what the current path of the conversation is from where the request changes it,
-// or its answer does, once turns of these ids follow the last one that is known. What is
-// active beside the request's own path stays.
+// Path is the current path of the conversation from where the request or its answer changes it,
+// with turns of the ids next after the last match. Active turns on other paths stay.
 func (a Alignment) Path(next ...string) *memory.Path {
 	t, on := a.tree, a.tree.pathTo(a.parent)
 	p := &memory.Path{From: a.base}
@@ -158,22 +154,22 @@ func (a Alignment) Path(next ...string) *memory.Path {
 	return p
 }
 
-// WentOn reports whether the user said something after the request: no answer to it takes
-// that back.
+// WentOn reports whether the user wrote something after the request, which no answer to it
+// replaces.
 func (a Alignment) WentOn() bool {
-	return a.tree.speaks(a.tree.displaced(a.tree.pathTo(a.parent)), memory.RoleUser)
+	return a.tree.hasRole(a.tree.displaced(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 
-// place gives the new messages their places after the parent: the last ones, where there
-// are more than are kept. It notes whether the last user message is one of them.
+// place assigns positions after the parent to the new messages, the last ones if there are too
+// many, and notes whether the last user message is among them.
 func (a *Alignment) place(r Request, fresh []int) {
 	if last := chatapi.LastUser(r.msgs); last >= 0 {
 		a.Retry = a.Turns[last] != ""
 	}
-	a.base = a.tree.room(a.parent)
+	a.base = a.tree.nextIndex(a.parent)
 	a.last = Place{Index: a.base - 1, Chain: a.tree.chain(a.parent)}
 	if before := len(r.hist) - len(fresh); a.parent == start && before > 0 && len(fresh) > 0 {
-		a.last.Chain = r.chains[before-1] // so that the request's beginning tells where it went on
+		a.last.Chain = r.chains[before-1] // so that the chain shows where the request continued
 	}
 	if r.most > 0 {
 		a.Dropped = max(0, len(fresh)-r.most)
@@ -192,9 +188,8 @@ func (a *Alignment) place(r Request, fresh []int) {
 	}
 }
 
-// move says what leaves and what comes back, given the path that is followed. A
-// request that only asks again for what stands on the current path moves nothing
-// until its answer is there.
+// move determines the turns that leave and rejoin for the path on. A mere repetition of the current
+// path moves nothing until its answer is there.
 func (a *Alignment) move(on []int) {
 	rejoin := a.tree.replaced(on...)
 	if len(a.New) == 0 && len(rejoin) == 0 {
@@ -203,20 +198,18 @@ func (a *Alignment) move(on []int) {
 	a.Leave, a.Rejoin = a.tree.ids(a.tree.displaced(on)), rejoin
 }
 
-// Reply is where an answer goes.
+// Reply is the position of an answer.
 type Reply struct {
-	Known  string // the stored turn that says the same in the same place; "": a new turn
+	Stored string // the stored turn with the same text in the same place; "": a new turn
 	Index  int
 	Chain  string
-	Leave  []string // active turns that leave the current path, beside the alignment's
+	Leave  []string // active turns that leave the current path, in addition to the alignment's
 	Rejoin []string
 }
 
-// Answer says where an answer of that digest goes. An answer that stands on the
-// current path already changes nothing; any other takes the place of what came
-// after its question. A caller that has recorded the request and waited for the
-// answer lays it there again first ([Resume]): the place is the same, and what others
-// recorded in between is seen.
+// Answer returns the position of an answer with that digest. An answer on the current path changes
+// nothing; any other replaces the turns after its question. After waiting for the answer a caller
+// must first [Resume], to see turns recorded in between.
 func (a Alignment) Answer(digest string) Reply {
 	r := Reply{Index: a.last.Index + 1, Chain: Chain(a.last.Chain, digest)}
 	if len(a.New) > 0 {
@@ -224,7 +217,7 @@ func (a Alignment) Answer(digest string) Reply {
 	}
 	on := a.tree.pathTo(a.parent)
 	if i := a.tree.next(a.parent, digest); i >= 0 {
-		r.Known = a.tree.turns[i].ID
+		r.Stored = a.tree.turns[i].ID
 		if a.tree.turns[i].Status == memory.Active {
 			return r
 		}

@@ -24,9 +24,9 @@ func recorded(t *testing.T, script string) (*world, []memory.Turn) {
 
 const talk = "U I live in Berlin | A Nice city. | U My dog is Rex | A Good boy. | U And I like tea | A Noted."
 
-// TestForgottenTurnIsStillKnown: a client goes on sending what was forgotten; it
-// is neither stored again nor brought back.
-func TestForgottenTurnIsStillKnown(t *testing.T) {
+// TestForgottenTurnStillMatches: clients keep sending a forgotten turn; it is neither stored again
+// nor reactivated.
+func TestForgottenTurnStillMatches(t *testing.T) {
 	_, turns := recorded(t, talk)
 	turns[2].Status = memory.Retired
 	a := Align(turns, NewRequest(messages(talk+" | U Good night"), 0))
@@ -35,12 +35,12 @@ func TestForgottenTurnIsStillKnown(t *testing.T) {
 	}
 	turns[5].Status = memory.Retired
 	a = Align(turns, NewRequest(messages("U I live in Berlin | A Nice city. | U My dog is Rex | A Good boy. | U And I like tea"), 0))
-	if r := a.Answer(message("A Noted.").Digest); r.Known != turns[5].ID || len(r.Rejoin)+len(r.Leave) != 0 {
+	if r := a.Answer(message("A Noted.").Digest); r.Stored != turns[5].ID || len(r.Rejoin)+len(r.Leave) != 0 {
 		t.Errorf("the forgotten answer again: got %+v, want it known and left alone", r)
 	}
 }
 
-// TestWindowNeedsOnlyTheLastTurns: the end of a long conversation will do.
+// TestWindowNeedsOnlyTheLastTurns: the end of a long conversation suffices.
 func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex | A Good boy. | U And I like tea | A Noted. | U Good night")
@@ -53,8 +53,8 @@ func TestWindowNeedsOnlyTheLastTurns(t *testing.T) {
 	}
 }
 
-// TestOnlyTheLastNewMessagesAreKept: of a history that is longer than what is kept, at its
-// place, so that the request is known again when it goes on.
+// TestOnlyTheLastNewMessagesAreKept: a history over the limit keeps its indexes, so that the next
+// request matches.
 func TestOnlyTheLastNewMessagesAreKept(t *testing.T) {
 	msgs := messages(talk + " | U Good night")
 	a := Align(nil, NewRequest(msgs, 3))
@@ -80,8 +80,8 @@ func TestOnlyTheLastNewMessagesAreKept(t *testing.T) {
 	}
 }
 
-// TestFollowGoesOnFromTheTurnThatIsNamed, also where its words stand elsewhere; without
-// the turn it is as without a name.
+// TestFollowGoesOnFromTheTurnThatIsNamed, even if its text occurs elsewhere; without the turn it is
+// Align.
 func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U My dog is Rex")
@@ -99,8 +99,8 @@ func TestFollowGoesOnFromTheTurnThatIsNamed(t *testing.T) {
 	}
 }
 
-// TestFollowWithAResentHistory: a client names the answer that its message follows and resends
-// what came before, in other words even.
+// TestFollowWithAResentHistory: a client names the answer before its message and resends the
+// history, even reworded.
 func TestFollowWithAResentHistory(t *testing.T) {
 	_, turns := recorded(t, talk)
 	msgs := messages("U I live in Bern | A Fine. | U My dog is Max | A Good. | U Good night")
@@ -112,7 +112,7 @@ func TestFollowWithAResentHistory(t *testing.T) {
 	}
 }
 
-// TestFirstTakesThePlaceOfAll: the client's ids say that the message begins the conversation.
+// TestFirstTakesThePlaceOfAll: the client's ids mark the message as the conversation's first.
 func TestFirstTakesThePlaceOfAll(t *testing.T) {
 	w, _ := recorded(t, talk)
 	w.ask("c", messages("U What else is new today?"))
@@ -127,8 +127,8 @@ func TestFirstTakesThePlaceOfAll(t *testing.T) {
 	}
 }
 
-// TestMessageAloneIsKnownOnlyWhereItsRetryIsSaid by the client, and it has no answer yet.
-func TestMessageAloneIsKnownOnlyWhereItsRetryIsSaid(t *testing.T) {
+// TestSingleMessageMatchesOnlyADeclaredRetry without an answer yet.
+func TestSingleMessageMatchesOnlyADeclaredRetry(t *testing.T) {
 	w, turns := recorded(t, talk)
 	w.ask("c", messages("U continue"))
 	asked := w.convs[0].Turns
@@ -152,13 +152,13 @@ func TestMessageAloneIsKnownOnlyWhereItsRetryIsSaid(t *testing.T) {
 	}
 }
 
-// TestNothingButSystemMessages has no turns to place, and an answer still has one.
+// TestNothingButSystemMessages has no turns to place, but its answer has a place.
 func TestNothingButSystemMessages(t *testing.T) {
 	a := Align(nil, NewRequest(messages("S Be kind."), 0))
 	if len(a.New) != 0 || a.Parent != "" || a.Retry {
 		t.Errorf("got %+v, want nothing", a)
 	}
-	if r := a.Answer("x"); r.Known != "" || r.Index != 0 || r.Chain != Chain("", "x") {
+	if r := a.Answer("x"); r.Stored != "" || r.Index != 0 || r.Chain != Chain("", "x") {
 		t.Errorf("answer: got %+v, want the first turn", r)
 	}
 	if got := Choose([]Candidate{{}}, NewRequest(messages("S Be kind."), 0), newWorld().now); got != -1 {
@@ -186,10 +186,10 @@ func TestShortlistDeepestThenLatest(t *testing.T) {
 	}
 }
 
-// TestAnsweredWordsAreNotSaidNow: an order of the client's own behind an answer makes history
-// of what stands before it; an answer that a client only begins does not.
-func TestAnsweredWordsAreNotSaidNow(t *testing.T) {
-	for script, said := range map[string]int{
+// TestAnsweredMessagesAreNotCurrent: a client's instruction after an answer makes the messages
+// before it history; a client's prefilled answer does not.
+func TestAnsweredMessagesAreNotCurrent(t *testing.T) {
+	for script, now := range map[string]int{
 		"U What did we do? | A We packed. | S Go on.": 0,
 		"U What did we do? | S Be brief.":             1,
 		"U What did we do? | A We":                    2,
@@ -201,8 +201,8 @@ func TestAnsweredWordsAreNotSaidNow(t *testing.T) {
 				got++
 			}
 		}
-		if got != said {
-			t.Errorf("%s: %d messages are said now, want %d", script, got, said)
+		if got != now {
+			t.Errorf("%s: %d messages are said now, want %d", script, got, now)
 		}
 	}
 }

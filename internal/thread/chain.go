@@ -12,17 +12,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Chain returns the chain of the path that goes on from one of chain parent, ""
-// for none, with a message of that digest. It is the same in every conversation.
+// Chain returns the hash of a path: that of its parent chain, "" for none, and a message's digest.
+// It is the same in every conversation.
 func Chain(parent, digest string) string {
 	var room [128]byte
 	sum := sha256.Sum256(append(append(append(room[:0], parent...), '/'), digest...))
 	return string(hex.AppendEncode(room[:0], sum[:16]))
 }
 
-// Shortlist returns the conversations, at most limit, that share the most with a
-// request, given the stored turns that end one of its [Chains]: the deepest
-// first, then those with the latest turn.
+// Shortlist returns the conversations, at most limit, that share most with a request. turns are the
+// stored turns that end one of its [Chains]; the deepest come first, then the latest.
 func Shortlist(turns []memory.Turn, limit int) []string {
 	type share struct {
 		id    string
@@ -53,8 +52,8 @@ func Shortlist(turns []memory.Turn, limit int) []string {
 	return ids
 }
 
-// slight reports whether words say too little to tell one conversation from
-// another, such as a greeting or "continue".
-func slight(text string) bool {
+// isCommonText reports whether words are too common to identify a conversation, such as a greeting or
+// "continue".
+func isCommonText(text string) bool {
 	return len(strings.Fields(text)) < 4 && utf8.RuneCountInString(text) < 24
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RetryWindow is how long a request whose answers Loci did not give, sent again or with its
-// first answer in other words, is taken for the same chat and not for one that begins alike.
+// RetryWindow is how long a repeated request without an answer through Loci, or with another
+// wording of its first answer, counts as the same chat rather than a similar beginning.
 const RetryWindow = 10 * time.Minute
 
 // Candidate is a stored conversation with the turns of all its branches.
@@ -17,19 +17,17 @@ type Candidate struct {
 	Turns        []memory.Turn
 }
 
-// Choose returns the index of the conversation that a request without an id continues, -1 if
-// it begins a new one. The two share a beginning, and one of these holds:
+// Choose returns the index of the conversation that a request without an id continues, -1 for a new
+// one. Both must share a beginning, and one of these must hold:
 //
-//   - It has an answer that went through Loci. Where going on from there takes back what the
-//     user said since, the request replaces just that, and the two share more than greetings.
-//   - Nothing that is active stands after it.
-//   - It is all of the request, its history included, of a conversation that was updated
-//     within [RetryWindow] of now: a retry. The chat may have gone on from it only where the client has left.
-//   - Within that time, the request goes on with the answer in other words.
+//   - It has an answer that went through Loci. If the request replaces later words of the user, it must do so by new ones and share more than greetings.
+//   - Nothing active follows the shared part.
+//   - It is a retry: the whole request is in a conversation updated within [RetryWindow] of now. Later turns may follow it only if the client has left.
+//   - Within that time, the request repeats the answer in other words.
 //
-// Among several the one that shares the latest answer is taken, since answers are what tells
-// chats that begin alike apart; then a retry, one that is shared whole, the one that shares
-// most, and the one updated last.
+// Of several it chooses the one with the latest shared answer, since answers distinguish chats with
+// equal beginnings; then a retry, a completely shared one, the longest shared part, and the latest
+// update.
 func Choose(cands []Candidate, r Request, now time.Time) int {
 	best, top := -1, fit{}
 	for i, c := range cands {
@@ -43,16 +41,16 @@ func Choose(cands []Candidate, r Request, now time.Time) int {
 	return best
 }
 
-// fit is how well a conversation fits a request.
+// fit rates how well a conversation matches a request.
 type fit struct {
 	shared  int  // messages
 	asked   bool // the last of them is the user's
-	answer  int  // place of the last shared answer that went through Loci, from 1; 0 for none
-	retry   bool // the request was just made, as it is
-	whole   bool // nothing that is active stands after what is shared
-	telling bool // what is shared is more than greetings
-	pushes  bool // taking it would push out words of the user
-	now     bool // what would do so is said now
+	answer  int  // number of the last shared answer that went through Loci, from 1; 0 for none
+	retry   bool // the same request was just made
+	whole   bool // nothing active follows the shared part
+	telling bool // more than greetings are shared
+	pushes  bool // the request would replace the user's words
+	now     bool // it would do so by new messages
 	recent  bool
 	updated time.Time
 	id      string
@@ -68,19 +66,19 @@ func fitOf(c Candidate, r Request) fit {
 	for _, k := range on {
 		switch turn := &t.turns[k.turn]; turn.Role {
 		case memory.RoleAssistant:
-			if heard(turn) {
+			if wentThroughLoci(turn) {
 				f.answer = k.message + 1
 			}
-			f.telling = f.telling || r.at(k.message).Chain != "" // named by its id
+			f.telling = f.telling || r.at(k.message).Chain != "" // identified by its id
 		case memory.RoleUser:
-			f.telling = f.telling || !slight(turn.Content)
+			f.telling = f.telling || !isCommonText(turn.Content)
 		}
 	}
 	f.shared, f.asked = end(on), t.turns[on[len(on)-1].turn].Role == memory.RoleUser
 	f.whole = f.shared < len(r.hist) && len(t.displaced(t.pathTo(on[len(on)-1].turn))) == 0
 	on = t.match(r)
-	f.pushes = t.speaks(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
-	f.now = r.saidNow(end(on))
+	f.pushes = t.hasRole(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
+	f.now = r.isCurrent(end(on))
 	return f
 }
 

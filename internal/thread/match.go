@@ -7,21 +7,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxTries is how many answers of a request are looked for among the active turns, from the
-// last one on, where its beginning does not tell how much of it is known.
+// maxTries bounds how many of a request's answers are looked up among the active turns, from the
+// last one back, if its beginning does not match.
 const maxTries = 8
 
-// known is a message of a request that a stored turn says.
-type known struct {
-	message int // among those that make up the conversation
+// match is a message of a request with its stored turn.
+type match struct {
+	message int // index among the conversation's messages
 	turn    int
 }
 
-// match returns the messages that the tree holds, in order. The last of them is where the
-// request goes on from. It is found by the beginning of the request, which a stored path
-// shares, or further on by the last answer that is active: a client may leave out, or sum
-// up, what stands before that.
-func (t *tree) match(r Request) []known {
+// match returns the messages that the tree holds, in order. The request continues from the last of
+// them, which a shared beginning determines, or else the last active answer: a client may omit or
+// summarize the messages before it.
+func (t *tree) match(r Request) []match {
 	on := t.prefix(r)
 	from, after := end(on), -1
 	if len(on) > 0 {
@@ -34,19 +33,18 @@ func (t *tree) match(r Request) []known {
 	return on
 }
 
-// end returns the message after those that are known.
-func end(on []known) int {
+// end returns the index of the message after the matches.
+func end(on []match) int {
 	if len(on) == 0 {
 		return 0
 	}
 	return on[len(on)-1].message + 1
 }
 
-// prefix returns the messages of the longest beginning of the request that ends at a stored
-// turn; of a message alone only if it is retried and was not answered. A chain is a hash over all that stands before, so that of
-// the messages before it those are known which are stored. A step of tools behind a message
-// alone goes on from the last turn that says it, whatever steps others had.
-func (t *tree) prefix(r Request) []known {
+// prefix returns the longest beginning of the request that ends at a stored turn. A single message
+// matches only as an unanswered retry, except that a step of tools behind it continues from the
+// last turn with the same message.
+func (t *tree) prefix(r Request) []match {
 	alone := r.Alone() >= 0
 	if alone && !r.Again {
 		return nil
@@ -66,15 +64,15 @@ func (t *tree) prefix(r Request) []known {
 				best = n
 			}
 		}
-		if alone && len(t.kids[best+1]) > 0 { // it was answered, and the first try is not here
+		if alone && len(t.kids[best+1]) > 0 { // it was answered, and the first try is not loaded
 			return nil
 		}
-		var on []known
+		var on []match
 		for _, n := range slices.Backward(t.pathTo(best)) {
 			for ; i >= 0 && r.chains[i] != t.turns[n].Chain; i-- {
 			}
 			if i >= 0 {
-				on = append(on, known{i, n})
+				on = append(on, match{i, n})
 			}
 		}
 		slices.Reverse(on)
@@ -83,10 +81,10 @@ func (t *tree) prefix(r Request) []known {
 	return nil
 }
 
-// anchor returns the last answer among the messages from one on that is active behind an
-// index, and its turn; turn is negative for none. Words that many answers have prove nothing:
-// the message before it must stand there, too, or nothing after it. And only one that went
-// through Loci proves that what comes after it was replaced.
+// anchor returns the last answer, among the messages from one on, that is active after an index,
+// and its turn; turn is negative for none. Common answers are no evidence unless the message before
+// matches too or nothing follows, and only an answer through Loci shows that the turns after it
+// were replaced.
 func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 	for i, tries := len(r.hist)-1, 0; i >= from && tries < maxTries; i-- {
 		if r.at(i).Role != memory.RoleAssistant {
@@ -99,9 +97,9 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 				continue
 			}
 			ends := t.endsWith(n, r, i+1)
-			tells := !slight(r.at(i).Text)
+			tells := !isCommonText(r.at(i).Text)
 			if p := t.parent[n]; p >= 0 && i > 0 && t.says(p, r.at(i-1).Digest) {
-				if ends && from == 0 || (ends || heard(&t.turns[n])) && (tells || !slight(r.at(i-1).Text)) {
+				if ends && from == 0 || (ends || wentThroughLoci(&t.turns[n])) && (tells || !isCommonText(r.at(i-1).Text)) {
 					return i, n
 				}
 			}
@@ -116,39 +114,37 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 	return 0, absent
 }
 
-// endsWith reports whether nothing active stands after a turn, but for what says the message:
-// the request was laid there before.
+// endsWith reports whether no active turn follows another, except for the message itself, which an
+// earlier run of the request stored.
 func (t *tree) endsWith(turn int, r Request, message int) bool {
 	return !slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
 		return t.turns[kid].Status == memory.Active && (message >= len(r.hist) || !t.says(kid, r.at(message).Digest))
 	})
 }
 
-// back returns the messages from one on that stand right before a turn, and that turn.
-func (t *tree) back(r Request, message, turn, from int) []known {
-	var on []known
+// back returns the messages from one on that precede a turn, and that turn.
+func (t *tree) back(r Request, message, turn, from int) []match {
+	var on []match
 	for i := message; i >= from && turn >= 0 && t.says(turn, r.at(i).Digest); i-- {
-		on = append([]known{{i, turn}}, on...)
+		on = append([]match{{i, turn}}, on...)
 		turn = t.parent[turn]
 	}
 	return on
 }
 
-// walk follows the messages from one on downward from a turn, as far as stored turns say
-// the same.
-func (t *tree) walk(turn int, r Request, message int) []known {
-	var on []known
+// walk follows the messages from one on down from a turn, as far as stored turns match.
+func (t *tree) walk(turn int, r Request, message int) []match {
+	var on []match
 	for i := message; i < len(r.hist); i++ {
 		if turn = t.next(turn, r.at(i).Digest); turn < 0 {
 			break
 		}
-		on = append(on, known{i, turn})
+		on = append(on, match{i, turn})
 	}
 	return on
 }
 
-// next returns the stored turn that follows another with a message of that digest, negative
-// for none.
+// next returns the child of a turn with that digest, negative for none.
 func (t *tree) next(turn int, digest string) int {
 	for _, i := range t.kids[turn+1] {
 		if t.says(i, digest) {
@@ -158,16 +154,16 @@ func (t *tree) next(turn int, digest string) int {
 	return absent
 }
 
-// says reports whether a turn says a message of that digest, by the chain of its parent:
-// of a turn whose parent is not loaded that is not known.
+// says reports whether a turn has that digest, by its parent's chain. It is false if the parent is
+// not loaded.
 func (t *tree) says(turn int, digest string) bool {
 	parent := t.parent[turn]
 	return parent != absent && Chain(t.chain(parent), digest) == t.turns[turn].Chain
 }
 
-// heard reports whether a turn is an answer that went through Loci, and not one that a
-// client brought along: of those none is learned from.
-func heard(t *memory.Turn) bool {
+// wentThroughLoci reports whether a turn is an answer that went through Loci rather than one sent by a
+// client.
+func wentThroughLoci(t *memory.Turn) bool {
 	hidden := t.Status == memory.Retired && t.Content == ""
 	return t.Role == memory.RoleAssistant && (!t.NoLearn || hidden)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chat is a client's side of a conversation: what it shows and what it showed.
+// chat is a client's side of a conversation: its current and past histories.
 type chat struct {
 	history []chatapi.Message   // up to the last answer
 	past    [][]chatapi.Message // earlier histories, to go back to
@@ -20,8 +20,8 @@ type chat struct {
 func user(words string) chatapi.Message      { return message("U " + words) }
 func assistant(words string) chatapi.Message { return message("A " + words) }
 
-// begins reports whether a path begins with a history. It may go on: an answer
-// given once more changes nothing.
+// begins reports whether a path begins with a history. It may be longer: a repeated answer changes
+// nothing.
 func begins(turns []memory.Turn, msgs []chatapi.Message) bool {
 	return len(turns) >= len(msgs) && slices.EqualFunc(turns[:len(msgs)], msgs, func(t memory.Turn, m chatapi.Message) bool {
 		return t.Role == m.Role && t.Content == m.Text
@@ -30,31 +30,30 @@ func begins(turns []memory.Turn, msgs []chatapi.Message) bool {
 
 func telling(msgs []chatapi.Message) bool {
 	return slices.ContainsFunc(msgs, func(m chatapi.Message) bool {
-		return m.Role == memory.RoleUser && !slight(m.Text)
+		return m.Role == memory.RoleUser && !isCommonText(m.Text)
 	})
 }
 
-// TestPathIsTheClientsHistory lets several chats say, retry, regenerate, edit and
-// go back, without ids and beginning alike. After each answer the conversation's
-// path is that chat's history, every other chat's history is still on the path of
-// some conversation, and what was said once is learned once.
+// TestPathIsTheClientsHistory lets several chats with equal beginnings and no ids write, retry,
+// regenerate, edit and go back. After each answer the conversation's path is that chat's history,
+// every other chat's history is still a path, and every message is learned once.
 func TestPathIsTheClientsHistory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		chats := make([]chat, rapid.IntRange(1, 3).Draw(t, "chats"))
-		said := 0
+		step := 0
 		behind := map[string]bool{} // what was said behind more than greetings, which tell no chat from another
 		words := func() chatapi.Message {
 			if rapid.IntRange(0, 2).Draw(t, "slight") == 0 {
 				return user(rapid.SampledFrom([]string{"hi", "yes"}).Draw(t, "words"))
 			}
-			said++
-			return user(fmt.Sprintf("I like thing number %d", said))
+			step++
+			return user(fmt.Sprintf("I like thing number %d", step))
 		}
 		reply := func(to chatapi.Message) chatapi.Message {
-			if !slight(to.Text) {
-				said++
-				return assistant(fmt.Sprintf("That is thing number %d for me", said))
+			if !isCommonText(to.Text) {
+				step++
+				return assistant(fmt.Sprintf("That is thing number %d for me", step))
 			}
 			return assistant(rapid.SampledFrom([]string{"Hello!", "ok", "Sure.", "Well, no."}).Draw(t, "reply"))
 		}
@@ -71,7 +70,7 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 			default:
 				request = append(request, words())
 			}
-			if last := len(request) - 1; telling(request[:last]) && !slight(request[last].Text) {
+			if last := len(request) - 1; telling(request[:last]) && !isCommonText(request[last].Text) {
 				behind[request[last].Text] = true
 			}
 			w.ask("", request)
@@ -89,7 +88,7 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 			if wrong := w.checkPaths(); wrong != "" {
 				t.Fatal(wrong)
 			}
-			if path := w.convs[w.conv].path(); !w.beside && !begins(path, c.history) {
+			if path := w.convs[w.conv].path(); !w.offPath && !begins(path, c.history) {
 				t.Fatalf("after %s\nthe path is     %s\n", show(c.history), saidBy(path))
 			}
 			for _, other := range chats {
@@ -107,8 +106,8 @@ func TestPathIsTheClientsHistory(t *testing.T) {
 	})
 }
 
-// TestWindowAppends lets a client that names its conversation send any end of its
-// history: every message is stored once, in order, and nothing ever leaves.
+// TestWindowAppends lets a client that names its conversation send any end of its history: every
+// message is stored once, in order, and no turn leaves.
 func TestWindowAppends(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -138,10 +137,9 @@ func TestWindowAppends(t *testing.T) {
 	})
 }
 
-// TestNothingIsTakenBackWithoutProof plays clients that say, edit, regenerate, and shorten or
-// sum up their history, cut pieces out of it, put canned messages before it and send some
-// requests of their own in between, with and without an id. Whatever the user said and did
-// not edit away stays on the path of some conversation.
+// TestNothingIsTakenBackWithoutProof plays clients that write, edit, regenerate, shorten, summarize
+// and cut their history, put canned messages before it and send requests of their own, with and
+// without an id. All user messages that were not edited away stay on a path.
 func TestNothingIsTakenBackWithoutProof(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
@@ -152,10 +150,10 @@ func TestNothingIsTakenBackWithoutProof(t *testing.T) {
 		}
 		holds := map[string]bool{} // words that the user said and did not take back
 		whole := true              // or an edit would look like one of what was left out
-		said, asked := 0, 0
+		step, asked := 0, 0
 		words := func() chatapi.Message {
-			said++
-			m := user(fmt.Sprintf("I like thing number %d", said))
+			step++
+			m := user(fmt.Sprintf("I like thing number %d", step))
 			holds[m.Text] = true
 			return m
 		}
@@ -184,7 +182,7 @@ func TestNothingIsTakenBackWithoutProof(t *testing.T) {
 				history, whole = nil, true
 			case op == "sum up" && len(history) > 2:
 				whole = false
-				summary := user(fmt.Sprintf("[Summary of what was said before thing %d]", said))
+				summary := user(fmt.Sprintf("[Summary of what was said before thing %d]", step))
 				keep := rapid.IntRange(0, 2).Draw(t, "keep")
 				history = append(slices.Clone(history[:keep]), summary)
 				if rapid.Bool().Draw(t, "acknowledged") {
@@ -199,7 +197,7 @@ func TestNothingIsTakenBackWithoutProof(t *testing.T) {
 				whole = false
 				history = history[rapid.IntRange(1, len(history)).Draw(t, "dropped"):]
 			case op == "call": // of the client itself, about the chat
-				send([]chatapi.Message{user(fmt.Sprintf("Suggest a title for chat %d", said))})
+				send([]chatapi.Message{user(fmt.Sprintf("Suggest a title for chat %d", step))})
 			default:
 				request := append(slices.Clone(history), words())
 				history = append(request, send(request))
@@ -215,8 +213,8 @@ func TestNothingIsTakenBackWithoutProof(t *testing.T) {
 	})
 }
 
-// FuzzAlign lays any request on any tree, broken ones included: it neither hangs
-// nor panics, and its new turns hang together.
+// FuzzAlign aligns any request with any tree, even a broken one: it ends without a panic, and its
+// new turns are connected.
 func FuzzAlign(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 4, 5, 6}, []byte{1, 2, 3})
 	f.Add([]byte{0, 0, 0, 9, 9, 9, 9}, []byte{9})
@@ -274,4 +272,4 @@ func show(msgs []chatapi.Message) string {
 	return s
 }
 
-func saidBy(turns []memory.Turn) string { return " | " + said(turns) }
+func saidBy(turns []memory.Turn) string { return " | " + contents(turns) }

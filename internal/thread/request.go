@@ -7,26 +7,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Request is the messages of a request, read once for all that is asked of them.
+// Request is the messages of a request, read once.
 type Request struct {
 	msgs   []chatapi.Message
-	hist   []int    // those that make up the conversation
+	hist   []int    // the messages of the conversation
 	chains []string // of the paths that end with each of them
-	most   int      // how many of its messages matter; 0: all
-	now    int      // from where on they are said now
+	most   int      // how many of its messages are kept; 0: all
+	now    int      // index of the first current message
 
-	// Again says that the client sent the request before, by its own word.
+	// Again says that the client declares the request a repetition.
 	Again bool
 
-	// Left says that the client waits no more: it may have asked the same elsewhere since,
-	// and gone on from there.
+	// Left says that the client stopped waiting: it may have repeated the request elsewhere and
+	// continued there.
 	Left bool
 }
 
-// NewRequest reads messages, which are not to be written to while the request is used. Of a
-// request with more than most messages that are new, the last so many are kept; 0: all.
+// NewRequest reads messages, which must not change while the request is in use. Of more than most
+// new messages only the last are kept; 0: all.
 func NewRequest(msgs []chatapi.Message, most int) Request {
-	r := Request{msgs: msgs, hist: history(msgs), most: most, now: saidFrom(msgs)}
+	r := Request{msgs: msgs, hist: history(msgs), most: most, now: firstCurrent(msgs)}
 	r.chains = make([]string, 0, len(r.hist))
 	chain := ""
 	for _, i := range r.hist {
@@ -36,13 +36,12 @@ func NewRequest(msgs []chatapi.Message, most int) Request {
 	return r
 }
 
-// Chains returns, for each message that is not a system one, the chain of the path that ends
-// there: of the last ones, where the request is longer than what is kept.
+// Chains returns, for each message except system messages, the chain of the path that ends there:
+// of the last ones, if the request exceeds the limit.
 func (r Request) Chains() []string { return r.lately(r.chains) }
 
-// Telling returns those of the chains that hold the request's last answer, none if it
-// has no answer. A conversation that shares it is chosen before all that do not, so
-// that the others need not be looked for unless none of those is.
+// Telling returns the chains that include the request's last answer, none without an answer. A
+// conversation with one of them takes precedence, so that the others need not be looked up.
 func (r Request) Telling() []string {
 	for i := len(r.hist) - 1; i >= 0; i-- {
 		if r.at(i).Role == memory.RoleAssistant {
@@ -59,8 +58,8 @@ func (r Request) lately(chains []string) []string {
 	return chains
 }
 
-// Alone returns the index of the only message of the conversation that the request holds, -1
-// for more or none. Its words do not tell whether it was sent before.
+// Alone returns the index of the conversation's only message in the request, -1 for more or none.
+// Its text does not show whether it was sent before.
 func (r Request) Alone() int {
 	if len(r.hist) != 1 {
 		return -1
@@ -68,19 +67,19 @@ func (r Request) Alone() int {
 	return r.hist[0]
 }
 
-// at returns message i of those that make up the conversation.
+// at returns message i of the conversation.
 func (r Request) at(i int) *chatapi.Message { return &r.msgs[r.hist[i]] }
 
-// saidNow reports whether the messages from one on are what is said now: the last message of
-// the user, and the steps of tools after it.
-func (r Request) saidNow(from int) bool {
+// isCurrent reports whether the messages from one on are current: the user's last message, and the
+// steps of tools after it.
+func (r Request) isCurrent(from int) bool {
 	return from < len(r.hist) && r.hist[from] >= r.now
 }
 
-// saidFrom returns the index from which on messages are said now. Where the last message of
-// the user has an answer, and an order of the client's own follows that, nothing is: opencode
-// asks its model to go on behind a summary that it made up a question for.
-func saidFrom(msgs []chatapi.Message) int {
+// firstCurrent returns the index of the first current message. It is past the end if an instruction
+// of the client follows the answer to the user's last message: opencode asks its model to continue
+// after a summary for which it invented a question.
+func firstCurrent(msgs []chatapi.Message) int {
 	last := chatapi.LastUser(msgs)
 	for i := last + 1; i > 0 && i+1 < len(msgs); i++ {
 		if msgs[i].Role == memory.RoleAssistant && !msgs[i].ToolCalls && msgs[i+1].Role == memory.RoleSystem {
@@ -90,8 +89,8 @@ func saidFrom(msgs []chatapi.Message) int {
 	return last
 }
 
-// unanswered returns the index from which on all messages are the user's, up to those that are said
-// now: some clients send what is said in several.
+// unanswered returns the first of the user's messages without an answer before the current one:
+// some clients split one message into several.
 func (r Request) unanswered() int {
 	from := r.now
 	for from > 0 && from < len(r.msgs) && (r.msgs[from-1].Role == memory.RoleUser || r.msgs[from-1].Role == memory.RoleSystem) {

@@ -17,14 +17,14 @@ import (
 
 var update = flag.Bool("update", false, "write what the scenes give into their files")
 
-// TestScenes plays the requests of testdata/*.scene against an empty memory. The
-// indented lines say what came of each; -update writes them.
+// TestScenes plays the requests of testdata/*.scene with an empty memory. The indented lines are
+// the results; -update writes them.
 //
 //	ask MESSAGES             a request without an id
 //	ask #ID MESSAGES         with one
 //	answer MESSAGE           the upstream's reply, recorded
 //	at +DURATION             time passes
-//	show                     every conversation's path, and what was learned
+//	show                     every conversation's path, and the learned messages
 func TestScenes(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.scene")
 	if err != nil || len(files) == 0 {
@@ -79,7 +79,7 @@ func play(t *testing.T, script string) string {
 			w.now = w.now.Add(d)
 		case "show":
 			for _, c := range w.convs {
-				fmt.Fprintf(&out, "  path %s: %s\n", c.Conversation.ID, said(c.path()))
+				fmt.Fprintf(&out, "  path %s: %s\n", c.Conversation.ID, contents(c.path()))
 			}
 			fmt.Fprintf(&out, "  learned: %s\n", strings.Join(w.learned, " | "))
 		case "", "#":
@@ -121,10 +121,10 @@ func (w *world) asked(msgs []chatapi.Message) string {
 
 func (w *world) answered(r Reply) string {
 	parts := []string{"new turn"}
-	if r.Known != "" {
+	if r.Stored != "" {
 		parts = []string{"known"}
 	}
-	if w.beside {
+	if w.offPath {
 		parts = append(parts, "beside the path")
 	}
 	parts = list(parts, "leaves", w.words(r.Leave))
@@ -151,7 +151,7 @@ func (w *world) words(ids []string) []string {
 	return out
 }
 
-func said(turns []memory.Turn) string {
+func contents(turns []memory.Turn) string {
 	var out []string
 	for _, t := range turns {
 		out = append(out, text(t.Role, t.Content))

@@ -7,20 +7,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tree is the turns of one conversation, all branches. Turns are named by their place in the
-// slice they came in. What a client sends without proof of where it belongs begins at a root
-// of its own, so that a conversation may have several, each with its own current path.
+// tree is the turns of one conversation, all branches, by their index in the input. Messages whose
+// place lacks evidence begin a root of their own, so that a conversation may have several roots,
+// each with its own current path.
 type tree struct {
 	turns  []memory.Turn
 	parent []int
-	root   []int            // of each turn: the first loaded turn of the paths it is on
-	kids   [][]int          // of turn i at i+1, so that those of [start] are first; the preferred first
+	root   []int            // of each turn: the first loaded turn of its paths
+	kids   [][]int          // of turn i at i+1, so that those of [start] are first; preferred ones first
 	ends   map[string][]int // by chain, the turns that end such a path
-	active []int            // the active turns in the order of the conversation
-	single bool             // whether one path takes the place of all others, whatever their root
+	active []int            // in the order of the conversation
+	single bool             // one path replaces all others, whatever their roots
 }
 
-// Where a turn without a loaded parent hangs.
+// Parents of turns without a loaded parent.
 const (
 	start  = -1 // at the conversation's start
 	absent = -2 // after a turn that is not loaded
@@ -60,10 +60,10 @@ func newTree(turns []memory.Turn) *tree {
 	return t
 }
 
-// rootOf returns the first loaded turn on the way to a turn, and notes it for all in between.
+// rootOf returns the first loaded ancestor of a turn, and caches it for all in between.
 func (t *tree) rootOf(i int) int {
 	if t.root[i] == absent {
-		t.root[i] = i // also where the parents are a circle
+		t.root[i] = i // also if the parents are a cycle
 		if p := t.parent[i]; p >= 0 {
 			t.root[i] = t.rootOf(p)
 		}
@@ -71,13 +71,13 @@ func (t *tree) rootOf(i int) int {
 	return t.root[i]
 }
 
-// order compares turns by their place in the conversation.
+// order compares turns by their position in the conversation.
 func (t *tree) order(a, b int) int {
 	return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(t.turns[a].ID, t.turns[b].ID))
 }
 
-// prefer orders turns that stand in the same place: those on the current path
-// before forgotten ones before those of other branches, later ones first.
+// prefer orders siblings: those on the current path before forgotten ones before those of other
+// branches, later ones first.
 func (t *tree) prefer(a, b int) int {
 	x, y := &t.turns[a], &t.turns[b]
 	return cmp.Or(cmp.Compare(rank(x.Status), rank(y.Status)), y.RecordedAt.Compare(x.RecordedAt), cmp.Compare(y.ID, x.ID))
@@ -93,9 +93,9 @@ func rank(s memory.Status) int {
 	return 2
 }
 
-// room returns the index of what follows a turn, or begins at [start]: behind what is active
-// on the paths of other roots, and the answer of their last question.
-func (t *tree) room(parent int) int {
+// nextIndex returns the index for a turn's successor, or for a root at [start]: behind the active paths
+// of other roots and the answer to their last question.
+func (t *tree) nextIndex(parent int) int {
 	index := 0
 	if parent >= 0 {
 		index = t.turns[parent].Index + 1
@@ -126,7 +126,6 @@ func (t *tree) chain(i int) string {
 	return t.turns[i].Chain
 }
 
-// id returns a turn's id, "" for [start].
 func (t *tree) id(i int) string {
 	if i < 0 {
 		return ""
@@ -134,8 +133,8 @@ func (t *tree) id(i int) string {
 	return t.turns[i].ID
 }
 
-// displaced returns the active turns that a path takes the place of, in the order of the
-// conversation: those of the same root which are not on it.
+// displaced returns the active turns that a path replaces, in the order of the conversation: those
+// of the same root off the path.
 func (t *tree) displaced(path []int) []int {
 	if len(path) == 0 && !t.single {
 		return nil
@@ -153,7 +152,6 @@ func (t *tree) displaced(path []int) []int {
 	return out
 }
 
-// ids returns those of turns.
 func (t *tree) ids(turns []int) []string {
 	var out []string
 	for _, i := range turns {
@@ -162,7 +160,7 @@ func (t *tree) ids(turns []int) []string {
 	return out
 }
 
-// replaced returns the ids of those among the turns that are replaced.
+// replaced returns the ids of the turns that are replaced.
 func (t *tree) replaced(among ...int) []string {
 	var ids []string
 	for _, i := range among {
@@ -173,7 +171,7 @@ func (t *tree) replaced(among ...int) []string {
 	return ids
 }
 
-// speaks reports whether one of the turns is said in the role.
-func (t *tree) speaks(among []int, role memory.Role) bool {
+// hasRole reports whether one of the turns has the role.
+func (t *tree) hasRole(among []int, role memory.Role) bool {
 	return slices.ContainsFunc(among, func(i int) bool { return t.turns[i].Role == role })
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// world is an owner's conversations in memory, recorded as the engine would.
+// world holds an owner's conversations in memory and records like the engine.
 type world struct {
 	now     time.Time
 	convs   []Candidate
 	ids     int
 	learned []string // user turns in the order they were learned
 
-	// of the request under way
-	conv   int
-	align  Alignment
-	parent string
-	stored []string         // the turns that say it
-	beside bool             // whether its answer is kept beside the path
-	again  func() Alignment // the same request laid on what is stored by now
-	resume func() Alignment // and where it was stored
+	// of the current request
+	conv    int
+	align   Alignment
+	parent  string
+	stored  []string         // the turns that say it
+	offPath bool             // whether its answer is kept beside the path
+	again   func() Alignment // the same request laid on what is stored by now
+	resume  func() Alignment // and where it was stored
 }
 
 func newWorld() *world {
 	return &world{now: time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC), conv: -1}
 }
 
-// ask lays a request on what is stored and records it. name is the conversation's
-// id where the client gives one.
+// ask aligns a request with the stored turns and records it. name is the conversation's id, if the
+// client sends one.
 func (w *world) ask(name string, msgs []chatapi.Message) {
 	w.now = w.now.Add(time.Second)
 	w.conv = -1
@@ -77,7 +77,7 @@ func (w *world) ask(name string, msgs []chatapi.Message) {
 	c.Conversation.UpdatedAt = w.now
 }
 
-// mustHold panics unless the conversation's path is as the writer said that it would be.
+// mustHold panics unless the conversation's path is the writer's.
 func (w *world) mustHold(p *memory.Path) {
 	holds := p.Check()
 	for _, t := range w.convs[w.conv].Turns {
@@ -87,8 +87,8 @@ func (w *world) mustHold(p *memory.Path) {
 	}
 }
 
-// find does what the engine does for a request without an id. What it finds by the last
-// answer alone is what it would find among all.
+// find selects a conversation for a request without an id, as the engine does. A look-up by the
+// last answer alone must give the same as by all chains.
 func (w *world) find(msgs []chatapi.Message) int {
 	among := w.among(msgs, NewRequest(msgs, 0).Chains())
 	if telling := NewRequest(msgs, 0).Telling(); len(telling) > 0 {
@@ -99,7 +99,7 @@ func (w *world) find(msgs []chatapi.Message) int {
 	return among
 }
 
-// among chooses among the conversations that hold one of these chains.
+// among chooses among the conversations with one of these chains.
 func (w *world) among(msgs []chatapi.Message, chains []string) int {
 	var ends []memory.Turn
 	for _, c := range w.convs {
@@ -134,19 +134,19 @@ func (w *world) answer(m chatapi.Message) Reply {
 	if now := at.Answer(m.Digest); !reflect.DeepEqual(r, now) {
 		panic(fmt.Sprintf("resumed after recording, the answer's place is %+v, want %+v", now, r))
 	}
-	if w.beside = at.WentOn(); w.beside {
-		if r.Known == "" {
+	if w.offPath = at.WentOn(); w.offPath {
+		if r.Stored == "" {
 			w.mark([]string{w.add(m.Role, m.Text, r.Index, r.Chain, false)}, memory.Replaced)
 		}
-		return Reply{Known: r.Known}
+		return Reply{Stored: r.Stored}
 	}
-	path := at.Path(r.Known)
+	path := at.Path(r.Stored)
 	w.mark(r.Leave, memory.Replaced)
 	w.mark(r.Rejoin, memory.Active)
-	if r.Known == "" {
+	if r.Stored == "" {
 		path.Turns = append(path.Turns, w.add(m.Role, m.Text, r.Index, r.Chain, false))
 	}
-	if r.Known == "" || len(r.Leave)+len(r.Rejoin) > 0 { // or else nothing changes
+	if r.Stored == "" || len(r.Leave)+len(r.Rejoin) > 0 { // or else nothing changes
 		w.mustHold(path)
 	}
 	w.convs[w.conv].Conversation.UpdatedAt = w.now
@@ -187,8 +187,8 @@ func (c Candidate) path() []memory.Turn {
 	return out
 }
 
-// checkPaths says what is wrong with the active turns, "" if those of each root are one path
-// of its conversation's tree.
+// checkPaths returns an error text, "" if the active turns of each root are one path of its
+// conversation's tree.
 func (w *world) checkPaths() string {
 	for _, c := range w.convs {
 		last := map[string]memory.Turn{} // of each path, by id
@@ -248,7 +248,7 @@ func messages(s string) []chatapi.Message {
 
 // regenerates reports whether the last user message is stored and has an answer.
 func (a Alignment) regenerates() bool {
-	return a.Retry && len(a.New) == 0 && a.tree.speaks(a.tree.kids[a.parent+1], memory.RoleAssistant)
+	return a.Retry && len(a.New) == 0 && a.tree.hasRole(a.tree.kids[a.parent+1], memory.RoleAssistant)
 }
 
 // branches reports whether the request leaves the current path.

@@ -10,22 +10,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds what an answer says and calls, in bytes.
+// maxAnswer bounds the text and calls of an answer in bytes.
 const maxAnswer = 8 << 20
 
-// answer is what the upstream said so far: texts and calls, in the order in which they
-// began.
+// answer is the upstream's answer so far: texts and calls, in the order in which they began.
 type answer struct {
 	model  string
-	blocks []*said
-	finish string // why it ended; "" while it goes on
-	stop   string // the stop sequence that ended it, where the server says so
+	blocks []*outputBlock
+	finish string // why it ended; "" while it continues
+	stop   string // the stop sequence that ended it, if the server reports it
 	usage  usage
 	size   int
 }
 
-// said is a text or a call of the answer.
-type said struct {
+// outputBlock is a text or a call of the answer.
+type outputBlock struct {
 	isCall   bool
 	index    int
 	id, name string // of a call
@@ -72,7 +71,7 @@ type delta struct {
 	} `json:"tool_calls"`
 }
 
-// add takes what a chunk adds. id begins the ids of calls that come without one.
+// add adds a chunk. id is the prefix of ids for calls without one.
 func (a *answer) add(c chunk, id string) {
 	if c.Model != "" {
 		a.model = c.Model
@@ -98,7 +97,7 @@ func (a *answer) add(c chunk, id string) {
 func (a *answer) addDelta(d delta, id string) {
 	if text := textOf(d.Content) + d.Refusal; text != "" {
 		if n := len(a.blocks); n == 0 || a.blocks[n-1].isCall {
-			a.blocks = append(a.blocks, &said{})
+			a.blocks = append(a.blocks, &outputBlock{})
 		}
 		a.write(a.blocks[len(a.blocks)-1], text)
 	}
@@ -126,17 +125,17 @@ func (a *answer) addDelta(d delta, id string) {
 	}
 }
 
-func (a *answer) write(b *said, text string) {
+func (a *answer) write(b *outputBlock, text string) {
 	a.size += len(text)
 	if a.size <= maxAnswer {
 		b.text.WriteString(text)
 	}
 }
 
-// call returns the call that a piece belongs to: by its index and id or, from servers that
-// leave the index out, a new one for a new id and else the last.
-func (a *answer) call(index *int, id string) *said {
-	var last *said
+// call returns the call of a chunk: by its index and id or, from servers that omit the index, a new
+// one for a new id and else the last.
+func (a *answer) call(index *int, id string) *outputBlock {
+	var last *outputBlock
 	for _, b := range a.blocks {
 		if !b.isCall {
 			continue
@@ -149,7 +148,7 @@ func (a *answer) call(index *int, id string) *said {
 	if index == nil && id == "" && last != nil {
 		return last
 	}
-	b := &said{isCall: true, id: id}
+	b := &outputBlock{isCall: true, id: id}
 	if index != nil {
 		b.index = *index
 	}
@@ -160,7 +159,7 @@ func (a *answer) call(index *int, id string) *said {
 
 // called reports whether the answer calls a tool.
 func (a *answer) called() bool {
-	return slices.ContainsFunc(a.blocks, func(b *said) bool { return b.isCall })
+	return slices.ContainsFunc(a.blocks, func(b *outputBlock) bool { return b.isCall })
 }
 
 // textOf returns the text of a content: a string or, from some servers, parts.
@@ -169,20 +168,20 @@ func textOf(raw json.RawMessage) (text string) {
 		return text
 	}
 	var parts []part
-	_ = json.Unmarshal(raw, &parts) // of anything else nothing is said
+	_ = json.Unmarshal(raw, &parts) // other values have no text
 	return content(parts).text()
 }
 
 // writer writes an answer in a dialect: the events of a stream, or the whole.
 type writer interface {
-	begin(a *answer) []byte                   // the stream begins
-	open(n int, b *said) []byte               // the n-th text or call begins
-	piece(n int, b *said, text string) []byte // more of it
-	close(n int, b *said) []byte              // it is whole
-	end(a *answer) []byte                     // the stream ends
-	fail(message string) []byte               // the stream ends in an error
-	whole(a *answer) any                      // the answer
-	callID() string                           // begins the ids of calls that have none
+	begin(a *answer) []byte                          // begins the stream
+	open(n int, b *outputBlock) []byte               // begins the n-th text or call
+	piece(n int, b *outputBlock, text string) []byte // adds to it
+	close(n int, b *outputBlock) []byte              // ends it
+	end(a *answer) []byte                            // ends the stream
+	fail(message string) []byte                      // ends the stream with an error
+	whole(a *answer) any                             // returns the whole answer
+	callID() string                                  // the prefix of ids for calls without one
 }
 
 // Answer writes a completion in the call's dialect.
@@ -196,12 +195,12 @@ func (c *Call) Answer(completion []byte) ([]byte, error) {
 	return chatapi.Encode(w.whole(a))
 }
 
-// Stream returns what writes a stream of chat completions in the call's dialect.
+// Stream returns a writer of a stream of chat completions in the call's dialect.
 func (c *Call) Stream() *Stream { return &Stream{writer: c.newWriter()} }
 
-// Stream writes a stream of chat completions in another dialect, in which one part of
-// the answer ends before the next begins. A call may get more as long as the stream
-// lasts, so what comes behind the first one waits for the end.
+// Stream translates a stream of chat completions into a dialect in which each part of the answer
+// ends before the next begins. Pieces of any call may arrive until the end, so all parts after the
+// first call wait for it.
 type Stream struct {
 	writer
 	events chatapi.Events
@@ -210,21 +209,21 @@ type Stream struct {
 	begun  bool
 	ended  bool
 
-	head   int  // the part that is being written
+	head   int  // the part being written
 	opened bool // its beginning is written
-	sent   int  // how much of its text is
+	sent   int  // how many bytes of its text are written
 }
 
-// Write takes the next piece of the upstream's stream and returns what it comes to,
-// valid until the next call.
+// Write takes the next piece of the upstream's stream and returns its translation, valid until the
+// next call.
 func (s *Stream) Write(p []byte) []byte {
 	s.out = s.out[:0]
 	s.events.Write(p, s.hear)
 	return s.out
 }
 
-// End takes the end of the upstream's stream and returns the rest. It is false for a
-// stream that was cut off.
+// End takes the end of the upstream's stream and returns the rest. It is false if the stream was
+// cut off.
 func (s *Stream) End() (rest []byte, whole bool) {
 	s.out = s.out[:0]
 	s.events.Flush(s.hear)
@@ -240,7 +239,7 @@ func (s *Stream) hear(data []byte) {
 	case s.ended:
 	case strings.TrimSpace(string(data)) == "[DONE]":
 		s.finish()
-	case json.Unmarshal(data, &c) != nil: // what cannot be read is left out
+	case json.Unmarshal(data, &c) != nil: // an unreadable event is skipped
 	case !isNothing(c.Error):
 		s.fail(chatapi.ErrorMessage(data))
 	default:
@@ -264,7 +263,7 @@ func (s *Stream) finish() {
 	s.out = append(s.out, s.end(&s.answer)...)
 }
 
-// advance writes as much as can be told; all of it at the end.
+// advance writes all parts that are complete so far; everything at the end.
 func (s *Stream) advance(all bool) {
 	if !s.begun {
 		s.begun = true

@@ -40,7 +40,7 @@ func FuzzRequest(f *testing.F) {
 	})
 }
 
-// FuzzStream: the pieces in which a stream comes change nothing, and each event is valid JSON.
+// FuzzStream: how a stream is cut into pieces changes nothing, and each event is valid JSON.
 func FuzzStream(f *testing.F) {
 	f.Add([]byte(streamOf(append(chunks, "[DONE]")...)), 7)
 	f.Add([]byte(streamOf(`{"choices":[{"delta":{"tool_calls":[{"function":{"name":"f","arguments":{}}}]}}]}`, `{"error":"x"}`)), 3)

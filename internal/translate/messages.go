@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// messagesRequest is a request of the Messages API, as far as it can be translated.
+// messagesRequest has the translatable fields of a Messages API request.
 type messagesRequest struct {
 	Model    string          `json:"model"`
 	System   json.RawMessage `json:"system"`
@@ -39,7 +39,7 @@ type messagesRequest struct {
 	Output struct {
 		Format *outputFormat `json:"format"`
 	} `json:"output_config"`
-	Format *outputFormat `json:"output_format"` // as it was called before output_config
+	Format *outputFormat `json:"output_format"` // its name before output_config
 }
 
 type outputFormat struct {
@@ -47,7 +47,7 @@ type outputFormat struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// block is one of a content of the Messages API.
+// block is a content block of the Messages API.
 type block struct {
 	Type    string          `json:"type"`
 	Text    string          `json:"text"`
@@ -57,11 +57,11 @@ type block struct {
 	Input   json.RawMessage `json:"input"`
 	CallID  string          `json:"tool_use_id"`
 	Content json.RawMessage `json:"content"`
-	Source  json.RawMessage `json:"source"` // of a search result it is a string
+	Source  json.RawMessage `json:"source"` // a string in a search result
 }
 
-// billing begins a system text of Claude Code's that is for Anthropic's servers. It differs between
-// requests, so that a server could not reuse what it has cached of a prompt.
+// billing begins a system text of Claude Code for Anthropic's servers. It differs between requests,
+// which would defeat a server's prompt cache.
 const billing = "x-anthropic-billing-header:"
 
 func readMessages(c *Call, body []byte, id string, created time.Time) error {
@@ -104,7 +104,7 @@ func blocksOf(raw json.RawMessage, where string) (list []block, err error) {
 	return list, decode(raw, where, &list)
 }
 
-// contentOf reads a content in which nothing is called.
+// contentOf reads a content without calls.
 func contentOf(raw json.RawMessage, where string) (c content, err error) {
 	list, err := blocksOf(raw, where)
 	for i, b := range list {
@@ -115,48 +115,48 @@ func contentOf(raw json.RawMessage, where string) (c content, err error) {
 	return c, err
 }
 
-// addBlocks adds the messages that one of the Messages API holds: what tools returned
-// comes before what the user says.
+// addBlocks adds the messages within one of the Messages API: tool results come before the user's
+// text.
 func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) error {
 	where += ".content"
 	list, err := blocksOf(raw, where)
 	if err != nil {
 		return err
 	}
-	var said content
+	var text content
 	var calls []chatCall
 	for i, b := range list {
 		at := fmt.Sprintf("%s[%d]", where, i)
 		switch {
 		case role == "assistant" && b.Type == "tool_use":
 			calls = append(calls, newCall(b.ID, b.Name, string(b.Input)))
-		case role == "assistant" && b.Type != "text": // what it thought, or its provider ran
+		case role == "assistant" && b.Type != "text": // reasoning, or a tool that the provider ran
 		case b.Type == "tool_result":
 			result, err := contentOf(b.Content, at+".content")
 			if err != nil {
 				return err
 			}
-			said = append(said, r.addResult(b.CallID, result)...)
+			text = append(text, r.addResult(b.CallID, result)...)
 		default:
-			if err := said.addBlock(b, at); err != nil {
+			if err := text.addBlock(b, at); err != nil {
 				return err
 			}
 		}
 	}
 	switch role {
 	case "assistant":
-		r.addAssistant(said, calls)
+		r.addAssistant(text, calls)
 	case "user":
-		r.addUser(said)
+		r.addUser(text)
 	case "system":
-		r.addSystem(said.text())
+		r.addSystem(text.text())
 	default:
 		return memory.Errorf(memory.Invalid, "%s: unknown role %q", where, role)
 	}
 	return nil
 }
 
-// addBlock adds what a block says or shows.
+// addBlock adds a block's text or picture.
 func (c *content) addBlock(b block, where string) error {
 	var source struct {
 		Type  string          `json:"type"`
@@ -193,7 +193,7 @@ func (c *content) addBlock(b block, where string) error {
 	return nil
 }
 
-// tools translates the tools and which of them may be called.
+// tools translates the tools and the tool choice.
 func (in messagesRequest) tools(out *chatRequest) error {
 	for i, t := range in.Tools {
 		switch {

@@ -17,11 +17,11 @@ type messagesAnswer struct {
 	Role    string        `json:"role"`
 	Model   string        `json:"model"`
 	Content []answerBlock `json:"content"`
-	stopped
+	stopReason
 	Usage messagesUsage `json:"usage"`
 }
 
-// answerBlock is a text or a call. As the start of one it is empty.
+// answerBlock is a text or a call; it is empty when it begins.
 type answerBlock struct {
 	Type  string          `json:"type"`
 	Text  *string         `json:"text,omitempty"`
@@ -30,7 +30,7 @@ type answerBlock struct {
 	Input json.RawMessage `json:"input,omitempty"`
 }
 
-type stopped struct {
+type stopReason struct {
 	Reason   *string `json:"stop_reason"`
 	Sequence *string `json:"stop_sequence"`
 }
@@ -55,9 +55,9 @@ func (w *messagesWriter) frame(a *answer) messagesAnswer {
 	return m
 }
 
-// stopOf says why an answer ended. Some servers say stop of one that calls tools.
-func stopOf(a *answer) stopped {
-	reason, s := "end_turn", stopped{}
+// stopOf returns why an answer ended. Some servers report "stop" for an answer with calls.
+func stopOf(a *answer) stopReason {
+	reason, s := "end_turn", stopReason{}
 	switch {
 	case a.finish == "length":
 		reason = "max_tokens"
@@ -72,12 +72,12 @@ func stopOf(a *answer) stopped {
 	return s
 }
 
-func (w *messagesWriter) blockOf(b *said, text string) answerBlock {
+func (w *messagesWriter) blockOf(b *outputBlock, text string) answerBlock {
 	if !b.isCall {
 		return answerBlock{Type: "text", Text: &text}
 	}
 	input := json.RawMessage(text)
-	if len(input) == 0 || input[0] != '{' || !json.Valid(input) { // cut off, or wrong
+	if len(input) == 0 || input[0] != '{' || !json.Valid(input) { // truncated or invalid
 		input = json.RawMessage("{}")
 	}
 	return answerBlock{Type: "tool_use", ID: b.id, Name: b.name, Input: input}
@@ -85,14 +85,14 @@ func (w *messagesWriter) blockOf(b *said, text string) answerBlock {
 
 func (w *messagesWriter) whole(a *answer) any {
 	m := w.frame(a)
-	m.stopped = stopOf(a)
+	m.stopReason = stopOf(a)
 	for _, b := range a.blocks {
 		m.Content = append(m.Content, w.blockOf(b, b.text.String()))
 	}
 	return m
 }
 
-// messagesEvent is an event of a stream; what it does not name it leaves out.
+// messagesEvent is an event of a stream; empty fields are omitted.
 type messagesEvent struct {
 	Type    string          `json:"type"`
 	Index   *int            `json:"index,omitempty"`
@@ -114,11 +114,11 @@ func (w *messagesWriter) begin(a *answer) []byte {
 	return messagesEvent{Type: "message_start", Message: new(w.frame(a))}.encode()
 }
 
-func (w *messagesWriter) open(n int, b *said) []byte {
+func (w *messagesWriter) open(n int, b *outputBlock) []byte {
 	return messagesEvent{Type: "content_block_start", Index: &n, Block: new(w.blockOf(b, ""))}.encode()
 }
 
-func (w *messagesWriter) piece(n int, b *said, text string) []byte {
+func (w *messagesWriter) piece(n int, b *outputBlock, text string) []byte {
 	d := blockDelta{Type: "text_delta", Text: &text}
 	if b.isCall {
 		d = blockDelta{Type: "input_json_delta", Input: &text}
@@ -126,7 +126,7 @@ func (w *messagesWriter) piece(n int, b *said, text string) []byte {
 	return messagesEvent{Type: "content_block_delta", Index: &n, Delta: d}.encode()
 }
 
-func (w *messagesWriter) close(n int, _ *said) []byte {
+func (w *messagesWriter) close(n int, _ *outputBlock) []byte {
 	return messagesEvent{Type: "content_block_stop", Index: &n}.encode()
 }
 

@@ -104,12 +104,12 @@ func TestUntranslatableIsRefused(t *testing.T) {
 	}
 }
 
-// completion is an answer of chat completions that says and calls something.
+// completion is an answer of chat completions with text and calls.
 const completion = `{"id":"chatcmpl-1","model":"real","choices":[{"index":0,"message":{"role":"assistant","content":"I weigh.",
 	"tool_calls":[{"id":"c1","type":"function","function":{"name":"weigh","arguments":"{\"of\":\"cat\"}"}},{"id":"c2","type":"function","function":{"name":"tare","arguments":""}}]},
 	"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":4}}}`
 
-// The same as a stream, with an interleaved call, as no two servers send it.
+// The same as a stream with an interleaved call, which no real server sends.
 var chunks = []string{
 	`{"model":"real","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`,
 	`{"choices":[{"index":0,"delta":{"content":"I "}}]}`, `{"choices":[{"index":0,"delta":{"content":"weigh."}}]}`,
@@ -209,7 +209,7 @@ func TestMessagesStream(t *testing.T) {
 	}
 }
 
-// TestStreamOfOddServers: what servers leave out or add.
+// TestStreamOfOddServers has fields that servers omit or add.
 func TestStreamOfOddServers(t *testing.T) {
 	const call = `{"choices":[{"delta":{"tool_calls":[`
 	for _, tt := range []struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// responsesRequest is a request of the Responses API, as far as it can be translated.
+// responsesRequest has the translatable fields of a Responses API request.
 type responsesRequest struct {
 	Model        string          `json:"model"`
 	Instructions string          `json:"instructions"`
@@ -31,14 +31,14 @@ type responsesRequest struct {
 		} `json:"format"`
 	} `json:"text"`
 
-	// What needs something that the server keeps.
+	// Fields that refer to state on the server.
 	Previous     string          `json:"previous_response_id"`
 	Conversation json.RawMessage `json:"conversation"`
 	Prompt       json.RawMessage `json:"prompt"`
 	Background   bool            `json:"background"`
 }
 
-// responseTool is a tool or a choice of one.
+// responseTool is a tool or a tool choice.
 type responseTool struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name"`
@@ -48,18 +48,18 @@ type responseTool struct {
 	Tools       []responseTool  `json:"tools"` // of a namespace
 }
 
-// toolName is a function's name, and that of its namespace, "" for none.
+// toolName is a function's name with its namespace, "" for none.
 type toolName struct{ namespace, name string }
 
-// flat returns the name as chat completions have it, which know no namespaces.
-func (n toolName) flat() string {
+// flatName returns the name for chat completions, which have no namespaces.
+func (n toolName) flatName() string {
 	if n.namespace == "" {
 		return n.name
 	}
 	return n.namespace + "__" + n.name
 }
 
-// item is one of an input of the Responses API.
+// item is an input item of the Responses API.
 type item struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -104,7 +104,7 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 	return nil
 }
 
-// refuseKept refuses a request that goes on from something that the server keeps.
+// refuseKept refuses a request that continues state on the server.
 func (in responsesRequest) refuseKept() error {
 	for field, set := range map[string]bool{
 		"previous_response_id": in.Previous != "", "conversation": !isNothing(in.Conversation), "prompt": !isNothing(in.Prompt), "background": in.Background,
@@ -116,8 +116,8 @@ func (in responsesRequest) refuseKept() error {
 	return nil
 }
 
-// input translates a text or a list of items. What the model said and called in a row
-// becomes one message.
+// input translates a text or a list of items. Consecutive texts and calls of the model become one
+// message.
 func (in responsesRequest) input(out *chatRequest) error {
 	if isNothing(in.Input) {
 		return nil
@@ -134,15 +134,15 @@ func (in responsesRequest) input(out *chatRequest) error {
 	if err := decode(in.Input, "input", &items); err != nil {
 		return err
 	}
-	var said, pictures content // by the model in a row; by tools in a row
+	var text, pictures content // of consecutive items: the model's text, tools' pictures
 	var calls []chatCall
 	for i, it := range items {
 		where := fmt.Sprintf("input[%d]", i)
 		isMessage := it.Type == "message" || it.Type == "" && it.Role != ""
-		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // or what its provider ran
+		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // or a tool that the provider ran
 		if !isThought && it.Type != "function_call" && !(isMessage && it.Role == "assistant") {
-			out.addAssistant(said, calls)
-			said, calls = nil, nil
+			out.addAssistant(text, calls)
+			text, calls = nil, nil
 		}
 		if isMessage || it.Type == "function_call" {
 			out.addUser(pictures)
@@ -156,7 +156,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 			}
 			switch it.Role {
 			case "assistant":
-				said = append(said, c...)
+				text = append(text, c...)
 			case "user":
 				out.addUser(c)
 			case "system", "developer":
@@ -165,7 +165,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 				return memory.Errorf(memory.Invalid, "%s: unknown role %q", where, it.Role)
 			}
 		case it.Type == "function_call":
-			calls = append(calls, newCall(it.CallID, toolName{it.Namespace, it.Name}.flat(), it.Arguments))
+			calls = append(calls, newCall(it.CallID, toolName{it.Namespace, it.Name}.flatName(), it.Arguments))
 		case it.Type == "function_call_output":
 			c, err := partsOf(it.Output, where+".output")
 			if err != nil {
@@ -179,7 +179,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 			return refuse(where, "an item of type %q", it.Type)
 		}
 	}
-	out.addAssistant(said, calls)
+	out.addAssistant(text, calls)
 	out.addUser(pictures)
 	return nil
 }
@@ -222,8 +222,8 @@ func partsOf(raw json.RawMessage, where string) (c content, err error) {
 	return c, nil
 }
 
-// tools translates the tools and which of them may be called. It returns the functions that
-// are in namespaces, by their flat names.
+// tools translates the tools and the tool choice. It returns the functions in namespaces by their
+// flat names.
 func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
 	if !isNothing(in.Tools) {
@@ -247,9 +247,9 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, where string, na
 		case t.Type == "function":
 			name := toolName{namespace, t.Name}
 			if namespace != "" {
-				names[name.flat()] = name
+				names[name.flatName()] = name
 			}
-			r.Tools = append(r.Tools, chatTool{"function", function{name.flat(), t.Description, t.Parameters, t.Strict}})
+			r.Tools = append(r.Tools, chatTool{"function", function{name.flatName(), t.Description, t.Parameters, t.Strict}})
 		case t.Type == "namespace" && namespace == "":
 			if err := r.addTools(t.Tools, t.Name, at+".tools", names); err != nil {
 				return err
@@ -261,7 +261,7 @@ func (r *chatRequest) addTools(tools []responseTool, namespace, where string, na
 	return nil
 }
 
-// choice translates which of the tools may be called.
+// choice translates the tool choice.
 func (in responsesRequest) choice(out *chatRequest) error {
 	if isNothing(in.ToolChoice) {
 		return nil

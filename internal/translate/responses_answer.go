@@ -18,7 +18,7 @@ type responsesWriter struct {
 	number   int                 // of the next event
 }
 
-// response is an answer as its clients count on it: with what the request asked for.
+// response is an answer with the request's parameters, which clients expect.
 type response struct {
 	ID           string          `json:"id"`
 	Object       string          `json:"object"`
@@ -78,9 +78,9 @@ type responseUsage struct {
 
 func newResponsesWriter(in responsesRequest, names map[string]toolName, id string, created time.Time) *responsesWriter {
 	r := response{
-		ID: id, Object: "response", CreatedAt: created.Unix(), Status: "in_progress", MaxTokens: in.MaxTokens, Metadata: or(in.Metadata, "{}"), Model: in.Model,
-		Output: []outputItem{}, Parallel: in.Parallel == nil || *in.Parallel, Temperature: in.Temperature, ToolChoice: or(in.ToolChoice, `"auto"`),
-		Tools: or(in.Tools, "[]"), TopP: in.TopP,
+		ID: id, Object: "response", CreatedAt: created.Unix(), Status: "in_progress", MaxTokens: in.MaxTokens, Metadata: orDefault(in.Metadata, "{}"), Model: in.Model,
+		Output: []outputItem{}, Parallel: in.Parallel == nil || *in.Parallel, Temperature: in.Temperature, ToolChoice: orDefault(in.ToolChoice, `"auto"`),
+		Tools: orDefault(in.Tools, "[]"), TopP: in.TopP,
 	}
 	if in.Instructions != "" {
 		r.Instructions = &in.Instructions
@@ -88,8 +88,8 @@ func newResponsesWriter(in responsesRequest, names map[string]toolName, id strin
 	return &responsesWriter{response: r, names: names, id: strings.TrimPrefix(id, chatapi.Responses.AnswerID)}
 }
 
-// or returns a JSON value or, where it is nothing, another.
-func or(raw json.RawMessage, other string) json.RawMessage {
+// orDefault returns a JSON value, or other if it is absent or null.
+func orDefault(raw json.RawMessage, other string) json.RawMessage {
 	if isNothing(raw) {
 		return json.RawMessage(other)
 	}
@@ -98,8 +98,8 @@ func or(raw json.RawMessage, other string) json.RawMessage {
 
 func (w *responsesWriter) callID() string { return w.id }
 
-// item is the n-th of the answer, with what it says so far.
-func (w *responsesWriter) item(n int, b *said, status, text string) outputItem {
+// item is the n-th item of the answer with its text so far.
+func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outputItem {
 	if b.isCall {
 		name := w.nameOf(b)
 		return outputItem{ID: w.itemID(n, b), Type: "function_call", Status: status, CallID: b.id, Name: name.name, Namespace: name.namespace, Arguments: &text}
@@ -111,15 +111,15 @@ func (w *responsesWriter) item(n int, b *said, status, text string) outputItem {
 	return outputItem{ID: w.itemID(n, b), Type: "message", Status: status, Role: "assistant", Content: &parts}
 }
 
-// nameOf returns the name of a call's function as the client has it.
-func (w *responsesWriter) nameOf(b *said) toolName {
+// nameOf returns the client's name of a call's function.
+func (w *responsesWriter) nameOf(b *outputBlock) toolName {
 	if name, ok := w.names[b.name]; ok {
 		return name
 	}
 	return toolName{"", b.name}
 }
 
-func (w *responsesWriter) itemID(n int, b *said) string {
+func (w *responsesWriter) itemID(n int, b *outputBlock) string {
 	prefix := "msg_"
 	if b.isCall {
 		prefix = "fc_"
@@ -131,8 +131,8 @@ func textPart(text string) outputText {
 	return outputText{"output_text", text, []string{}, []string{}}
 }
 
-// argumentsOf returns what a call is given; a call without arguments has an empty object.
-func (b *said) argumentsOf() string {
+// argumentsOf returns a call's arguments, an empty object for none.
+func (b *outputBlock) argumentsOf() string {
 	if b.isCall {
 		return cmp.Or(b.text.String(), "{}")
 	}
@@ -156,7 +156,7 @@ func (w *responsesWriter) whole(a *answer) any {
 	return r
 }
 
-// responseEvent is an event of a stream; what it does not name it leaves out.
+// responseEvent is an event of a stream; empty fields are omitted.
 type responseEvent struct {
 	Type      string      `json:"type"`
 	Number    int         `json:"sequence_number"`
@@ -190,7 +190,7 @@ func (w *responsesWriter) begin(a *answer) []byte {
 	return w.events(responseEvent{Type: "response.created", Response: w.response}, responseEvent{Type: "response.in_progress", Response: w.response})
 }
 
-func (w *responsesWriter) open(n int, b *said) []byte {
+func (w *responsesWriter) open(n int, b *outputBlock) []byte {
 	item := w.item(n, b, "in_progress", "")
 	out := w.events(responseEvent{Type: "response.output_item.added", Index: &n, Item: &item})
 	if b.isCall {
@@ -199,14 +199,14 @@ func (w *responsesWriter) open(n int, b *said) []byte {
 	return append(out, w.events(responseEvent{Type: "response.content_part.added", ItemID: item.ID, Index: &n, Place: new(int), Part: new(textPart(""))})...)
 }
 
-func (w *responsesWriter) piece(n int, b *said, text string) []byte {
+func (w *responsesWriter) piece(n int, b *outputBlock, text string) []byte {
 	if b.isCall {
 		return w.events(responseEvent{Type: "response.function_call_arguments.delta", ItemID: w.itemID(n, b), Index: &n, Delta: &text})
 	}
 	return w.events(responseEvent{Type: "response.output_text.delta", ItemID: w.itemID(n, b), Index: &n, Place: new(int), Delta: &text, Logprobs: &[]string{}})
 }
 
-func (w *responsesWriter) close(n int, b *said) []byte {
+func (w *responsesWriter) close(n int, b *outputBlock) []byte {
 	text := b.argumentsOf()
 	item := w.item(n, b, "completed", text)
 	done := responseEvent{Type: "response.output_item.done", Index: &n, Item: &item}

@@ -46,8 +46,8 @@ func TestResponsesRequest(t *testing.T) {
 	}
 }
 
-// TestCodexRequests: every recorded request of Codex is translated, and a call of a function
-// in a namespace comes back under its own name.
+// TestCodexRequests: every recorded request of Codex is translated, and a call of a namespaced
+// function returns under its own name.
 func TestCodexRequests(t *testing.T) {
 	files, err := filepath.Glob("../api/proxy/testdata/agents/codex/*.json")
 	if err != nil || len(files) == 0 {
@@ -149,9 +149,8 @@ func TestResponsesStream(t *testing.T) {
 	)
 }
 
-// TestTranslatedStreamIsRecordedAsItWasSaid: what Loci records of a translated stream is what
-// the upstream said.
-func TestTranslatedStreamIsRecordedAsItWasSaid(t *testing.T) {
+// TestTranslatedStreamKeepsTheAnswer: the recorded answer of a translated stream is the upstream's.
+func TestTranslatedStreamKeepsTheAnswer(t *testing.T) {
 	for _, d := range []*chatapi.Dialect{chatapi.Messages, chatapi.Responses} {
 		c, err := New(d, []byte(`{"model":"m","input":"x","messages":[]}`), "R1", noon)
 		if err != nil {
@@ -168,8 +167,8 @@ func TestTranslatedStreamIsRecordedAsItWasSaid(t *testing.T) {
 	}
 }
 
-// TestOwnAnswersAreRead: what Loci answers is read as it was meant, streamed and not, and
-// comes back in the next request as the same message.
+// TestOwnAnswersAreRead: Loci's own answers, streamed or not, are read correctly and match their
+// message in the next request.
 func TestOwnAnswersAreRead(t *testing.T) {
 	for _, d := range []*chatapi.Dialect{chatapi.Messages, chatapi.Responses} {
 		want := chatapi.Answer{

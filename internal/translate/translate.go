@@ -1,11 +1,10 @@
-// Package translate lets clients of Anthropic's Messages API and of OpenAI's Responses
-// API talk to a server that has chat completions alone: it writes a request of theirs as
-// one of chat completions, and the answer or the event stream back in their own shape.
-// It is pure and knows nothing of HTTP or of memory.
+// Package translate lets clients of Anthropic's Messages API and of OpenAI's Responses API use a
+// server that only has chat completions: it translates their requests, and the answers and event
+// streams back. It is pure and knows nothing of HTTP or of memory.
 //
-// What only advises the model or the provider's own servers is left out: thinking,
-// cache breakpoints, metadata, tools that the provider runs. What the request would be
-// wrong without is refused with [memory.Invalid] and the name of the field.
+// It omits hints for the model or the provider's own servers: thinking, cache breakpoints,
+// metadata, tools that the provider runs. It refuses other untranslatable fields by name with
+// [memory.Invalid].
 package translate
 
 import (
@@ -19,22 +18,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Call is one request and what is needed to write its answer.
+// Call is one request with the state for writing its answer.
 type Call struct {
-	// Body is the request of chat completions.
 	Body []byte
 
 	newWriter func() writer
 	request   chatRequest
 }
 
-// format is a dialect that is translated.
+// format is a dialect that can be translated.
 type format struct {
 	read      func(c *Call, body []byte, id string, created time.Time) error
-	newWriter func(a chatapi.Answer, created time.Time) writer // of an answer of Loci's own
+	newWriter func(a chatapi.Answer, created time.Time) writer // for an answer of Loci's own
 }
 
-// formats are all there are.
 var formats = map[*chatapi.Dialect]format{
 	chatapi.Messages: {readMessages, func(a chatapi.Answer, _ time.Time) writer { return &messagesWriter{a.ID, a.Model} }},
 	chatapi.Responses: {readResponses, func(a chatapi.Answer, created time.Time) writer {
@@ -42,10 +39,10 @@ var formats = map[*chatapi.Dialect]format{
 	}},
 }
 
-// Knows reports whether a dialect is translated. No other may be given to [New] and [NewAnswer].
+// Knows reports whether a dialect can be translated. [New] and [NewAnswer] accept no other.
 func Knows(d *chatapi.Dialect) bool { return formats[d].read != nil }
 
-// New translates a request in a dialect. Its answer gets the id and time given.
+// New translates a request in a dialect. Its answer gets the id and time.
 func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
 	c := &Call{}
 	if err := formats[d].read(c, body, d.AnswerID+id, created); err != nil {
@@ -59,13 +56,13 @@ func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, 
 	return c, err
 }
 
-// NewAnswer returns what writes an answer of Loci's own in a dialect; it has no request.
+// NewAnswer returns a writer for an answer of Loci's own in a dialect; it has no request.
 func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
 	return &Call{newWriter: func() writer { return formats[d].newWriter(a, created) }}
 }
 
-// NewLimit returns the request as newer models of OpenAI's want it, with
-// max_completion_tokens in the place of max_tokens.
+// NewLimit returns the request for newer models of OpenAI, with max_completion_tokens instead of
+// max_tokens.
 func (c *Call) NewLimit() ([]byte, error) {
 	r := c.request
 	r.MaxNew, r.MaxTokens = r.MaxTokens, nil
@@ -128,7 +125,7 @@ type function struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// choose has the model call one tool.
+// choose requires the model to call one tool.
 func (r *chatRequest) choose(name string) error {
 	if !slices.ContainsFunc(r.Tools, func(t chatTool) bool { return t.Function.Name == name }) {
 		return refuse("tool_choice", "the tool %q", name)
@@ -143,7 +140,7 @@ func (r *chatRequest) choose(name string) error {
 	return nil
 }
 
-// schemaFormat is a response_format that wants JSON of a schema.
+// schemaFormat is a response_format for JSON of a schema.
 func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	type jsonSchema struct {
 		Name   string          `json:"name"`
@@ -156,8 +153,7 @@ func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	}{"json_schema", jsonSchema{name, schema, strict}}
 }
 
-// addSystem adds a system message. Those at the front become one: many chat templates
-// take no second one.
+// addSystem adds a system message. Leading ones are merged: many chat templates accept only one.
 func (r *chatRequest) addSystem(text string) {
 	switch {
 	case text == "":
@@ -168,28 +164,28 @@ func (r *chatRequest) addSystem(text string) {
 	}
 }
 
-// addUser adds a user message, unless it would be empty.
+// addUser adds a user message, unless it is empty.
 func (r *chatRequest) addUser(c content) {
 	if len(c) > 0 {
 		r.Messages = append(r.Messages, chatMessage{Role: "user", Content: c.value()})
 	}
 }
 
-// addAssistant adds what the model said and called, unless that is nothing.
+// addAssistant adds the model's text and calls, unless both are empty.
 func (r *chatRequest) addAssistant(c content, calls []chatCall) {
 	if len(c) > 0 || len(calls) > 0 {
 		r.Messages = append(r.Messages, chatMessage{Role: "assistant", Content: c.value(), Calls: calls})
 	}
 }
 
-// addResult adds what a tool returned. Pictures cannot stand in such a message; they are
-// returned, for the user message that follows.
+// addResult adds a tool's result. It returns the pictures, which tool messages cannot have, for the
+// user message that follows.
 func (r *chatRequest) addResult(callID string, c content) (pictures content) {
 	r.Messages = append(r.Messages, chatMessage{Role: "tool", Content: c.text(), CallID: callID})
 	return slices.DeleteFunc(slices.Clone(c), func(p part) bool { return p.Image == nil })
 }
 
-// content is what a message says.
+// content is a message's content.
 type content []part
 
 type part struct {
@@ -203,7 +199,7 @@ type imageURL struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// say adds a text; an empty one is refused by many servers.
+// say adds a text; many servers refuse an empty one.
 func (c *content) say(text string) {
 	if text != "" {
 		*c = append(*c, part{Type: "text", Text: text})
@@ -225,8 +221,8 @@ func (c content) text() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// value returns the content of a message: one text where there are no pictures, since not
-// every chat template takes parts, and nil for nothing.
+// value returns a message's content: one text without pictures, since not every chat template
+// accepts parts, and nil for nothing.
 func (c content) value() any {
 	switch {
 	case len(c) == 0:
@@ -237,20 +233,20 @@ func (c content) value() any {
 	return c.text()
 }
 
-// providerTools begin the types of tools that a provider runs on its own servers. A
-// model does without them.
+// providerTools are prefixes of tools that a provider runs on its own servers. The model does
+// without them.
 var providerTools = []string{"web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation", "mcp", "tool_search"}
 
 func isProviderTool(kind string) bool {
 	return slices.ContainsFunc(providerTools, func(p string) bool { return strings.HasPrefix(kind, p) })
 }
 
-// refuse says that something in a request cannot be translated.
+// refuse returns the error for an untranslatable field.
 func refuse(where, what string, args ...any) error {
 	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", where, fmt.Sprintf(what, args...))
 }
 
-// decode reads part of a request; where names it in errors.
+// decode reads part of a request; where is its name in errors.
 func decode(raw []byte, where string, to any) error {
 	if err := json.Unmarshal(raw, to); err != nil {
 		if where != "" {

@@ -10,24 +10,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Message is what a user's message is made of, by the forms in which people and programs hand
-// on text: labels, orders about a text, fences, elements, quotations, mails, transcripts.
+// Message separates a user's own words from the texts in a message, by common forms: labels,
+// instructions about a text, fences, elements, quotations, mails, transcripts.
 type Message struct {
-	Own   string // the message without what others wrote, which is blanked byte for byte; orders about it are, too
-	Asked string // Own with the orders, and with the question behind a text
-	// Unsure says that sentences which look like the person's own were taken for a text, or the
-	// other way round: by an order above or below them alone.
+	Own   string // the message with others' texts, and instructions about them, blanked byte for byte
+	Asked string // Own with these instructions, and with the question after a text
+	// Unsure says that only an instruction above or below them separates the person's words from a
+	// text, which may be wrong.
 	Unsure bool
 }
 
-// mostTyped is how many bytes of a message are looked at, half of them at either end: nobody types
-// more.
+// mostTyped is how many bytes of a message are read, half of them at either end: nobody types more.
 const mostTyped = 64 << 10
 
-// Read returns what a user's message is made of. foreign are parts of it that are known to be
-// somebody else's. It rather takes a person's words for a text than a text for a person's words:
-// what is opened and never closed goes to the end, and of several closing tags the last one counts,
-// so that no document closes its own.
+// Read separates the parts of a user's message. foreign are ranges that certainly belong to others.
+// In doubt it takes words for a text: an unclosed element extends to the end, and of several
+// closing tags the last one counts, so that no document can close its own.
 func Read(message string, foreign memory.Ranges) Message {
 	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {
 		return Message{Own: message, Asked: message}
@@ -51,8 +49,7 @@ func Read(message string, foreign memory.Ranges) Message {
 	return u
 }
 
-// Of returns what a turn says in its speaker's own words: of an assistant's, and of one that somebody
-// else said whose name it has, all.
+// Of returns the speaker's own words in a turn: all of it for assistants and named speakers.
 func Of(t memory.Turn) string {
 	if t.Role != memory.RoleUser || t.Name != "" && t.Foreign == memory.Ranges("").With(0, len(t.Content)) {
 		return t.Content
@@ -60,8 +57,8 @@ func Of(t memory.Turn) string {
 	return Read(t.Content, t.Foreign).Own
 }
 
-// Parts returns which lines are not the person's in a message of several parts, one behind the other, of
-// which each is read by itself.
+// Parts returns the lines that are not the person's in a message of several concatenated parts,
+// which are read separately.
 func Parts(parts []string) (foreign memory.Ranges) {
 	at := 0
 	for _, part := range parts {
@@ -82,10 +79,10 @@ var (
 	jobNames  = lazy.Words("planner critic researcher writer coder programmer engineer reviewer executor assistant agent bot manager analyst supervisor coordinator orchestrator editor tester designer scientist expert tool system model ai admin router selector")
 )
 
-// speaker of a whole message: "[keeper]: I keep the notes."
+// named matches the speaker of a whole message: "[keeper]: I keep the notes."
 var named = lazy.Compile(`^\[([\p{L}\d_ .-]{1,40})\]: `)
 
-// Name returns by what name a message says that it comes, "" for none.
+// Name returns the speaker that a message names, "" for none.
 func Name(message string) string {
 	if m := named.FindStringSubmatch(message); m != nil {
 		return m[1]
@@ -93,18 +90,18 @@ func Name(message string) string {
 	return ""
 }
 
-// IsOrder reports whether all that a message says is what to do with a text that it has not.
+// IsOrder reports whether a message only gives instructions about a text that it does not contain.
 func IsOrder(message string) bool {
 	found := ordersIn(strings.TrimSpace(message))
 	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].pointed) && len(message) < longestHead
 }
 
-// Person returns which of the names of those who speak in the user's name, in small letters and the
-// order in which they spoke, is the person's: "" for who has none.
+// Person returns which of the speakers in the user's name is the person, "" for none. names are
+// lower-case, in the order of speaking.
 func Person(names []string) string {
 	noJob := func(name string) bool {
 		words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
-		return !slices.ContainsFunc(words, jobNames.Has) // as agents are called by
+		return !slices.ContainsFunc(words, jobNames.Has) // as agents are
 	}
 	for _, is := range []func(string) bool{userNames.Has, noJob} {
 		if i := slices.IndexFunc(names, is); i >= 0 {
@@ -114,11 +111,11 @@ func Person(names []string) string {
 	return strings.Join(names[:min(1, len(names))], "")
 }
 
-// reading is a message while it is read.
+// reading is the state of reading a message.
 type reading struct {
 	message string
 	own     []byte
-	now     string // own as it was when the step began
+	now     string // own at the beginning of the step
 	tasks   memory.Ranges
 	unsure  bool
 }
@@ -132,13 +129,13 @@ func (r *reading) cut(from, to int) {
 	}
 }
 
-// task blanks an order, which is only asked.
+// task blanks an instruction in Own only.
 func (r *reading) task(from, to int) {
 	r.tasks = r.tasks.With(from, to)
 	r.cut(from, to)
 }
 
-// line is a line without the white space around it.
+// line is a line without surrounding white space.
 type line struct {
 	text  string
 	start int
@@ -146,14 +143,14 @@ type line struct {
 
 func (l line) end() int { return l.start + len(l.text) }
 
-// opens and shuts report whether a text begins or ends with the line, heads whether it has the path
-// of one; rules whether it is a line across the page.
+// opens and shuts report whether the line begins or ends a text, heads whether it has a file's
+// path, rules whether it is a horizontal rule.
 func (l line) opens() bool { return l.names(opens) }
 func (l line) shuts() bool { return l.names(shuts) }
 func (l line) heads() bool { return fileHead.MatchString(l.text) }
 func (l line) rules() bool { return rule.MatchString(l.text) }
 
-// names reports whether a pattern matches the line, and its word, where it has one, names a text.
+// names reports whether a pattern matches the line, and its captured word, if any, names a text.
 func (l line) names(p *lazy.Pattern) bool {
 	m := p.FindStringSubmatch(l.text)
 	return m != nil && (m[1] == "" || noun.MatchString(m[1]))
@@ -170,7 +167,7 @@ func (r *reading) lines() []line {
 	return out
 }
 
-// fences cuts what stands between lines of ``` or ~~~, and between triple quotation marks.
+// fences cuts text between lines of ``` or ~~~, and between triple quotation marks.
 func (r *reading) fences() {
 	open, mark := 0, ""
 	for _, l := range r.lines() {
@@ -199,8 +196,8 @@ func (r *reading) fences() {
 	}
 }
 
-// Elements whose content is the person's, those that only dress words, and those that have a text
-// even if nothing closes them.
+// Elements whose content is the person's, those that only format words, and those that contain a
+// text even without a closing tag.
 var (
 	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
 	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
@@ -209,11 +206,11 @@ var (
 		instructions quote blockquote loci-memory`)
 )
 
-// tagged cuts what stands between tags.
+// tagged cuts text between tags.
 func (r *reading) tagged() {
 	elements(r.now, func(e element) (next int) {
 		switch {
-		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.shut.end > 0: // nothing else is the person's
+		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.shut.end > 0: // only this is the person's
 			r.cut(0, e.end)
 			r.cut(e.shut.start, len(r.own))
 			return len(r.own)
@@ -229,13 +226,14 @@ func (r *reading) tagged() {
 	})
 }
 
-// texts are names of what is handed on to be read or worked on.
+// texts are names of texts to read or work on.
 const texts = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|stor(?:y|ies)|lyrics|poems?|abstracts?|(?:job )?postings?|descriptions?|outputs?|errors?|traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diar(?:y|ies)|speech(?:es)?|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
 
 var (
 	noun = lazy.Compile(`(?i)^` + texts + `$`)
 
-	// label is a line's beginning that names what follows: "## My question is:", "[Submission]:", "Context:".
+	// label matches a line's beginning that names the next text: "## My question is:",
+	// "[Submission]:", "Context:".
 	label = lazy.Compile(`^(?:#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}_'’()/&-]+ ?){1,10}?)(?:\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
 
 	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|(?:user|human|follow[- ]?up|new) input)(?: is)?(?: as follows)?$`)
@@ -251,17 +249,17 @@ var (
 	opens    = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\b(?:begin|start)\]$|^\[context \d+\]:?$`)
 	shuts    = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\bend\]$`)
 
-	// intro leads up to a text at the end of a line.
+	// intro introduces a text at the end of a line.
 	intro = lazy.Compile(`(?i)(?:\b(?:` + texts + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
 
-	// passed leads up to the words of somebody else within a line.
+	// passed introduces somebody else's words within a line.
 	passed = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
 
 	goesOn = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
 )
 
-// What people and programs want done with a text: verbs that mean one by themselves, that make one,
-// and that may mean something else; those of the last kind that lead up to a text and never follow it.
+// Verbs for work on a text: those that always mean it, those that produce a text, and those that
+// may mean something else, of which some only introduce a text.
 var (
 	works   = lazy.Words("explain translate rewrite re-write rephrase re-phrase proofread proof-read paraphrase summarize summarise polish shorten classify korrigiere übersetze corrige traduce resume traduis résume")
 	makes   = lazy.Words("write draft compose generate continue complete grade")
@@ -273,36 +271,36 @@ var (
 	points  = lazy.Words("this these that below above following it diese dieser dieses diesen folgende folgenden folgender daraus este esto ce cette")
 )
 
-// order is a sentence that wants something done with a text.
+// order is an instruction about a text.
 type order struct {
-	start, end int    // in its line; end is behind what ends it
-	said       string // without that
-	by         rune   // what ends it: ':', '"', '.', or an error for the line's end
+	start, end int    // in its line; end is after its final mark
+	text       string // without the final mark
+	by         rune   // the final mark: ':', '"', '.', or an error for the line's end
 	verb       string
 	alone      bool // it begins the line
-	pointed    bool // it points at a text, or names one
+	pointed    bool // it refers to a text, or names one
 	named      bool // it names one
 }
 
-// about reports whether it is about a text.
+// about reports whether it certainly concerns a text.
 func (o order) about() bool { return works.Has(o.verb) || o.pointed }
 
-// colon and quote report whether such a sign ends it.
+// colon and quote report whether it ends in such a mark.
 func (o order) colon() bool { return o.by == ':' || o.by == '：' }
 func (o order) quote() bool { return o.by == '"' || o.by == '“' }
 
-// ordersIn returns the orders of a line.
+// ordersIn returns the instructions in a line.
 func ordersIn(s string) (out []order) {
 	begins, last := true, ""
 	EachWord(s, func(from, to int) {
 		word := strings.ToLower(s[from:to])
 		if (begins || before.Has(last)) && (works.Has(word) || makes.Has(word) || handles.Has(word)) {
 			stop := from + strings.IndexAny(s[from:]+"\n", ":：\"“.!?\n")
-			o := order{start: from, said: s[from:stop], verb: word, alone: from == 0}
+			o := order{start: from, text: s[from:stop], verb: word, alone: from == 0}
 			by, n := utf8.DecodeRuneInString(s[stop:])
 			o.by, o.end = by, stop+n
-			EachWord(o.said, func(from, to int) {
-				word := strings.ToLower(o.said[from:to])
+			EachWord(o.text, func(from, to int) {
+				word := strings.ToLower(o.text[from:to])
 				o.named = o.named || noun.MatchString(word)
 				o.pointed = o.pointed || o.named || points.Has(word)
 			})
@@ -313,7 +311,7 @@ func ordersIn(s string) (out []order) {
 	return out
 }
 
-// EachWord calls yield with where each word of a text begins and ends.
+// EachWord calls yield with the bounds of each word of a text.
 func EachWord(s string, yield func(from, to int)) {
 	from := -1
 	for i, c := range s {
@@ -330,7 +328,7 @@ func EachWord(s string, yield func(from, to int)) {
 	}
 }
 
-// kind is what a label is for.
+// kind is the purpose of a label.
 type kind int
 
 const (
@@ -341,7 +339,7 @@ const (
 	ownsLabel
 )
 
-// labelled returns what the label of a line is for, and how long it is.
+// labelled returns the kind of a line's label, and its length.
 func labelled(s string) (k kind, length int) {
 	if s == "" || s[0] != '#' && !strings.ContainsAny(s, ":：]*") {
 		return noLabel, 0
@@ -362,7 +360,7 @@ func labelled(s string) (k kind, length int) {
 	return otherLabel, m[1]
 }
 
-// sections cuts texts under labels, headings and orders.
+// sections cuts texts under labels, headings and instructions.
 func (r *reading) sections() {
 	lines := r.lines()
 	if r.framed(lines) {
@@ -372,7 +370,7 @@ func (r *reading) sections() {
 	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.now[lines[final].start:]) == "") {
 		final--
 	}
-	text, begins := false, false // within a text; whether it begins with the next block
+	text, begins := false, false // within a text; whether a text begins with the next block
 	for i, l := range lines {
 		if l.text == "" {
 			text, begins = text || begins, false
@@ -386,7 +384,7 @@ func (r *reading) sections() {
 			text = false
 			continue
 		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || orders(l) || goesOn.MatchString(l.text)):
-			return // the person goes on
+			return // the person's words continue
 		case text:
 			r.cut(l.start, l.end())
 			continue
@@ -405,7 +403,7 @@ func (r *reading) sections() {
 		}
 		switch at, from, back := r.handing(l, last, i > 0 && (i == final || last)); {
 		case at < 0:
-		case back: // an order behind its text
+		case back: // an instruction after its text
 			r.cut(0, at)
 			r.task(at, from)
 			r.unsure = true
@@ -423,25 +421,24 @@ func (r *reading) sections() {
 	}
 }
 
-// longRule is how long two rules are between which a text stands. Shorter ones set off what people
-// write.
+// longRule is the length of rules that enclose a text. Shorter ones separate what people write.
 const longRule = 8
 
-// marked reports whether what stands next from a place on is cut already: a fence, an element.
+// marked reports whether the next text from an offset on is already cut: a fence, an element.
 func (r *reading) marked(from int) bool {
 	next := strings.TrimLeft(r.message[from:], " \t\r\n")
 	return next != "" && r.now[len(r.message)-len(next)] == ' '
 }
 
-// handing returns where in a line an order or a sentence stands that hands on a text, at -1 for
-// none, and whether its text stands before it, which is looked at in the last block.
+// handing returns the offset in a line of an instruction or sentence that introduces a text, -1 for
+// none, and whether the text precedes it, which is possible in the last block only.
 func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
 	colons := strings.ContainsAny(l.text, ":：")
 	if m := passed.FindStringIndex(l.text); colons && m != nil {
 		switch rest := strings.TrimLeft(l.text[m[1]:], " "); {
 		case rest == "":
 			return l.start + m[0], l.end(), false
-		case rest[0] != '"': // which is cut as a quotation
+		case rest[0] != '"': // quotations cuts it
 			r.cut(l.start+strings.LastIndexAny(l.text[:m[0]], ".!?")+1, l.end())
 			return -1, 0, false
 		}
@@ -454,7 +451,7 @@ func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
 		case colon && behind && (works.Has(o.verb) || makes.Has(o.verb) || o.pointed && (rest == "" || o.named)),
 			o.about() && behind && rest == "":
 			return l.start + o.start, l.start + o.end, false
-		case final && o.alone && (o.about() || replies.Has(o.verb)) && !leads.Has(o.verb) && len(strings.Fields(o.said)) <= mostOrder:
+		case final && o.alone && (o.about() || replies.Has(o.verb)) && !leads.Has(o.verb) && len(strings.Fields(o.text)) <= mostOrder:
 			return l.start, l.start + o.end, true
 		case !colon && o.about() && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
 			return l.start + o.start, l.start + o.end, false
@@ -467,17 +464,17 @@ func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
 	return -1, 0, false
 }
 
-// mostOrder is how many words an order behind its text has at most.
+// mostOrder is the greatest length in words of an instruction after its text.
 const mostOrder = 10
 
-// orders reports whether a line begins with an order.
+// orders reports whether a line begins with an instruction.
 func orders(l line) bool {
 	found := ordersIn(l.text)
 	return len(found) > 0 && found[0].alone
 }
 
-// framed cuts all but what stands under the last label of the person's words, in a message with
-// other labels, or with orders beside it.
+// framed keeps only the text under the last label for the person's words, in a message with other
+// labels or instructions.
 func (r *reading) framed(lines []line) bool {
 	own, from, frame := -1, 0, false
 	for _, want := range []kind{ownsLabel, tasksLabel} {
@@ -519,11 +516,11 @@ var (
 	closing    = lazy.Compile(`^\p{Lu}[\p{L} ]{1,30},$`)
 )
 
-// longestHead is how long a line without a colon is that begins a mail, at most.
+// longestHead is the greatest length of a line without a colon that begins a mail.
 const longestHead = 60
 
-// mails cuts mails, from their first line to the end, or to where the person goes on behind the
-// signature. One that the message begins with and that nothing follows is addressed to the assistant.
+// mails cuts mails, from their first line to the end or to the person's words after the signature.
+// A whole message in the form of a mail addresses the assistant.
 func (r *reading) mails() {
 	begin, header := -1, -1
 	lines := r.lines()
@@ -565,8 +562,8 @@ func (r *reading) mails() {
 	}
 }
 
-// ending returns the line at which a mail has ended: the empty one behind the last block that is its
-// signature, of short lines without a sentence's end, where something follows. 0 for none.
+// ending returns the line after a mail, 0 for none: the empty one after a final block of short
+// lines without sentence ends, its signature, if text follows.
 func ending(lines []line) (end int) {
 	short, signed, blocks := true, false, 0
 	for i, l := range lines {
@@ -586,8 +583,8 @@ func ending(lines []line) (end int) {
 	return end
 }
 
-// machines cuts blocks beside others that were written by or for a machine: most of their lines have
-// more numbers and signs than a sentence has, as code, logs and tables do.
+// machines cuts blocks of code, logs and tables next to other text: most of their lines have more
+// numbers and symbols than a sentence.
 func (r *reading) machines() {
 	if !strings.Contains(strings.TrimSpace(r.now), "\n\n") {
 		return
@@ -612,12 +609,12 @@ func (r *reading) machines() {
 }
 
 var (
-	// call is what a function is called by, coding how other lines of code begin.
+	// call matches a function call; coding matches how other lines of code begin.
 	call   = lazy.Compile(`\w\(.*\)`)
 	coding = lazy.Compile(`^(?:(?:import|from|package|using|library) ?\(?[\w."({*]|#include|#!/|@\w+$|(?:async )?def |class \w+\W|func |type \w+ |(?:const|let|var) \w+|return\b|(?:for|while|if|elif|with|try|except|else|switch|case)\b.*[:{]$|[\w.\[\]]+ (?:[-+*/|:]?=|<-) \S|self\.)`)
 )
 
-// symbols reports whether a line has more numbers and signs than a sentence has.
+// symbols reports whether a line has more numbers and symbols than a sentence.
 func symbols(line string) bool {
 	letters, other := 0, 0
 	before := ' '
@@ -636,14 +633,14 @@ func symbols(line string) bool {
 	return other > 3 && 5*other > letters || strings.Contains(line, "(") && call.MatchString(line)
 }
 
-// A pastedLine is one that nobody types: a citation, a table's row, an entry of a log, a frame of a
-// stack, JSON, code, a line of a block of memory or of what is exported of it.
+// A pastedLine is one that nobody types: a citation, a table's row, a log entry, a stack frame,
+// JSON, code, or a line of a memory block or export.
 var (
 	pastedLine  = lazy.Compile(`(?i)^>|^\|.*\||^\[?\d{1,4}[-/.]\d\d?[-/.]\d{2,4},?[T ]\d\d?:\d\d|^\[[\w -]+\] (?:said|called)\b|^\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]+\S+ ?\S* ?:|^(?:error|warn|warning|info|debug|trace|fatal)\b ?[:\[|]|^at [\w$.<>]+\(|^file "[^"]+", line \d+|^[{\[]\s*["'{\[]|^["'][\w-]+["']\s*:|^[}\]],?$|^[+-]{3} [ab]/|^@@ |^(?:import|from) [\w.]+ import\b|^(?:def|class|func|function|const|let|var|public|private|#include)\s+\S+.*[({;:]$|^\$ \S+|^https?://\S+$|^- \d{4}-\d\d-\d\d (?:[a-z]{3} )?(?:\S+ said: |summary: |shared by |(?:the )?user\b)|^<\S.*>$|"(?:memory_hits|superseded_by|observed_at|provenance|memories|target_id|score_threshold)"\s*:|loci-memory`)
 	frontMatter = lazy.Compile(`(?i)^(?:id|conversation_id|observed_at|created_at|status|source|role|category|kind|tags|confidence|superseded_by|owner)\s*:\s*\S`)
 )
 
-// pasted cuts such lines, and all from the front matter of an exported note on.
+// pasted cuts such lines, and everything from the front matter of an exported note on.
 func (r *reading) pasted() {
 	noted, dashes := 0, -1
 	for _, l := range r.lines() {
@@ -678,8 +675,8 @@ func values(s string) bool {
 
 var speaker = lazy.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\]?\W{0,3})?((?:\p{Lu}[\p{L}.'’-]{0,20}(?: \p{Lu}[\p{L}.'’-]{0,20})?|user|assistant|human|ai|bot|me|you|them))(?: ?\([^)]{1,20}\)| said)?\W{0,2}[:：](?:\W|$)`)
 
-// transcripts cuts conversations of others, from the first of their lines to the last: of two
-// speakers, one speaks twice. A form ("Name: Ana") has each label once.
+// transcripts cuts others' conversations between two speakers, from the first line to the last; one
+// of them must speak twice. A form ("Name: Ana") has each label once.
 func (r *reading) transcripts() {
 	lines := map[string]int{}
 	from, to, all, twice := -1, -1, 0, false
@@ -713,10 +710,10 @@ var (
 	ofOneself = lazy.Compile(`(?i)\b(?:i|my|me|mine|we|our|im|ive)\b`)
 )
 
-// beforeQuote is how far before a quotation the words that explain it may stand.
+// beforeQuote is how far before a quotation its introduction may be.
 const beforeQuote = 80
 
-// quotations cuts what stands in quotation marks and speaks of itself, or is to be worked on.
+// quotations cuts quotations that are introduced as such or are to be worked on.
 func (r *reading) quotations() {
 	for _, m := range marked.FindAllStringIndex(r.now, -1) {
 		before := r.now[max(0, m[0]-beforeQuote):m[0]]

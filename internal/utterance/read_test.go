@@ -104,7 +104,7 @@ func TestTextsInShapesAreNotThePersons(t *testing.T) {
 		}
 	}
 }
-func TestWhatPeopleTypeIsTheirOwn(t *testing.T) {
+func TestTypedTextIsTheUsersOwn(t *testing.T) {
 	for _, message := range []string{
 		"I live in Lisbon.\nI have two dogs.",
 		"Name: Ana\nAge: 34\nCity: Lisbon",

@@ -1,10 +1,10 @@
-// Package utterance tells what of a user's message the person wrote. Chat front ends and
-// coding agents send documents, project files, settings and orders of their own in the
-// user's name; none of that is stored, asked, learned from or shown as the person's words.
+// Package utterance finds the person's own words in a user's message. Chat front ends and coding
+// agents send documents, project files, settings and instructions in the user's name; none of that
+// is stored, searched, learned from or shown as the person's words.
 //
-// Read tells it by the form of a message, and Words what of a message is kept: elements that only
-// programs write are dropped. What clients put around words without such a form is data: wrappers.jsonl
-// has a row for each mark, with the client and version that sends it and a message that shows it.
+// Read goes by the form of a message. Words removes elements that only programs write, and the
+// clients' wrappers listed in wrappers.jsonl, one row for each mark with client, version and an
+// example.
 package utterance
 
 import (
@@ -19,16 +19,16 @@ import (
 //go:embed wrappers.jsonl
 var wrappers []byte
 
-// row is one line of wrappers.jsonl, but for what its test reads alone.
+// row is one line of wrappers.jsonl, without the fields for its test.
 type row struct {
 	Form   string `json:"form"`   // begins, ends, holds, task, subagent or folder
-	Mark   string `json:"mark"`   // of begins: "…" in it is any text within a line
-	Until  string `json:"until"`  // of begins and holds: the last of these, "|" between them, ends what is the client's
-	Within string `json:"within"` // of begins: the elements, "|" between them, whose last one has the person's words
+	Mark   string `json:"mark"`   // "…" in a mark of begins is any text within a line
+	Until  string `json:"until"`  // of begins and holds: alternatives, separated by "|", of which the last occurrence ends the client's text
+	Within string `json:"within"` // of begins: elements, separated by "|", of which the last has the person's words
 }
 
-// known are the rows by their form.
-var known = sync.OnceValue(func() map[string][]row {
+// rowsByForm are the rows by their form.
+var rowsByForm = sync.OnceValue(func() map[string][]row {
 	out := map[string][]row{}
 	for line := range bytes.Lines(wrappers) {
 		var r row
@@ -41,8 +41,8 @@ var known = sync.OnceValue(func() map[string][]row {
 	return out
 })
 
-// Words returns what is kept of a user's message: all but what a program put around the person's
-// words, "" for nothing. A message without such is returned as it is.
+// Words returns the part of a user's message that is stored: without the wrappers of programs, ""
+// for nothing. A message without wrappers is returned unchanged.
 func Words(message string) string {
 	if IsTask(message) || IsSubagent(message) {
 		return message
@@ -53,7 +53,7 @@ func Words(message string) string {
 		rest, again = cutBeginning(rest)
 	}
 	rest = "\n" + withoutElements(rest)
-	for _, r := range known()["ends"] {
+	for _, r := range rowsByForm()["ends"] {
 		rest, _, _ = strings.Cut(rest, "\n"+r.Mark)
 	}
 	if rest = unquote(strings.TrimSpace(rest)); rest == trimmed {
@@ -62,14 +62,14 @@ func Words(message string) string {
 	return rest
 }
 
-// IsTask reports whether a message begins an errand of the client's own, such as summing up a
-// conversation that grew too long: it is not part of any conversation.
+// IsTask reports whether a message begins a task of the client's own, such as summing up a long
+// conversation: it belongs to no conversation.
 func IsTask(message string) bool {
 	return beginsAs("task", message)
 }
 
-// IsSubagent reports whether a message, wherever it stands in a request, says that the request
-// is a sub-agent's: a model wrote its user messages.
+// IsSubagent reports whether a message marks its request as a sub-agent's, whose user messages a
+// model wrote.
 func IsSubagent(message string) bool {
 	return beginsAs("subagent", message)
 }
@@ -77,10 +77,10 @@ func IsSubagent(message string) bool {
 // maxFolder bounds the path of a working directory.
 const maxFolder = 512
 
-// Folder returns the directory that a coding agent says it works in, an absolute path, in its
-// system message or in what it puts around a user's words; "" where it says none.
+// Folder returns the working directory that a coding agent names in its system message or around a
+// user's words, an absolute path; "" for none.
 func Folder(message string) string {
-	for _, r := range known()["folder"] {
+	for _, r := range rowsByForm()["folder"] {
 		for at := 0; ; {
 			i := strings.Index(message[at:], r.Mark)
 			if i < 0 {
@@ -96,7 +96,8 @@ func Folder(message string) string {
 	return ""
 }
 
-// path returns the path behind a mark that begins a line but for a bullet or a number.
+// path returns the path after a mark at the beginning of a line, after an optional bullet or
+// number.
 func (r *row) path(message string, begins, ends int) string {
 	before := message[strings.LastIndexByte(message[:begins], '\n')+1 : begins]
 	if strings.Trim(before, " \t-*#.0123456789") != "" {
@@ -119,12 +120,12 @@ func (r *row) path(message string, begins, ends int) string {
 
 func beginsAs(form, message string) bool {
 	message = strings.TrimSpace(message)
-	return slices.ContainsFunc(known()[form], func(r row) bool { return strings.HasPrefix(message, r.Mark) })
+	return slices.ContainsFunc(rowsByForm()[form], func(r row) bool { return strings.HasPrefix(message, r.Mark) })
 }
 
-// cutBeginning drops one wrapper that the message begins with.
+// cutBeginning drops one wrapper at the beginning of the message.
 func cutBeginning(s string) (rest string, cut bool) {
-	for _, r := range known()["begins"] {
+	for _, r := range rowsByForm()["begins"] {
 		switch end := r.end(s); {
 		case !r.opens(s):
 		case r.Within != "":
@@ -150,7 +151,7 @@ func (r *row) opens(s string) bool {
 	return strings.HasSuffix(line, last) && strings.HasPrefix(strings.TrimPrefix(s[len(line):], "\n"), more)
 }
 
-// inside returns the content of the last of the elements that have the person's words, "" for none.
+// inside returns the content of the last element with the person's words, "" for none.
 func (r *row) inside(s string) string {
 	words, last := "", -1
 	for name := range strings.SplitSeq(r.Within, "|") {
@@ -162,7 +163,7 @@ func (r *row) inside(s string) string {
 	return strings.TrimSpace(words)
 }
 
-// end returns where what is the client's ends, 0 where nothing says so.
+// end returns the end of the client's text, 0 if nothing marks it.
 func (r *row) end(s string) (end int) {
 	if r.Until == "" {
 		return len(s)
@@ -175,11 +176,11 @@ func (r *row) end(s string) (end int) {
 	return end
 }
 
-// withoutElements drops elements that begin a line and have a name of several words, as only programs
-// give them, and the tags of those whose content is the person's. Texts stay.
+// withoutElements drops elements at the beginning of a line with names of several words, as only
+// programs use, and the tags of those with the person's words. Elements that contain texts stay.
 func withoutElements(s string) string {
 	b, done := []byte(s), 0
-	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // what no text has
+	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // a byte that no text has
 	elements(s, func(e element) (next int) {
 		switch before := strings.TrimRight(s[done:e.start], " \t"); {
 		case e.shut.end == 0 || before != "" && !strings.HasSuffix(before, "\n"):
@@ -197,16 +198,16 @@ func withoutElements(s string) string {
 	return string(bytes.ReplaceAll(b, []byte("\xff"), nil))
 }
 
-// A tag opens or shuts an element. An element is known by its opening tag.
+// A tag opens or closes an element. An opening tag identifies the element.
 type tag struct {
-	name       string // in small letters, "!doctype" for that
+	name       string // in lower case, "!doctype" for that
 	start, end int
 	shuts      bool
 }
 
 type element struct {
 	tag
-	shut tag // the same tag where it is empty, the zero value where nothing shuts it
+	shut tag // the same tag if the element is empty, the zero value without a closing tag
 }
 
 const nameSigns = "abcdefghijklmnopqrstuvwxyz0123456789_.:-"
@@ -232,9 +233,9 @@ func tagsIn(s string) (out []tag) {
 	}
 }
 
-// elements calls yield with the elements of a text and goes on behind or within each, where that says.
-// Of several closing tags the last one counts that no other such element stands before, so that no
-// document closes its own.
+// elements calls yield with the elements of a text and continues where that returns. Of several
+// closing tags the last one before another such element counts, so that no document can close its
+// own.
 func elements(s string, yield func(element) (next int)) {
 	tags := tagsIn(s)
 	last := map[string]int{} // by name, its last closing tag
@@ -260,14 +261,14 @@ func elements(s string, yield func(element) (next int)) {
 				e.shut = o
 			}
 		}
-		if next = yield(e); next < e.shut.start { // it is gone into, once for each name
+		if next = yield(e); next < e.shut.start { // it continues inside, once for each name
 			delete(last, t.name)
 		}
 	}
 }
 
-// unquote takes off quotation marks around all of a message, as opencode puts them around
-// what its command line was given.
+// unquote removes quotation marks around a whole message, which opencode adds to command-line
+// arguments.
 func unquote(s string) string {
 	if len(s) > 2 && s[0] == '"' && s[len(s)-1] == '"' && !strings.Contains(s[1:len(s)-1], `"`) {
 		return s[1 : len(s)-1]

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// shownRow is a line of wrappers.jsonl with what it shows.
+// shownRow is a line of wrappers.jsonl with its example.
 type shownRow struct {
 	row
 	Client string // and its version
@@ -57,7 +57,7 @@ func TestRowsDoWhatTheyShow(t *testing.T) {
 	}
 }
 
-// TestWordsOfAPersonStay: what people write is not a wrapper because it speaks of one.
+// TestWordsOfAPersonStay: text about a wrapper is no wrapper.
 func TestWordsOfAPersonStay(t *testing.T) {
 	for _, s := range []string{
 		"", "   ", "hi", "I live in Rome.\n\nAnd I have a cat.",
@@ -126,7 +126,7 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// TestFolderIsAnAbsolutePath: a line that names no absolute path names no folder.
+// TestFolderIsAnAbsolutePath: a line without an absolute path names no folder.
 func TestFolderIsAnAbsolutePath(t *testing.T) {
 	for message, want := range map[string]string{
 		"Working directory: /srv/app/":                                 "/srv/app",

@@ -2,17 +2,15 @@ package vector
 
 import "slices"
 
-// Above returns the positions of the scores that are at least so high, in order. A
-// buffer of an earlier call may be passed for reuse. After a [Scan] it leaves the
-// few rows that can still be among the best, where least is the score of the worst that
-// would be kept.
+// Above returns the indexes of the scores that are at least least, in order. buffer may be the
+// result of an earlier call, for reuse. After a [Scan] it finds the rows that can still be among
+// the best.
 func Above(scores []float32, least float32, buffer []int32) []int32 {
 	buffer = slices.Grow(buffer[:0], len(scores))[:len(scores)]
 	return buffer[:above(scores, least, buffer)]
 }
 
-// abovePortable writes the positions counted from first into out and returns how
-// many.
+// abovePortable writes the indexes, counted from first, into out and returns their number.
 func abovePortable(scores []float32, first int, least float32, out []int32) (n int) {
 	for i, x := range scores {
 		if x >= least {

@@ -35,8 +35,8 @@ var bench = sync.OnceValue(func() [][]Block {
 	return all
 })
 
-// benchQueries are such as a model makes of a question, with a value everywhere, and such
-// as the built-in embedder does: 26 of 96 quads have one.
+// benchQueries are dense queries, as of a model, and sparse ones, as of the built-in embedder: 26
+// of 96 quads have a value.
 func benchQueries() map[string]Query {
 	r := rand.New(rand.NewPCG(2, 2))
 	dense, sparse := random(r, benchDims), make([]float32, benchDims)
@@ -46,11 +46,9 @@ func benchQueries() map[string]Query {
 	return map[string]Query{"dense": NewQuery(dense), "sparse": NewQuery(sparse)}
 }
 
-// BenchmarkScan scans rows that are in the cache, and more rows than fit one: then
-// it also tells the share of the speed at which bytes can be read at all, by one
-// thread with the widest loads. Reading and scanning take turns, so that both meet
-// the same machine, and the medians are compared. A sparse question's share may be above
-// 1, for most is not read.
+// BenchmarkScan scans rows in the cache, and more rows than fit: then it also reports the share of
+// the greatest read speed of one thread with the widest loads. Reads and scans alternate, and the
+// medians are compared. A sparse question's share may exceed 1, since it skips most bytes.
 func BenchmarkScan(b *testing.B) {
 	all, queries := bench(), benchQueries()
 	for _, heat := range []string{"hot", "cold"} {
@@ -132,8 +130,8 @@ func BenchmarkDot(b *testing.B) {
 	}
 }
 
-// BenchmarkDotEach takes 300 rows from among as many as do not fit the second cache, of
-// which a quarter of the values is not zero, beside one at a time.
+// BenchmarkDotEach takes 300 rows, a quarter nonzero, from more memory than the second-level cache,
+// all at once and one at a time.
 func BenchmarkDotEach(b *testing.B) {
 	const all, taken = 40_000, 300
 	r := rand.New(rand.NewPCG(5, 5))

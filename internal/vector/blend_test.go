@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// blendRandom are the arguments of a call of [AddBlend], of values that a search may have.
+// blendRandom are plausible arguments of [AddBlend].
 func blendRandom(r *rand.Rand) (b Blend, scores []float32, counts, reach, kinds []uint8, lengths []int32) {
 	b = Blend{Scale: 1.0 / 180, Gain: 1.9, Base: 0.45, IDF: 9 * r.Float32(), Shares: [...]uint16{60, 20, 19, 9}}
 	for kind := 1; kind < len(b.Slopes); kind++ {

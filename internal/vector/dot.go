@@ -1,17 +1,17 @@
 package vector
 
-// lanes is how many sums of an inner product run side by side: value i belongs to
-// lane i mod lanes. Products are rounded before they are added, and in the end the
-// upper half of the lanes is added to the lower until one is left. Every tier keeps
-// to this order, or rounding would make one machine's ranking another's.
+// lanes is the number of parallel sums of an inner product: value i belongs to lane i mod lanes.
+// Products are rounded before they are added, and in the end the upper half of the lanes is added
+// to the lower until one is left. Every tier keeps this order, or else rankings would depend on the
+// machine.
 const lanes = 32
 
 // Dot returns the inner product of two vectors of one length. It panics if b is
 // shorter than a.
 func Dot(a, b []float32) float32 { return dot(a, b[:len(a)]) }
 
-// DotHalf returns the inner product of a with a vector of half-precision bits,
-// none of which may be infinite. It panics if b is shorter than a.
+// DotHalf returns the inner product of a with a vector of finite half-precision values. It panics
+// if b is shorter than a.
 func DotHalf(a []float32, b []uint16) float32 { return dotHalf(a, b[:len(a)]) }
 
 type piece [lanes]float32
@@ -41,9 +41,8 @@ func dotHalfPortable(a []float32, b []uint16) float32 {
 	return sums.total()
 }
 
-// add adds the products of a and b. The conversion keeps the compiler from fusing
-// the two roundings into one where the processor could. Eight at a time need no
-// bounds checks.
+// add adds the products of a and b. The conversion prevents the compiler from fusing the two
+// roundings. Eight at a time need no bounds checks.
 func (p *piece) add(a, b *piece) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]float32)(b[i:])
@@ -58,7 +57,7 @@ func (p *piece) add(a, b *piece) {
 	}
 }
 
-// addHalf is add of half-precision bits.
+// addHalf is add for half-precision bits.
 func (p *piece) addHalf(a *piece, b *[lanes]uint16) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]uint16)(b[i:])
@@ -73,7 +72,7 @@ func (p *piece) addHalf(a *piece, b *[lanes]uint16) {
 	}
 }
 
-// total adds up the lanes, and leaves them in disorder.
+// total adds up the lanes and destroys them.
 func (p *piece) total() float32 {
 	for half := lanes / 2; half > 0; half /= 2 {
 		for i := range half {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// seeds are lengths around those at which kernels change their step.
+// seeds are lengths near the kernels' step sizes.
 func seeds(f *testing.F) {
 	for _, n := range []int{0, 1, 15, 16, 31, 64, 129, 385, 1540} {
 		data := make([]byte, n)
@@ -96,7 +96,7 @@ func FuzzConversions(f *testing.F) {
 	})
 }
 
-// decoded are the numbers that data has as half-precision ones: infinite and no numbers, too.
+// decoded are data's numbers in half precision, including infinities and NaN.
 func decoded(data []byte) (out []float32) {
 	for _, h := range halves(data) {
 		out = append(out, DecodeHalf(h))

@@ -6,9 +6,8 @@ import (
 	"unsafe"
 )
 
-// guarded returns two copies of v between pages that may not be touched: one begins
-// where its page does, the other ends where its page does. A kernel that reads or
-// writes beyond a slice ends the process.
+// guarded returns two copies of v next to inaccessible pages: one at the beginning of its page, the
+// other at the end. A kernel that exceeds a slice ends the process.
 func guarded[T any](t testing.TB, v []T) (first, last []T) {
 	page := syscall.Getpagesize()
 	bytes := len(v) * int(unsafe.Sizeof(*new(T)))

@@ -2,19 +2,19 @@ package vector
 
 import "math"
 
-// EncodeHalf returns the IEEE 754 half-precision bits nearest to x, ties to even.
-// What is too large becomes infinite.
+// EncodeHalf returns the IEEE 754 half-precision bits nearest to x, ties to even. Too large values
+// become infinite.
 func EncodeHalf(x float32) uint16 {
 	bits := math.Float32bits(x)
 	sign := uint16(bits >> 16 & 0x8000)
 	exp := int(bits>>23&0xff) - 127 + 15
 	frac := bits & 0x7fffff
 	switch {
-	case bits&0x7fffffff > 0x7f800000: // not a number
+	case bits&0x7fffffff > 0x7f800000: // NaN
 		return sign | 0x7e00
 	case exp >= 31:
 		return sign | 0x7c00
-	case exp <= 0: // subnormal, or too small to be anything
+	case exp <= 0: // subnormal, or too small
 		if exp < -10 {
 			return sign
 		}
@@ -58,8 +58,8 @@ func DecodeHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// finite decodes without a branch what is neither infinite nor no number: the bits
-// shifted into place lack only the difference of the exponents' bias.
+// finite decodes finite values without a branch: the shifted bits only lack the difference of the
+// exponents' bias.
 func finite(h uint16) float32 {
 	const bias = 0x1p112
 	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * bias

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// tiny is the largest value of vectors that [Quantize] takes for zeros: with less,
-// the scale would be too small to be divided by exactly.
+// tiny is the largest value of vectors that [Quantize] treats as zeros: a smaller scale could not
+// be divided by exactly.
 const tiny = 127 * 0x1p-126
 
-// Quantize writes v into dst as int8 and returns the scale that leads back,
-// v[i] ≈ scale * dst[i], and the sum of dst. The largest value becomes ±127. The
-// values must be finite. It panics if dst is shorter than v.
+// Quantize writes v into dst as int8 and returns the scale, v[i] ≈ scale * dst[i], and the sum of
+// dst. The largest value becomes ±127. The values must be finite. It panics if dst is shorter than
+// v.
 func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
 	most := largest(v)
@@ -24,8 +24,8 @@ func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	return scale, round(dst, v, scale)
 }
 
-// largestPortable returns the largest of the values without their signs, 0 for
-// none. Bits without the sign are in the order of their values.
+// largestPortable returns the largest absolute value, 0 for none. Bits without the sign have the
+// order of their values.
 func largestPortable(v []float32) float32 {
 	var most uint32
 	for _, x := range v {
@@ -34,9 +34,8 @@ func largestPortable(v []float32) float32 {
 	return math.Float32frombits(most)
 }
 
-// roundPortable writes v divided by scale, ties to even, and returns the sum. A
-// number so large that its last bit counts ones rounds what is added to it, and the
-// integer is then in its low bits.
+// roundPortable writes v divided by scale, ties to even, and returns the sum. Adding a number whose
+// last bit has the value 1 rounds, and leaves the integer in its low bits.
 func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	const ones = 3 << 22
 	for i, x := range v {
@@ -46,39 +45,38 @@ func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	return sum
 }
 
-// Rows lie in tiles of sixteen. The first four values of the rows of all tiles come
-// first, then the next four of all, and so on. A question of few words has few values that
-// are not zero: the rest is not read, and what is lies in pieces that are the longer, the
-// larger a block is.
+// Rows are in tiles of sixteen. The first four values of the rows of all tiles come first, then the
+// next four of all, and so on. A short question has few nonzero values: the rest is not read, and
+// the pieces that are read grow with the block.
 const (
 	tileRows = 16
 	quadLen  = 4
 	tileQuad = tileRows * quadLen
-	offset   = 128 // added to values, as kernels multiply bytes without a sign by bytes with one
+	offset   = 128 // added to values, since kernels multiply unsigned by signed bytes
 )
 
-// quads is how many quads rows of such a length have.
+// quads is the number of quads of rows of a length.
 func quads(dims int) int { return (dims + quadLen - 1) / quadLen }
 
-// tiles is how many tiles so many rows take.
+// tiles is the number of tiles of so many rows.
 func tiles(rows int) int { return (rows + tileRows - 1) / tileRows }
 
-// Block is quantized vectors of one length. The zero value is empty.
+// Block is quantized vectors of equal length. The zero value is empty.
 type Block struct {
-	Values []uint8   // of as many tiles as there is room for
-	Scales []float32 // of each row, as [Quantize] gives them
+	Values []uint8   // of all tiles in the capacity
+	Scales []float32 // of each row, by [Quantize]
 }
 
-// room is for how many tiles there is room.
+// room is the capacity in tiles.
 func (b *Block) room(dims int) int { return len(b.Values) / max(1, quads(dims)*tileQuad) }
 
-// Grow makes room for so many rows more.
+// Grow makes room for rows more rows.
 func (b *Block) Grow(rows, dims int) {
 	b.Scales = slices.Grow(b.Scales, rows)
 	b.widen(tiles(len(b.Scales)+rows), dims)
 }
 
-// widen makes room for so many tiles, if there is less. Every piece moves apart.
+// widen increases the capacity to a number of tiles. Every piece moves.
 func (b *Block) widen(to, dims int) {
 	from := b.room(dims)
 	if to <= from {
@@ -91,8 +89,8 @@ func (b *Block) widen(to, dims int) {
 	b.Values = values
 }
 
-// Append quantizes v and adds it as the last row. All rows must be of one length. It
-// returns the scale.
+// Append quantizes v, appends it as the last row and returns its scale. All rows must have the same
+// length.
 func (b *Block) Append(v []float32) (scale float32) {
 	values := make([]int8, len(v))
 	scale, _ = Quantize(v, values)
@@ -104,7 +102,7 @@ func (b *Block) add(values []int8, scale float32) {
 	row := len(b.Scales)
 	room := b.room(len(values))
 	if row == room*tileRows {
-		b.widen(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // by a quarter, once there are four
+		b.widen(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // by a quarter, from four on
 		room = b.room(len(values))
 	}
 	for i := range quads(len(values)) {
@@ -116,23 +114,22 @@ func (b *Block) add(values []int8, scale float32) {
 	b.Scales = append(b.Scales, scale)
 }
 
-// Query is a question's vector made ready to be scanned with.
+// Query is a question's vector, prepared for scans.
 type Query struct {
 	dims   int
-	quads  []quad // those with a value that is not zero
+	quads  []quad // those with a nonzero value
 	scale  float32
-	excess int32 // that the offset of a row's values adds to a product
+	excess int32 // the offset's contribution to a product
 }
 
-// quad is four values of a query, in both widths that kernels want them in, and which
-// four these are.
+// quad is four values of a query, in both widths that kernels need, and their index.
 type quad struct {
 	number int32
 	bytes  [quadLen]int8
 	words  [quadLen]int16
 }
 
-// NewQuery returns the query of v, which may be up to 65536 long.
+// NewQuery returns the query of v, of at most 65536 values.
 func NewQuery(v []float32) Query {
 	values := make([]int8, len(v))
 	scale, _ := Quantize(v, values)
@@ -156,9 +153,8 @@ func newQuery(values []int8, scale float32) Query {
 	return q
 }
 
-// Scan writes the inner products of the query with the rows of a block, which are
-// as long as the query. The scales say how many rows there are; out must hold as
-// many. It panics if the block or out is shorter than that.
+// Scan writes the inner products of the query with the rows of a block of the same length. The
+// number of scales is the number of rows. It panics if the block or out is shorter than that.
 func Scan(q Query, b Block, out []float32) {
 	rows, room := len(b.Scales), b.room(q.dims)
 	if q.dims > 0 && tiles(rows) > room {
@@ -174,8 +170,8 @@ func Scan(q Query, b Block, out []float32) {
 	}
 }
 
-// scanPortable is Scan of whole tiles, where so many bytes lie between a quad of a tile and
-// the next. It goes over a quad of many tiles, then over the next, as they lie in memory.
+// scanPortable is Scan for whole tiles; stride is the distance in bytes of a tile's quads. It reads
+// a quad of many tiles, then the next, in memory order.
 func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 	var room [32 * tileRows]int32
 	for first := 0; first < len(scales); first += len(room) {

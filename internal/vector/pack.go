@@ -5,20 +5,18 @@ import (
 	"math/bits"
 )
 
-// packed begins a row that was made shorter. As float16 it would be no number, so
-// that no row of finite values begins with it.
+// packed begins a shortened row. As float16 it is NaN, so that no row of finite values begins with
+// it.
 const packed = 0xffff
 
-// Pack appends a row of half-precision bits to dst in the shorter of two forms, bit
-// for bit the same row either way. Its values must be finite.
+// Pack appends a row of finite half-precision values to dst in the shorter of two lossless forms.
 //
-//	raw     the row as it is
+//	raw     the row unchanged
 //	packed  0xffff, dims, a bit for each value that is not all zero bits (value i is
 //	        bit i mod 16 of word i / 16), those values
 //
-// A row tells its form by its first word, so that rows that were never packed can
-// stand among packed ones. Embeddings of counted words have few values that are not
-// zero; those of models stay raw.
+// The first word tells the forms apart, so that packed and raw rows can be mixed. Word counts
+// embedded by hashing have few nonzero values; models' embeddings stay raw.
 func Pack(dst, row []uint16) []uint16 {
 	words := (len(row) + 15) / 16
 	size := 2 + words
@@ -41,9 +39,8 @@ func Pack(dst, row []uint16) []uint16 {
 	return dst
 }
 
-// Packed returns how many words the row that rows begin with takes, and how many
-// values it has. A raw row is taken to have dims values. ok is false if it is cut
-// off or no row of [Pack]; the other functions are for rows for which it is true.
+// Packed returns the length in words of the first of rows, and its number of values; a raw row has
+// dims values. ok is false if it is truncated or no row of [Pack]; the other functions require ok.
 func Packed(rows []uint16, dims int) (size, values int, ok bool) {
 	if !isPacked(rows) {
 		return dims, dims, dims <= len(rows)
@@ -63,7 +60,7 @@ func Packed(rows []uint16, dims int) (size, values int, ok bool) {
 	return size, values, size <= len(rows)
 }
 
-// Dims returns how many values a row of [Pack] has.
+// Dims returns the number of values of a row of [Pack].
 func Dims(row []uint16) int {
 	if !isPacked(row) {
 		return len(row)
@@ -71,8 +68,8 @@ func Dims(row []uint16) int {
 	return int(row[1])
 }
 
-// Unpack writes the values of a row of [Pack] into dst. It panics if dst is shorter
-// than the row's [Dims].
+// Unpack writes the values of a row of [Pack] into dst. It panics if dst is shorter than the row's
+// [Dims].
 func Unpack(dst []float32, row []uint16) {
 	if !isPacked(row) {
 		dst = dst[:len(row)]
@@ -93,9 +90,9 @@ func Unpack(dst []float32, row []uint16) {
 	}
 }
 
-// DotPacked is [DotHalf] of a with a row of [Pack], to the last bit: sums begin with
-// 0, which adding a zero of either sign leaves as it is. a must be finite and as
-// long as the row, or it panics.
+// DotPacked is [DotHalf] of a with a row of [Pack], to the last bit: sums begin with 0, to which
+// adding a zero of either sign changes nothing. a must be finite and as long as the row, or it
+// panics.
 func DotPacked(a []float32, row []uint16) float32 {
 	if !isPacked(row) {
 		return DotHalf(a, row)
@@ -105,13 +102,12 @@ func DotPacked(a []float32, row []uint16) float32 {
 	return dotPacked(a, row[2:2+words], row[2+words:])
 }
 
-// ahead is how many rows [DotEach] asks for before their turn: enough that they are
-// there by then, few enough that they still are.
+// ahead is how many rows [DotEach] prefetches: enough to be loaded in time, few enough to stay in
+// the cache.
 const ahead = 16
 
-// DotEach writes the [DotPacked] of a with each row into out, which must be as long as
-// rows. Where rows lie scattered in more memory than a cache holds it does not wait for
-// each in turn.
+// DotEach writes the [DotPacked] of a with each row into out, which must be as long as rows.
+// Prefetching hides the latency of rows scattered in memory.
 func DotEach(a []float32, rows [][]uint16, out []float32) {
 	out = out[:len(rows)]
 	for _, row := range rows[:min(ahead, len(rows))] {
@@ -141,7 +137,7 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 
 func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packed }
 
-// Bytes returns a vector as databases keep it: float16 in the form of [Pack], little endian.
+// Bytes returns a vector in the form for databases: float16 in the form of [Pack], little endian.
 func Bytes(values []float32) []byte {
 	row := make([]uint16, len(values))
 	EncodeHalves(row, values)
@@ -153,8 +149,7 @@ func Bytes(values []float32) []byte {
 	return data
 }
 
-// Words returns the row that [Bytes] wrote, or one that was never packed; nil for nothing and for
-// what is neither.
+// Words returns the row in data of [Bytes], or a raw row; nil for empty and invalid data.
 func Words(data []byte) []uint16 {
 	row := make([]uint16, len(data)/2)
 	for i := range row {
@@ -166,7 +161,7 @@ func Words(data []byte) []uint16 {
 	return row
 }
 
-// FromBytes returns the values of what [Words] reads.
+// FromBytes returns the values of a row that [Words] reads.
 func FromBytes(data []byte) []float32 {
 	row := Words(data)
 	if row == nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sparse returns a row of which one value in so many is not zero.
+// sparse returns a row in which one of so many values is not zero.
 func sparse(r *rand.Rand, dims, of int) []uint16 {
 	row := make([]uint16, dims)
 	for i := range row {
@@ -18,7 +18,7 @@ func sparse(r *rand.Rand, dims, of int) []uint16 {
 	return row
 }
 
-// checkPack holds what is promised of a row, and returns how many words it takes.
+// checkPack checks the guarantees for a row, and returns its length in words.
 func checkPack(t *testing.T, a []float32, row []uint16) int {
 	t.Helper()
 	before := []uint16{1, 2, 3}
@@ -105,7 +105,7 @@ func TestPackKeepsSignsOfZeros(t *testing.T) {
 	checkPack(t, a, allNegative)
 }
 
-func TestWhatIsNoPackedRowIsSeen(t *testing.T) {
+func TestInvalidPackedRowsAreDetected(t *testing.T) {
 	for name, rows := range map[string][]uint16{
 		"nothing":               {},
 		"a raw row cut off":     {1, 2, 3},
@@ -138,7 +138,7 @@ func FuzzPack(f *testing.F) {
 	})
 }
 
-// FuzzUnpack is for what was not written by Pack: it is refused or safe to read.
+// FuzzUnpack: data of other origin is refused or safe to read.
 func FuzzUnpack(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 20, 0, 7, 0, 0, 0, 1, 0, 2, 0, 3, 0})
 	f.Add([]byte{0xff, 0xff, 0, 0})
@@ -161,8 +161,7 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// TestDotEachIsDotPacked takes rows of both forms, fewer and more of them than are asked
-// for ahead.
+// TestDotEachIsDotPacked takes rows of both forms, fewer and more of them than are prefetched.
 func TestDotEachIsDotPacked(t *testing.T) {
 	const dims = 96
 	r := rand.New(rand.NewPCG(8, 8))

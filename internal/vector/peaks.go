@@ -5,16 +5,15 @@ import (
 	"slices"
 )
 
-// Scores come in pieces, and in a piece eight apart are of one group.
+// Scores are read in pieces; scores eight apart in a piece belong to one group.
 const (
 	peakGroups = 8
 	peakPiece  = 16 * peakGroups
 )
 
-// Peaks appends the largest score of each group of at most sixteen, to which others than
-// its neighbours belong. The n-th largest of peaks is reached by n scores at least, and by
-// few more while n is far less than the groups: a bound that costs a look at each score.
-// What is not a number is passed over.
+// Peaks appends the largest score of each group of at most sixteen, which are not adjacent. At
+// least n scores reach the n-th largest peak, and hardly more while n is far less than the number
+// of groups: a bound that reads each score once. NaN is skipped.
 func Peaks(peaks, scores []float32) []float32 {
 	whole := len(scores) / peakPiece * peakPiece
 	old, more := len(peaks), whole/peakPiece*peakGroups
@@ -28,8 +27,7 @@ func Peaks(peaks, scores []float32) []float32 {
 	return peaks
 }
 
-// peaksPortable writes the peaks of the pieces of scores, of which the last may be short,
-// into out.
+// peaksPortable writes the peaks of the pieces of scores into out; the last piece may be short.
 func peaksPortable(scores, out []float32) {
 	for i := range out {
 		out[i] = float32(math.Inf(-1))

@@ -53,14 +53,14 @@ func dotPacked(a []float32, bitmap, values []uint16) float32 {
 	return dotPackedAVX512(unsafe.SliceData(a), unsafe.SliceData(bitmap), unsafe.SliceData(values), len(bitmap))
 }
 
-// fetch brings a row into the nearest cache while something else is done.
+// fetch prefetches a row into the first-level cache.
 func fetch(row []uint16) {
 	if tier.Load() != portable {
 		fetchSSE(unsafe.SliceData(row), (len(row)+fetchLine-1)/fetchLine)
 	}
 }
 
-// fetchLine is how many half-precision values a line of the cache has.
+// fetchLine is the number of half-precision values of a cache line.
 const fetchLine = 32
 
 func encodeHalves(dst []uint16, v []float32) {
@@ -103,7 +103,7 @@ func blend(b *Blend, scores []float32, counts, reach, kinds []uint8, lengths []i
 	return blendAVX2(&b.Scale, unsafe.SliceData(counts), unsafe.SliceData(reach), unsafe.SliceData(kinds), unsafe.SliceData(lengths), unsafe.SliceData(scores))
 }
 
-// above writes into out, which is as long as scores, and returns how many.
+// above writes into out, which is as long as scores, and returns the number.
 func above(scores []float32, least float32, out []int32) int {
 	if tier.Load() == portable {
 		return abovePortable(scores, 0, least, out)

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// onTiers runs the test on every tier there is here.
+// onTiers runs the test on every tier of this machine.
 func onTiers(t *testing.T, test func(t *testing.T)) {
 	for _, name := range Tiers() {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func plainScan(asked []int8, scale float32, rows [][]int8, scales []float32) []f
 	return out
 }
 
-// plainDot is the definition of the order in which [Dot] adds.
+// plainDot defines the order of additions in [Dot].
 func plainDot(a, b []float32) float32 {
 	var sums [32]float32
 	for i := range a {
@@ -84,7 +84,7 @@ func decodeAll(half []uint16) []float32 {
 	return v
 }
 
-// same compares bits, but that one not-a-number is as good as another.
+// same compares bits, except that all NaN are equal.
 func same(a, b float32) bool {
 	return math.Float32bits(a) == math.Float32bits(b) || a != a && b != b
 }
@@ -124,8 +124,8 @@ func TestScanIsExactOnEveryTier(t *testing.T) {
 	})
 }
 
-// checkScan scans at both ends of what may be read, and where a block grew row by row, and
-// compares with the definition.
+// checkScan scans at both ends of accessible memory, and in a block grown row by row, and compares
+// with the definition.
 func checkScan(t *testing.T, asked []int8, scale float32, rows [][]int8, scales []float32) {
 	t.Helper()
 	q, want := newQuery(asked, scale), plainScan(asked, scale, rows, scales)
@@ -210,8 +210,7 @@ func TestDotsAddInOneOrder(t *testing.T) {
 	})
 }
 
-// checkDots compares all inner products with the definition. The slices are of one
-// length.
+// checkDots compares all inner products with the definition. The slices have equal lengths.
 func checkDots(t *testing.T, a, b []float32, c []uint16) {
 	t.Helper()
 	check := func(name string, first, last, want float32) {
@@ -258,8 +257,8 @@ func TestConversionsAgreeOnEveryTier(t *testing.T) {
 	})
 }
 
-// checkConversions compares [EncodeHalves] and [Quantize] with what they do to one
-// value. The values are finite.
+// checkConversions compares [EncodeHalves] and [Quantize] with their results for single values,
+// which must be finite.
 func checkConversions(t *testing.T, v []float32) {
 	t.Helper()
 	v0, v1 := guarded(t, v)

@@ -1,14 +1,13 @@
-// Package vector is the arithmetic of a search on whole arrays: of embeddings dot products,
-// unit length, int8 and float16 forms and block-wise scans; of words what their counts are
-// worth (BM25); of scores the best of many. It knows no memories and no models. The one
-// thing it remembers is which [Tier] of the processor's instructions to use; results do not
-// depend on it.
+// Package vector is the arithmetic of a search on whole arrays: dot products, normalization, int8
+// and float16 forms and block-wise scans of embeddings; BM25 of word counts; and selection of the
+// best scores. It knows no memories and no models. Its only state is the [Tier] of processor
+// instructions, on which results do not depend.
 package vector
 
 import "math"
 
-// Normalize scales v in place to unit length and reports whether it could: a
-// vector of zeros, or with a value that is not a finite number, stays as it is.
+// Normalize scales v in place to unit length and reports whether it could: a zero vector, or one
+// with a value that is not finite, stays unchanged.
 func Normalize(v []float32) bool {
 	var sum float64
 	for _, x := range v {

@@ -82,8 +82,8 @@ func TestScanMatchesTheExactProducts(t *testing.T) {
 	}
 }
 
-// TestBlockIsHardlyLargerThanItsRows: most owners have few, and many have exactly as many
-// as fit.
+// TestBlockIsHardlyLargerThanItsRows: most owners have few rows, and many have exactly as many as
+// fit.
 func TestBlockIsHardlyLargerThanItsRows(t *testing.T) {
 	var b Block
 	for n := 1; n <= 512; n++ {
@@ -104,7 +104,7 @@ func TestBlockIsHardlyLargerThanItsRows(t *testing.T) {
 	}
 }
 
-// TestAQuadOfAllRowsLiesInOnePiece, however the block came to its size.
+// TestAQuadOfAllRowsLiesInOnePiece, however the block grew.
 func TestAQuadOfAllRowsLiesInOnePiece(t *testing.T) {
 	var want []uint8
 	for _, value := range []uint8{10, 20, 30} {

@@ -2,5 +2,5 @@
 
 package vector
 
-// read does nothing where there are no wide loads to compare with.
+// read does nothing without wide loads.
 func read([]uint8) {}

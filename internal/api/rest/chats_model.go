@@ -80,7 +80,7 @@ func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 	for {
 		n, err := body.Read(buf)
 		_, _ = s.Write(buf[:n]) // never fails
-		if text := s.Said(); len(text) > sent {
+		if text := s.Text(); len(text) > sent {
 			heard(text[sent:])
 			sent = len(text)
 		}

@@ -262,9 +262,9 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 		}
 		w.parent, w.private = at.Parent, asked.Status == memory.Retired || x.confidential(q.Placement)
 		if onPath && q.mode.writes {
-			w.move(leave, rejoin, at.Path(reply.Known))
+			w.move(leave, rejoin, at.Path(reply.Stored))
 		}
-		if place.Chain = reply.Chain; reply.Known == "" && (onPath || !lost) {
+		if place.Chain = reply.Chain; reply.Stored == "" && (onPath || !lost) {
 			t := memory.Turn{
 				Owner: x.In.Owner, Index: reply.Index, Chain: reply.Chain, Role: memory.RoleAssistant, CreatedAt: now,
 				Content: x.e.Stored(a.Text, mark),
@@ -286,7 +286,7 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 				w.moved = append(w.moved, w.parent) // asked again: the first try may have died before its answer was stored
 			}
 		}
-		place.Turn = cmp.Or(reply.Known, w.parent)
+		place.Turn = cmp.Or(reply.Stored, w.parent)
 		exchanges = (reply.Index + 1) / 2
 		if len(w.Turns)+len(w.Marks) == 0 { // it stands there
 			w.Path = nil

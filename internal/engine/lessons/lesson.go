@@ -151,7 +151,7 @@ func (e reader) ground(owner memory.Owner, said []extract.Utterance, known []mem
 			}
 		}
 		s.Earlier = s.Earlier[max(0, len(s.Earlier)-groundedOn):]
-		for _, f := range slices.Concat(known, s.Known) {
+		for _, f := range slices.Concat(known, s.Facts) {
 			if f.Status == memory.Active { // what waits may be made up itself
 				s.Background = append(s.Background, f.Content)
 			}
@@ -192,7 +192,7 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, said []extrac
 	for k, i := range taught {
 		for _, m := range seen.Pages[k].Memories {
 			if m.Link == nil {
-				said[i].Known = append(said[i].Known, *m.Fact)
+				said[i].Facts = append(said[i].Facts, *m.Fact)
 			}
 		}
 	}
@@ -346,7 +346,7 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Tu
 		if err != nil {
 			return draft{}, err
 		}
-		all = draft{append(all.cands, learn.Whose(d.cands, piece)...), append(all.known, d.known...), d.author}
+		all = draft{append(all.cands, learn.WithTurnIDs(d.cands, piece)...), append(all.known, d.known...), d.author}
 	}
 	if why == "" {
 		return all, nil
@@ -510,7 +510,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 	}
 	prompts := e.learnPrompts(scope.Owner)
 	ask, err := learn.AskFacts(learn.Asked{
-		Said: said, Before: before, Known: known, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
+		Utterances: said, Before: before, Facts: known, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
 	}, prompts)
 	if err != nil {
 		return draft{}, fmt.Errorf("fill the extraction prompt: %w", err)

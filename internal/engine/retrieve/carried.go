@@ -43,7 +43,7 @@ func (r *Pipeline) drop(h memory.Hit, stage string) {
 func (r *Pipeline) filter() *recall.RepeatFilter {
 	if r.repeats == nil {
 		r.repeats = recall.NewRepeatFilter(r.asked)
-		r.repeats.Told, r.repeats.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
+		r.repeats.Assistants, r.repeats.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
 	}
 	return r.repeats
 }

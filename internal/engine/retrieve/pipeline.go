@@ -162,7 +162,7 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 	opts.Disputed = r.disputed
 	if r.Q.Place != nil {
 		place := r.Q.Place()
-		opts.Later, opts.Told = place.Later, place.Told
+		opts.Later, opts.Shown = place.Later, place.Told
 	}
 	defer r.E.Metrics.StageEnded("render", time.Now())
 	block := recall.Render(r.Opening, r.Hits, opts)

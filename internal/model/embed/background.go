@@ -8,8 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Texts that have nothing to do with each other: their mean cosine by a model is
-// where its scale begins.
+// Unrelated texts: their mean cosine is the lower end of a model's scale.
 var (
 	unrelatedQuestions = []string{
 		"Where did she learn to play the cello?", "How much does the new boiler cost?", "What is the capital of Mongolia?",
@@ -22,7 +21,7 @@ var (
 	}
 )
 
-// Measure finds out where the cosines of unrelated texts lie, once.
+// Measure computes the mean cosine of unrelated texts, once.
 func (c *Cache) Measure(ctx context.Context) error {
 	if c.background.Load() != 0 || c.OfWords() {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// leaning gives every text so much of one direction and the rest in one of its own.
+// leaning gives every text a common component and one of its own.
 type leaning struct {
 	memtest.Embedder
 	lean float64

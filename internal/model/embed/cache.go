@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Cache is an embedder that remembers the vectors of the texts embedded last: each step of a
-// tool loop asks the same question, and what is learned is compared before it is stored. It is
-// safe for concurrent use, and nobody may change the vectors it returns.
+// Cache is an embedder that caches recent vectors: each step of a tool loop asks the same question,
+// and learned texts are compared before they are stored. It is safe for concurrent use, and its
+// vectors are read-only.
 type Cache struct {
 	memory.Embedder
 
@@ -20,7 +20,7 @@ type Cache struct {
 
 	vectors *recent.Map[cacheKey, []float32]
 	mu      sync.Mutex // guards of
-	of      string     // model and dims of the vectors remembered
+	of      string     // model and dims of the cached vectors
 }
 
 type cacheKey struct {
@@ -30,28 +30,28 @@ type cacheKey struct {
 
 const (
 	cacheSize = 512     // vectors; those of 384 dims take 800 KB
-	cacheText = 4 << 10 // bytes of the longest text that is remembered
+	cacheText = 4 << 10 // the longest cached text in bytes
 	cacheRun  = 16      // texts embedded together; more are an import, which would evict all else
 )
 
-// NewCache returns e with a memory for what it embedded.
+// NewCache returns a cache of e.
 func NewCache(e memory.Embedder) *Cache {
 	return &Cache{Embedder: e, vectors: recent.New[cacheKey, []float32](cacheSize)}
 }
 
-// OfWords and Remote say what the embedder within does: see [memory.Embedder].
+// OfWords reports whether the inner embedder is word-based: see [memory.Embedder].
 func (c *Cache) OfWords() bool {
 	w, ok := c.Embedder.(interface{ OfWords() bool })
 	return ok && w.OfWords()
 }
 
-// Remote reports whether the embedder within asks a server.
+// Remote reports whether the inner embedder asks a server.
 func (c *Cache) Remote() bool {
 	r, ok := c.Embedder.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
-// Skipped returns why the embedder within is not asked for now, nil where it is.
+// Skipped returns why the inner embedder is currently skipped, nil if it is not.
 func (c *Cache) Skipped() error {
 	if s, ok := c.Embedder.(interface{ Skipped() error }); ok {
 		return s.Skipped()
@@ -59,8 +59,8 @@ func (c *Cache) Skipped() error {
 	return nil
 }
 
-// Window returns how much of a text the embedder within embeds together, and what counts it;
-// 0 where it does not say.
+// Window returns how much of a text the inner embedder embeds together, and its counter; 0 if
+// unknown.
 func (c *Cache) Window() (most int, count func(text string) int) {
 	if w, ok := c.Embedder.(interface {
 		Window() (most int, count func(text string) int)
@@ -70,7 +70,7 @@ func (c *Cache) Window() (most int, count func(text string) int) {
 	return 0, nil
 }
 
-// Embed embeds the texts that were not embedded lately.
+// Embed embeds the texts that are not cached.
 func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if len(texts) > cacheRun {
 		return c.ask(ctx, as, texts...)
@@ -78,8 +78,8 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	out := make([][]float32, len(texts))
 	var missing []string
 	for i, text := range texts {
-		var known bool
-		if out[i], known = c.vectors.Get(cacheKey{as, text}); !known {
+		var ok bool
+		if out[i], ok = c.vectors.Get(cacheKey{as, text}); !ok {
 			missing = append(missing, text)
 		}
 	}
@@ -101,8 +101,8 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, nil
 }
 
-// ask asks the embedder within. If that is another by now, or gives vectors of another length, what is
-// remembered and measured is forgotten.
+// ask asks the inner embedder. If that has changed, or the length of its vectors, the cache and the
+// measured background are cleared.
 func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out, err := c.Embedder.Embed(ctx, as, texts...)
 	c.mu.Lock()
@@ -115,8 +115,8 @@ func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([]
 	return out, err
 }
 
-// Knows reports whether the vector of a text is remembered.
+// Knows reports whether the vector of a text is cached.
 func (c *Cache) Knows(as memory.EmbedAs, text string) bool {
-	_, known := c.vectors.Get(cacheKey{as, text})
-	return known
+	_, ok := c.vectors.Get(cacheKey{as, text})
+	return ok
 }

@@ -1,5 +1,5 @@
-// Package embed turns texts into vectors. Lexical needs no model; embedders that
-// do, local or remote, keep the same contract ([memory.Embedder]).
+// Package embed converts texts to vectors. Lexical needs no model; embedders with a model, local or
+// remote, have the same contract ([memory.Embedder]).
 package embed
 
 import (
@@ -15,18 +15,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lexicalDims is a compromise: fewer make unrelated words collide, more cost
-// memory without meaning, and small local models have as many.
+// lexicalDims is a compromise: with fewer, unrelated words collide; more cost memory; and small
+// local models have as many.
 const lexicalDims = 384
 
-// How much a character sequence of a word counts beside the word's term. Several
-// of them make up a word, so that each must count for less.
+// gramWeight is the weight of a character sequence relative to the word's term. A word has several,
+// so each must count for less.
 const gramWeight = 0.3
 
-// Lexical embeds by hashing: each term and each run of four characters in a word
-// adds to one dimension with one sign. Texts are near if they share words or
-// parts of words. It is deterministic and needs nothing; it knows no meanings.
-// The zero value is ready.
+// Lexical embeds by hashing: each term, and each run of four characters in a word, adds to one
+// dimension with one sign. Texts are similar if they share words or parts of words, whatever their
+// meaning. It is deterministic, and the zero value is ready.
 type Lexical struct{}
 
 var _ memory.Embedder = Lexical{}
@@ -34,15 +33,13 @@ var _ memory.Embedder = Lexical{}
 // Fingerprint names the features and the dims.
 func (Lexical) Fingerprint() string { return "lexical-v1:384" }
 
-// Dims is 384.
 func (Lexical) Dims() int { return lexicalDims }
 
-// OfWords reports that what shares no word is not near: see [memory.Embedder].
+// OfWords reports that texts without a common word are not similar: see [memory.Embedder].
 func (Lexical) OfWords() bool { return true }
 
-// Embed returns a unit vector for each text. A text without words gets the vector
-// of the empty word, so that every vector has unit length. Question and document
-// are embedded alike.
+// Embed returns a unit vector for each text. A text without words gets the vector of the empty
+// word. Questions and documents are embedded alike.
 func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out := make([][]float32, len(texts))
 	var next atomic.Int64
@@ -60,7 +57,7 @@ func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([]
 	return out, ctx.Err()
 }
 
-// alone is how many texts one goroutine embeds before another is worth starting.
+// alone is how many texts justify another goroutine.
 const alone = 16
 
 func lexical(s string) []float32 {
@@ -81,9 +78,9 @@ func lexical(s string) []float32 {
 
 // counter counts the words of a text that have a term.
 type counter struct {
-	words []counted      // in the order of their first time, which the sums depend on
+	words []counted      // in order of first occurrence, which the sums depend on
 	place map[string]int // in words, once there are more than few
-	gram  []byte         // scratch of addGrams
+	gram  []byte         // buffer of addGrams
 	ends  []int
 }
 
@@ -94,7 +91,7 @@ type counted struct {
 
 var counters = sync.Pool{New: func() any { return &counter{place: map[string]int{}} }}
 
-// few words are found sooner one by one than in a map; many are seldom.
+// A scan finds few words sooner than a map does; a text seldom has many.
 const few, many = 24, 4096
 
 // done keeps the counter for another text, unless it has grown large.
@@ -102,7 +99,7 @@ func (c *counter) done() {
 	if len(c.words) > many {
 		return
 	}
-	clear(c.words) // lets go of the text
+	clear(c.words) // releases the text
 	c.words = c.words[:0]
 	clear(c.place)
 	counters.Put(c)
@@ -143,7 +140,7 @@ func (c *counter) find(word string) (int, bool) {
 	return 0, false
 }
 
-// addGrams adds the runs of four characters of a word, its ends marked.
+// addGrams adds the runs of four characters of a word, including its boundaries.
 func (c *counter) addGrams(v []float32, word string, weight float32) {
 	const run = 4
 	c.gram, c.ends = append(c.gram[:0], '^'), append(c.ends[:0], 0, 1)
@@ -158,8 +155,7 @@ func (c *counter) addGrams(v []float32, word string, weight float32) {
 	}
 }
 
-// add hashes a feature (FNV-1a, finished so that all bits depend on all) to its
-// dimension and sign.
+// add hashes a feature (FNV-1a with a final mix) to its dimension and sign.
 func add[T string | []byte](v []float32, feature T, weight float32) {
 	h := uint64(14695981039346656037)
 	for i := range len(feature) {

@@ -55,7 +55,7 @@ func TestLexicalStopsWithItsContext(t *testing.T) {
 	}
 }
 
-// plainly is the definition of the embedding, in as few words as it takes.
+// plainly defines the embedding in its simplest form.
 func plainly(s string) []float32 {
 	counts := map[string]int{}
 	var order []string

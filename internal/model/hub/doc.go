@@ -1,12 +1,11 @@
-// Package hub keeps the folder of local models: it lists what is there, gets models
-// from a hub, a mirror of one or a local copy, checks and removes them. It opens none;
-// package transformer does.
+// Package hub manages the folder of local models: it lists, downloads, copies, verifies and removes
+// them. It does not open models; package transformer does.
 //
-// A model is a folder as the hub publishes it, named NAME or ORGANISATION/NAME, in the
-// folder of models. Beside the published files one that was pulled or added has
+// A model is a folder as the hub publishes it, named NAME or ORGANISATION/NAME. Next to the
+// published files, a downloaded or copied model has
 //
-//	loci.json   where it is from, and the sizes and hashes of its files
+//	loci.json   its source, and the sizes and hashes of its files
 //
-// What is being pulled lies in .pull/NAME@COMMIT until all of it is there, and then
-// becomes NAME at once. A model that is being added lies in .pull, too.
+// A download is in .pull/NAME@COMMIT until it is complete, and is then renamed to NAME. Copies use
+// .pull, too.
 package hub

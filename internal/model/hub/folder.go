@@ -25,18 +25,17 @@ const (
 	pullFolder   = ".pull"
 )
 
-// Files are those of a published folder that a model is opened with. Of the ones
-// after the first two a folder has some.
+// Files are the files of a published folder that a model needs. The first two are required.
 var Files = []string{
 	weightsFile, "config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
 	"sentence_bert_config.json", "config_sentence_transformers.json",
 }
 
-// Manifest is what loci.json says of a model that was pulled, or added from a local copy.
+// Manifest is the content of loci.json of a downloaded or copied model.
 type Manifest struct {
 	Repository string `json:"repository,omitempty"`
 	Commit     string `json:"commit,omitempty"`
-	Source     string `json:"source,omitempty"` // the folder or archive that it was added from
+	Source     string `json:"source,omitempty"` // the folder or archive of a copy
 	Files      []File `json:"files"`
 }
 
@@ -48,14 +47,14 @@ type File struct {
 	Blob   string `json:"blob,omitempty"` // git's SHA-1 of "blob SIZE\0" and the content
 }
 
-// Model is a model that is there.
+// Model is a local model.
 type Model struct {
-	Name  string // as local:NAME takes it
+	Name  string // as in local:NAME
 	Dir   string
 	Bytes int64
 }
 
-// List returns the models in a folder in order of name; none where there is no folder.
+// List returns the models in a folder in order of name; none if there is no folder.
 func List(dir string) ([]Model, error) {
 	var out []Model
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
@@ -94,7 +93,6 @@ func Find(dir, name string) (string, error) {
 	return path, nil
 }
 
-// Remove removes a model.
 func Remove(dir, name string) error {
 	path, err := Find(dir, name)
 	if err != nil {
@@ -109,9 +107,8 @@ func Remove(dir, name string) error {
 	return nil
 }
 
-// Verify holds the files of a model's folder against the hashes that it was pulled
-// with, and returns those: nil for a folder that was put there by hand, which has
-// none. What differs or is missing is an error that names all of it.
+// Verify compares a model's files with their recorded hashes and returns those: nil for a folder
+// without loci.json. Its error names all different and missing files.
 func Verify(path string) (*Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(path, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +134,7 @@ func Verify(path string) (*Manifest, error) {
 	return &m, errors.Join(wrong...)
 }
 
-// verify reads the file at path and compares.
+// verify compares the file at path.
 func (f File) verify(path string) error {
 	r, err := os.Open(path)
 	if err != nil {
@@ -146,7 +143,7 @@ func (f File) verify(path string) error {
 	defer func() { _ = r.Close() }() // it was only read
 	h, want := f.hash()
 	if h == nil {
-		return fmt.Errorf("%s: no hash of it is known", f.Name)
+		return fmt.Errorf("%s: no hash is recorded", f.Name)
 	}
 	n, err := io.Copy(h, r)
 	switch {
@@ -160,8 +157,7 @@ func (f File) verify(path string) error {
 	return nil
 }
 
-// hash returns what the file's content is to be written to and the sum it must have
-// then; nil where no hash is known.
+// hash returns a hash for the file's content and its expected sum; nil if no hash is recorded.
 func (f File) hash() (hash.Hash, string) {
 	switch {
 	case f.SHA256 != "":

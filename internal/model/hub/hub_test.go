@@ -143,7 +143,7 @@ func TestAPullThatBrokeOffGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAsPublishedIsThrownAway(t *testing.T) {
+func TestFilesWithWrongHashesAreDeleted(t *testing.T) {
 	h, dir := newHub(t), t.TempDir()
 	h.spoiled = true
 	if _, err := h.pull(t, dir, "org/tiny"); err == nil || !strings.Contains(err.Error(), "damaged") {

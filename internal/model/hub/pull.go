@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// published are the models that are known by their last name; of encoders the better ones
-// come first, before them those for many languages, since whoever got one writes in another.
+// published are the models with a short name. Encoders are ordered by quality, multilingual ones
+// first, since only users of other languages choose them.
 var published = []struct{ name, repository string }{
 	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},
 	{"paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"},
@@ -33,8 +33,8 @@ var published = []struct{ name, repository string }{
 	{"ms-marco-MiniLM-L-6-v2", "cross-encoder/ms-marco-MiniLM-L-6-v2"},
 }
 
-// Preference orders encoders by how well they are known to find: the lower, the better. One
-// that is not known by its name was chosen by somebody and comes first.
+// Preference orders encoders by search quality, the best lowest. Encoders without a short name were
+// chosen by somebody and come first.
 func Preference(name string) int {
 	for i, p := range published {
 		if p.name == name {
@@ -44,42 +44,41 @@ func Preference(name string) int {
 	return -1
 }
 
-// Repository returns where a model is published, and the name it gets here. A name
-// without an organisation must be one of those known.
+// Repository returns a model's repository and its local name. A name without an organisation must
+// be one of the short names.
 func Repository(name string) (repository, local string, err error) {
-	var known []string
+	var names []string
 	for _, p := range published {
 		if p.name == name {
 			return p.repository, name, nil
 		}
-		known = append(known, p.name)
+		names = append(names, p.name)
 	}
 	organisation, last, ok := strings.Cut(name, "/")
-	if !ok || !plain(organisation) || !plain(last) {
-		return "", "", memory.Errorf(memory.Invalid, "%q is not a model's name; write it as ORGANISATION/NAME, as the hub does. Known by name alone: %s",
-			name, strings.Join(known, ", "))
+	if !ok || !isPlainName(organisation) || !isPlainName(last) {
+		return "", "", memory.Errorf(memory.Invalid, "invalid model name %q: want ORGANISATION/NAME as on the hub, or one of %s",
+			name, strings.Join(names, ", "))
 	}
 	return name, last, nil
 }
 
-// plain reports whether a part of a name can be a folder's and needs no escaping.
-func plain(s string) bool {
+// isPlainName reports whether a part of a name is valid as a folder's name and needs no escaping.
+func isPlainName(s string) bool {
 	return s != "" && s[0] != '.' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""
 }
 
-// Progress is told how much of a file is there.
+// Progress receives the downloaded size of a file.
 type Progress func(file string, done, size int64)
 
-// Puller gets models. The zero values of its options are of no use but for Progress.
+// Puller downloads models. All fields except Progress are required.
 type Puller struct {
 	Dir      string // of models
 	URL      string // of the hub
 	Client   *http.Client
-	Progress Progress // nil: nobody is told
+	Progress Progress // nil: no progress
 }
 
-// NewClient returns a client for a hub: it gives up a server that is silent, not a file
-// that is large.
+// NewClient returns a client for a hub, which times out on silence but not on large files.
 func NewClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -90,9 +89,8 @@ func NewClient() *http.Client {
 	}}
 }
 
-// Pull gets a model and returns the name it has here. What was begun before and broken
-// off goes on where it was; what is there already is not fetched again. A file whose
-// hash is not the published one is thrown away.
+// Pull downloads a model and returns its local name. It resumes interrupted downloads and skips
+// complete files. A file with a wrong hash is deleted.
 func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	repository, local, err := Repository(name)
 	if err != nil {
@@ -122,19 +120,19 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err := os.Rename(staging, to); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
-	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // if nothing else is being pulled
+	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // unless another download uses it
 	return local, nil
 }
 
-// offline is that a hub cannot be reached.
-type offline struct{ err error }
+// unreachable is the error of an unreachable hub.
+type unreachable struct{ err error }
 
-func (o *offline) Error() string { return o.err.Error() }
-func (o *offline) Unwrap() error { return o.err }
+func (o *unreachable) Error() string { return o.err.Error() }
+func (o *unreachable) Unwrap() error { return o.err }
 
-// explain says what to do about a failure.
+// explain adds advice to an error.
 func (p Puller) explain(err error, local string) error {
-	var away *offline
+	var away *unreachable
 	if !errors.As(err, &away) {
 		return fmt.Errorf("pull %s: %w", local, err)
 	}
@@ -142,24 +140,24 @@ func (p Puller) explain(err error, local string) error {
 		local, err, p.URL, filepath.Join(p.Dir, local), strings.Join(Files, ", "))
 }
 
-// maxListing is far above what a hub says of a model.
+// maxListing is far above the size of a hub's listing.
 const maxListing = 8 << 20
 
-// manifest asks the hub for the files of a repository's main branch.
+// manifest requests the files of a repository's main branch.
 func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, error) {
 	resp, err := p.get(ctx, p.URL+"/api/models/"+repository+"/revision/main?blobs=true", 0)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read, or is of no use
+	defer func() { _ = resp.Body.Close() }() // it was read, or is not needed
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusNotFound:
 		return nil, memory.Errorf(memory.NotFound, "%s has no model %s that everybody may read", p.URL, repository)
 	default:
-		return nil, &offline{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+		return nil, &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
-	var said struct {
+	var listing struct {
 		SHA      string `json:"sha"`
 		Siblings []struct {
 			Name string `json:"rfilename"`
@@ -171,14 +169,14 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 			} `json:"lfs"`
 		} `json:"siblings"`
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxListing)).Decode(&said); err != nil {
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxListing)).Decode(&listing); err != nil {
 		return nil, fmt.Errorf("read what %s says of %s: %w", p.URL, repository, err)
 	}
-	if !plain(said.SHA) {
+	if !isPlainName(listing.SHA) {
 		return nil, fmt.Errorf("%s names no commit of %s", p.URL, repository)
 	}
-	m := &Manifest{Repository: repository, Commit: said.SHA}
-	for _, s := range said.Siblings {
+	m := &Manifest{Repository: repository, Commit: listing.SHA}
+	for _, s := range listing.Siblings {
 		if !slices.Contains(Files, s.Name) {
 			continue
 		}
@@ -191,7 +189,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 		}
 		m.Files = append(m.Files, f)
 	}
-	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Size, b.Size) }) // what is wrong shows before the large one
+	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Size, b.Size) }) // small files first, so that errors show early
 	for _, name := range Files[:2] {
 		if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
 			return nil, memory.Errorf(memory.Invalid, "%s has no %s: Loci cannot run it", repository, name)
@@ -200,7 +198,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	return m, nil
 }
 
-// get asks for an address from a byte on.
+// get requests an address from a byte on.
 func (p Puller) get(ctx context.Context, address string, from int64) (*http.Response, error) {
 	if _, err := url.Parse(address); err != nil {
 		return nil, memory.Errorf(memory.Invalid, "models_url: %v", err)
@@ -216,12 +214,12 @@ func (p Puller) get(ctx context.Context, address string, from int64) (*http.Resp
 	}
 	resp, err := p.Client.Do(req)
 	if err != nil {
-		return nil, &offline{err}
+		return nil, &unreachable{err}
 	}
 	return resp, nil
 }
 
-// fetch gets one file unless it is there, going on where an earlier attempt was.
+// fetch downloads one file unless it is there, and resumes an earlier attempt.
 func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error {
 	if f.verify(to) == nil {
 		p.tell(f, f.Size)
@@ -240,7 +238,7 @@ func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error
 	return os.Rename(part, to)
 }
 
-// append gets what a part of a file lacks.
+// append downloads the missing bytes of a partial file.
 func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (err error) {
 	w, err := os.OpenFile(part, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
@@ -251,14 +249,14 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 	if err != nil {
 		return err
 	}
-	if have >= f.Size { // whole, or of no use: its hash says which
+	if have >= f.Size { // complete, or invalid: its hash decides
 		return nil
 	}
 	resp, err := p.get(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read, or is of no use
+	defer func() { _ = resp.Body.Close() }() // it was read, or is not needed
 	switch {
 	case resp.StatusCode == http.StatusPartialContent && have > 0 && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
 	case resp.StatusCode == http.StatusOK: // from the beginning
@@ -269,14 +267,14 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 			return err
 		}
 	default:
-		return &offline{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
+		return &unreachable{fmt.Errorf("%s answered %s", p.URL, resp.Status)}
 	}
-	n, err := io.Copy(w, &told{r: io.LimitReader(resp.Body, f.Size-have), tell: func(n int64) { p.tell(f, have+n) }})
+	n, err := io.Copy(w, &progressReader{r: io.LimitReader(resp.Body, f.Size-have), tell: func(n int64) { p.tell(f, have+n) }})
 	if err != nil {
-		return &offline{fmt.Errorf("it broke off after %d of %d bytes: %w", have+n, f.Size, err)}
+		return &unreachable{fmt.Errorf("it broke off after %d of %d bytes: %w", have+n, f.Size, err)}
 	}
 	if have+n < f.Size {
-		return &offline{fmt.Errorf("it broke off after %d of %d bytes", have+n, f.Size)}
+		return &unreachable{fmt.Errorf("it broke off after %d of %d bytes", have+n, f.Size)}
 	}
 	return nil
 }
@@ -287,15 +285,15 @@ func (p Puller) tell(f File, done int64) {
 	}
 }
 
-// told is a reader that says how much was read.
-type told struct {
+// progressReader is a reader that reports its progress.
+type progressReader struct {
 	r    io.Reader
 	n    int64
 	tell func(int64)
 }
 
 // Read implements [io.Reader].
-func (t *told) Read(b []byte) (int, error) {
+func (t *progressReader) Read(b []byte) (int, error) {
 	n, err := t.r.Read(b)
 	t.n += int64(n)
 	t.tell(t.n)

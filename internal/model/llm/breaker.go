@@ -10,28 +10,28 @@ import (
 )
 
 const (
-	// failuresInRow is after how many questions without an answer a server is skipped.
+	// failuresInRow is the number of failures after which a server is skipped.
 	failuresInRow = 3
 
-	// A server that is skipped is tried again after firstRest, after each further failure twice
-	// as late, and after longestRest at last.
+	// A skipped server is tried again after firstRest, doubled with each further failure up to
+	// longestRest.
 	firstRest   = 5 * time.Second
 	longestRest = time.Minute
 
-	// longestWish bounds how long a server may ask to be left alone.
+	// longestWish bounds a server's Retry-After.
 	longestWish = 15 * time.Minute
 )
 
-// breaker skips a server that does not answer those who wait. Each question would otherwise
-// wait its whole share of the deadline. The zero breaker skips nothing.
+// breaker skips an unresponsive server for interactive questions, which would otherwise spend their
+// deadline on it. The zero breaker skips nothing.
 type breaker struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	fails int        // in a row
-	until time.Time  // the next question is asked then, and the others wait for what becomes of it
+	until time.Time  // when one question tries the server again while the others still skip it
 	why   error      // of the last failure
 }
 
-// try asks, unless the server is skipped. A failure counts where the server had time to answer.
+// try calls ask, unless the server is skipped. A failure counts if the server had time to answer.
 func (b *breaker) try(ctx context.Context, ask func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (b *breaker) enter() error {
 	return nil
 }
 
-// answered says that the server answered somebody.
+// answered records a success.
 func (b *breaker) answered() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +84,7 @@ func (b *breaker) failed(err error) {
 	b.until = time.Now().Add(rest)
 }
 
-// Skipped returns why the server is not asked by those who wait, nil where it is.
+// Skipped returns why interactive questions skip the server, nil if they do not.
 func (b *breaker) Skipped() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// moody is a server whose answer, and how long it thinks, may change.
+// moody is a server with variable answers and delays.
 type moody struct {
 	asked  atomic.Int64
 	status atomic.Int64
@@ -54,7 +54,7 @@ func newMoody(t *testing.T) (*moody, *Embedder) {
 	return m, e
 }
 
-// question asks with a share of a deadline, and returns how long that took.
+// question asks with a share of a deadline, and returns the time taken.
 func question(e *Embedder) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
 	defer cancel()
@@ -85,7 +85,7 @@ func TestASlowServerIsWaitedForByFewQuestions(t *testing.T) {
 			t.Errorf("asked %d times more, want it left alone", n-asked)
 		}
 
-		// Of those that come together once it is due, one tries.
+		// Of concurrent questions after the rest, one tries.
 		time.Sleep(firstRest)
 		waited := make(chan time.Duration, 10)
 		for range cap(waited) {
@@ -143,7 +143,7 @@ func TestAServerIsLeftAloneAsLongAsItAsks(t *testing.T) {
 	})
 }
 
-func TestWhatAJobGetsEndsTheSkipping(t *testing.T) {
+func TestJobSuccessEndsSkipping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := newMoody(t)
 		m.thinks.Store(int64(time.Second)) // a model that is loaded: too slow for a question
@@ -170,7 +170,7 @@ func TestClientsThatLeaveSayNothingOfTheServer(t *testing.T) {
 	})
 }
 
-// A machine without a graphics card may need longer for a whole batch than a request may take.
+// Without a graphics card a whole batch may take longer than a request may.
 func TestABatchThatTakesTooLongIsSmallerNextTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := newMoody(t)

@@ -18,8 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Client asks a model server. It implements [memory.LLM] and may be used by many
-// at once.
+// Client asks a model server. It implements [memory.LLM] and is safe for concurrent use.
 type Client struct {
 	at       endpoint
 	http     http.Client
@@ -29,13 +28,13 @@ type Client struct {
 	tries    uint
 
 	mu    sync.Mutex        // guards forms
-	forms map[string]manner // by model: what its server is known to take
+	forms map[string]manner // by model: the form that its server accepts
 }
 
-// ErrNoModel is why the rules learn at once: there is no model to ask, and waiting brings none.
+// ErrNoModel makes the rules learn at once: there is no model to wait for.
 var ErrNoModel = errors.New("no model can be asked")
 
-// New returns a client. [memory.Invalid] for a base URL that is none.
+// New returns a client, or [memory.Invalid] for an invalid base URL.
 func New(o Options) (*Client, error) {
 	at, err := newEndpoint(o)
 	if err != nil {
@@ -48,7 +47,7 @@ func New(o Options) (*Client, error) {
 		at: at,
 		http: http.Client{
 			Transport: o.Transport,
-			// A key must not follow to wherever a server points.
+			// A redirect must not receive the key.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		model:    o.Model,
@@ -104,7 +103,6 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 	return ids, nil
 }
 
-// Close gives back idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 func (c *Client) mannerOf(model string) manner {
@@ -119,7 +117,7 @@ func (c *Client) remember(model string, m manner) {
 	c.forms[model] = m
 }
 
-// chat asks once, in one manner.
+// chat sends one request in one manner.
 func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completion, error) {
 	request, err := json.Marshal(m.request(p))
 	if err != nil {
@@ -139,20 +137,19 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 	return got, nil
 }
 
-// keyContext is under which a context holds a key.
+// keyContext is the context key for an API key.
 type keyContext struct{}
 
-// WithKey lets what is asked under a context be asked with another key than the client's own.
+// WithKey returns a context whose requests use another key than the client's own.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyContext{}, key)
 }
 
-// maxAnswer is far above what any model says, and keeps a broken server from
-// filling memory.
+// maxAnswer is far above any answer, and protects memory from a broken server.
 const maxAnswer = 16 << 20
 
-// send makes one attempt and returns the body of a good answer. A server that is silent for the
-// timeout is given up.
+// send makes one attempt and returns the body of a good answer. It gives up when the server is
+// silent for the timeout.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ []byte, err error) {
 	u, err := c.at.url(path)
 	if err != nil {
@@ -170,7 +167,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	}()
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, c.at.unavailable("make a request: %w", bare(err))
+		return nil, c.at.unavailable("make a request: %w", withoutURL(err))
 	}
 	req.Header.Set("Accept", "application/json")
 	if body != nil {
@@ -183,9 +180,9 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	at.sign(req.Header)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, &failure{err: c.at.unavailable("%w", bare(err)), again: true}
+		return nil, &failure{err: c.at.unavailable("%w", withoutURL(err)), again: true}
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read; nothing is left to go wrong
+	defer func() { _ = resp.Body.Close() }() // it was read; errors no longer matter
 	var answer []byte
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		answer, err = readStream(resp.Body, max(leastLimit, len(body)), func() { silent.Reset(c.timeout) })
@@ -201,25 +198,25 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	return at.judge(resp, body, answer)
 }
 
-// judge tells good answers from bad ones. Some servers send an error with status
-// 200. An error that repeats what was asked is left out: errors are logged.
+// judge separates good answers from errors, which some servers send with status 200. An error that
+// repeats the request is left out, since errors are logged.
 func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, error) {
-	var said struct {
+	var answer struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
 		Detail  json.RawMessage `json:"detail"`
 	}
 	isJSON := json.Valid(body)
-	_ = json.Unmarshal(body, &said) // what is no object says nothing of these
-	var of struct{ Code int }       // of an error amid a stream
-	if resp.StatusCode == http.StatusOK && json.Unmarshal(said.Error, &of) == nil && of.Code >= 400 {
+	_ = json.Unmarshal(body, &answer) // other values have none of these fields
+	var of struct{ Code int }         // of an error within a stream
+	if resp.StatusCode == http.StatusOK && json.Unmarshal(answer.Error, &of) == nil && of.Code >= 400 {
 		resp.StatusCode = of.Code
 	}
 	failed := resp.StatusCode < 200 || resp.StatusCode > 299
-	if isJSON && !failed && (said.Error == nil || string(said.Error) == "null") {
+	if isJSON && !failed && (answer.Error == nil || string(answer.Error) == "null") {
 		return body, nil
 	}
-	text, status := errorText(said.Error), resp.StatusCode
+	text, status := errorText(answer.Error), resp.StatusCode
 	switch {
 	case !isJSON && !failed:
 		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
@@ -227,9 +224,9 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	case !isJSON:
 		text = http.StatusText(status)
 	case text == "":
-		text = cmp.Or(said.Message, strings.Trim(string(said.Detail), `"`), http.StatusText(status))
+		text = cmp.Or(answer.Message, strings.Trim(string(answer.Detail), `"`), http.StatusText(status))
 	}
-	// A server that cannot keep to a form of reply may say that it is at fault.
+	// A server that does not support the response format may report an internal error.
 	structured := status == http.StatusInternalServerError && bytes.Contains(request, []byte(`"response_format":`))
 	shown := e.clean(text)
 	if quotes(request, text) {
@@ -244,7 +241,7 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	}
 }
 
-// errorText finds the message in an error object or text.
+// errorText returns the message of an error object or string.
 func errorText(raw json.RawMessage) string {
 	var object struct {
 		Message string `json:"message"`
@@ -259,8 +256,7 @@ func errorText(raw json.RawMessage) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// clean makes a server's words fit for an error: short, one line, and without the
-// key, which some servers repeat.
+// clean shortens a server's message to one line without the key, which some servers repeat.
 func (e endpoint) clean(s string) string {
 	if e.key != "" {
 		s = strings.ReplaceAll(s, e.key, "[key]")
@@ -273,7 +269,7 @@ func (e endpoint) clean(s string) string {
 	return s
 }
 
-// asFailure returns the refusal inside an error, nil for another kind.
+// asFailure returns the failure within an error, nil for another kind.
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

@@ -23,7 +23,7 @@ const secret = "sk-test-key-that-must-not-show"
 
 var schema = json.RawMessage(`{"type":"object","properties":{"facts":{"type":"array"}}}`)
 
-// answer is what a scripted server says to one request.
+// answer is a scripted server's answer to one request.
 type answer struct {
 	status int
 	header map[string]string
@@ -44,8 +44,8 @@ func refuses(status int, text string) answer {
 	return answer{status: status, body: fmt.Sprintf(`{"error":{"message":%q}}`, text)}
 }
 
-// script is a model server without a network, so that tests have a time of their
-// own. It gives its answers in order, the last one for good.
+// script is a model server without a network, so that tests can use fake time. It gives its answers
+// in order and then repeats the last one.
 type script struct {
 	mu      sync.Mutex // guards both
 	answers []answer
@@ -86,7 +86,7 @@ func client(t *testing.T, s *script) *Client {
 	return c
 }
 
-// formats returns how each question asked for JSON.
+// formats returns the response format of each question.
 func (s *script) formats() []string {
 	var all []string
 	for _, q := range s.asked {
@@ -119,7 +119,7 @@ func TestCompleteSaysWhatWasAsked(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerRefusesIsLeftOutAndRemembered(t *testing.T) {
+func TestRefusedFeaturesAreDroppedAndRemembered(t *testing.T) {
 	ok := says(`{"facts":[]}`)
 	for _, tt := range []struct {
 		name    string
@@ -152,8 +152,8 @@ func TestWhatTheServerRefusesIsLeftOutAndRemembered(t *testing.T) {
 	}
 }
 
-// Who reads the reply knows many shapes, and pays for each question.
-func TestAReplyBesideTheSchemaIsReturned(t *testing.T) {
+// The reply's reader accepts many formats, and each question costs.
+func TestRepliesOutsideTheSchemaAreReturned(t *testing.T) {
 	s := &script{answers: []answer{says("Sure! Here are the facts"), says(`{"facts":[]}`)}}
 	c := client(t, s)
 	got, err := c.Complete(t.Context(), memory.Prompt{User: "Hi", Schema: schema})
@@ -323,7 +323,7 @@ func TestCallerMayStopWaiting(t *testing.T) {
 	})
 }
 
-func TestSlowServerIsGivenUp(t *testing.T) {
+func TestSlowServerTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := New(Options{BaseURL: "http://models.test/v1", Model: "tiny", Timeout: time.Second, Patience: 3 * time.Second, Transport: hangs{}})
 		if err != nil {
@@ -418,7 +418,7 @@ func TestBaseURLs(t *testing.T) {
 	}
 }
 
-// FuzzComplete: whatever a server answers, there is a reply or an error.
+// FuzzComplete: any answer of a server gives a reply or an error.
 func FuzzComplete(f *testing.F) {
 	f.Add(200, says("hello").body)
 	f.Add(400, `{"error":{"message":"no"}}`)

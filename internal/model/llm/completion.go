@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// completion is what is read of a chat completion.
+// completion has the fields of a chat completion that are read.
 type completion struct {
 	Model   string   `json:"model"`
 	Choices []choice `json:"choices"`
@@ -17,7 +17,7 @@ type completion struct {
 	} `json:"usage"`
 }
 
-// choice has its words in one piece or, in an event of a stream, as a part.
+// choice has its text in one piece or, in an event of a stream, as a delta.
 type choice struct {
 	Message words  `json:"message"`
 	Delta   words  `json:"delta"`
@@ -29,11 +29,10 @@ type words struct {
 	Refusal string  `json:"refusal"`
 }
 
-// content is a message's text: a string, null, or parts of which those of text
-// count.
+// content is a message's text: a string, null, or a list of parts, of which text parts count.
 type content string
 
-// UnmarshalJSON reads all three.
+// UnmarshalJSON reads all three forms.
 func (c *content) UnmarshalJSON(data []byte) error {
 	var text *string
 	if json.Unmarshal(data, &text) == nil {
@@ -56,13 +55,12 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text returns the first choice's words, without what the model thought aloud
-// before them.
+// text returns the first choice's text without reasoning at its beginning.
 func (g completion) text() string {
 	text := strings.TrimSpace(string(g.Choices[0].Message.Content))
 	if rest, ok := strings.CutPrefix(text, "<think>"); ok {
-		if _, said, ok := strings.Cut(rest, "</think>"); ok {
-			return strings.TrimSpace(said)
+		if _, answer, ok := strings.Cut(rest, "</think>"); ok {
+			return strings.TrimSpace(answer)
 		}
 	}
 	return text

@@ -1,23 +1,23 @@
-// Package llm speaks to model servers in OpenAI's dialect, as Ollama, vLLM,
-// LM Studio, OpenRouter, Azure, Groq and OpenAI do, in two ways:
+// Package llm accesses model servers with OpenAI's API, such as Ollama, vLLM, LM Studio,
+// OpenRouter, Azure, Groq and OpenAI, in two ways:
 //
-//	Client     asks a model something of Loci's own (memory.LLM) and retries
-//	Forwarder  passes a client's request on as it is, once
+//	Client     asks a model on Loci's own behalf (memory.LLM) and retries
+//	Forwarder  passes a client's request on unchanged, once
 //
-// It does not know what is asked, and reads nothing of what is forwarded.
+// It does not interpret requests, and does not read forwarded ones.
 //
 // # Streams
 //
-// A completion is asked for as a stream, so that a slow model is told from a silent one.
+// Completions are streamed, to distinguish slow models from silent ones.
 //
 // # Structured answers
 //
-// Servers differ in what they take for an answer in JSON. A prompt with a schema
-// is tried as response_format json_schema, then in words alone. What worked
-// is remembered per model and tried first the next time.
+// Servers differ in their support of JSON answers. A prompt with a schema is tried with
+// response_format json_schema, then with the schema in the prompt. The form that worked is
+// remembered for each model.
 //
 // # Errors
 //
-// All are [memory.Unavailable], name the server by its host, and say its status
-// and what it said. No key is ever part of one.
+// All errors are [memory.Unavailable] and have the server's host, status and message, but never a
+// key.
 package llm

@@ -19,41 +19,41 @@ import (
 )
 
 const (
-	// embedBatch and embedBytes are how much one request holds, unless a server takes less.
-	// Servers take from a few dozen texts to two thousand, some 16,000 tokens together.
+	// embedBatch and embedBytes bound one request, unless a server accepts less. Servers accept
+	// from a few dozen texts to two thousand, some 16,000 tokens together.
 	embedBatch = 64
 	embedBytes = 64 << 10
 
-	// maxEmbedText is how many bytes of a text are sent: what is longer than the
-	// model was made for tells it nothing, and some servers refuse it.
+	// maxEmbedText bounds the bytes of a text: models ignore text beyond their length, and some
+	// servers refuse it.
 	maxEmbedText = 16 << 10
 
-	// leastEmbedText is how many bytes of a text any model takes: no less is tried.
+	// leastEmbedText is a length in bytes that every model accepts.
 	leastEmbedText = 512
 
-	// blank stands for texts that say nothing: servers refuse an empty one.
+	// blank replaces a blank text: servers refuse an empty one.
 	blank = "."
 
-	// questionTime bounds what somebody waits for, who has no deadline.
+	// questionTime bounds interactive questions without a deadline.
 	questionTime = 2 * time.Second
 )
 
-// Embedder is a [memory.Embedder] at an OpenAI-compatible server, by its
-// /embeddings, or at Cohere's own API, by its /embed. It may be used by many at once.
+// Embedder is a [memory.Embedder] at an OpenAI-compatible server's /embeddings, or at the /embed of
+// Cohere's own API. It is safe for concurrent use.
 type Embedder struct {
 	breaker
 	client *Client
-	field  string                    // that tells questions from documents; "": the texts before them do
-	kinds  map[memory.EmbedAs]string // the field's values, or the texts before each text
-	cohere bool                      // it is asked as Cohere's API wants it
+	field  string                    // that distinguishes questions from documents; "": the prefixes do
+	kinds  map[memory.EmbedAs]string // the field's values, or the prefixes
+	cohere bool                      // it uses Cohere's own API
 	dims   atomic.Int64              // of the last answer, 0 before the first
-	batch  atomic.Int64              // texts that one request may hold
+	batch  atomic.Int64              // the most texts of a request
 }
 
 var _ memory.Embedder = (*Embedder)(nil)
 
-// apis are those that have a field for what a text is embedded as, and put the texts that their
-// models expect before it by themselves. OpenAI's form has none.
+// apis are those with a field for the kind of text, which add their models' prefixes themselves.
+// OpenAI's API has none.
 var apis = []struct{ domain, field, question, document string }{
 	{"cohere.com", "input_type", "search_query", "search_document"},
 	{"cohere.ai", "input_type", "search_query", "search_document"},
@@ -61,8 +61,8 @@ var apis = []struct{ domain, field, question, document string }{
 	{"voyageai.com", "input_type", "query", "document"},
 }
 
-// NewEmbedder returns an embedder by the model that o names. It asks nothing yet. question and
-// document are what the model expects before a text, where the server does not put it there.
+// NewEmbedder returns an embedder for the model in o without a request. question and document are
+// the model's prefixes, unless the server adds them.
 func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	if o.Model == "" {
 		return nil, memory.Errorf(memory.Invalid, "no model is named to embed with")
@@ -75,7 +75,7 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	e.batch.Store(embedBatch)
 	for _, api := range apis {
 		asOpenAI := strings.Contains(c.at.base.Path, "/compatibility/") || // Cohere's
-			strings.HasPrefix(o.Model, "jina-embeddings-v2") // the models before that field
+			strings.HasPrefix(o.Model, "jina-embeddings-v2") // models before that field
 		if c.at.under(api.domain) && !asOpenAI {
 			e.field, question, document = api.field, api.question, api.document
 			e.cohere = strings.HasPrefix(api.domain, "cohere.")
@@ -85,8 +85,8 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	return e, nil
 }
 
-// Fingerprint names the model and a hash of what tells it questions from documents: wherever
-// it is asked like that, its vectors are the same.
+// Fingerprint names the model and a hash of its prefixes or field: equal ones give equal vectors on
+// every server.
 func (e *Embedder) Fingerprint() string {
 	name, question, document := "remote:"+e.client.model, e.kinds[memory.AsQuestion], e.kinds[memory.AsDocument]
 	if question+document == "" {
@@ -99,19 +99,18 @@ func (e *Embedder) Fingerprint() string {
 // Dims is the length of its vectors, 0 before the first answer. A server may change it.
 func (e *Embedder) Dims() int { return int(e.dims.Load()) }
 
-// Remote reports that no write is to wait for it.
+// Remote reports that writes must not wait for it.
 func (e *Embedder) Remote() bool { return true }
 
-// Close gives back idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed asks the server. A question is asked once and soon given up, since somebody waits, and
-// so are documents with a deadline as near; a server that fails them is skipped for a while.
-// Other documents are asked for again while patience lasts. Where the server does not take
-// them together, they are sent in smaller parts, and a text that it does not take is cut until
-// it does. One that it takes at no length gets the vector of a blank text: without any it would
-// keep those of a small memory from being compared. A server that takes no text at all is
-// [memory.Unavailable].
+// Embed asks the server. Questions, and documents with a deadline as near, get one short attempt,
+// and a failing server is then skipped for a while; other documents are retried while patience
+// lasts.
+//
+// Batches that the server refuses are split, and refused texts are shortened. A text refused at any
+// length gets the vector of a blank text, so that its memory still counts as embedded. A server
+// that accepts no text at all is [memory.Unavailable].
 func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (out [][]float32, err error) {
 	end, ends := ctx.Deadline()
 	if as == memory.AsQuestion || ends && time.Until(end) <= questionTime {
@@ -135,10 +134,10 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 	for _, part := range e.parts(texts) {
 		vectors, err := e.ask(ctx, e.client.call, as, part)
 		if aboutTexts(err) {
-			vectors, err = e.narrow(ctx, as, part, err)
+			vectors, err = e.embedSmaller(ctx, as, part, err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && len(part) > 1 {
-			e.batch.Store(int64(len(part) / 2)) // the next attempt asks for less
+			e.batch.Store(int64(len(part) / 2)) // the next attempt sends less
 		}
 		if err != nil {
 			return nil, e.client.refused(err)
@@ -149,7 +148,7 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 	return out, nil
 }
 
-// parts cuts texts into what one request may hold.
+// parts splits texts into requests.
 func (e *Embedder) parts(texts []string) (parts [][]string) {
 	most, size := int(e.batch.Load()), 0
 	for i, t := range texts {
@@ -163,24 +162,25 @@ func (e *Embedder) parts(texts []string) (parts [][]string) {
 	return parts
 }
 
-// aboutTexts reports whether a server may have failed for what the texts are: it refused them,
-// broke on them, or answered with something else than their vectors.
+// aboutTexts reports whether the texts may have caused a server's failure: it refused them,
+// crashed, or answered without their vectors.
 func aboutTexts(err error) bool {
 	f := asFailure(err)
 	return f != nil && (f.refuses() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
 }
 
-// narrow embeds texts that the server did not take together, unless it takes none at all.
-func (e *Embedder) narrow(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
+// embedSmaller embeds texts that the server refused together, unless it refuses all.
+func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
 	none, err := e.ask(ctx, e.client.send, as, []string{blank})
 	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "no text is taken: %v", refused)
 	}
-	return e.halves(ctx, as, texts, none)
+	return e.embedHalves(ctx, as, texts, none)
 }
 
-// halves embeds texts that were not taken together; none stands for one that is not taken.
-func (e *Embedder) halves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
+// embedHalves embeds texts that were refused together; none is the vector for one that is always
+// refused.
+func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
 		return e.cut(ctx, as, texts[0], none)
 	}
@@ -189,7 +189,7 @@ func (e *Embedder) halves(ctx context.Context, as memory.EmbedAs, texts []string
 		vectors, err := e.ask(ctx, e.client.send, as, part)
 		if aboutTexts(err) {
 			tooMany = false
-			vectors, err = e.halves(ctx, as, part, none)
+			vectors, err = e.embedHalves(ctx, as, part, none)
 		}
 		if err != nil {
 			return nil, err
@@ -202,7 +202,7 @@ func (e *Embedder) halves(ctx context.Context, as memory.EmbedAs, texts []string
 	return out, nil
 }
 
-// cut embeds as much of a text as the server takes.
+// cut embeds the longest beginning of a text that the server accepts.
 func (e *Embedder) cut(ctx context.Context, as memory.EmbedAs, t string, none [][]float32) ([][]float32, error) {
 	for size := min(len(t), maxEmbedText); size > leastEmbedText; {
 		size /= 2
@@ -214,7 +214,6 @@ func (e *Embedder) cut(ctx context.Context, as memory.EmbedAs, t string, none []
 	return none, nil
 }
 
-// ask makes one request.
 func (e *Embedder) ask(ctx context.Context, do func(ctx context.Context, method, path string, body []byte) ([]byte, error), as memory.EmbedAs, texts []string) ([][]float32, error) {
 	input := make([]string, len(texts))
 	for i, t := range texts {
@@ -298,12 +297,12 @@ func sound(v []float32) bool {
 	return len(v) > 0
 }
 
-// refuses reports whether the server will never take what it was sent.
+// refuses reports whether the server refuses the request for good.
 func (f *failure) refuses() bool {
 	return f.status == http.StatusBadRequest || f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusUnprocessableEntity
 }
 
-// refused tells what will never be taken from what may be taken later.
+// refused distinguishes permanent refusals from temporary ones.
 func (c *Client) refused(err error) error {
 	if f := asFailure(err); f != nil && f.refuses() {
 		return memory.Errorf(memory.Invalid, "%v", f.err)

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// vectorServer answers /v1/embeddings with vectors that say how long each text is,
-// the last text first.
+// vectorServer answers /v1/embeddings with vectors that encode each text's length, the last text
+// first.
 func vectorServer(t *testing.T, requests *[]int) *Embedder {
 	t.Helper()
 	return embedderAt(t, func(w http.ResponseWriter, r *http.Request) {
@@ -96,7 +96,7 @@ func TestAnswersThatAreNoVectorsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAServerThatRefusesATextIsToldFromOneThatIsAway(t *testing.T) {
+func TestRefusedTextsDifferFromOutages(t *testing.T) {
 	for status, want := range map[int]error{400: nil, 413: nil, 422: nil, 500: nil, 401: memory.Unavailable, 404: memory.Unavailable, 429: memory.Unavailable, 503: memory.Unavailable} {
 		for all, want := range map[bool]error{false: want, true: memory.Unavailable} { // whether it says so to any text
 			e := embedderAt(t, func(w http.ResponseWriter, r *http.Request) {
@@ -117,9 +117,8 @@ func TestAServerThatRefusesATextIsToldFromOneThatIsAway(t *testing.T) {
 	}
 }
 
-// picky is an embedder at a server that takes so many texts at once and so many bytes of each,
-// refuses more with a status, and cannot give a vector of what is poisoned. It remembers how
-// many texts each request held.
+// picky is an embedder at a server with limits on texts and bytes, which refuses excess with a
+// status and cannot embed poisoned texts. It records how many texts each request held.
 func picky(t *testing.T, status, most, longest int) (*Embedder, *[]int) {
 	t.Helper()
 	var requests []int
@@ -145,9 +144,9 @@ func picky(t *testing.T, status, most, longest int) (*Embedder, *[]int) {
 	}), &requests
 }
 
-// What servers say: text-embeddings-inference 422 for too many texts and 413 for a long one,
+// Real servers' statuses: text-embeddings-inference 422 for too many texts and 413 for a long one,
 // Ollama and vLLM 400 for a long one, llama.cpp 500.
-func TestWhatAServerDoesNotTakeTogetherItGetsInParts(t *testing.T) {
+func TestRefusedBatchesAreSplit(t *testing.T) {
 	for _, status := range []int{400, 413, 422, 500} {
 		e, requests := picky(t, status, 20, 3000)
 		texts := make([]string, 70)
@@ -196,7 +195,7 @@ func TestRequestsHoldSoManyBytes(t *testing.T) {
 	}
 }
 
-// hosted passes what is meant for a server of the internet to a scripted one.
+// hosted redirects requests for internet servers to a scripted one.
 type hosted func(url string, body map[string]any) string
 
 func (h hosted) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -209,8 +208,8 @@ func (h hosted) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// TestEachServerIsAskedInItsForm: what tells questions from documents is a field where the server
-// has one, and a text before them where it has none. The fingerprint follows it.
+// TestEachServerIsAskedInItsForm: a field distinguishes questions from documents if the server has
+// one, otherwise a prefix does. The fingerprint depends on it.
 func TestEachServerIsAskedInItsForm(t *testing.T) {
 	const openAI, cohere = `{"data":[{"index":0,"embedding":[3,4]}]}`, `{"id":"1","embeddings":{"float":[[3,4]]},"texts":["t"]}`
 	seen := map[string]string{}
@@ -324,8 +323,8 @@ func TestRankingsComeInTheOrderOfTheTexts(t *testing.T) {
 	}
 }
 
-// TestAServerIsAskedToRankInTheFormThatItTakes: text-embeddings-inference refuses the others' form
-// once, and is asked in its own from then on.
+// TestAServerIsAskedToRankInTheFormThatItTakes: text-embeddings-inference refuses the others'
+// format once, and then always gets its own.
 func TestAServerIsAskedToRankInTheFormThatItTakes(t *testing.T) {
 	var asked []string
 	r := rerankerAt(t, func(w http.ResponseWriter, r *http.Request) {
@@ -354,9 +353,9 @@ func TestAServerIsAskedToRankInTheFormThatItTakes(t *testing.T) {
 	}
 }
 
-// TestAServerMayRankBesideItsV1, as text-embeddings-inference does, which embeds below it: what it
-// takes is found once.
-func TestAServerMayRankBesideItsV1(t *testing.T) {
+// TestRerankerTriesOutsideV1, as for text-embeddings-inference, which embeds below it; the way is
+// found once.
+func TestRerankerTriesOutsideV1(t *testing.T) {
 	var asked []string
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -386,7 +385,7 @@ func TestAServerMayRankBesideItsV1(t *testing.T) {
 	}
 }
 
-func TestARefusalOfBothFormsIsToldAsTheFirst(t *testing.T) {
+func TestFirstRefusalOfBothFormatsIsReported(t *testing.T) {
 	r := rerankerAt(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		what := "there is no such model"

@@ -10,33 +10,32 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options says where a model server is and how to speak to it.
+// Options configure the connection to a model server.
 type Options struct {
-	BaseURL string // ends in /v1 as a rule; a query, such as Azure's api-version, is kept
-	Key     string // "" sends none
+	BaseURL string // usually ends in /v1; a query, such as Azure's api-version, is kept
+	Key     string // "": no key
 	Model   string // the default of [Client.Complete]
 
-	DropHeaders []string // beside those of identity.txt a [Forwarder] does not pass these on; with - before it one is
+	DropHeaders []string // headers that a [Forwarder] drops in addition to identity.txt; with the prefix - it keeps one
 
-	Timeout   time.Duration     // how long a server may be silent; 0: DefaultTimeout
-	Patience  time.Duration     // of all attempts together; 0: DefaultPatience
-	Tries     uint              // attempts of one question at most; 0: DefaultTries
-	Transport http.RoundTripper // nil: one of its own, which keeps connections
+	Timeout   time.Duration     // of a silent server; 0: DefaultTimeout
+	Patience  time.Duration     // for all attempts together; 0: DefaultPatience
+	Tries     uint              // the most attempts of one question; 0: DefaultTries
+	Transport http.RoundTripper // nil: a new one, which keeps connections
 }
 
 const (
-	// DefaultTimeout lets a small model on a slow machine read its prompt.
+	// DefaultTimeout is enough for a small model on a slow machine to read its prompt.
 	DefaultTimeout = 2 * time.Minute
 
-	// DefaultPatience bounds the retries of one question. What takes longer is a
-	// job's to try again.
+	// DefaultPatience bounds the retries of one question. Jobs retry after longer outages.
 	DefaultPatience = time.Minute
 
 	// DefaultTries bounds the attempts of one question.
 	DefaultTries = 5
 
-	// headerTime is how long a forwarded request may go without any answer: models
-	// that think say nothing for minutes.
+	// headerTime is the timeout of a forwarded request's headers: reasoning models are silent for
+	// minutes.
 	headerTime = 15 * time.Minute
 )
 
@@ -58,8 +57,8 @@ func newEndpoint(o Options) (endpoint, error) {
 	return endpoint{u, o.Key}, nil
 }
 
-// url returns the address of what stands at path (escaped, with or without a
-// query) under the base. A path that climbs out of the base is refused.
+// url returns the address of path (escaped, with or without a query) under the base. It refuses a
+// path outside of the base.
 func (e endpoint) url(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	plain, err := url.PathUnescape(path)
@@ -83,8 +82,7 @@ func (e endpoint) url(path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// sign puts the key on a request, in the place of whatever key it had; without a
-// key the request keeps its own.
+// sign replaces a request's key by the endpoint's; without one the request keeps its own.
 func (e endpoint) sign(h http.Header) {
 	if e.key == "" {
 		return
@@ -93,25 +91,25 @@ func (e endpoint) sign(h http.Header) {
 		h.Del(name)
 	}
 	if e.under("anthropic.com") && h.Get("Anthropic-Version") != "" {
-		h.Set("X-Api-Key", e.key) // its own API takes keys here alone
+		h.Set("X-Api-Key", e.key) // the server's own API reads keys only here
 		return
 	}
 	h.Set("Authorization", "Bearer "+e.key)
 	if e.under("azure.com") {
-		h.Set("Api-Key", e.key) // Azure takes its keys here, and tokens as bearers
+		h.Set("Api-Key", e.key) // Azure reads keys here, and tokens as bearers
 	}
 }
 
-// under reports whether the server's name lies in a domain.
+// under reports whether the server's host is in a domain.
 func (e endpoint) under(domain string) bool { return strings.HasSuffix(e.base.Hostname(), "."+domain) }
 
-// unavailable tells what went wrong with the server, without its key.
+// unavailable describes a failure of the server, without its key.
 func (e endpoint) unavailable(format string, args ...any) error {
 	return memory.Errorf(memory.Unavailable, "model server %s: "+format, append([]any{e.base.Host}, args...)...)
 }
 
-// newTransport returns a transport as the proxy needs it: nothing is decompressed
-// on the way, and enough connections stay open for all clients of one upstream.
+// newTransport returns a transport for the proxy: without decompression, and with enough open
+// connections for all clients of one upstream.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

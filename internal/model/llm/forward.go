@@ -19,12 +19,11 @@ import (
 type Forwarder struct {
 	at        endpoint
 	transport http.RoundTripper
-	dropped   []string // patterns of headers; one with - before it keeps, and the last that fits counts
+	dropped   []string // patterns of headers; the prefix - keeps one, and the last match counts
 }
 
-// NewForwarder returns a forwarder to o's server; o's model and times are not
-// used, since a forwarded request is as long as its client waits.
-// [memory.Invalid] for a base URL that is none.
+// NewForwarder returns a forwarder to o's server. It ignores o's model and timeouts, since a
+// forwarded request lasts as long as its client waits. [memory.Invalid] for an invalid base URL.
 func NewForwarder(o Options) (*Forwarder, error) {
 	at, err := newEndpoint(o)
 	if err != nil {
@@ -42,15 +41,15 @@ func NewForwarder(o Options) (*Forwarder, error) {
 	return f, nil
 }
 
-// identityHeaders are the patterns of headers that say who asks.
+// identityHeaders are the patterns of headers that identify the user.
 //
 //go:embed identity.txt
 var identityHeaders string
 
-// plainName is a header's name, or a pattern, as patterns are compared.
+// plainName is a header's name, or a pattern, in the form for comparison.
 func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
-// drops reports whether a header does not go on.
+// drops reports whether a header is not forwarded.
 func (f *Forwarder) drops(name string) (drop bool) {
 	name = plainName(name)
 	for _, pattern := range f.dropped {
@@ -62,19 +61,15 @@ func (f *Forwarder) drops(name string) (drop bool) {
 	return drop
 }
 
-// Do sends one request and returns the upstream's answer as it came: status,
-// headers but for the hop-by-hop ones, and body, neither decompressed nor
-// buffered. The caller closes it. path is what follows the base URL, escaped as
-// the client wrote it, with its query. Of the header is sent what
-// [Forwarder.header] leaves, with the upstream's key in place of the client's where
-// one is configured. Redirects are answers like any other.
+// Do sends one request and returns the upstream's answer unchanged: status, headers except
+// hop-by-hop ones, and body, neither decompressed nor buffered, which the caller closes. path
+// follows the base URL, escaped as the client wrote it, with its query. Headers are those of
+// [Forwarder.header], with the upstream's key if configured. Redirects are not followed.
 //
-// A body that is no [bytes.Reader] is streamed; its length is taken from
-// Content-Length. A request is sent again only while nothing of it had been
-// written, or where HTTP says that twice equals once.
+// A body that is no [bytes.Reader] is streamed with the length in Content-Length. A request is
+// retried only if nothing of it was written, or if it is idempotent in HTTP.
 //
-// The error is [memory.Unavailable], or [memory.Invalid] for a path that leaves
-// the base URL.
+// The error is [memory.Unavailable], or [memory.Invalid] for a path outside of the base URL.
 func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	u, err := f.at.url(path)
 	if err != nil {
@@ -90,33 +85,32 @@ func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Hea
 	}
 	f.at.sign(req.Header)
 	if req.Header.Get("User-Agent") == "" {
-		req.Header["User-Agent"] = []string{""} // else the transport makes one up
+		req.Header["User-Agent"] = []string{""} // else the transport sets its own
 	}
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
-		return nil, f.at.unavailable("%w", bare(err))
+		return nil, f.at.unavailable("%w", withoutURL(err))
 	}
 	dropHopByHop(resp.Header)
 	return resp, nil
 }
 
-// Close gives back idle connections.
 func (f *Forwarder) Close() {
 	if t, ok := f.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// hopByHop are the headers that are about one connection (RFC 9110, 7.6.1), and
-// Expect, which was settled with the client before its body was read.
+// hopByHop are the headers of a single connection (RFC 9110, 7.6.1), and Expect, which the client's
+// server already handled.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
 }
 
-// header returns a copy of a client's header without what ends at Loci: what is about the
-// connection, X-Loci-*, the length (which the body tells), cookies, which a browser sends to
-// every server of this machine's name, and what proxies and front ends say of who asks.
+// header returns a copy of a client's header without those that end at Loci: hop-by-hop headers,
+// X-Loci-*, the length (the body has it), cookies, which browsers send to every server of this
+// host, and identities added by proxies and front ends.
 func (f *Forwarder) header(client http.Header) http.Header {
 	h := client.Clone()
 	if h == nil {
@@ -146,7 +140,7 @@ func dropHopByHop(h http.Header) {
 	}
 }
 
-// contentLength returns what the header says, -1 for unknown.
+// contentLength returns the header's value, -1 for unknown.
 func contentLength(h http.Header) int64 {
 	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
 	if err != nil || n < 0 {
@@ -155,9 +149,8 @@ func contentLength(h http.Header) int64 {
 	return n
 }
 
-// bare strips the URL that net/http puts around an error: its query may hold a
-// key.
-func bare(err error) error {
+// withoutURL removes net/http's URL from an error: its query may hold a key.
+func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
 		return u.Err

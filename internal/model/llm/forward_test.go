@@ -24,7 +24,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// arrived is what reached the upstream.
+// arrived is a request that reached the upstream.
 type arrived struct {
 	method, uri, host, body string
 	header                  http.Header
@@ -32,7 +32,7 @@ type arrived struct {
 	encoding                []string
 }
 
-// upstream starts a server that keeps what reaches it and answers with h.
+// upstream starts a server that records requests and answers with h.
 func upstream(t *testing.T, h http.HandlerFunc) (*httptest.Server, <-chan arrived) {
 	t.Helper()
 	got := make(chan arrived, 16)
@@ -93,7 +93,7 @@ func TestForwardedBytesAreTheClients(t *testing.T) {
 	}
 }
 
-func TestWhatEndsAtLoci(t *testing.T) {
+func TestHeadersThatEndAtLoci(t *testing.T) {
 	srv, got := upstream(t, nil)
 	header := http.Header{
 		"X-Loci-Key": {"loci"}, "X-Loci-User": {"ana"}, "x-loci-id": {"1"}, "Cookie": {"session=1"},
@@ -113,8 +113,8 @@ func TestWhatEndsAtLoci(t *testing.T) {
 	}
 }
 
-// TestWhoAsksIsWithheld has each pattern of identity.txt, and those of the setting.
-func TestWhoAsksIsWithheld(t *testing.T) {
+// TestIdentityHeadersAreDropped has each pattern of identity.txt, and those of the setting.
+func TestIdentityHeadersAreDropped(t *testing.T) {
 	const local = "http://127.0.0.1:4000/v1"
 	names := func(at string, set []string, sent ...string) (got []string) {
 		t.Helper()
@@ -325,13 +325,12 @@ func TestAnswerCutOffIsSeen(t *testing.T) {
 	}
 }
 
-// TestClientThatLeavesFreesTheUpstream: an upstream that takes its time is told
-// when nobody waits any more.
+// TestClientThatLeavesFreesTheUpstream: a slow upstream sees the client's cancellation.
 func TestClientThatLeavesFreesTheUpstream(t *testing.T) {
-	told := make(chan struct{})
+	upstreamDone := make(chan struct{})
 	srv, got := upstream(t, func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
-		close(told)
+		close(upstreamDone)
 	})
 	ctx, leave := context.WithCancel(t.Context())
 	go func() {
@@ -341,11 +340,11 @@ func TestClientThatLeavesFreesTheUpstream(t *testing.T) {
 	if _, err := forwarder(t, srv.URL, "").Do(ctx, http.MethodPost, "chat/completions", nil, strings.NewReader("{}")); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
-	<-told
+	<-upstreamDone
 }
 
-// TestPostIsNotSentTwice: an upstream that took a request and hung up may have
-// acted on it.
+// TestPostIsNotSentTwice: an upstream that read a request and closed the connection may have acted
+// on it.
 func TestPostIsNotSentTwice(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -359,7 +358,7 @@ func TestPostIsNotSentTwice(t *testing.T) {
 			if err != nil {
 				return
 			}
-			// The first request on a connection is answered, the second taken and dropped.
+			// The first request on a connection is answered; the second is read and dropped.
 			for i := range 2 {
 				r, err := http.ReadRequest(bufio.NewReader(conn))
 				if err != nil {
@@ -429,7 +428,7 @@ func TestForwardErrors(t *testing.T) {
 	}
 }
 
-// FuzzPath: no path leads out of the base URL.
+// FuzzPath: no path escapes the base URL.
 func FuzzPath(f *testing.F) {
 	for _, s := range []string{"models", "chat/completions?x=1", "../x", "a/%2e%2e/b", "//host/x", "a%2Fb", "?", "#x", "a b", "%2F..%2f"} {
 		f.Add(s)

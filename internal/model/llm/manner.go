@@ -8,15 +8,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// manner is how a model's server wants to be asked. The zero manner asks for the
-// most; what a server refuses is left out step by step.
+// manner is the form of a request that a model's server accepts. The zero manner uses all features;
+// refused ones are dropped step by step.
 type manner struct {
-	inWords    bool // a schema is told in words alone
-	noTempered bool // no temperature: models that think take none
-	whole      bool // the answer in one piece: not every account may stream
+	inWords    bool // the schema is in the prompt
+	noTempered bool // no temperature: reasoning models accept none
+	whole      bool // not streamed: not every account may stream
 }
 
-// request is a chat completion as it is sent.
+// request is a chat completion request.
 type request struct {
 	Model       string    `json:"model"`
 	Messages    []message `json:"messages"`
@@ -42,7 +42,7 @@ type jsonSchema struct {
 	Schema json.RawMessage `json:"schema"`
 }
 
-// inWords tells a model the schema that its server would not take.
+// inWords precedes the schema in a prompt if its server does not support one.
 const inWords = "Answer with one JSON value and nothing else. It must match this JSON schema:\n"
 
 func (m manner) request(p memory.Prompt) request {
@@ -68,8 +68,7 @@ func (m manner) request(p memory.Prompt) request {
 	return r
 }
 
-// schemaName makes a name that servers take for a schema: letters, digits, _ and
-// -, at most 64.
+// schemaName makes a valid name of a schema: letters, digits, _ and -, at most 64.
 func schemaName(prompt string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -84,9 +83,8 @@ func schemaName(prompt string) string {
 	return name[:min(len(name), 64)]
 }
 
-// after returns the manner to ask in next, and whether to ask again: when the
-// server refused something that can be left out. A server that takes a schema and
-// does not keep to it is answered by who reads the reply.
+// after returns the next manner to try, and whether to retry: when the server refused an optional
+// feature. If a server accepts a schema but ignores it, the reply's reader handles that.
 func (m manner) after(p memory.Prompt, err error) (manner, bool) {
 	f := asFailure(err)
 	if f == nil {

@@ -8,32 +8,32 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// quotedBytes is how many bytes in a row make a quote.
+// quotedBytes is the least length of a quote in bytes.
 const quotedBytes = 16
 
 var inQuotes = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
-// quotes reports whether a server's error repeats texts of the request: a run of
-// [quotedBytes], or anything that it puts between quotation marks.
-func quotes(request []byte, said string) bool {
+// quotes reports whether a server's error repeats the request: a run of [quotedBytes], or any text
+// in quotation marks.
+func quotes(request []byte, message string) bool {
 	texts := textsOf(request)
 	has := func(s string) bool {
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(t, s) })
 	}
-	for _, m := range inQuotes.FindAllStringSubmatch(said, -1) {
+	for _, m := range inQuotes.FindAllStringSubmatch(message, -1) {
 		if has(m[1]) {
 			return true
 		}
 	}
-	for i := 0; i+quotedBytes <= len(said); i++ {
-		if has(said[i : i+quotedBytes]) {
+	for i := 0; i+quotedBytes <= len(message); i++ {
+		if has(message[i : i+quotedBytes]) {
 			return true
 		}
 	}
 	return false
 }
 
-// textsOf returns the texts in a request: messages, and what is embedded or ranked.
+// textsOf returns the texts in a request: messages, and texts to embed or rank.
 func textsOf(request []byte) (texts []string) {
 	var body any
 	if json.Unmarshal(request, &body) != nil {

@@ -15,24 +15,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Reranker is a [memory.Reranker] at a server that has /rerank, below the base URL or, where that
-// ends in /v1, beside it. It may be used by many at once.
+// Reranker is a [memory.Reranker] at a server with /rerank, below the base URL or, if that ends in
+// /v1, next to it. It is safe for concurrent use.
 type Reranker struct {
 	breaker
-	clients []*Client    // below the base URL; and beside its /v1, if it ends so
-	way     atomic.Int32 // the last that the server took
+	clients []*Client    // for the base URL, and for its parent if it ends in /v1
+	way     atomic.Int32 // the last one that worked
 }
 
-// The ways to ask a server: where, and in the form of text-embeddings-inference or in the one that
-// Jina, Cohere, vLLM, llama.cpp and others share.
+// The ways to ask a server, as bits: the format of text-embeddings-inference rather than that of
+// Jina, Cohere, vLLM, llama.cpp and others; and the address next to /v1.
 const (
 	asTexts int32 = 1 << iota
-	beside
+	outsideV1
 )
 
 var _ memory.Reranker = (*Reranker)(nil)
 
-// NewReranker returns a reranker by the model that o names. It asks nothing yet.
+// NewReranker returns a reranker for the model in o without a request.
 func NewReranker(o Options) (*Reranker, error) {
 	if o.Model == "" {
 		return nil, memory.Errorf(memory.Invalid, "no model is named to rerank with")
@@ -53,19 +53,17 @@ func NewReranker(o Options) (*Reranker, error) {
 	return r, nil
 }
 
-// Fingerprint names the model.
 func (r *Reranker) Fingerprint() string { return "remote:" + r.clients[0].model }
 
 // Remote reports that a request costs more than a text.
 func (r *Reranker) Remote() bool { return true }
 
-// Close gives back idle connections.
 func (r *Reranker) Close() { r.clients[0].Close() }
 
-// Rerank asks the server once: somebody waits. One that refuses a form is asked in the other, and one
-// that has nothing there is asked beside its /v1; what it takes is remembered. A server that fails is
-// skipped for a while. Servers that give logits rather than shares are told by a number outside 0 to 1;
-// then all of the answer's are passed through the logistic function.
+// Rerank makes one interactive attempt. If the server refuses a format it tries the other, and
+// after 404 the address next to /v1, and remembers the way that works. A failing server is skipped
+// for a while. If a score is outside of 0 to 1, all of the answer's scores are logits and pass
+// through the logistic function.
 func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string) (scores []float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -74,7 +72,7 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 	defer cancel()
 	err = r.try(ctx, func() (first error) {
 		tried := map[int32]bool{}
-		for way := r.way.Load(); !tried[way] && int(way/beside) < len(r.clients); {
+		for way := r.way.Load(); !tried[way] && int(way/outsideV1) < len(r.clients); {
 			tried[way] = true
 			var err error
 			if scores, err = r.ask(ctx, way, question, texts); err == nil {
@@ -86,7 +84,7 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 			case f != nil && f.refuses():
 				way ^= asTexts
 			case f != nil && f.status == http.StatusNotFound:
-				way ^= beside
+				way ^= outsideV1
 			}
 		}
 		return first
@@ -98,7 +96,7 @@ func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string)
 }
 
 func (r *Reranker) ask(ctx context.Context, way int32, question string, texts []string) ([]float32, error) {
-	client := r.clients[way/beside]
+	client := r.clients[way/outsideV1]
 	clipped := make([]string, len(texts))
 	for i, t := range texts {
 		clipped[i] = text.Clip(t, maxEmbedText)

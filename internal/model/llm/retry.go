@@ -12,19 +12,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// failure is one attempt that did not work out.
+// failure is a failed attempt.
 type failure struct {
 	err    error
-	status int           // the server's, 0 when it did not answer
-	text   string        // what it said
-	again  bool          // trying again may help
-	after  time.Duration // not before; 0: the server did not say
+	status int           // the server's, 0 without an answer
+	text   string        // the server's message
+	again  bool          // a retry may help
+	after  time.Duration // the delay before a retry; 0: unspecified
 }
 
-// Error returns what went wrong.
 func (f *failure) Error() string { return f.err.Error() }
 
-// Unwrap returns it, and the time to wait in the form that backoff reads.
+// Unwrap returns the error, and the delay in the form of package backoff.
 func (f *failure) Unwrap() []error {
 	if f.after > 0 {
 		return []error{f.err, &backoff.RetryAfterError{Duration: f.after}}
@@ -32,16 +31,16 @@ func (f *failure) Unwrap() []error {
 	return []error{f.err}
 }
 
-// RateLimited reports whether the server says that it is asked too often, and how long it
-// wants to be left alone, 0 where it does not say.
+// RateLimited reports whether the server limits the rate, and the delay that it asks for, 0 if
+// unspecified.
 func (f *failure) RateLimited() (after time.Duration, ok bool) {
 	return f.after, f.status == http.StatusTooManyRequests
 }
 
-// Status returns the status that the server answered, 0 where it did not.
+// Status returns the server's status, 0 without an answer.
 func (f *failure) Status() int { return f.status }
 
-// call sends a request, and again where that may help, while patience lasts.
+// call sends a request and retries while that may help and patience lasts.
 func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval = 500 * time.Millisecond
@@ -69,8 +68,8 @@ func retryable(status int) bool {
 	return status >= 500
 }
 
-// retryAfter reads how long a server wants to be left alone: in milliseconds as
-// OpenAI and Azure say it, in seconds, or until a date. 0 if it does not say.
+// retryAfter reads the delay that a server asks for: in milliseconds as OpenAI and Azure send it,
+// in seconds, or until a date. 0 without one.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))

@@ -11,28 +11,29 @@ import (
 )
 
 const (
-	// leastLimit is how many bytes any reply may have; no prompt asks for more than it has itself.
+	// leastLimit is the least limit of a reply in bytes; no prompt asks for more than its own
+	// length.
 	leastLimit = 8 << 10
 
-	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens, thoughts included.
+	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens with reasoning.
 	maxStream = 4 << 20
 )
 
-// readStream returns a streamed completion, or an error in it, as an answer in one piece. It calls
-// progress with each event, and ends a reply of more than limit bytes.
+// readStream returns a streamed completion, or the error in it, as a whole answer. It calls
+// progress for each event, and ends a reply of more than limit bytes.
 func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
 	var got struct {
 		completion
 		Error *json.RawMessage `json:"error"`
 	}
-	var said words
+	var message words
 	size, done := 0, false
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxStream)
-	for size < maxStream && (len(said.Content) <= limit || strings.HasPrefix(string(said.Content), "<think>")) && lines.Scan() {
+	for size < maxStream && (len(message.Content) <= limit || strings.HasPrefix(string(message.Content), "<think>")) && lines.Scan() {
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
 		if !ok {
-			continue // a comment that keeps the connection open, or the name of an event
+			continue // a keep-alive comment, or the name of an event
 		}
 		progress()
 		size += len(data)
@@ -48,13 +49,13 @@ func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
 			return data, nil
 		}
 		for _, c := range got.Choices {
-			said.Content, said.Refusal = said.Content+c.Delta.Content, said.Refusal+c.Delta.Refusal
+			message.Content, message.Refusal = message.Content+c.Delta.Content, message.Refusal+c.Delta.Refusal
 			done = done || c.Finish != ""
 		}
 	}
-	if !done && size < maxStream && len(said.Content) <= limit {
+	if !done && size < maxStream && len(message.Content) <= limit {
 		return nil, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
 	}
-	got.Choices = []choice{{Message: said}}
+	got.Choices = []choice{{Message: message}}
 	return json.Marshal(got.completion)
 }

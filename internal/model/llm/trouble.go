@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Trouble returns why a server gave no answer, or no whole one, in words that any client may
-// see: without its address, which the error itself has.
+// Trouble returns why a server gave no complete answer, in words for any client: without the
+// server's address, which the error has.
 func Trouble(err error) string {
 	var dns *net.DNSError
 	var timeout net.Error

@@ -1,5 +1,5 @@
-// Package modeltest finds real models for tests. None are part of the sources: make models
-// gets all-MiniLM-L6-v2.
+// Package modeltest finds real models for tests. They are not part of the sources: make models
+// downloads all-MiniLM-L6-v2.
 package modeltest
 
 import (
@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// MiniLM is the name of the model that make models gets.
+// MiniLM is the name of the model that make models downloads.
 const MiniLM = "all-MiniLM-L6-v2"
 
-// Dir returns the folder of real models, LOCI_MODELS_DIR or tmp/models in the sources. It skips
-// the test if a model that the test names is not in it.
+// Dir returns the folder of real models, LOCI_MODELS_DIR or tmp/models in the sources. It skips the
+// test if one of the named models is missing.
 func Dir(t testing.TB, names ...string) string {
 	t.Helper()
 	dir := os.Getenv("LOCI_MODELS_DIR")

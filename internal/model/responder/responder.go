@@ -1,6 +1,5 @@
-// Package responder is the built-in model loci/recall: it answers from memory by
-// repeating what was found, and says so. It is not a language model: it draws no
-// conclusions and knows nothing but the hits it is given.
+// Package responder is the built-in model loci/recall: it answers by repeating recalled memories,
+// and says so. It is not a language model: it draws no conclusions and knows only its hits.
 package responder
 
 import (
@@ -11,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Name is what the model is called.
+// Name is the model's name.
 const Name = memory.RecallModel
 
 const (
-	// who introduces every answer, so that nobody takes it for a language model's.
+	// who identifies the responder in every answer, so that nobody takes it for a language model.
 	who = "I am loci/recall, a built-in responder that only repeats what is remembered."
 
 	most     = 6   // lines in one answer
@@ -23,19 +22,18 @@ const (
 	fallback = "I know nothing about that yet."
 )
 
-// Outlook is what will become of what is said. The zero value is the usual: it is
-// kept and learned from, and nothing is to be forgotten.
+// Outlook says what memory will do with a message. The zero value is the usual: memory stores it,
+// learns from it and forgets nothing.
 type Outlook struct {
-	Unkept    string // why nothing of it is kept: "Memory is paused"; "" if it is kept
-	Unlearned string // why it is kept but not learned from: "Learning is paused"; "" if it is
-	Forget    string // what is asked to be forgotten, "" for nothing
-	Found     int    // how many memories that is about
-	Unsure    bool   // that is not known: memory could not be searched
+	Unkept    string // why it is not stored: "Memory is paused"; "" if it is
+	Unlearned string // why it is not learned from: "Learning is paused"; "" if it is
+	Forget    string // what the user asks to forget, "" for nothing
+	Found     int    // how many memories that concerns
+	Unsure    bool   // memory could not be searched for them
 }
 
-// Respond answers a question from the hits, best first. A statement is
-// acknowledged. Without hits it says that it knows nothing. It promises only what
-// the outlook holds.
+// Respond answers a question with the hits, best first, and acknowledges a statement. Without hits
+// it says that it knows nothing. It promises only what the outlook allows.
 func Respond(question string, hits []memory.Hit, o Outlook) string {
 	if !asks(question) || o.Forget != "" {
 		return acknowledge(question, hits, o)
@@ -51,7 +49,7 @@ func Respond(question string, hits []memory.Hit, o Outlook) string {
 	return "From memory:\n" + strings.Join(lines, "\n") + "\n(" + who + ")"
 }
 
-// request is a question in the form of a wish.
+// request matches a question in the form of a wish.
 var request = lazy.Compile(`(?i)^(?:please |so |and |ok(?:ay)?,? |hey,? |hi,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|tell me|show me|list|remind me|give me|find|describe|summari[sz]e)\b`)
 
 func asks(s string) bool {
@@ -70,8 +68,8 @@ func asks(s string) bool {
 
 var wish = lazy.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
 
-// head says what will become of what was said, and never more than that.
-func head(said string, o Outlook) string {
+// outlookText says what memory will do with a message.
+func outlookText(message string, o Outlook) string {
 	switch {
 	case o.Forget != "" && o.Unkept != "":
 		return o.Unkept + ", so nothing is forgotten now, and nothing of this is kept."
@@ -87,22 +85,22 @@ func head(said string, o Outlook) string {
 		return o.Unkept + ", so nothing of this is kept."
 	case o.Unlearned != "":
 		return o.Unlearned + ": I keep what you say and learn nothing from it."
-	case wish.MatchString(said):
+	case wish.MatchString(message):
 		return "I will remember that."
 	}
 	return "Noted. I keep what you say and learn what will matter later."
 }
 
-func acknowledge(said string, hits []memory.Hit, o Outlook) string {
-	said = strings.TrimSpace(said)
-	if said == "" {
+func acknowledge(message string, hits []memory.Hit, o Outlook) string {
+	message = strings.TrimSpace(message)
+	if message == "" {
 		return "There was nothing to answer. (" + who + ")"
 	}
-	head := head(said, o)
+	head := outlookText(message, o)
 	if o.Forget != "" {
-		return head + " (" + who + ")" // and does not repeat it
+		return head + " (" + who + ")" // it does not repeat the forgotten text
 	}
-	related := lines(said, hits)
+	related := lines(message, hits)
 	if len(related) > 3 {
 		related = related[:3]
 	}
@@ -112,7 +110,7 @@ func acknowledge(said string, hits []memory.Hit, o Outlook) string {
 	return head + " What I remember near it:\n" + strings.Join(related, "\n") + "\n(" + who + ")"
 }
 
-// lines says each hit once, facts before the turns that say the same.
+// lines renders each hit once, facts before turns of the same content.
 func lines(question string, hits []memory.Hit) []string {
 	var out []string
 	seen := map[string]bool{text.Hash(question): true}
@@ -125,34 +123,34 @@ func lines(question string, hits []memory.Hit) []string {
 		if len(out) == most {
 			break
 		}
-		said := "- " + spoken(h.Memory, shortened(words))
+		line := "- " + addressed(h.Memory, shortened(words))
 		for _, f := range h.Now {
 			if f.Content == "" {
-				said += ", which is no longer so"
+				line += ", which is no longer so"
 				continue
 			}
-			said += ", but now: " + toUser(f.Content) + " (" + f.ObservedAt.Format("2006-01-02") + ")"
+			line += ", but now: " + toUser(f.Content) + " (" + f.ObservedAt.Format("2006-01-02") + ")"
 		}
 		for _, f := range h.Before {
-			said += "; before that: " + toUser(f.Content)
+			line += "; before that: " + toUser(f.Content)
 		}
-		out = append(out, said)
+		out = append(out, line)
 	}
 	return out
 }
 
-// spoken says a memory to the user, with its date.
-func spoken(m memory.Memory, words string) string {
+// addressed addresses a memory to the user, with its date.
+func addressed(m memory.Memory, words string) string {
 	switch {
 	case m.Fact != nil:
-		said := toUser(words)
-		if m.Link != nil { // the user that it speaks of is another
-			said = sharer(m.Fact.Scope.Owner) + " shared: " + words
+		line := toUser(words)
+		if m.Link != nil { // its "user" is another one
+			line = ownerName(m.Fact.Scope.Owner) + " shared: " + words
 		}
 		if at := m.Fact.ObservedAt; !at.IsZero() {
-			said += " (" + at.Format("2006-01-02") + ")"
+			line += " (" + at.Format("2006-01-02") + ")"
 		}
-		return said
+		return line
 	case m.Turn != nil && m.Turn.Role == memory.RoleUser:
 		return "On " + m.Turn.CreatedAt.Format("2006-01-02") + " you said: “" + words + "”"
 	case m.Turn != nil:
@@ -161,8 +159,8 @@ func spoken(m memory.Memory, words string) string {
 	return words
 }
 
-// sharer is whose a shared fact is.
-func sharer(home memory.Owner) string {
+// ownerName names the owner of a shared fact.
+func ownerName(home memory.Owner) string {
 	switch home.Kind() {
 	case memory.GlobalKind:
 		return "Everybody's memory"
@@ -172,7 +170,7 @@ func sharer(home memory.Owner) string {
 	return home.Name()
 }
 
-// forms turn a fact about the user into words to the user.
+// forms turn a fact about the user into an address to the user.
 var forms = []struct {
 	from *lazy.Pattern
 	to   string

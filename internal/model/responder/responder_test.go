@@ -41,7 +41,7 @@ func TestAnswersRepeatMemoryAndSaySo(t *testing.T) {
 	}
 }
 
-func TestWhatAnotherSharedIsNotSaidOfTheUser(t *testing.T) {
+func TestSharedFactsAreNotTheUsers(t *testing.T) {
 	for home, want := range map[memory.Owner]string{
 		memory.User(memory.DefaultNamespace, "eva"):  "- eva shared: User is allergic to bees (2026-05-03)\n",
 		memory.Pool(memory.DefaultNamespace, "team"): "- The pool team shared: User is allergic to bees (2026-05-03)\n",
@@ -64,14 +64,14 @@ func TestWithoutMemoryItSaysThatItKnowsNothing(t *testing.T) {
 }
 
 func TestStatementsAreAcknowledged(t *testing.T) {
-	for said, want := range map[string]string{
+	for message, want := range map[string]string{
 		"I moved to Lisbon.":                 "Noted.",
 		"Remember that the gate code is 12.": "I will remember that.",
 		"Forget it, something else.":         "Noted.",
 		"  ":                                 "There was nothing to answer.",
 	} {
-		if got := Respond(said, nil, Outlook{}); !strings.HasPrefix(got, want) || !strings.Contains(got, Name) {
-			t.Errorf("Respond(%q) = %q, want it to begin %q and to say who answers", said, got, want)
+		if got := Respond(message, nil, Outlook{}); !strings.HasPrefix(got, want) || !strings.Contains(got, Name) {
+			t.Errorf("Respond(%q) = %q, want it to begin %q and to say who answers", message, got, want)
 		}
 	}
 	got := Respond("I moved to Lisbon.", []memory.Hit{fact("User has a dog"), turn(memory.RoleUser, "I moved to Lisbon.")}, Outlook{})
@@ -96,7 +96,7 @@ func TestLinesAreFewAndShort(t *testing.T) {
 	}
 }
 
-func TestFactsAreSaidToTheUser(t *testing.T) {
+func TestFactsAddressTheUser(t *testing.T) {
 	for fact, want := range map[string]string{
 		"User lives in Lisbon":              "You live in Lisbon",
 		"The user is allergic to nuts":      "You are allergic to nuts",
@@ -122,18 +122,17 @@ func TestFactsAreSaidToTheUser(t *testing.T) {
 	}
 }
 
-// TestPromisesNoMoreThanWillBe: the whole answer, for each thing said and what will
-// become of it.
+// TestPromisesNoMoreThanWillBe has the whole answer for each message and outlook.
 func TestPromisesNoMoreThanWillBe(t *testing.T) {
 	const (
 		off, idle = "Memory is paused", "Learning is paused"
 		end       = " (" + who + ")"
 	)
-	known := []memory.Hit{fact("User has a dog")}
+	found := []memory.Hit{fact("User has a dog")}
 	for _, c := range []struct {
-		said string
-		o    Outlook
-		want string
+		message string
+		o       Outlook
+		want    string
 	}{
 		{"Forget my job", Outlook{Forget: "my job", Found: 2}, "I will forget that."},
 		{"Can you forget my job?", Outlook{Forget: "my job", Found: 2}, "I will forget that."},
@@ -148,12 +147,12 @@ func TestPromisesNoMoreThanWillBe(t *testing.T) {
 		{"Remember that I ski.", Outlook{}, "I will remember that."},
 		{"Forget it, let's talk about something else", Outlook{}, "Noted. I keep what you say and learn what will matter later."},
 	} {
-		hits := known
+		hits := found
 		if c.o.Forget == "" {
 			hits = nil
 		}
-		if got := Respond(c.said, hits, c.o); got != c.want+end {
-			t.Errorf("Respond(%q, %+v) =\n%s\nwant\n%s", c.said, c.o, got, c.want+end)
+		if got := Respond(c.message, hits, c.o); got != c.want+end {
+			t.Errorf("Respond(%q, %+v) =\n%s\nwant\n%s", c.message, c.o, got, c.want+end)
 		}
 	}
 	if got := Respond("Where do I live?", nil, Outlook{Unkept: off}); strings.Contains(got, "I will remember") || !strings.Contains(got, off) {

@@ -8,13 +8,12 @@ import (
 	"sync/atomic"
 )
 
-// groupTokens is how many tokens pass through the layers together: enough for each
-// weight that is read to be used many times, and few enough for what is in between
-// to stay near the processor.
+// groupTokens is the number of tokens that pass through the layers together: enough to use each
+// loaded weight many times, and few enough for intermediate values to stay in the cache.
 const groupTokens = 192
 
-// cut appends a text's tokens as one sequence, or, if they are too many, as several
-// of nearly one length, each with the prefix that the text begins with.
+// cut appends a text's tokens as one sequence or, if they are too many, as several of nearly equal
+// length, each with the text's prefix.
 func (m *Model) cut(to []sequence, prefix, ids []int32) []sequence {
 	room := m.most - 2
 	if len(ids) <= room || m.truncate {
@@ -37,7 +36,7 @@ func (m *Model) single(ids []int32) sequence {
 	return sequence{all, len(all)}
 }
 
-// pair is two texts as one sequence, the longer cut until both have room.
+// pair is two texts as one sequence, the longer cut until both fit.
 func (m *Model) pair(a, b []int32) sequence {
 	between := []int32{m.tokens.sep}
 	if m.tokens.pairs == pairRoBERTa {
@@ -62,9 +61,8 @@ func (m *Model) pair(a, b []int32) sequence {
 	return sequence{all, len(a) + 2}
 }
 
-// encode passes sequences through the encoder in groups, several at once, and gives
-// each sequence's rows, or the first one, to take, which may be called by several
-// goroutines at once. The rows are lost when take returns.
+// encode passes sequences through the encoder in concurrent groups. It passes each sequence's rows,
+// or the first one, to take, from several goroutines; the rows are valid until take returns.
 func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, take func(i int, rows []float32)) error {
 	ends := groups(texts, cap(m.free))
 	return parallel(ctx, len(ends), cap(m.free), func(g int) error {
@@ -97,15 +95,15 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 	})
 }
 
-// helpedRows is how many rows of a text are worth another goroutine, of which no more
-// than mostTogether read the weights at once.
+// helpedRows is how many rows of a text justify another goroutine, and mostTogether the most
+// goroutines that share the weights.
 const (
 	helpedRows   = 4
 	mostTogether = 4
 )
 
-// take waits for a run, and, if there is one text alone, takes such others as are
-// free: a question is answered sooner.
+// take waits for a run and, for a single text, also takes other free ones, to answer a question
+// sooner.
 func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []*run, err error) {
 	select {
 	case r := <-m.free:
@@ -124,8 +122,8 @@ func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []
 	return team, nil
 }
 
-// groups returns where each group of texts ends: at most groupTokens, or one text, and
-// as many for each of so many workers as for the others.
+// groups returns where each group of texts ends: at most groupTokens or one text, and evenly
+// distributed among the workers.
 func groups(texts []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
 	for _, t := range texts {
@@ -146,9 +144,8 @@ func groups(texts []sequence, workers int) (ends []int) {
 	return ends
 }
 
-// parallel calls do for 0 to n-1 on at most so many goroutines, and waits for them.
-// It returns the first error, after which, or after the context's end, it begins
-// nothing more.
+// parallel calls do for 0 to n-1 on at most so many goroutines, and waits for them. It returns the
+// first error; after that, or after the context's end, it starts no more calls.
 func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed error
@@ -178,8 +175,7 @@ func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	return failed
 }
 
-// alone is how many texts of a static model one goroutine embeds before another is
-// worth starting.
+// alone is how many texts of a static model justify another goroutine.
 const alone = 16
 
 func (m *Model) embedStatic(ctx context.Context, n int, tokens func(i int) []int32) ([][]float32, error) {

@@ -11,9 +11,8 @@ import (
 	"github.com/loci-memory/loci/internal/tensor"
 )
 
-// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of attention
-// and of a network with one inner layer, each added to what was before and
-// normalized.
+// encoder is a BERT or an XLM-RoBERTa: token, position and type embeddings, then layers of
+// attention and a network with one inner layer, each with a residual connection and normalization.
 type encoder struct {
 	hidden, inner, heads int
 	words                table     // a row for each token
@@ -34,7 +33,7 @@ type dense struct {
 	bias    []float32
 }
 
-// loader reads an encoder's tensors, until one of them fails.
+// loader reads an encoder's tensors until the first error.
 type loader struct {
 	from   *tensors
 	prefix string
@@ -67,13 +66,13 @@ func (l *loader) dense(in, out int, name string) dense {
 
 func (l *loader) norm(name string, width int, eps float32) tensor.Norm {
 	gain, shift := name+".weight", name+".bias"
-	if l.from.has(l.prefix + name + ".gamma") { // as the first checkpoints have it
+	if l.from.has(l.prefix + name + ".gamma") { // as in the first checkpoints
 		gain, shift = name+".gamma", name+".beta"
 	}
 	return tensor.Norm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
 }
 
-// readEncoder reads an encoder whose tensors' names begin with the prefix.
+// readEncoder reads an encoder whose tensors' names have the prefix.
 func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
 	l := &loader{from: from, prefix: prefix}
 	h := int64(c.Hidden)
@@ -104,27 +103,27 @@ func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
 	return e, l.err
 }
 
-// sequence is one row of tokens for the encoder: a text, a part of one, or a pair.
+// sequence is the encoder's input of one row of tokens: a text, a part of one, or a pair.
 type sequence struct {
 	ids   []int32
-	first int // of the tokens are of type 0, the others of type 1
+	first int // how many tokens are of type 0; the others are of type 1
 }
 
-// run is what one goroutine works in; it is used again.
+// run is one goroutine's reusable workspace.
 type run struct {
 	buffers
 	scores       []float32
 	keys, values tensor.Weights
 }
 
-// buffers hold rows on their way through the layers.
+// buffers hold rows between layers.
 type buffers struct {
 	x, q, seen, sum, inner, first []float32
-	k, v                          [2][]float32 // of this layer and, of a team, of the last: some may still read those
+	k, v                          [2][]float32 // of this layer and, in a team, of the last one, which others may still read
 }
 
-// grown returns a slice of n values whose content does not matter.
-func grown(v *[]float32, n int) []float32 {
+// resized returns a slice of n values with undefined content.
+func resized(v *[]float32, n int) []float32 {
 	if cap(*v) < n {
 		*v = make([]float32, n)
 	}
@@ -132,23 +131,22 @@ func grown(v *[]float32, n int) []float32 {
 	return *v
 }
 
-// A few rows at a time pass through the inner layer, and as many questions through
-// attention, so that they stay in the processor's second cache.
+// The numbers of rows in the inner layer and of questions in attention at a time, so that they fit
+// the second-level cache.
 const (
 	innerRows    = 128
 	questionRows = 48
 )
 
-// fewRows is how many rows for each member are few: it takes less time to compute with
-// weights than to read them.
+// fewRows is the number of rows for each member below which reading weights takes longer than
+// computing.
 const fewRows = 24
 
-// pass is one way of a group of sequences through the layers, by one goroutine or a
-// team. Each member computes its share of the rows, and they wait for each other once a
-// layer, until the keys and values of all rows are there. Where rows are few, each
-// computes all rows, but some heads of attention and some columns of each product, so
-// that it reads but its share of the weights. As what follows needs whole rows they
-// wait after each product, and each normalizes all rows for itself.
+// pass is one run of a group of sequences through the layers, by one goroutine or a team. Each
+// member computes its share of the rows, and they synchronize once a layer, when the keys and
+// values of all rows are ready. With few rows each member computes all rows for a share of the
+// attention heads and columns instead, so that it reads only its share of the weights; then they
+// synchronize after each product, and each normalizes all rows itself.
 type pass struct {
 	*encoder
 	texts     []sequence
@@ -157,15 +155,14 @@ type pass struct {
 	byColumns bool
 	firstOnly bool
 	arrived   atomic.Int64
-	ended     atomic.Int64 // the layer in which the context was found to have ended
-	shared    buffers      // those of the first run
+	ended     atomic.Int64 // the layer in which the context's end was noticed
+	shared    buffers      // of the first run
 }
 
-// encode passes sequences, of different lengths and without padding, through the
-// layers, with as many goroutines as there are runs; their number changes no bit. It
-// returns the vectors of all tokens, one sequence after the other, or, if only the
-// first token of each matters, these alone: the last layer then has little to do. The
-// result is part of the first run.
+// encode passes sequences, of different lengths and without padding, through the layers, with as
+// many goroutines as runs; their number changes no bit. It returns the vectors of all tokens, one
+// sequence after the other, or with firstOnly those of each first token, which saves most of the
+// last layer. The result is part of the first run.
 func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, firstOnly bool) ([]float32, error) {
 	p := &pass{encoder: e, texts: texts, team: team, firstOnly: firstOnly}
 	p.ended.Store(-1)
@@ -175,19 +172,19 @@ func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, fir
 	p.byColumns = len(team) > 1 && p.tokens < fewRows*len(team)
 	lead, n := team[0], p.tokens*e.hidden
 	for _, v := range []*[]float32{&lead.x, &lead.q, &lead.seen} {
-		grown(v, n)
+		resized(v, n)
 	}
 	for i := range min(len(team), len(lead.k)) {
-		grown(&lead.k[i], n)
-		grown(&lead.v[i], n)
+		resized(&lead.k[i], n)
+		resized(&lead.v[i], n)
 	}
 	if p.byColumns {
-		grown(&lead.sum, n)
-		grown(&lead.inner, p.tokens*e.inner)
+		resized(&lead.sum, n)
+		resized(&lead.inner, p.tokens*e.inner)
 	}
 	out := lead.x
 	if firstOnly {
-		out = grown(&lead.first, len(texts)*e.hidden)
+		out = resized(&lead.first, len(texts)*e.hidden)
 	}
 	p.shared = lead.buffers
 	var others sync.WaitGroup
@@ -202,17 +199,16 @@ func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, fir
 	return out, nil
 }
 
-// member is one goroutine of a pass.
 type member struct {
 	*pass
 	*run
 	number                     int
 	rows                       span // its rows
-	ofHeads, ofHidden, ofInner span // its columns of attention, of a layer's ends, and of the inner layer
-	waits                      int  // how often it has waited for the others
+	ofHeads, ofHidden, ofInner span // its columns of attention, of a layer's output, and of the inner layer
+	waits                      int  // how often it has synchronized
 }
 
-// span is from one row or column to before another.
+// span is a range [from, to) of rows or columns.
 type span struct{ from, to int }
 
 func (p *pass) member(number int) *member {
@@ -231,7 +227,7 @@ func (p *pass) member(number int) *member {
 	return m
 }
 
-// rowsOf returns which of so many rows are the member's.
+// rowsOf returns the member's share of n rows.
 func (m *member) rowsOf(n int) span {
 	if m.byColumns {
 		return span{0, n}
@@ -239,19 +235,19 @@ func (m *member) rowsOf(n int) span {
 	return m.share(n, 1)
 }
 
-// share returns which of n things are the member's, if they are taken in units.
+// share returns the member's share of n things in whole units.
 func (m *member) share(n, unit int) span {
 	units, team := (n+unit-1)/unit, len(m.team)
 	return span{min(n, units*m.number/team*unit), min(n, units*(m.number+1)/team*unit)}
 }
 
-// work takes the member's share of the rows or columns through the layers.
+// work passes the member's share of the rows or columns through the layers.
 func (m *member) work(ctx context.Context) {
 	h := m.hidden
 	x := m.shared.x[m.rows.from*h : m.rows.to*h]
-	sum := x // what is to be normalized
+	sum := x // the input of the normalization
 	if m.byColumns {
-		x, sum = grown(&m.x, len(x)), m.shared.sum
+		x, sum = resized(&m.x, len(x)), m.shared.sum
 	}
 	m.embed(x)
 	for i := range m.layers {
@@ -284,8 +280,7 @@ func (m *member) work(ctx context.Context) {
 	}
 }
 
-// await waits until every member has come here, if that is needed. It does not sleep:
-// the others are nearly there.
+// await waits until every member is here, if needed. It spins, because the others are nearly there.
 func (m *member) await(needed bool) {
 	if !needed {
 		return
@@ -293,14 +288,13 @@ func (m *member) await(needed bool) {
 	m.waits++
 	m.arrived.Add(1)
 	for tries := 0; m.arrived.Load() < int64(m.waits*len(m.team)); tries++ {
-		if tries > 500 { // less than a microsecond: to let others run takes as long
+		if tries > 500 { // less than a microsecond, about the time of a switch
 			runtime.Gosched()
 		}
 	}
 }
 
-// embed looks up the tokens of the member's rows and adds where each stands and what
-// it is of.
+// embed sets the member's rows to the sums of token, position and type embeddings.
 func (m *member) embed(x []float32) {
 	h, row := m.hidden, 0
 	for _, t := range m.texts {
@@ -323,12 +317,11 @@ func (m *member) embed(x []float32) {
 	}
 }
 
-// firsts returns the member's rows of the first tokens of the sequences, which are all
-// that is left.
+// firsts returns the member's rows of the first tokens of the sequences, all that is still needed.
 func (m *member) firsts() []float32 {
 	h, all, to := m.hidden, m.shared.x, m.shared.first
 	if m.byColumns {
-		all, to = m.x, grown(&m.first, len(m.texts)*h)
+		all, to = m.x, resized(&m.first, len(m.texts)*h)
 	}
 	m.rows = m.rowsOf(len(m.texts))
 	for i, t := range m.texts {
@@ -340,9 +333,8 @@ func (m *member) firsts() []float32 {
 	return to[m.rows.from*h : m.rows.to*h]
 }
 
-// attend lets the member's questions, of each token or else of each sequence's first
-// one, see the values of their sequence as far as its keys are like the question. It
-// goes head by head.
+// attend computes attention for the member's questions, those of each token or of each sequence's
+// first one, head by head.
 func (m *member) attend(k, v []float32, everyToken bool) {
 	h, width := m.hidden, m.hidden/m.heads
 	scale := float32(1 / math.Sqrt(float64(width)))
@@ -359,7 +351,7 @@ func (m *member) attend(k, v []float32, everyToken bool) {
 			stride := m.keys.Whole().Width()
 			for at := from; at < to; at += questionRows {
 				n := min(questionRows, to-at)
-				scores := tensor.Matrix{Data: grown(&m.scores, n*stride), Stride: stride, Rows: n}
+				scores := tensor.Matrix{Data: resized(&m.scores, n*stride), Stride: stride, Rows: n}
 				tensor.Multiply(scores, tensor.Matrix{Data: m.shared.q[at*h+c:], Stride: h, Rows: n}, &m.keys, tensor.Matrix{})
 				for i := range n {
 					tensor.Softmax(scores.Data[i*stride:][:stride], tokens, scale)
@@ -371,7 +363,7 @@ func (m *member) attend(k, v []float32, everyToken bool) {
 	}
 }
 
-// pastInner sets sum to x and what the inner layer makes of it.
+// pastInner sets sum to x plus the output of the inner layer.
 func (m *member) pastInner(l *layer, sum, x []float32) {
 	h, width := m.hidden, m.encoder.inner
 	all := len(x) / h
@@ -380,44 +372,44 @@ func (m *member) pastInner(l *layer, sum, x []float32) {
 		from, to := all*i/parts, all*(i+1)/parts
 		some, inner := x[from*h:to*h], m.shared.inner
 		if !m.byColumns {
-			inner = grown(&m.run.inner, (to-from)*width)
+			inner = resized(&m.run.inner, (to-from)*width)
 		}
 		inner = inner[:(to-from)*width]
 		l.up.columns(inner, some, m.ofInner)
 		for at := 0; at < len(inner); at += width {
 			tensor.GELU(inner[at+m.ofInner.from : at+m.ofInner.to])
 		}
-		m.await(m.byColumns) // they are too few for several parts
+		m.await(m.byColumns) // too few for several parts
 		l.down.added(sum[from*h:], some, inner, m.ofHidden)
 	}
 }
 
-// normalize sets the rows of dst to those of x, bias added, normalized.
+// normalize sets the rows of dst to the normalized rows of x plus bias.
 func (m *member) normalize(dst, x []float32, n *tensor.Norm, bias []float32) {
 	for at := 0; at < len(x); at += m.hidden {
 		n.Apply(dst[at:at+m.hidden], x[at:at+m.hidden], bias)
 	}
 }
 
-// apply sets dst to the layer's output for rows of x.
+// apply sets dst to the layer's output for the rows of x.
 func (d dense) apply(dst, x []float32) []float32 {
 	d.columns(dst, x, span{0, d.weights.Width()})
 	return dst
 }
 
-// columns sets some columns of dst to the layer's output for rows of x.
+// columns sets some columns of dst to the layer's output for the rows of x.
 func (d dense) columns(dst, x []float32, s span) {
 	d.multiply(dst, x, s, tensor.Matrix{Data: d.bias[s.from:s.to]})
 }
 
-// added sets some columns of dst to those of old and the layer's output for rows of x,
-// but for the bias.
+// added sets some columns of dst to those of old plus the layer's output for the rows of x without
+// bias.
 func (d dense) added(dst, old, x []float32, s span) {
 	d.multiply(dst, x, s, tensor.Matrix{Data: old[s.from:], Stride: d.weights.Width()})
 }
 
 func (d dense) multiply(dst, x []float32, s span, from tensor.Matrix) {
-	if s.from < s.to { // else another member does all
+	if s.from < s.to { // otherwise another member does all
 		depth, width := d.weights.Depth(), d.weights.Width()
 		a := tensor.Matrix{Data: x, Stride: depth, Rows: len(x) / depth}
 		tensor.Multiply(tensor.Matrix{Data: dst[s.from:], Stride: width}, a, d.weights.Columns(s.from, s.to), from)

@@ -12,20 +12,20 @@ import (
 	"github.com/clipperhouse/uax29/v2/graphemes"
 )
 
-// charsmap is SentencePiece's table of what replaces characters: a double-array trie of the
-// texts to replace, of which each leads to a place in the replacements.
+// charsmap is SentencePiece's table of character replacements: a double-array trie of texts, each
+// with an offset in the replacements.
 type charsmap struct {
 	units []uint32
-	to    []byte    // replacements, each ended by a zero
-	plain [128]bool // characters of ASCII that stay as they are
+	to    []byte    // replacements, each with a terminating zero
+	plain [128]bool // ASCII characters that stay unchanged
 }
 
-// maxReplacement is far more than the longest of the published tables, so that a text cannot grow
-// without end.
+// maxReplacement is far more than the longest replacement in published tables, so that a text
+// cannot grow without end.
 const maxReplacement = 256
 
-// readCharsmap reads the table as tokenizer.json holds it: the trie's length in bytes, the
-// trie and the replacements, in base64.
+// readCharsmap reads the table of tokenizer.json: the trie's length in bytes, the trie and the
+// replacements, in base64.
 func readCharsmap(encoded string) (*charsmap, error) {
 	b, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
@@ -54,9 +54,8 @@ func readCharsmap(encoded string) (*charsmap, error) {
 	return c, nil
 }
 
-// find returns what replaces the shortest beginning of s that the table has. The units are
-// those of darts-clone: 8 bits of label, then whether a value follows, then the offset of the
-// children.
+// find returns the replacement of the shortest prefix of s in the table. Units are those of
+// darts-clone: 8 bits of label, a flag for a value, then the offset of the children.
 func (c *charsmap) find(s string) (to []byte, ok bool) {
 	offset := func(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 	at := offset(c.units[0])
@@ -86,9 +85,9 @@ func (c *charsmap) find(s string) (to []byte, ok bool) {
 	return nil, false
 }
 
-// append replaces as Hugging Face's tokenizers do, which is not quite what SentencePiece does: a
-// grapheme cluster of less than six bytes is replaced as a whole by what its shortest known
-// beginning becomes; of any other each character is replaced by itself.
+// append replaces as Hugging Face's tokenizers do, slightly different from SentencePiece: a
+// grapheme cluster of less than six bytes is replaced as a whole by its shortest prefix's
+// replacement; otherwise each character is replaced.
 func (c *charsmap) append(dst []byte, s string) []byte {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	for i := 0; i < len(s); {

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// maxJSON is more than the largest tokenizer.json of the models that can be read.
+// maxJSON is more than the largest tokenizer.json of supported models.
 const maxJSON = 64 << 20
 
-// config is what config.json says of a BERT or an XLM-RoBERTa, which differ in where positions
-// begin. Of a static model it says nothing that matters here.
+// config is config.json of a BERT or an XLM-RoBERTa, which differ in the first position. Of a
+// static model it is not used.
 type config struct {
 	Type         string   `json:"model_type"`
 	Hidden       int      `json:"hidden_size"`
@@ -30,8 +30,8 @@ type config struct {
 	Padding      *int     `json:"pad_token_id"`
 }
 
-// bert fails unless the config is that of a BERT which can be run. What it says of
-// sizes is held against the tensors' before memory is taken for them.
+// bert checks that the config is of a supported BERT. Its sizes are compared with the tensors'
+// before memory is allocated.
 func (c *config) bert() error {
 	switch {
 	case c.Type != "bert" && c.Type != "xlm-roberta":
@@ -41,7 +41,7 @@ func (c *config) bert() error {
 	case c.PositionType != "" && c.PositionType != "absolute":
 		return fmt.Errorf("config.json: position_embedding_type %q is not supported: only absolute is", c.PositionType)
 	}
-	// Weights of less than 32 columns would take many times their room.
+	// Weights of less than 32 columns would take many times their size.
 	for name, v := range map[string]struct{ is, least, most int }{
 		"hidden_size": {c.Hidden, 32, 1 << 14}, "intermediate_size": {c.Inner, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
 		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.Positions, 8, 1 << 16},
@@ -57,8 +57,8 @@ func (c *config) bert() error {
 	return nil
 }
 
-// firstPosition returns the row of the position embeddings for a text's first token.
-// XLM-RoBERTa's follows the number of its padding token; BERT's is 0, whatever pads it.
+// firstPosition returns the row of the position embeddings for a text's first token. XLM-RoBERTa's
+// follows the number of its padding token; BERT's is 0, whatever its padding.
 func (c *config) firstPosition() int {
 	switch {
 	case c.Type != "xlm-roberta":
@@ -76,14 +76,13 @@ func (c *config) eps() float32 {
 	return *c.Eps
 }
 
-// Poolings: how the vectors of a text's tokens become one.
+// Poolings: how the vectors of a text's tokens are combined.
 const (
 	meanPooling = "mean"
 	clsPooling  = "cls" // the first token's
 )
 
-// pooling reads which pooling a sentence-transformers folder asks for; one that does
-// not say is meant to be averaged.
+// pooling reads the pooling of a sentence-transformers folder; the default is the mean.
 func pooling(dir fs.FS) (string, error) {
 	var modules []struct {
 		Path, Type string
@@ -96,7 +95,7 @@ func pooling(dir fs.FS) (string, error) {
 		switch m.Type[strings.LastIndex(m.Type, ".")+1:] {
 		case "Pooling":
 			file = strings.Trim(m.Path, "/") + "/config.json"
-		case "Transformer", "Normalize": // every vector is made as long as 1
+		case "Transformer", "Normalize": // all vectors are normalized
 		default:
 			return "", fmt.Errorf("modules.json: a module of type %q is not supported", m.Type)
 		}
@@ -126,29 +125,28 @@ func pooling(dir fs.FS) (string, error) {
 	return "", fmt.Errorf("%s: pooling by %q is not supported: either cls_token or mean_tokens is", file, found)
 }
 
-// prompts reads what is to stand before a question and before a document.
+// prompts reads the prefixes of questions and documents.
 func prompts(dir fs.FS) (question, document string, err error) {
-	var said struct {
+	var config struct {
 		Prompts map[string]string `json:"prompts"`
 	}
-	if err := readJSON(dir, "config_sentence_transformers.json", &said); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := readJSON(dir, "config_sentence_transformers.json", &config); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", "", err
 	}
-	document = said.Prompts["document"]
+	document = config.Prompts["document"]
 	if document == "" {
-		document = said.Prompts["passage"]
+		document = config.Prompts["passage"]
 	}
-	return said.Prompts["query"], document, nil
+	return config.Prompts["query"], document, nil
 }
 
-// longest returns how many tokens of a text the model was made for, no more than it
-// has positions.
+// longest returns the model's greatest number of tokens, at most its positions.
 func longest(dir fs.FS, positions int) (int, error) {
 	var sentence struct {
 		Length int `json:"max_seq_length"`
 	}
 	var tokenizer struct {
-		Length float64 `json:"model_max_length"` // 1e30 where nobody set it
+		Length float64 `json:"model_max_length"` // 1e30 if not set
 	}
 	for file, to := range map[string]any{"sentence_bert_config.json": &sentence, "tokenizer_config.json": &tokenizer} {
 		if err := readJSON(dir, file, to); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -179,7 +177,7 @@ func readJSON(dir fs.FS, name string, to any) error {
 	return nil
 }
 
-// readFile reads a file that is not out of all proportion.
+// readFile reads a file of plausible size.
 func readFile(dir fs.FS, name string) ([]byte, error) {
 	f, err := dir.Open(name)
 	if err != nil {

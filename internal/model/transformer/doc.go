@@ -1,20 +1,19 @@
-// Package transformer runs small language models on the processor: sentence encoders
-// and cross-encoders of the BERT and XLM-RoBERTa families, such as all-MiniLM-L6-v2,
-// multilingual-e5-small and ms-marco-MiniLM-L-6-v2, and static models in model2vec's
-// format. It reads a folder as the hub publishes it:
+// Package transformer runs small language models on the processor: sentence encoders and
+// cross-encoders of the BERT and XLM-RoBERTa families, such as all-MiniLM-L6-v2,
+// multilingual-e5-small and ms-marco-MiniLM-L-6-v2, and static models in model2vec's format. It
+// reads a folder as the hub publishes it:
 //
 //	model.safetensors                    weights: F32, F16 or BF16; of static models F64 and I8 too
 //	config.json                          sizes
 //	tokenizer.json, or else vocab.txt    WordPiece or Unigram; vocab.txt with tokenizer_config.json
-//	modules.json, 1_Pooling/config.json  how the tokens' vectors become one; without them, their mean
-//	sentence_bert_config.json            how many tokens the model was made for
-//	config_sentence_transformers.json    what stands before a question ("query") and a document
+//	modules.json, 1_Pooling/config.json  how to combine the tokens' vectors; without them, their mean
+//	sentence_bert_config.json            the model's greatest number of tokens
+//	config_sentence_transformers.json    the prefixes of a question ("query") and a document
 //
-// What a folder asks for and this package cannot do is an error that names it, not an
-// approximation. A broken or hostile folder gives an error too, and takes no more
-// memory than a few times its size.
+// Unsupported features are errors with the feature's name, not approximations. A broken or hostile
+// folder is an error too, and takes no more memory than a few times its size.
 //
-// Numbers are float32, as in the published models; other implementations agree to
-// about six digits, and to four where a vocabulary is large, of which 8 bits of each value are
-// kept. Nothing here reaches the network or keeps state between calls.
+// Numbers are float32, as in the published models; other implementations agree to about six digits,
+// and to four with a large vocabulary, of which 8 bits of each value are kept. The package has no
+// network access and no state between calls.
 package transformer

@@ -20,9 +20,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// golden is one line of what other implementations gave: Hugging Face's tokenizers
-// for ids and types, ONNX Runtime for vectors and scores. tools/golden-models makes
-// them, and the tiny models too.
+// golden is a line of other implementations' results: Hugging Face's tokenizers for ids and types,
+// ONNX Runtime for vectors and scores. tools/golden-models generates them and the tiny models.
 type golden struct {
 	Text   string
 	Pair   string
@@ -54,14 +53,14 @@ func openTest(t testing.TB, name string) *Model {
 	return m
 }
 
-// The tiny models by what they do; of the last of each, BERT's body has XLM-RoBERTa's tokenizer, or
-// all is XLM-RoBERTa's.
+// The tiny models by kind; the last of each kind are BERT with XLM-RoBERTa's tokenizer, or
+// XLM-RoBERTa.
 var (
 	embedders     = []string{"mean", "cls", "multilingual", "xlmr"}
 	crossEncoders = []string{"cross", "xlmr-cross"}
 )
 
-// onTiers runs the test on every tier there is here.
+// onTiers runs the test on every tier of this machine.
 func onTiers(t *testing.T, test func(t *testing.T)) {
 	before := vector.Tier()
 	defer vector.Use(before)
@@ -159,7 +158,7 @@ func TestCrossEncoderGivesWhatONNXRuntimeDoes(t *testing.T) {
 	})
 }
 
-// worst is how far a value may be from what another order of adding gives.
+// worst is the greatest difference by another order of additions.
 const worst = 2e-6
 
 func checkVector(t testing.TB, what string, got, want []float32) {
@@ -174,7 +173,7 @@ func checkVector(t testing.TB, what string, got, want []float32) {
 	}
 }
 
-// published returns a folder of other people's models, or skips the test.
+// published returns the folder of a published model, or skips the test.
 func published(t testing.TB, name string) string {
 	t.Helper()
 	dir, _ := os.Getwd()
@@ -191,7 +190,7 @@ func published(t testing.TB, name string) string {
 	return ""
 }
 
-// unpacked copies a folder and takes what is packed in it apart.
+// unpacked copies a folder and unpacks its archives.
 func unpacked(t testing.TB, dir string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -261,8 +260,7 @@ func TestPublishedTokenizers(t *testing.T) {
 	}
 }
 
-// TestReferenceTextsAreCutAsPublished covers far more texts than goldens could be
-// kept of: only a hash of their tokens is.
+// TestReferenceTextsAreCutAsPublished covers many texts by a hash of their tokens.
 func TestReferenceTextsAreCutAsPublished(t *testing.T) {
 	tokens, err := readTokenizer(os.DirFS(unpacked(t, published(t, "models/all-MiniLM-L6-v2-tokenizer-only"))))
 	if err != nil {
@@ -285,8 +283,7 @@ func TestReferenceTextsAreCutAsPublished(t *testing.T) {
 	}
 }
 
-// referenceTexts returns 2,683 long and 100 short texts and what all-MiniLM-L6-v2
-// makes of them.
+// referenceTexts returns 2,683 long and 100 short texts with all-MiniLM-L6-v2's vectors.
 func referenceTexts(t testing.TB) (texts []string, vectors [][]float32) {
 	dir := published(t, "data/minilm-reference")
 	var long struct {
@@ -318,8 +315,8 @@ func referenceTexts(t testing.TB) (texts []string, vectors [][]float32) {
 	return texts, vectors
 }
 
-// TestRealWeights embeds the short reference texts and every eighth long one by the model itself,
-// where it is.
+// TestRealWeights embeds the short reference texts and every eighth long one with the model, if it
+// is installed.
 func TestRealWeights(t *testing.T) {
 	dir := filepath.Join(modeltest.Dir(t, modeltest.MiniLM), modeltest.MiniLM)
 	all, vectors := referenceTexts(t)
@@ -346,8 +343,8 @@ func TestRealWeights(t *testing.T) {
 	}
 }
 
-// TestRealWeightsGiveWhatONNXRuntimeDoes holds each value of the vectors of some texts, from nothing
-// to more than the model reads, against another implementation.
+// TestRealWeightsGiveWhatONNXRuntimeDoes compares each value of some texts' vectors, from an empty
+// text to one over the model's length, with another implementation.
 func TestRealWeightsGiveWhatONNXRuntimeDoes(t *testing.T) {
 	m, err := Open(filepath.Join(modeltest.Dir(t, modeltest.MiniLM), modeltest.MiniLM))
 	if err != nil {
@@ -368,14 +365,14 @@ func TestRealWeightsGiveWhatONNXRuntimeDoes(t *testing.T) {
 	t.Logf("a value is off by %.1e at most", most)
 }
 
-// withLargeTables has all vocabularies count as large while the test runs.
+// withLargeTables treats all vocabularies as large during the test.
 func withLargeTables(t testing.TB) {
 	before := largeTable
 	largeTable = 1
 	t.Cleanup(func() { largeTable = before })
 }
 
-// In 8 bits the rows of random weights, which use all of their range, are off by some thousandths.
+// Random weights use all of their range, so 8 bits change their rows by some thousandths.
 func TestLargeVocabulariesInEightBits(t *testing.T) {
 	withLargeTables(t)
 	for _, name := range embedders {
@@ -421,8 +418,7 @@ func TestRealWeightsInEightBits(t *testing.T) {
 	}
 }
 
-// TestModel2vecFixtures opens the fixtures of model2vec's own tests, and wants what
-// they want.
+// TestModel2vecFixtures opens the fixtures of model2vec's own tests and expects the same results.
 func TestModel2vecFixtures(t *testing.T) {
 	root := published(t, "models/model2vec-fixtures")
 	tokenizer := unzip(t, filepath.Join(root, "float32", "tokenizer.json.gz"))

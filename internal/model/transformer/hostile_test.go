@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// file returns a safetensors file with the given header and so many bytes of values.
+// file returns a safetensors file with the header and so many bytes of values.
 func file(header string, values int) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), make([]byte, values)...)
@@ -110,7 +110,7 @@ func FuzzTensors(f *testing.F) {
 	})
 }
 
-// One value among many that is not finite would make every vector the same one.
+// A single infinite value or NaN would make every vector the same.
 func TestValuesThatAreNotFiniteAreRefused(t *testing.T) {
 	withLargeTables(t)
 	onTiers(t, func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestValuesThatAreNotFiniteAreRefused(t *testing.T) {
 	})
 }
 
-// folder reads a model into memory, so that parts of it can be changed.
+// folder reads a model into memory, so that tests can change it.
 func folder(t testing.TB, name string) fstest.MapFS {
 	t.Helper()
 	out := fstest.MapFS{}
@@ -278,7 +278,7 @@ func TestFoldersThatCannotBeDoneAreRefused(t *testing.T) {
 	}
 }
 
-// TestOlderFoldersAreRead names things as the first checkpoints and tokenizers do.
+// TestOlderFoldersAreRead uses the names of the first checkpoints and tokenizers.
 func TestOlderFoldersAreRead(t *testing.T) {
 	dir := folder(t, "mean")
 	older := reheaded(t, dir, func(h map[string]any) {
@@ -304,7 +304,7 @@ func TestOlderFoldersAreRead(t *testing.T) {
 	checkVector(t, "an older folder", embed(t, m, "hello world")[0], embed(t, now, "hello world")[0])
 }
 
-func TestNormalizersKeepWhatTheyAreToldTo(t *testing.T) {
+func TestNormalizersKeepTheirSettings(t *testing.T) {
 	yes, no := true, false
 	for _, c := range []struct {
 		n        normalizerFile
@@ -326,7 +326,7 @@ func TestNormalizersKeepWhatTheyAreToldTo(t *testing.T) {
 	}
 }
 
-// FuzzConfig changes what a folder says of itself: it is refused, or it works.
+// FuzzConfig changes a folder's configuration: it is refused, or it works.
 func FuzzConfig(f *testing.F) {
 	for _, name := range []string{"cls", "cross", "static", "unigram"} {
 		dir := folder(f, name)
@@ -383,8 +383,8 @@ func FuzzTokenizer(f *testing.F) {
 	})
 }
 
-// FuzzCharsmap changes some units of a published table: it is refused, or replaces by no more than
-// it may.
+// FuzzCharsmap changes some units of a published table: it is refused, or its replacements have
+// limited length.
 func FuzzCharsmap(f *testing.F) {
 	var file tokenizerFile
 	if err := json.Unmarshal(unzip(f, filepath.Join("testdata", "multilingual", "tokenizer.json.gz")), &file); err != nil {
@@ -411,8 +411,7 @@ func FuzzCharsmap(f *testing.F) {
 	})
 }
 
-// checkPieces holds that tokens, without unknown ones among them, put together give
-// the text without its spaces.
+// checkPieces checks that joined tokens, without unknown ones, give the text without its spaces.
 func checkPieces(t *testing.T, tokens *tokenizer, text string) {
 	if at, special := tokens.nextSpecial(text); special != nil {
 		text = text[:at]

@@ -16,34 +16,33 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Model is a model that has been read: an embedder, or a cross-encoder. It may be
-// used by several goroutines at once; together they keep no more processors busy,
-// and no more working memory, than there are processors.
+// Model is an open model: an embedder, or a cross-encoder. It is safe for concurrent use; all calls
+// together use at most as many goroutines and workspaces as there are processors.
 type Model struct {
 	tokens      *tokenizer
-	encoder     *encoder // of these two
-	static      *static  // there is one
+	encoder     *encoder // or static
+	static      *static  // or encoder
 	head        *head    // of a cross-encoder; nil: an embedder
 	pooling     string
 	prefix      map[memory.EmbedAs]string
-	most        int  // tokens of a sequence, those around the text counted
-	truncate    bool // long texts instead of embedding them part by part
+	most        int  // tokens of a sequence, including those around the text
+	truncate    bool // truncate long texts instead of splitting them
 	dims        int
 	fingerprint string
-	free        chan *run // as many as may work at once
+	free        chan *run // one for each allowed goroutine
 }
 
 var _ memory.Embedder = (*Model)(nil)
 
-// head is what a cross-encoder makes of the first token: one number.
+// head computes a cross-encoder's score from the first token.
 type head struct {
 	pooler dense
 	weight []float32
 	bias   float32
 }
 
-// Open reads the model in a folder. That takes a moment: for all-MiniLM-L6-v2 a
-// fraction of a second, and 90 MB that stay.
+// Open reads the model in a folder. For all-MiniLM-L6-v2 that takes a fraction of a second and 90
+// MB of memory.
 func Open(dir string) (*Model, error) {
 	m, err := open(os.DirFS(dir), filepath.Base(dir))
 	if err != nil {
@@ -169,8 +168,8 @@ func readHead(from *tensors, pooler, classifier string, hidden int) (*head, erro
 	return h, l.err
 }
 
-// fingerprint hashes the files that vectors depend on, prefixes that are not in them, and how
-// vectors are made here.
+// fingerprint hashes the files that determine vectors, prefixes from elsewhere, and the version of
+// this code.
 func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens"+prefixes)
@@ -207,13 +206,11 @@ func (m *Model) Fingerprint() string { return m.fingerprint }
 // Dims is the length of its vectors.
 func (m *Model) Dims() int { return m.dims }
 
-// Reranks reports whether this is a cross-encoder, which has [Model.Rerank] and no
-// [Model.Embed].
+// Reranks reports whether this is a cross-encoder, which has [Model.Rerank] and no [Model.Embed].
 func (m *Model) Reranks() bool { return m.head != nil }
 
-// Embed returns one unit vector for each text, in order. A text that is longer than
-// the model was made for is cut into parts of equal length, whose vectors are
-// averaged by their lengths. It returns early with the context's error when that ends. A
+// Embed returns one unit vector for each text, in order. A text over the model's length is split
+// into equal parts, whose vectors are averaged by length. It ends early with the context's error. A
 // cross-encoder returns [memory.Invalid].
 func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if m.head != nil {
@@ -225,7 +222,7 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	}
 	prefix := m.tokens.ids(m.prefix[as])
 	var parts []sequence
-	var of []int // the text that each is a part of
+	var of []int // the text of each part
 	for i := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -256,8 +253,8 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, nil
 }
 
-// Window returns how many tokens of a text are embedded together, and what counts them; 0 for a
-// static model, which embeds any number.
+// Window returns how many tokens of a text are embedded together, and their counter; 0 for a static
+// model, which has no limit.
 func (m *Model) Window() (most int, count func(text string) int) {
 	if m.static != nil {
 		return 0, nil
@@ -266,7 +263,6 @@ func (m *Model) Window() (most int, count func(text string) int) {
 	return m.most - around, func(text string) int { return len(m.tokens.ids(text)) }
 }
 
-// mean returns the mean of rows.
 func mean(rows []float32, width int) []float32 {
 	v := make([]float32, width)
 	for at := 0; at < len(rows); at += width {
@@ -280,10 +276,9 @@ func mean(rows []float32, width int) []float32 {
 	return v
 }
 
-// Rerank says how well each text answers the question, from 0 to 1, in order: the
-// sigmoid of what the model was trained to give. Of a pair that is longer than the
-// model was made for, the longer side is cut. It returns early with the context's
-// error when that ends. An embedder returns [memory.Invalid].
+// Rerank rates how well each text answers the question, from 0 to 1, in order: the sigmoid of the
+// model's score. Of a pair over the model's length the longer side is cut. It ends early with the
+// context's error. An embedder returns [memory.Invalid].
 func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([]float32, error) {
 	if m.head == nil {
 		return nil, memory.Errorf(memory.Invalid, "an embedder does not compare texts: it has no classifier")
@@ -307,7 +302,7 @@ func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([
 		for k, x := range pooled[i*m.dims:][:m.dims] {
 			logit += math.Tanh(float64(x)) * float64(m.head.weight[k])
 		}
-		if !math.IsNaN(logit) { // which broken weights give
+		if !math.IsNaN(logit) { // broken weights give NaN
 			out[i] = float32(1 / (1 + math.Exp(-logit)))
 		}
 	}

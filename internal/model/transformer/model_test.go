@@ -94,7 +94,7 @@ func TestLongTextsAreTheMeanOfTheirParts(t *testing.T) {
 	checkVector(t, "a long text", embed(t, m, strings.Join(words, " "))[0], unit(want))
 }
 
-// TestEachPartOfALongTextHasThePrefix, for the model expects it before every text.
+// TestEachPartOfALongTextHasThePrefix, which the model expects before every text.
 func TestEachPartOfALongTextHasThePrefix(t *testing.T) {
 	m := openTest(t, "mean")
 	prefix, text := m.tokens.ids("the dog "), m.tokens.ids("the dog "+strings.Repeat("hello world ", 50))
@@ -110,7 +110,7 @@ func TestEachPartOfALongTextHasThePrefix(t *testing.T) {
 	}
 }
 
-// TestAWindowIsEmbeddedTogether compares with what cut does.
+// TestAWindowIsEmbeddedTogether compares with cut.
 func TestAWindowIsEmbeddedTogether(t *testing.T) {
 	m := openTest(t, "mean")
 	most, count := m.Window()
@@ -171,8 +171,8 @@ func TestPrefixesOfFamiliesThatDoNotSayThem(t *testing.T) {
 	}
 }
 
-// The folder's name counts, then the repository or copy that it came from, then config.json; what
-// the folder says itself counts before all.
+// The folder's own configuration takes precedence over its name, then the repository or copy, then
+// config.json.
 func TestPrefixesOfAFamilyAreUsed(t *testing.T) {
 	dir := folder(t, "mean")
 	with := func(file, content string) fstest.MapFS {
@@ -249,7 +249,7 @@ func TestEachModelDoesWhatItCan(t *testing.T) {
 	}
 }
 
-// endsAfter is a context that ends when it has been asked so many times.
+// endsAfter is a context that ends after so many checks.
 type endsAfter struct {
 	context.Context
 	asked chan struct{}
@@ -291,8 +291,7 @@ func TestEndedContextsEndTheWork(t *testing.T) {
 	}
 }
 
-// However far the layers have come when nobody waits any more, all members of a team stop,
-// and what comes next is as if nothing had been.
+// Whenever the context ends, all members of a team stop, and the next call is not affected.
 func TestATeamEndsWithItsContextAndServesTheNext(t *testing.T) {
 	for _, text := range []string{"the quick brown fox jumps over the lazy dog", strings.Repeat("dog ", 46)} { // of few rows, and of many
 		m := openTest(t, "mean")
@@ -424,9 +423,8 @@ func TestVectorTiersGiveTheSameBits(t *testing.T) {
 	}
 }
 
-// miniLM returns a folder with a model of all-MiniLM-L6-v2's shape and weights by
-// chance, and a vocabulary of its own; with a classifier it is one of the
-// cross-encoder's shape.
+// miniLM returns a folder with a model of all-MiniLM-L6-v2's shape, random weights and its own
+// vocabulary; with a classifier it has the cross-encoder's shape.
 func miniLM(t testing.TB, cross bool) fstest.MapFS {
 	dir := fstest.MapFS{}
 	for name, f := range folder(t, map[bool]string{true: "cross", false: "mean"}[cross]) {
@@ -480,7 +478,7 @@ func miniLM(t testing.TB, cross bool) fstest.MapFS {
 	return dir
 }
 
-// only makes the model use so many processors.
+// only limits the model to so many processors.
 func (m *Model) only(workers int) *Model {
 	m.free = make(chan *run, workers)
 	for range workers {
@@ -489,11 +487,10 @@ func (m *Model) only(workers int) *Model {
 	return m
 }
 
-// sentence returns a text of so many tokens, those around it counted.
+// sentence returns a text of so many tokens, including those around it.
 func sentence(tokens int) string { return strings.TrimSpace(strings.Repeat("dog ", tokens-2)) }
 
-// best runs the loop and reports its fastest round too, which says more on a machine
-// that has other things to do.
+// best also reports the fastest round, which is more reliable on a busy machine.
 func best(b *testing.B, do func()) {
 	fastest := time.Duration(math.MaxInt64)
 	for b.Loop() {
@@ -504,8 +501,8 @@ func best(b *testing.B, do func()) {
 	b.ReportMetric(float64(fastest.Microseconds())/1000, "best-ms")
 }
 
-// BenchmarkEmbed has the shape of all-MiniLM-L6-v2; tools/golden-models/bench.mjs
-// gives the same to ONNX Runtime.
+// BenchmarkEmbed has the shape of all-MiniLM-L6-v2; tools/golden-models/bench.mjs runs the same in
+// ONNX Runtime.
 func BenchmarkEmbed(b *testing.B) {
 	m, err := open(miniLM(b, false), "")
 	if err != nil {

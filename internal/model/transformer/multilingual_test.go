@@ -10,8 +10,8 @@ import (
 	"testing/fstest"
 )
 
-// multilingual returns the tokenizer of testdata/multilingual as XLM-RoBERTa's was published, as it
-// is converted today, and with bytes for unknown characters: see
+// multilingual returns the tokenizer of testdata/multilingual in XLM-RoBERTa's published form, in
+// its current conversion, and with bytes for unknown characters: see
 // tools/golden-models/multilingual.py.
 func multilingual(t testing.TB) []*tokenizer {
 	t.Helper()
@@ -44,8 +44,8 @@ func multilingual(t testing.TB) []*tokenizer {
 	return out
 }
 
-// TestManyScriptsAreCutAsByHuggingFace compares some 300 texts, and as many more as the file that
-// LOCI_MANY_TEXTS names has.
+// TestManyScriptsAreCutAsByHuggingFace compares some 300 texts, and those in the file
+// LOCI_MANY_TEXTS.
 func TestManyScriptsAreCutAsByHuggingFace(t *testing.T) {
 	files := [][]byte{unzip(t, filepath.Join("testdata", "multilingual", "cut.json.gz"))}
 	if name := os.Getenv("LOCI_MANY_TEXTS"); name != "" {

@@ -35,8 +35,7 @@ type normalizerFile struct {
 	Right bool `json:"strip_right"`
 }
 
-// steps returns the normalizer as functions of which each appends what it makes of a
-// text. There is always one.
+// steps returns the normalizer as at least one function, each of which appends the normalized text.
 func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
@@ -59,7 +58,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 		if len(all) > 0 {
 			return all, nil
 		}
-	case "Replace": // by more than spaces, texts could grow without end
+	case "Replace": // other replacements could grow texts without end
 		switch {
 		case n.Pattern.String != "" && strings.Trim(n.Content, " ") == n.Pattern.String && len(n.Content) < 64:
 			return one(func(dst []byte, s string) []byte {
@@ -93,7 +92,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	return nil, fmt.Errorf("the normalizer %s with the pattern %q is not supported", n.Type, n.Pattern.String+n.Pattern.Regex)
 }
 
-// joinSpaces makes one plain space of each run of spaces.
+// joinSpaces collapses runs of spaces to one plain space.
 func joinSpaces(dst []byte, s string) []byte {
 	inside := false
 	for _, r := range s {
@@ -109,7 +108,7 @@ func joinSpaces(dst []byte, s string) []byte {
 	return dst
 }
 
-// replaceRuns replaces each two or more plain spaces in a row.
+// replaceRuns replaces each run of two or more plain spaces.
 func replaceRuns(dst []byte, s, by string) []byte {
 	for {
 		at := strings.Index(s, "  ")
@@ -121,13 +120,12 @@ func replaceRuns(dst []byte, s, by string) []byte {
 	}
 }
 
-// bert returns the normalizer of BERT: control characters go, every space becomes
-// a plain one, Chinese characters stand alone, accents and capitals go. Bytes that
-// are no text count as characters that stand for none, which go too.
+// bert returns the normalizer of BERT: it removes control characters, accents and capitals, makes
+// every space plain, and separates Chinese characters. Invalid bytes are removed like undefined
+// characters.
 //
-// All is as Hugging Face's tokenizers have it, but for some 570 characters, marks and
-// punctuation of rare scripts, that Unicode has had for fewer years than their tables:
-// there this one knows more. Marks that are kept stay in the order in which they come.
+// It equals Hugging Face's tokenizers, except for some 570 recent characters, marks and punctuation
+// of rare scripts that their tables lack. Kept marks stay in their order.
 func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 	clean, chinese, lower := n.CleanText, n.Chinese, n.Lowercase
 	strip := lower
@@ -161,18 +159,18 @@ func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 			}
 			if chinese && isChinese(r) {
 				dst = append(dst, ' ')
-				dst = plain(dst, r, strip, lower)
+				dst = appendPlain(dst, r, strip, lower)
 				dst = append(dst, ' ')
 				continue
 			}
-			dst = plain(dst, r, strip, lower)
+			dst = appendPlain(dst, r, strip, lower)
 		}
 		return dst
 	}
 }
 
-// plain appends a character, without its accents and in lower case if that is asked.
-func plain(dst []byte, r rune, strip, lower bool) []byte {
+// appendPlain appends a character, without accents and in lower case if requested.
+func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	if !strip {
 		return lowered(dst, r, lower)
 	}
@@ -197,7 +195,7 @@ func plain(dst []byte, r rune, strip, lower bool) []byte {
 	return lowered(dst, r, lower)
 }
 
-// The Korean syllables, which come apart by arithmetic.
+// The Korean syllables, which decompose by arithmetic.
 const (
 	hangul      = 0xac00
 	hangulCount = 19 * 21 * 28
@@ -214,7 +212,7 @@ func lowered(dst []byte, r rune, lower bool) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// isChinese is about the blocks that BERT knows, which later ones are not part of.
+// isChinese reports whether a character is in the blocks that BERT knows, which lack later ones.
 func isChinese(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf || r >= 0x20000 && r <= 0x2a6df ||
 		r >= 0x2a700 && r <= 0x2b73f || r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||
@@ -224,8 +222,8 @@ func isChinese(r rune) bool {
 //go:embed unaccented.txt
 var unaccentedLines string
 
-// unaccented maps a character to what is left of its canonical decomposition without
-// the marks that take no room (Mn). What is left to itself is not in it.
+// unaccented maps a character to its canonical decomposition without nonspacing marks (Mn), if
+// that differs.
 var unaccented = sync.OnceValue(func() map[rune][]rune {
 	out := map[rune][]rune{}
 	for line := range strings.Lines(unaccentedLines) {

@@ -10,8 +10,8 @@ import (
 
 const forPassages = "Represent this sentence for searching relevant passages: "
 
-// families are models that were trained with a text before each question or document. Their names
-// have all these parts, and not the other. The first counts.
+// families are models trained with a prefix for questions or documents. Their names have all these
+// parts, and not the other; the first match counts.
 var families = []struct {
 	parts              []string
 	not                string
@@ -30,35 +30,34 @@ var families = []struct {
 	{[]string{"qwen3", "embedding"}, "", "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:", ""},
 }
 
-// Prefixes returns what a model of this name expects before a question and before a document,
-// where that is known from its family's documentation. The name may have an organisation before
-// it and a version behind it, as servers and the hub write them.
+// Prefixes returns a model's prefixes for questions and documents, according to its family's
+// documentation. The name may have an organisation and a version, as on servers and the hub.
 func Prefixes(name string) (question, document string) {
 	parts := strings.FieldsFunc(strings.ToLower(path.Base(name)), func(r rune) bool { return strings.ContainsRune("-_.@:", r) })
 	for _, f := range families {
-		known := !slices.Contains(parts, f.not)
+		matches := !slices.Contains(parts, f.not)
 		for _, part := range f.parts {
-			known = known && slices.Contains(parts, part)
+			matches = matches && slices.Contains(parts, part)
 		}
-		if known {
+		if matches {
 			return f.question, f.document
 		}
 	}
 	return "", ""
 }
 
-// familyPrefixes goes by the folder's name, and by those in config.json and in Loci's own notes,
-// for a folder may be called anything.
+// familyPrefixes uses the folder's name and those in config.json and loci.json, since a folder may
+// have any name.
 func familyPrefixes(dir fs.FS, folder string) (question, document string) {
 	names := []string{folder}
 	for file, fields := range map[string][]string{"loci.json": {"repository", "source"}, "config.json": {"_name_or_path"}} {
-		var said map[string]json.RawMessage
-		if readJSON(dir, file, &said) != nil { // what matters in config.json is read elsewhere
+		var object map[string]json.RawMessage
+		if readJSON(dir, file, &object) != nil { // config.json is checked elsewhere
 			continue
 		}
 		for _, field := range fields {
 			var name string
-			if json.Unmarshal(said[field], &name) == nil {
+			if json.Unmarshal(object[field], &name) == nil {
 				names = append(names, strings.ReplaceAll(name, "\\", "/"))
 			}
 		}

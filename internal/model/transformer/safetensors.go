@@ -16,9 +16,9 @@ import (
 // The header of the largest models takes well below a mebibyte.
 const maxHeader = 8 << 20
 
-// tensors are the arrays of a safetensors file: eight bytes with the header's
-// length, the header in JSON, then the values, little-endian. What the header says
-// is checked against the size of the file before memory is taken for it.
+// tensors are the arrays of a safetensors file: eight bytes with the header's length, the header in
+// JSON, then the values, little-endian. The header is checked against the file's size before memory
+// is allocated.
 type tensors struct {
 	file    io.ReaderAt
 	entries map[string]entry
@@ -28,12 +28,12 @@ type tensors struct {
 type entry struct {
 	kind  string
 	shape []int64
-	at    int64 // in the file, in bytes
+	at    int64 // offset in the file
 	end   int64
-	n     int64 // how many values
+	n     int64 // number of values
 }
 
-// sizes are the bytes of a value of each kind that can be read.
+// sizes are the bytes of a value of each supported type.
 var sizes = map[string]int64{"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I8": 1, "I32": 4, "I64": 8}
 
 func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
@@ -64,11 +64,11 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 		}
 		t.entries[name] = e
 	}
-	return t, t.apart()
+	return t, t.checkOverlap()
 }
 
-// apart fails if two arrays share bytes: a small file could stand for a large model.
-func (t *tensors) apart() error {
+// checkOverlap fails if two arrays overlap: otherwise a small file could describe a large model.
+func (t *tensors) checkOverlap() error {
 	all := slices.SortedFunc(maps.Values(t.entries), func(a, b entry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.end, b.end)) })
 	for i, e := range all {
 		if i > 0 && all[i-1].end > e.at {
@@ -78,35 +78,35 @@ func (t *tensors) apart() error {
 	return nil
 }
 
-// parseEntry reads what the header says of an array; values begin at start.
+// parseEntry reads an array's entry in the header; values begin at start.
 func parseEntry(raw []byte, start, size int64) (entry, error) {
-	var said struct {
+	var header struct {
 		Kind    string  `json:"dtype"`
 		Shape   []int64 `json:"shape"`
 		Offsets []int64 `json:"data_offsets"`
 	}
-	if err := json.Unmarshal(raw, &said); err != nil {
+	if err := json.Unmarshal(raw, &header); err != nil {
 		return entry{}, err
 	}
-	if len(said.Offsets) != 2 || len(said.Shape) > 8 {
-		return entry{}, fmt.Errorf("%d offsets and %d axes", len(said.Offsets), len(said.Shape))
+	if len(header.Offsets) != 2 || len(header.Shape) > 8 {
+		return entry{}, fmt.Errorf("%d offsets and %d axes", len(header.Offsets), len(header.Shape))
 	}
-	begin, end := said.Offsets[0], said.Offsets[1]
+	begin, end := header.Offsets[0], header.Offsets[1]
 	if begin < 0 || end < begin || end > size-start {
 		return entry{}, fmt.Errorf("bytes %d to %d of %d: the file is cut off or damaged", begin, end, size-start)
 	}
 	n := int64(1)
-	for _, d := range said.Shape {
+	for _, d := range header.Shape {
 		if d < 0 || d > 0 && n > math.MaxInt64/d {
-			return entry{}, fmt.Errorf("shape %v", said.Shape)
+			return entry{}, fmt.Errorf("shape %v", header.Shape)
 		}
 		n *= d
 	}
-	// Other kinds may lie in the file as long as nobody wants to read them.
-	if width, ok := sizes[said.Kind]; ok && (n > size || n*width != end-begin) {
-		return entry{}, fmt.Errorf("%d bytes for %v values of %s", end-begin, said.Shape, said.Kind)
+	// Arrays of other types are allowed unless they are read.
+	if width, ok := sizes[header.Kind]; ok && (n > size || n*width != end-begin) {
+		return entry{}, fmt.Errorf("%d bytes for %v values of %s", end-begin, header.Shape, header.Kind)
 	}
-	return entry{said.Kind, said.Shape, start + begin, start + end, n}, nil
+	return entry{header.Kind, header.Shape, start + begin, start + end, n}, nil
 }
 
 // has reports whether there is an array of that name.
@@ -115,7 +115,7 @@ func (t *tensors) has(name string) bool {
 	return ok
 }
 
-// named returns the first of the names under which there is an array.
+// named returns the first of the names that has an array.
 func (t *tensors) named(names ...string) (string, error) {
 	for _, name := range names {
 		if t.has(name) {
@@ -125,8 +125,8 @@ func (t *tensors) named(names ...string) (string, error) {
 	return "", fmt.Errorf("there is no tensor %q", names[0])
 }
 
-// floats reads an array, which must have the given shape; -1 stands for any length.
-// Values of I8 are whole numbers: who stored them so gives no scale.
+// floats reads an array, which must have the shape; -1 is any length. I8 values are whole numbers
+// without a scale.
 func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	e, err := t.entry(name, shape)
 	if err != nil {
@@ -135,7 +135,7 @@ func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	return t.part(name, e)
 }
 
-// rows reads an array of so many rows, and gives each of them to take.
+// rows reads an array of so many rows, and passes each of them to take.
 func (t *tensors) rows(name string, rows, width int, take func(row []float32)) error {
 	e, err := t.entry(name, []int64{int64(rows), int64(width)})
 	if err != nil {
@@ -158,7 +158,7 @@ func (t *tensors) rows(name string, rows, width int, take func(row []float32)) e
 	return nil
 }
 
-// part reads an array or some of one.
+// part reads an array or a part of one.
 func (t *tensors) part(name string, e entry) ([]float32, error) {
 	decode, ok := decoders[e.kind]
 	if !ok {
@@ -171,7 +171,7 @@ func (t *tensors) part(name string, e entry) ([]float32, error) {
 	return out, err
 }
 
-// finite reports whether all values are finite: only of those is the product with 0 always 0.
+// finite reports whether all values are finite: only then is their product with 0 always 0.
 func finite(v []float32) bool {
 	var zeros [1024]float32
 	for part := range slices.Chunk(v, len(zeros)) {
@@ -182,7 +182,7 @@ func finite(v []float32) bool {
 	return true
 }
 
-// ints reads an array of whole numbers of one axis.
+// ints reads a one-dimensional array of integers.
 func (t *tensors) ints(name string) ([]int64, error) {
 	e, err := t.entry(name, []int64{-1})
 	if err != nil {

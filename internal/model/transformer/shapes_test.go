@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// shape is a published model's architecture with weights of chance, and what ONNX
-// Runtime gives for it: see testdata/shapes.mjs.
+// shape is a published model's architecture with random weights, and ONNX Runtime's results: see
+// testdata/shapes.mjs.
 type shape struct {
 	Name    string
 	Config  json.RawMessage
@@ -31,7 +31,7 @@ type shape struct {
 	}
 }
 
-// chance is the generator of tools/golden-models/random.mjs: mulberry32.
+// chance is the random generator of tools/golden-models/random.mjs: mulberry32.
 type chance uint32
 
 func (c *chance) next() float64 {
@@ -120,8 +120,7 @@ func wordsOf(ids []int) string {
 	return strings.Join(words, " ")
 }
 
-// Twelve layers of 384 add up more than the tiny models do: real weights need only be put
-// in the place of these.
+// Twelve layers of 384 accumulate more error than the tiny models do.
 func TestPublishedShapesGiveWhatONNXRuntimeDoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("makes 300 MB of weights; run without -short")

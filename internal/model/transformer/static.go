@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// static is a model2vec: a vector for each token, or for each kind of token, and
-// how much each token weighs. A text's vector is the mean of its tokens'.
+// static is a model2vec: a vector for each token, or for each class of tokens, and each token's
+// weight. A text's vector is the weighted mean.
 type static struct {
 	dims    int
 	vectors []float32
@@ -17,7 +17,7 @@ type static struct {
 	unknown int32     // a token that does not count
 }
 
-// staticNames are those under which the vectors of static models are found.
+// staticNames are the names of static models' vectors.
 var staticNames = []string{"embeddings", "embedding.weight", "0"}
 
 func readStatic(from *tensors, t *tokenizer) (*static, error) {
@@ -86,8 +86,8 @@ func (s *static) embed(ids []int32) []float32 {
 	return unit(sum)
 }
 
-// unit makes v as long as 1. What has no direction, as a text without a known token,
-// gets the first axis': every vector has unit length.
+// unit scales v to length 1. A zero vector, as of a text without a token of the model, becomes the
+// first axis.
 func unit(v []float32) []float32 {
 	if !vector.Normalize(v) {
 		clear(v)

@@ -2,8 +2,8 @@ package transformer
 
 import "math"
 
-// table holds a row of values for each token of a vocabulary. A large one, of a multilingual model,
-// is most of the model: its rows are kept as 8-bit numbers of which the largest is 127.
+// table holds a row of values for each token of a vocabulary. A multilingual model's is most of the
+// model, so its rows are 8-bit numbers scaled to ±127.
 type table struct {
 	width  int
 	floats []float32 // of a small vocabulary
@@ -11,13 +11,13 @@ type table struct {
 	scales []float32 // of each row in bytes
 }
 
-// largeTable is the number of tokens from which 8 bits are kept of each value. BERT's English
-// vocabulary has 30,522 and multilingual ones have 105,000 to 250,000. The cosine of all-MiniLM-L6-v2's
-// vectors to the exact ones would be 0.99990 at least, 0.99999 on average, and its correlation on
-// the STS benchmark the same to four digits.
+// largeTable is the number of tokens from which values have 8 bits. BERT's English vocabulary has
+// 30,522 and multilingual ones have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors
+// would have a cosine of at least 0.99990 to the exact ones, 0.99999 on average, and the same
+// correlation on the STS benchmark to four digits.
 var largeTable = 100_000
 
-// readTable reads a table some rows at a time, so that no more is in memory than stays.
+// readTable reads a table in small parts, so that no further memory is needed.
 func readTable(from *tensors, name string, rows, width int) (table, error) {
 	t := table{width: width}
 	if rows < largeTable {
@@ -33,7 +33,7 @@ func readTable(from *tensors, name string, rows, width int) (table, error) {
 				most = x
 			}
 		}
-		scale := max(most/math.MaxInt8, math.SmallestNonzeroFloat32*(1<<30)) // of a row of zeros, too
+		scale := max(most/math.MaxInt8, math.SmallestNonzeroFloat32*(1<<30)) // also of a row of zeros
 		t.scales = append(t.scales, scale)
 		for _, x := range row {
 			t.bytes = append(t.bytes, int8(math.RoundToEven(float64(x/scale))))

@@ -10,24 +10,23 @@ import (
 	"unicode"
 )
 
-// tokenizer turns texts into the numbers of their tokens, as the model's own does:
-// special tokens are cut out of the text as it is, the rest is normalized and given
-// to the model of words.
+// tokenizer converts texts to token numbers as the model's own does: it cuts special tokens out of
+// the raw text, and normalizes and splits the rest.
 type tokenizer struct {
 	special   []special // longest first
-	starts    [256]bool // the bytes with which special tokens start
+	starts    [256]bool // the first bytes of special tokens
 	normalize []func(dst []byte, s string) []byte
 	words     interface {
 		// add appends the tokens of a normalized text to ids.
 		add(ids []int32, text []byte) []int32
 	}
 	unknown  int32
-	size     int32 // every token is below
-	cls, sep int32 // around a text; -1 in a model that needs none
+	size     int32 // greater than every token
+	cls, sep int32 // around a text; -1 if the model needs none
 	pairs    pairing
 }
 
-// pairing is how two texts become one.
+// pairing is the format of two texts in one sequence.
 type pairing int
 
 const (
@@ -38,7 +37,7 @@ const (
 type special struct {
 	text          string
 	id            int32
-	before, after bool // takes the space before and after itself along
+	before, after bool // it includes the space before and after itself
 }
 
 // ids returns the tokens of a text, without those around it.
@@ -70,7 +69,7 @@ func (t *tokenizer) ids(text string) (ids []int32) {
 	return ids
 }
 
-// nextSpecial returns where the first special token begins, or the end.
+// nextSpecial returns the offset of the first special token, or the end.
 func (t *tokenizer) nextSpecial(text string) (int, *special) {
 	for at := range len(text) {
 		if !t.starts[text[at]] {
@@ -85,7 +84,7 @@ func (t *tokenizer) nextSpecial(text string) (int, *special) {
 	return len(text), nil
 }
 
-// tokenizerFile is tokenizer.json, as far as it is read.
+// tokenizerFile has the used fields of tokenizer.json.
 type tokenizerFile struct {
 	Added []struct {
 		ID         int32  `json:"id"`
@@ -110,7 +109,7 @@ type tokenizerFile struct {
 	} `json:"model"`
 }
 
-// readTokenizer reads tokenizer.json, or vocab.txt where there is none.
+// readTokenizer reads tokenizer.json, or vocab.txt without it.
 func readTokenizer(dir fs.FS) (*tokenizer, error) {
 	var file tokenizerFile
 	switch err := readJSON(dir, "tokenizer.json", &file); {
@@ -130,7 +129,7 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	t := &tokenizer{cls: -1, sep: -1}
 	var err error
 	switch f.Model.Type {
-	case "WordPiece", "": // the first tokenizers named no type
+	case "WordPiece", "": // the first tokenizers had no type
 		err = f.wordPiece(t)
 	case "Unigram":
 		err = f.unigram(t)
@@ -145,8 +144,8 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	}
 	var added []special
 	for _, a := range f.Added {
-		// One like <mask> is looked for before normalization even where the file says after:
-		// only texts like ＜mask＞ differ.
+		// A token such as <mask> is searched before normalization even if the file says after: only
+		// texts such as ＜mask＞ differ.
 		if a.Content == "" || a.SingleWord || a.Normalized && !a.Special {
 			return nil, fmt.Errorf("the added token %q is not supported: it is looked for in words or in normalized text", a.Content)
 		}
@@ -170,7 +169,7 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	return t, nil
 }
 
-// maxAdded is how many special tokens a tokenizer may look for at each place.
+// maxAdded bounds the special tokens that are searched for at each offset.
 const maxAdded = 1000
 
 func (t *tokenizer) lookFor(tokens []special) {
@@ -181,18 +180,18 @@ func (t *tokenizer) lookFor(tokens []special) {
 	}
 }
 
-// readVocabulary makes the tokenizer of BERT from its words, one a line.
+// readVocabulary makes BERT's tokenizer from its words, one a line.
 func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	b, err := readFile(dir, "vocab.txt")
 	if err != nil {
 		return nil, err
 	}
-	said := struct {
+	config := struct {
 		Lower   *bool `json:"do_lower_case"`
 		Accents *bool `json:"strip_accents"`
 		Chinese *bool `json:"tokenize_chinese_chars"`
 	}{}
-	if err := readJSON(dir, "tokenizer_config.json", &said); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := readJSON(dir, "tokenizer_config.json", &config); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	vocab := map[string]int32{}
@@ -213,15 +212,15 @@ func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	if err := t.setWordPiece(vocab, "[UNK]", "##", 100); err != nil {
 		return nil, fmt.Errorf("vocab.txt: %w", err)
 	}
-	lower := said.Lower == nil || *said.Lower
+	lower := config.Lower == nil || *config.Lower
 	n := normalizerFile{
-		Type: "BertNormalizer", CleanText: true, Chinese: said.Chinese == nil || *said.Chinese, Accents: said.Accents, Lowercase: lower,
+		Type: "BertNormalizer", CleanText: true, Chinese: config.Chinese == nil || *config.Chinese, Accents: config.Accents, Lowercase: lower,
 	}
 	t.normalize, err = n.steps()
 	return t, err
 }
 
-// processorFile says which tokens stand around a text and between two.
+// processorFile gives the tokens around a text and between two.
 type processorFile struct {
 	Type   string          `json:"type"`
 	Single []templatePiece `json:"single"`
@@ -254,7 +253,7 @@ func (p *processorFile) around(t *tokenizer) (err error) {
 	return fmt.Errorf("a post_processor of type %q is not supported: only TemplateProcessing and BertProcessing are", p.Type)
 }
 
-// template takes the templates of BERT and of XLM-RoBERTa, or one without tokens of its own.
+// template accepts the templates of BERT and of XLM-RoBERTa, or one without tokens of its own.
 func (p *processorFile) template(t *tokenizer) error {
 	shape := func(pieces []templatePiece) string {
 		var b strings.Builder

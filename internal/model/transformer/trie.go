@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// trie finds tokens by their bytes. The children of a node lie side by side, in the order of
-// their bytes, and those of the next node follow.
+// trie finds tokens by their bytes. The children of a node are adjacent, ordered by byte, and
+// followed by those of the next node.
 type trie struct {
 	label []byte  // the byte that leads to each node; node 0 is the root
-	first []int32 // where the children of each node begin; one more than there are nodes
+	first []int32 // index of each node's first child; one more than there are nodes
 	id    []int32 // the token that ends at each node; -1: none
 }
 
 // maxNodes is more than the tokens of half a million words need.
 const maxNodes = 1 << 23
 
-// newTrie returns a trie of texts, whose numbers are their indexes. Of equal texts the last
-// counts; the empty one is not found.
+// newTrie returns a trie of texts, whose numbers are their indexes. Of equal texts the last counts;
+// the empty one is never found.
 func newTrie(texts []string) (*trie, error) {
 	order := make([]int32, len(texts))
 	for i := range order {
@@ -28,7 +28,7 @@ func newTrie(texts []string) (*trie, error) {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(strings.Compare(texts[a], texts[b]), cmp.Compare(a, b)) })
 	t := &trie{label: []byte{0}, id: []int32{-1}}
-	type span struct{ from, to, depth int32 } // of order: the texts that go through a node
+	type span struct{ from, to, depth int32 } // of order: the texts that share a node
 	spans := []span{{0, int32(len(order)), 0}}
 	for node := 0; node < len(spans); node++ {
 		t.first = append(t.first, int32(len(t.label)))
@@ -55,7 +55,7 @@ func newTrie(texts []string) (*trie, error) {
 	return t, nil
 }
 
-// child returns the node to which a byte leads from another, or -1.
+// child returns a node's child for a byte, or -1.
 func (t *trie) child(node int32, b byte) int32 {
 	from, to := t.first[node], t.first[node+1]
 	if i := bytes.IndexByte(t.label[from:to], b); i >= 0 {

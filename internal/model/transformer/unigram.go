@@ -10,24 +10,24 @@ import (
 	"unicode/utf8"
 )
 
-// unigram chooses, of all the ways to cut a text into tokens, the most probable: the
-// one whose tokens' logarithms add up to the most.
+// unigram splits a text into the most probable sequence of tokens: the one with the greatest sum of
+// log probabilities.
 type unigram struct {
 	scores  []float64
 	tokens  *trie
 	unknown int32
 	name    string      // of the unknown token
-	least   float64     // the score of a character that no token has
+	least   float64     // the score of an unknown character
 	bytes   *[256]int32 // tokens for the bytes of unknown characters; nil: one unknown token
-	space   []byte      // what replaces a space, and precedes the text
+	space   []byte      // replaces a space, and precedes the text
 	words   bool        // split at any white space first, and precede each word
-	split   bool        // cut at each space alone
+	split   bool        // split at each space separately
 }
 
-// unknownBelow is how much less probable an unknown character is than any token.
+// unknownBelow is the log probability of an unknown character relative to the least of any token.
 const unknownBelow = 10
 
-// preTokenizerFile says how tokenizer.json splits a normalized text.
+// preTokenizerFile describes how tokenizer.json splits a normalized text.
 type preTokenizerFile struct {
 	Type           string             `json:"type"`
 	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // of a Sequence
@@ -102,8 +102,7 @@ func byteTokens(texts []string) (*[256]int32, error) {
 	return &out, nil
 }
 
-// add appends the tokens of a normalized text. It cuts each part that Metaspace makes by
-// itself.
+// add appends the tokens of a normalized text. It splits each part of Metaspace separately.
 func (u *unigram) add(ids []int32, text []byte) []int32 {
 	var w unigramWork
 	text = bytes.ToValidUTF8(text, []byte(string(utf8.RuneError)))
@@ -116,13 +115,13 @@ func (u *unigram) add(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// unigramWork holds the buffers that the parts of a text share.
+// unigramWork holds buffers for the parts of a text.
 type unigramWork struct {
 	text []byte
 	best []reached
 }
 
-// spaced cuts a text whose spaces are still spaces.
+// spaced splits a text whose spaces are not replaced yet.
 func (u *unigram) spaced(ids []int32, text []byte, w *unigramWork) []int32 {
 	if len(text) == 0 {
 		return ids
@@ -151,14 +150,14 @@ func (u *unigram) spaced(ids []int32, text []byte, w *unigramWork) []int32 {
 	return u.cut(ids, rest, w)
 }
 
-// reached is the best way to a place in a text.
+// reached is the best path to an offset in a text.
 type reached struct {
 	from  int32 // where its last token begins
 	token int32
 	score float64
 }
 
-// cut appends the tokens of the best way through a text.
+// cut appends the tokens of the best path through a text.
 func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
 	w.best = slices.Grow(w.best[:0], len(text)+1)[:len(text)+1]
 	for i := range w.best {
@@ -169,24 +168,24 @@ func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
 		u.extend(w.best, text, at, size)
 		at += size
 	}
-	known := len(ids)
+	first := len(ids)
 	for at := int32(len(text)); at > 0; {
 		step := w.best[at]
 		if step.token != u.unknown {
 			ids, at = append(ids, step.token), step.from
 			continue
 		}
-		from := step.from // unknown characters beside each other are one
+		from := step.from // adjacent unknown characters are one token
 		for from > 0 && w.best[from].token == u.unknown {
 			from = w.best[from].from
 		}
 		ids, at = u.appendUnknown(ids, text[from:at]), from
 	}
-	slices.Reverse(ids[known:])
+	slices.Reverse(ids[first:])
 	return ids
 }
 
-// appendUnknown appends the tokens, last first, of a text for which no token was found.
+// appendUnknown appends the tokens, last first, of a text without a token.
 func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	if u.bytes == nil || string(text) == u.name {
 		return append(ids, u.unknown)
@@ -197,8 +196,7 @@ func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// extend goes on from the best way to at by each token, or by one character, of the
-// given size, as unknown.
+// extend continues the best path to at by each token, or by one unknown character of size bytes.
 func (u *unigram) extend(best []reached, text []byte, at, size int) {
 	step := func(to int, token int32, score float64) {
 		if score += best[at].score; best[to].from < 0 || score > best[to].score {

@@ -9,11 +9,11 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece takes the longest beginning of a word that is a token, then the longest
-// of the rest, and so on. A word in which that fails is unknown as a whole.
+// wordPiece splits a word into its longest prefix that is a token, then the longest prefix of the
+// rest, and so on. A word for which that fails is unknown as a whole.
 type wordPiece struct {
-	first   map[string]int32 // what words begin with
-	rest    map[string]int32 // what they go on with, without the prefix
+	first   map[string]int32 // tokens at the beginning of words
+	rest    map[string]int32 // tokens within words, without the prefix
 	longest int              // of both, in bytes
 	most    int              // characters of a word; a longer one is unknown
 	unknown int32
@@ -51,8 +51,7 @@ func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string,
 	return nil
 }
 
-// add splits at spaces, takes each sign of punctuation as a word, and appends the
-// tokens of the words.
+// add splits at spaces and punctuation, and appends the tokens of the words.
 func (w *wordPiece) add(ids []int32, text []byte) []int32 {
 	start := 0
 	for i := 0; i < len(text); {
@@ -84,7 +83,7 @@ func (w *wordPiece) word(ids []int32, word []byte) []int32 {
 	if len(word) > w.most && utf8.RuneCount(word) > w.most {
 		return append(ids, w.unknown)
 	}
-	known, pieces := len(ids), w.first
+	first, pieces := len(ids), w.first
 	for len(word) > 0 {
 		end := min(len(word), w.longest)
 		for ; end > 0; end-- {
@@ -97,7 +96,7 @@ func (w *wordPiece) word(ids []int32, word []byte) []int32 {
 			}
 		}
 		if end == 0 {
-			return append(ids[:known], w.unknown)
+			return append(ids[:first], w.unknown)
 		}
 		word, pieces = word[end:], w.rest
 	}
@@ -111,7 +110,7 @@ func isSpace(r rune) bool {
 	return unicode.IsSpace(r)
 }
 
-// isPunctuation counts every sign of ASCII that is not a letter and no digit.
+// isPunctuation includes every ASCII character except letters, digits, spaces and controls.
 func isPunctuation(r rune) bool {
 	if r < utf8.RuneSelf {
 		return r >= '!' && r <= '/' || r >= ':' && r <= '@' || r >= '[' && r <= '`' || r >= '{' && r <= '~'

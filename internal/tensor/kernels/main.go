@@ -1,9 +1,8 @@
 // Command kernels writes the assembly of package tensor and the Go declarations
 // that go with it. Run it by `go generate` in that package.
 //
-// Each kernel is told of in the comment above its declaration; what it computes is
-// said by the portable function it stands for. Kernels trust their callers: lengths
-// are checked in Go.
+// A comment above each declaration describes the kernel; its portable function defines
+// the result. Kernels do not check lengths: their callers in Go do.
 package main
 
 import . "github.com/mmcloughlin/avo/build"
@@ -20,7 +19,7 @@ func main() {
 	Generate()
 }
 
-// function begins a kernel of the given name, whose pointers do not outlive a call.
+// function begins a kernel whose pointers do not outlive a call.
 func function(name, signature string, doc ...string) {
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")

@@ -35,8 +35,8 @@ func tileAVX2() {
 	tile(rowsAVX2, func() VecVirtual { return YMM() }, 32)
 }
 
-// tile emits a variant for each number of rows up to most. Two registers of the
-// given width, in bytes, make up a row of the tile.
+// tile emits a variant for each number of rows up to most. Two registers, of width
+// bytes each, make up a row of the tile.
 func tile(most int, register func() VecVirtual, width int) {
 	n := Load(Param("rows"), GP64())
 	for rows := most; rows > 0; rows-- {

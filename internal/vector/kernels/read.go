@@ -10,7 +10,7 @@ func read() {
 	readWith("readAVX512", 64, func(m Mem) { VMOVDQU64(m, ZMM()) })
 }
 
-// readWith emits loads of the given width, eight in a loop.
+// readWith emits loads of width bytes, eight in a loop.
 func readWith(name string, width int, load func(Mem)) {
 	function(name, "func(p *uint8, n int)",
 		name+" reads n bytes, a multiple of 512, and does nothing with them: the yardstick of benchmarks.")

@@ -31,7 +31,7 @@ type places struct {
 	query, scale, excess VecVirtual // in all lanes
 }
 
-// scan emits a scan with registers of the given width. It goes over a quad of all tiles,
+// scan emits a scan with registers of one width. It reads a quad of all tiles,
 // then over the next, as they lie in memory; until the end, out holds whole numbers. add
 // adds a quad of a tile to its sixteen sums, and finish makes products of them.
 func scan(register func() VecVirtual, query func(r *places), add, finish func(r *places, sums Mem)) {
