@@ -7,24 +7,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Completion is a chat that its client keeps, as /v1/chat/completions takes it.
+// Completion is a chat kept by its client, as sent to /v1/chat/completions.
 type Completion struct {
 	Model    string              `json:"model"`
 	Messages []CompletionMessage `json:"messages"`
 }
 
-// CompletionMessage is one message of it.
+// CompletionMessage is one of its messages.
 type CompletionMessage struct {
 	Role    memory.Role `json:"role"`
 	Content string      `json:"content"`
 }
 
-// temporary names a chat that leaves nothing in memory, not even that it was.
+// temporary is a chat id that leaves no trace in memory.
 const temporary = "local:client"
 
-// CompleteUnnoted lets a model answer a chat without memory: none is read, and nothing of
-// the chat is kept. heard is called with each piece of the answer, which is returned as
-// far as it came.
+// CompleteUnnoted lets a model answer a chat without reading or writing memory. It calls heard with
+// each piece of the answer, and returns the answer, which may be incomplete.
 func (c *Client) CompleteUnnoted(ctx context.Context, in Completion, heard func(string)) (answer string, err error) {
 	body := struct {
 		Completion
