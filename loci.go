@@ -25,24 +25,23 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 )
 
-// Config holds all settings. A field at its zero value means the setting's default, in a Config
-// that a program makes itself; [LoadConfig] can also set what is zero.
+// Config holds all settings. In a Config made by a program, a zero field means the setting's
+// default; [LoadConfig] can also set zero values.
 type Config = config.Config
 
 // Sources are the places that [LoadConfig] reads settings from.
 type Sources = config.Sources
 
-// LoadConfig reads the settings. A key that does not exist or a value that cannot be is
-// [memory.Invalid].
+// LoadConfig reads the settings. An unknown key or an invalid value is [memory.Invalid].
 func LoadConfig(s Sources) (Config, error) { return config.Load(s) }
 
-// Options are what a program hands to [Open] that no setting can hold. The zero value is valid.
+// Options are a program's own parts for [Open], which no setting can hold. The zero value is valid.
 type Options = assembly.Options
 
 // Loci is an open memory. It is safe for concurrent use.
 type Loci struct{ parts *assembly.Loci }
 
-// Open opens the memory that c describes and creates it where there is none.
+// Open opens the memory that c describes, and creates it if it does not exist.
 func Open(ctx context.Context, c Config, o Options) (*Loci, error) {
 	c, err := c.Complete()
 	if err != nil {
@@ -58,11 +57,10 @@ func Open(ctx context.Context, c Config, o Options) (*Loci, error) {
 // Handler serves the OpenAI-compatible proxy, the REST API, MCP, the page and metrics.
 func (l *Loci) Handler() http.Handler { return l.parts.Handler() }
 
-// Run learns and keeps memory in order until ctx ends, and then finishes what is under way. Call
-// it once.
+// Run learns and maintains memory until ctx ends, and then finishes work in progress. Call it once.
 func (l *Loci) Run(ctx context.Context) error { return l.parts.Run(ctx) }
 
-// Settle waits until everything that is due has been learned. Run must be running.
+// Settle waits until all due learning is done. Run must be running.
 func (l *Loci) Settle(ctx context.Context) error { return l.parts.Settle(ctx) }
 
 // Close releases everything. Run must have returned.
@@ -71,30 +69,30 @@ func (l *Loci) Close() error { return l.parts.Close() }
 // Log returns the log in use.
 func (l *Loci) Log() *slog.Logger { return l.parts.Log() }
 
-// Config returns the settings in effect: with the models that were chosen where a setting says auto.
+// Config returns the settings in effect, with the models chosen for auto.
 func (l *Loci) Config() Config { return l.parts.Config() }
 
-// Learns says who learns from what is said: a model or the built-in rules.
+// Learns returns what learns from messages: a model or the built-in rules.
 func (l *Loci) Learns() string { return l.parts.Learns() }
 
-// Better says what would make recall better, with the command; "" where nothing is known.
+// Better returns advice to improve recall, with the command; "" without any.
 func (l *Loci) Better() string { return l.parts.Better() }
 
-// Resident returns how many bytes the index holds in memory, estimated.
+// Resident returns the estimated bytes that the index holds in memory.
 func (l *Loci) Resident() int64 { return l.parts.Resident() }
 
-// Serving tells other processes that come to the data folder at which URL this memory is served.
+// Serving publishes the URL of this memory to other processes that open the data folder.
 func (l *Loci) Serving(url string) error { return l.parts.Serving(url) }
 
-// Drain has /health/ready say that this memory is about to be closed.
+// Drain makes /health/ready report that this memory is about to close.
 func (l *Loci) Drain() { l.parts.Drain() }
 
-// Reload takes over from c what a memory that is open can, and reads the prompts again. If anything
-// is wrong all stays as it was.
+// Reload applies the settings of c that an open memory can change, and reads the prompts again.
+// After an error everything is unchanged.
 func (l *Loci) Reload(c Config) (client.Reloaded, error) { return l.parts.Reload(c) }
 
-// OpenAPI returns the OpenAPI description that a server of this version answers at /openapi.json.
+// OpenAPI returns the OpenAPI description served at /openapi.json.
 func OpenAPI() ([]byte, error) { return assembly.OpenAPI() }
 
-// Version returns what this build is: the release and, where it is known, the commit.
+// Version returns the release and, if recorded, the commit of this build.
 func Version() string { return obs.Version() }

@@ -10,14 +10,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// api is how this package is named in traces.
+// api is this package's name in traces.
 const api = "go"
 
 var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
 
 func userOf(name string) memory.Owner { return memory.User(memory.DefaultNamespace, name) }
 
-// Recall returns what memory has to a user's question, best first.
+// Recall returns the memories that answer a user's question, best first.
 func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit, error) {
 	found, err := l.parts.Engine().Retrieve.Recall(ctx, retrieve.Question{Scope: memory.Scope{Owner: userOf(user)}, Text: question, Door: api})
 	return found.Hits, err
@@ -33,8 +33,8 @@ type Query struct {
 	Tag          string        // of facts
 	Project      string
 	Agent        string
-	Conversation string    // search only what was said in it or learned from it
-	At           memory.At // recall what was known, or true, at a time
+	Conversation string    // search only its turns and facts learned from them
+	At           memory.At // recall as of a time
 }
 
 func (q Query) question(user string) retrieve.Question {
@@ -54,8 +54,8 @@ func (l *Loci) Search(ctx context.Context, user string, q Query) ([]memory.Hit, 
 	return found.Hits, err
 }
 
-// Block returns the text that Loci puts into the prompt of a chat, "" for none, and the memories
-// in it. While memory is paused there is none.
+// Block returns the text that Loci puts into the prompt of a chat, "" for none, and its memories.
+// While memory is paused there is none.
 func (l *Loci) Block(ctx context.Context, user string, q Query) (string, []memory.Hit, error) {
 	found, err := l.parts.Engine().Exchange.RecallBlock(ctx, q.question(user))
 	return found.Block, found.Hits, err
@@ -68,12 +68,12 @@ type Message struct {
 	At      time.Time // zero: now
 }
 
-// Record keeps messages of a conversation, "" for a new one, and learns from them
-// in the background. It returns the conversation's id.
+// Record stores messages of a conversation, "" for a new one, and learns from them in the
+// background. It returns the conversation's id.
 func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
 	talk := exchange.Talk{Conversation: conversation, Infer: true}
 	for _, m := range messages {
-		talk.Messages = append(talk.Messages, exchange.Said{Role: m.Role, Content: m.Content, At: m.At})
+		talk.Messages = append(talk.Messages, exchange.Message{Role: m.Role, Content: m.Content, At: m.At})
 	}
 	kept, err := l.parts.Engine().Exchange.Ingest(ctx, userOf(user), talk)
 	return kept.Conversation, err
@@ -90,12 +90,12 @@ func (l *Loci) List(ctx context.Context, user string, q memory.Query) (memory.Pa
 	return l.parts.Engine().List(ctx, userOf(user), q)
 }
 
-// Get returns a memory by its id. [memory.NotFound]: there is none.
+// Get returns a memory by its id, or [memory.NotFound].
 func (l *Loci) Get(ctx context.Context, user, id string) (memory.Memory, error) {
 	return l.parts.Engine().Get(ctx, userOf(user), id)
 }
 
-// Edit is what changes of a fact; nil leaves a field as it is.
+// Edit is an edit of a fact; a nil field stays unchanged.
 type Edit struct {
 	Content   *string
 	Category  *string
@@ -110,14 +110,13 @@ func (l *Loci) Edit(ctx context.Context, user, id string, e Edit) (memory.Fact, 
 	return l.parts.Engine().Curate.EditFact(ctx, userOf(user), id, change, byProgram)
 }
 
-// Forget takes memories out of recall by their ids. [Loci.Undo] of the receipt's run brings them
-// back.
+// Forget removes memories from recall by their ids. [Loci.Undo] of the receipt's run restores them.
 func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.Receipt, error) {
 	return l.parts.Engine().Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
 }
 
-// Undo reverses a run of changes, as a receipt or a change names it. [memory.Conflict]: what it
-// changed was changed again later.
+// Undo reverts a run of changes, named by a receipt or a change. It returns [memory.Conflict] if
+// later changes affect the same memories.
 func (l *Loci) Undo(ctx context.Context, user, run string) (memory.Receipt, error) {
 	undone, err := l.parts.Engine().Curate.Undo(ctx, userOf(user), curate.UndoRequest{Run: run}, byProgram)
 	return undone.Receipt, err

@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AuditEntry is one act on record.
+// AuditEntry is one recorded act.
 type AuditEntry struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
@@ -19,13 +19,13 @@ type AuditEntry struct {
 	Request string    `json:"request,omitempty" doc:"The request's id, as the access log has it."`
 }
 
-// Reloaded says what a server took over from its settings when it read them again.
+// Reloaded is the settings that a server reloaded.
 type Reloaded struct {
 	Taken   []string `json:"taken" doc:"Settings that differ and hold from now on. Prompts and certificates are read again in any case."`
 	AtStart []string `json:"at_start" doc:"Settings that differ and hold after the next start."`
 }
 
-// Reload has the server read its settings, prompts and certificates again. It needs an admin key.
+// Reload makes the server read its settings, prompts and certificates again. It needs an admin key.
 func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
 	return post[Reloaded](ctx, c, "/api/reload", nil)
 }
@@ -40,7 +40,7 @@ type AuditQuery struct {
 	Cursor string    `query:"cursor" doc:"next_cursor of the page before."`
 }
 
-// Audit is part of the record, newest first.
+// Audit is a page of the record, newest first.
 type Audit struct {
 	Entries []AuditEntry `json:"entries"`
 	Next    string       `json:"next_cursor,omitempty"`

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ContextDocument is a context: a document that the user attaches to chats. While it is
-// attached all of it is in the prompt, and what it says is never learned.
+// ContextDocument is a document that the user attaches to chats. While attached, all of it is in
+// the prompt, and nothing is learned from it.
 type ContextDocument struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title,omitempty"`
@@ -23,7 +23,7 @@ type Contexts struct {
 	Contexts []ContextDocument `json:"contexts" doc:"Those made last first."`
 }
 
-// WriteContext is what is written of a context. What is missing stays as it is.
+// WriteContext is an edit of a context. Missing fields stay unchanged.
 type WriteContext struct {
 	Title   *string `json:"title,omitempty"`
 	Content *string `json:"content,omitempty"`
@@ -54,7 +54,7 @@ type ChatsQuery struct {
 	Cursor  string `query:"cursor"`
 }
 
-// WholeChat is a chat with what was said in it.
+// WholeChat is a chat with its turns.
 type WholeChat struct {
 	Chat
 	Messages []ChatMessage `json:"messages" doc:"Of the current path, in order."`
@@ -68,7 +68,7 @@ type ChatMessage struct {
 	CreatedAt time.Time `json:"created_at"`
 }
 
-// WriteChat is what is written of a chat. What is missing stays as it is.
+// WriteChat is an edit of a chat. Missing fields stay unchanged.
 type WriteChat struct {
 	Title    *string   `json:"title,omitempty"`
 	Contexts *[]string `json:"contexts,omitempty" doc:"Ids of contexts, which must be there."`
@@ -96,12 +96,12 @@ func (c *Client) EditContext(ctx context.Context, id string, w WriteContext) (Co
 	return call[ContextDocument](ctx, c, http.MethodPatch, "/api/contexts/"+url.PathEscape(id), w)
 }
 
-// DropContext takes a context away; with erase its words are removed for good.
+// DropContext removes a context; with erase its text is removed for good.
 func (c *Client) DropContext(ctx context.Context, id string, erase bool) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/contexts/"+url.PathEscape(id)+"?erase="+strconv.FormatBool(erase))
 }
 
-// Chat returns a chat with what was said in it.
+// Chat returns a chat with its turns.
 func (c *Client) Chat(ctx context.Context, id string) (WholeChat, error) {
 	return get[WholeChat](ctx, c, "/api/chats/"+url.PathEscape(id))
 }
@@ -116,7 +116,7 @@ func (c *Client) EditChat(ctx context.Context, id string, w WriteChat) (Chat, er
 	return call[Chat](ctx, c, http.MethodPatch, "/api/chats/"+url.PathEscape(id), w)
 }
 
-// DeleteChat deletes a chat; with facts also what was learned from it alone.
+// DeleteChat deletes a chat; with facts also the facts learned from it alone.
 func (c *Client) DeleteChat(ctx context.Context, id string, facts bool) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts))
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SayRequest is what a user says in a chat.
+// SayRequest is a user's message in a chat.
 type SayRequest struct {
 	Content string `json:"content" doc:"A leading /command is not part of what memory is asked."`
 	Model   string `json:"model,omitempty" doc:"The upstream's model that answers, or loci/recall. Left out: chats.model, or the one that learns."`
 	Rules   string `json:"rules,omitempty" doc:"Rules for this reply, after those of the chat. They are not kept."`
 }
 
-// RegenerateRequest asks for another answer to what was said last.
+// RegenerateRequest asks for another answer to the last message.
 type RegenerateRequest struct {
 	Model string `json:"model,omitempty" doc:"As for a message."`
 	Rules string `json:"rules,omitempty" doc:"As for a message."`
@@ -38,45 +38,44 @@ const (
 	EventError  = "error"  // [ChatError]
 )
 
-// ChatMemory is what memory gave to a message, in the event memory.
+// ChatMemory, of the event memory, is the memories recalled for a message.
 type ChatMemory struct {
 	Trace string `json:"trace,omitempty" doc:"Of GET /api/traces/{id}; left out where memory was not asked."`
 	Hits  []Hit  `json:"hits"`
 }
 
-// ChatDelta is the next piece of a reply, in the event delta.
+// ChatDelta, of the event delta, is the next piece of a reply.
 type ChatDelta struct {
 	Content string `json:"content"`
 }
 
-// ChatDone is what became of a message and its reply, in the event done.
+// ChatDone, of the event done, is the stored message and reply.
 type ChatDone struct {
 	Question *ChatMessage `json:"question" doc:"As it is kept; null where it is not, as while memory is paused."`
 	Answer   *ChatMessage `json:"answer" doc:"So too."`
 	Model    string       `json:"model,omitempty"`
 }
 
-// ChatError is why there is no reply, or no whole one, in the event error. What was said
-// until then is kept.
+// ChatError, of the event error, is why a reply is missing or incomplete. The part received so far
+// is stored.
 type ChatError struct {
 	Problem
 	Question *ChatMessage `json:"question"`
 	Answer   *ChatMessage `json:"answer"`
 }
 
-// ChatListener is told of a reply as it comes. What is nil is left out.
+// ChatListener receives a reply's events. Its functions may be nil.
 type ChatListener struct {
 	Memory func(ChatMemory)
 	Delta  func(ChatDelta)
 }
 
-// Say says something in a chat and brings its reply as it comes.
+// Say sends a message to a chat and passes on the reply as it arrives.
 func (c *Client) Say(ctx context.Context, chat string, in SayRequest, to ChatListener) (ChatDone, error) {
 	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, to)
 }
 
-// Regenerate brings another reply to what was said last in a chat, in the place of the
-// one that there was.
+// Regenerate replaces the last reply in a chat by another.
 func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, to ChatListener) (ChatDone, error) {
 	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, to)
 }
@@ -113,7 +112,7 @@ func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener
 	return out, err
 }
 
-// stream posts in and calls yield with each event of the answer, until one of its errors.
+// stream posts in and calls yield with each event of the answer, until an error.
 func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -123,7 +122,7 @@ func (c *Client) stream(ctx context.Context, path string, in any, yield func(eve
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
+	defer func() { _ = resp.Body.Close() }() // the body was read
 	return eachEvent(resp.Body, yield)
 }
 
@@ -157,7 +156,7 @@ func eachEvent(body io.Reader, yield func(event string, data []byte) error) erro
 	}
 }
 
-// ChatEvent is one step of a chat. One of Message, Recall and Change is there.
+// ChatEvent is one event of a chat. One of Message, Recall and Change is set.
 type ChatEvent struct {
 	ID      string        `json:"id"`
 	Type    string        `json:"type" enum:"prompt,recall,response,other,memory" doc:"prompt: the user said something; recall: what memory gave for it; response: an answer; other: a message of a tool or an application; memory: memory changed."`
@@ -173,13 +172,13 @@ type EventMessage struct {
 	Status memory.Status `json:"status" doc:"replaced: it was edited or regenerated since; retired: it was forgotten, and its words are left out."`
 }
 
-// EventRecall is what memory gave.
+// EventRecall is the recalled memories.
 type EventRecall struct {
 	Trace    string   `json:"trace"`
 	Memories []string `json:"memories" doc:"Their ids, best first."`
 }
 
-// ChatEvents is a page of a chat's events, the oldest first.
+// ChatEvents is a page of a chat's events, oldest first.
 type ChatEvents struct {
 	Events []ChatEvent `json:"events"`
 	Next   string      `json:"next_cursor,omitempty"`
@@ -191,7 +190,7 @@ type EventsQuery struct {
 	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before."`
 }
 
-// Events returns a page of what happened in a chat.
+// Events returns a page of a chat's events.
 func (c *Client) Events(ctx context.Context, chat string, q EventsQuery) (ChatEvents, error) {
 	return get[ChatEvents](ctx, c, "/api/chats/"+url.PathEscape(chat)+"/events"+queryString(q))
 }

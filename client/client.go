@@ -1,6 +1,5 @@
-// Package client is a typed Go client of Loci's REST API, and the one place where
-// that API's JSON is defined: the server encodes these types and the CLI decodes
-// them. It holds no logic of memory.
+// Package client is a typed Go client of Loci's REST API, and defines that API's JSON: the server
+// encodes these types and the CLI decodes them. It holds no logic of memory.
 package client
 
 import (
@@ -27,11 +26,11 @@ type Client struct {
 	opts Options
 }
 
-// Options are what a client sends with each request.
+// Options are sent with each request.
 type Options struct {
 	Key  string       // Loci's key; "" for none
-	User string       // whose memory; "" leaves it to the server
-	At   memory.At    // the time that reads are of; zero: the present. What names a time itself is of that as well
+	User string       // the user; "": the server decides
+	At   memory.At    // the time to read at; zero: the present. A time in a request takes precedence
 	HTTP *http.Client // nil: http.DefaultClient
 }
 
@@ -43,19 +42,19 @@ func New(base string, opts Options) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), opts: opts}
 }
 
-// Add writes a fact down. created is false when an equal one stood there already.
+// Add stores a fact. created is false if an equal one exists.
 func (c *Client) Add(ctx context.Context, in AddMemory) (m Written, created bool, err error) {
 	status, err := c.do(ctx, http.MethodPost, "/api/memory", in, &m)
 	return m, status == http.StatusCreated, err
 }
 
-// AddMessages keeps talk and learns from it.
+// AddMessages stores messages and learns from them.
 func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, err error) {
 	return c.AddMessagesOnce(ctx, "", in)
 }
 
-// AddMessagesOnce is AddMessages for what may be sent twice: the second time with the same
-// key stores nothing. An empty key is none.
+// AddMessagesOnce is AddMessages with an idempotency key: a repeated key stores nothing. An empty
+// key is none.
 func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages) (Added, error) {
 	return call[Added](ctx, c, http.MethodPost, "/api/memory/add", in, "Idempotency-Key", key)
 }
@@ -85,13 +84,13 @@ func (c *Client) Delete(ctx context.Context, id string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id))
 }
 
-// Erase removes the words of one memory for good, with all that says the same. It
-// cannot be undone; Forget with Erase and DryRun says what would go.
+// Erase removes a memory's text for good, with everything that repeats it. It cannot be undone;
+// Forget with Erase and DryRun shows what would be removed.
 func (c *Client) Erase(ctx context.Context, id string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id)+"?erase=true")
 }
 
-// Forget forgets what a query finds, or says what that would be.
+// Forget forgets a query's results, or returns them.
 func (c *Client) Forget(ctx context.Context, in ForgetRequest) (Forgotten, error) {
 	return post[Forgotten](ctx, c, "/api/memory/forget", in)
 }
@@ -106,27 +105,27 @@ func (c *Client) Changes(ctx context.Context, q ChangesQuery) (Changes, error) {
 	return get[Changes](ctx, c, "/api/changes"+queryString(q))
 }
 
-// Undo takes changes back, or says what that would change.
+// Undo reverts changes, or returns what would change.
 func (c *Client) Undo(ctx context.Context, in UndoRequest) (Undone, error) {
 	return post[Undone](ctx, c, "/api/changes/undo", in)
 }
 
-// Review returns a page of what waits for a person.
+// Review returns a page of pending facts.
 func (c *Client) Review(ctx context.Context, q ReviewQuery) (Review, error) {
 	return get[Review](ctx, c, "/api/review"+queryString(q))
 }
 
-// Judge decides on what waits.
+// Judge decides on pending facts.
 func (c *Client) Judge(ctx context.Context, in ReviewRequest) (Reviewed, error) {
 	return post[Reviewed](ctx, c, "/api/review", in)
 }
 
-// Trace returns what one request asked and was given.
+// Trace returns one request's trace.
 func (c *Client) Trace(ctx context.Context, id string) (memory.Trace, error) {
 	return get[memory.Trace](ctx, c, "/api/traces/"+url.PathEscape(id))
 }
 
-// Jobs returns unfinished work.
+// Jobs returns unfinished jobs.
 func (c *Client) Jobs(ctx context.Context) (Jobs, error) {
 	return get[Jobs](ctx, c, "/api/jobs")
 }
@@ -137,18 +136,18 @@ func (c *Client) RetryJob(ctx context.Context, id string) error {
 	return err
 }
 
-// Health returns how the server is.
+// Health returns the server's health.
 func (c *Client) Health(ctx context.Context) (Health, error) {
 	return get[Health](ctx, c, "/health")
 }
 
-// Ready returns whether the server takes requests; [memory.Unavailable] if it is starting or stops.
+// Ready reports whether the server takes requests; [memory.Unavailable] if it is starting or stops.
 func (c *Client) Ready(ctx context.Context) (Ready, error) {
 	return get[Ready](ctx, c, "/health/ready")
 }
 
-// MCP sends one message of the Model Context Protocol and returns the server's answer, whatever
-// its status. headers are names and values in turn.
+// MCP sends one message of the Model Context Protocol and returns the server's answer, whatever its
+// status. headers are alternating names and values.
 func (c *Client) MCP(ctx context.Context, profile string, message []byte, headers ...string) (*http.Response, error) {
 	path := "/mcp"
 	if profile != "" {
@@ -158,11 +157,11 @@ func (c *Client) MCP(ctx context.Context, profile string, message []byte, header
 	return c.roundTrip(ctx, http.MethodPost, path, bytes.NewReader(message), headers...)
 }
 
-// maxAnswer bounds what is read of an answer.
+// maxAnswer bounds the length of an answer.
 const maxAnswer = 256 << 20
 
-// roundTrip sends a request of whoever the client speaks for and returns the answer, whatever
-// its status. headers are names and values in turn; those without a value are left out.
+// roundTrip sends a request for the client's user and returns the answer, whatever its status.
+// headers are alternating names and values; empty values are omitted.
 func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -196,7 +195,7 @@ func (c *Client) send(ctx context.Context, method, path string, body io.Reader, 
 
 // readAnswer reads the body of an answer and closes it.
 func readAnswer(resp *http.Response) ([]byte, error) {
-	defer func() { _ = resp.Body.Close() }() // nothing is lost with a body that was read
+	defer func() { _ = resp.Body.Close() }() // the body was read
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
 		return nil, memory.Errorf(memory.Unavailable, "read answer: %w", err)
@@ -254,7 +253,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any, heade
 	return resp.StatusCode, decode(resp, out)
 }
 
-// then adds to a path the time that a read is of.
+// then adds the time to read at to a path.
 func then(path string, at memory.At) string {
 	q := queryString(struct {
 		AsOf    time.Time `query:"as_of"`
@@ -272,7 +271,7 @@ func problem(status int, data []byte) error {
 		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)
 	}
 	message := cmp.Or(p.Detail, p.Title)
-	if p.Code == "" { // the server's own failure: nothing in the request would mend it
+	if p.Code == "" { // a failure of the server, not of the request
 		return errors.New(message)
 	}
 	return &memory.Error{Code: p.Code, Err: errors.New(message)}

@@ -4,14 +4,14 @@ import (
 	"context"
 )
 
-// Checkup is what was looked at and what is wrong with it.
+// Checkup is the checked parts and the findings.
 type Checkup struct {
 	Checked  []string  `json:"checked" doc:"What was looked at, in words."`
 	Findings []Finding `json:"findings" doc:"What is wrong, empty if nothing is."`
 	Held     int       `json:"held,omitempty" doc:"How many files of the vault are gone at once and are not forgotten until that is confirmed."`
 }
 
-// Finding is one thing that is wrong.
+// Finding is one problem.
 type Finding struct {
 	Part string `json:"part" doc:"data folder, vault, database, index, models or users"`
 	Path string `json:"path,omitempty" doc:"In the part's folder."`
@@ -19,13 +19,12 @@ type Finding struct {
 	Do   string `json:"do,omitempty" doc:"What a person can do about it."`
 }
 
-// Doctor says what is wrong with the folders, the vault, the database, the index and the models.
+// Doctor checks the folders, the vault, the database, the index and the models.
 func (c *Client) Doctor(ctx context.Context) (Checkup, error) {
 	return get[Checkup](ctx, c, "/api/doctor")
 }
 
-// ConfirmDeletions lets files be forgotten that are gone from the vault at once, and
-// says what is wrong then.
+// ConfirmDeletions forgets the files removed from the vault all at once, and checks again.
 func (c *Client) ConfirmDeletions(ctx context.Context) (Checkup, error) {
 	return post[Checkup](ctx, c, "/api/doctor/confirm", nil)
 }

@@ -5,12 +5,12 @@ import (
 	"net/url"
 )
 
-// FeedbackRequest is what a person says of a fact that was recalled.
+// FeedbackRequest is a person's verdict on a recalled fact.
 type FeedbackRequest struct {
 	Verdict string `json:"verdict" enum:"useful,wrong" doc:"useful makes it surer, wrong less sure."`
 }
 
-// Feedback makes a fact surer, or less sure.
+// Feedback raises or lowers a fact's confidence.
 func (c *Client) Feedback(ctx context.Context, id, verdict string) (Memory, error) {
 	return post[Memory](ctx, c, "/api/memory/"+url.PathEscape(id)+"/feedback", FeedbackRequest{verdict})
 }

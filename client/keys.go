@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Key is a stored API key, without itself.
+// Key is a stored API key, without its text.
 type Key struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -24,7 +24,7 @@ type Keys struct {
 	Keys []Key `json:"keys"`
 }
 
-// NewKey says what a key is to be.
+// NewKey describes a key to make.
 type NewKey struct {
 	Name string `json:"name" maxLength:"100" doc:"What people call it."`
 	Role string `json:"role" enum:"admin,front,user"`
@@ -34,13 +34,13 @@ type NewKey struct {
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent: never."`
 }
 
-// RotateKey says how a key gives way to a new one.
+// RotateKey describes how a key is replaced by a new one.
 type RotateKey struct {
 	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the old key still opens, in seconds. 0: it ends at once."`
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"When the new key expires. Absent: never."`
 }
 
-// MadeKey is a key that was made. Its text is told this once.
+// MadeKey is a new key. Only this answer has its text.
 type MadeKey struct {
 	Key
 	Text string `json:"key" doc:"The key itself, to be sent as bearer or X-Loci-Key."`
@@ -56,7 +56,7 @@ func (c *Client) AddKey(ctx context.Context, in NewKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys", in)
 }
 
-// RotateKey makes a key that opens what another opens, which ends a while later.
+// RotateKey makes a key with another key's rights; that one ends a while later.
 func (c *Client) RotateKey(ctx context.Context, id string, in RotateKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys/"+url.PathEscape(id)+"/rotate", in)
 }

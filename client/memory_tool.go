@@ -4,7 +4,7 @@ import (
 	"context"
 )
 
-// MemoryToolInput is what a model gives Anthropic's memory tool (memory_20250818).
+// MemoryToolInput is a model's input to Anthropic's memory tool (memory_20250818).
 type MemoryToolInput struct {
 	_          struct{} `json:"-" additionalProperties:"true"`
 	Command    string   `json:"command" doc:"view, create, str_replace, insert, delete or rename."`
@@ -25,7 +25,7 @@ type MemoryToolResult struct {
 	IsError bool   `json:"is_error" doc:"The command failed; content says why."`
 }
 
-// MemoryTool carries out a command of Anthropic's memory tool.
+// MemoryTool executes a command of Anthropic's memory tool.
 func (c *Client) MemoryTool(ctx context.Context, in MemoryToolInput) (MemoryToolResult, error) {
 	return post[MemoryToolResult](ctx, c, "/api/memory/tool", in)
 }

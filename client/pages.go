@@ -27,5 +27,5 @@ func (c *Client) AllChanges(ctx context.Context, q ChangesQuery) iter.Seq2[Chang
 	})
 }
 
-// pageSize is how many entries of a list are asked for at a time: the most there may be.
+// pageSize is the number of entries per request, the maximum.
 const pageSize = 500

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ExportQuery says what an export holds. Empty fields do not narrow.
+// ExportQuery selects the content of an export. Empty fields do not narrow.
 type ExportQuery struct {
 	Format  string    `query:"format" enum:"jsonl,markdown,zip" default:"jsonl" doc:"jsonl: one JSON object a line. markdown: one page for people. zip: Markdown files."`
 	Parts   string    `query:"parts" doc:"turns, facts, summaries, profile, relations; several with commas, all unless given."`
@@ -19,7 +19,7 @@ type ExportQuery struct {
 	ValidAt time.Time `query:"valid_at" doc:"What was true then."`
 }
 
-// ImportQuery says how what is sent is to be read.
+// ImportQuery describes the file to import.
 type ImportQuery struct {
 	Format  string `query:"format" enum:"jsonl,markdown,list,chatgpt,claude,mem0,basic-memory,agent-cli" default:"jsonl" doc:"What is sent; docs/portable.md tells of each."`
 	Project string `query:"project" maxLength:"256" doc:"What others' facts and chats belong to."`
@@ -28,7 +28,7 @@ type ImportQuery struct {
 	Learn   bool   `query:"learn" doc:"Learn from turns that wait for it."`
 }
 
-// Imported says what an import did, or would do.
+// Imported is the result of an import or a dry run.
 type Imported struct {
 	DryRun      bool             `json:"dry_run"`
 	Read        int              `json:"read" doc:"Records that were read."`
@@ -57,27 +57,27 @@ type Tally struct {
 	Contexts      int `json:"contexts"`
 }
 
-// Sum is how much it is of all kinds.
+// Sum is the total over all kinds.
 func (t Tally) Sum() int {
 	return t.Conversations + t.Turns + t.Facts + t.Summaries + t.Profile + t.Relations + t.Contexts
 }
 
-// ImportTrouble is a line that was left out.
+// ImportTrouble is a skipped line.
 type ImportTrouble struct {
 	Line   int    `json:"line" doc:"From 1; of a JSON list the place in it."`
 	Target string `json:"target,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// ImportedSample is something that was added.
+// ImportedSample is one added record.
 type ImportedSample struct {
 	Target  string        `json:"target"`
 	Content string        `json:"content,omitempty"`
 	Status  memory.Status `json:"status"`
 }
 
-// Export returns a stream of what memory holds, which must be closed. What it yields
-// is whole only if it ends in io.EOF.
+// Export returns a stream of memory, which must be closed. It is complete only if it ends in
+// io.EOF.
 func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, http.MethodGet, "/api/export"+queryString(q), nil)
 	if err != nil {
@@ -86,8 +86,7 @@ func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, erro
 	return resp.Body, nil
 }
 
-// Import sends a file to be brought into memory. key, if not "",
-// makes sending it again write nothing.
+// Import sends a file to import. A repeated key, if not "", writes nothing.
 func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
 	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, "Content-Type", importType(q.Format), "Idempotency-Key", key)
 	if err != nil {

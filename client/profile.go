@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Entry is a key and a value about the user, which every prompt is told.
+// Entry is a key and a value about the user, in every prompt.
 type Entry struct {
 	Key       string    `json:"key"`
 	Value     string    `json:"value"`
@@ -15,12 +15,12 @@ type Entry struct {
 	Tokens    int       `json:"tokenCount" doc:"How many tokens it takes in a prompt, estimated."`
 }
 
-// Profile is all that is written down about the user by key.
+// Profile is all profile entries.
 type Profile struct {
 	Entries []Entry `json:"entries" doc:"In order of key."`
 }
 
-// Core is what a conversation begins with, whatever is asked: who the user is.
+// Core is the facts that every conversation begins with: who the user is.
 type Core struct {
 	Tokens  int        `json:"tokens" doc:"How many it takes of a prompt, estimated."`
 	Budget  int        `json:"budget" doc:"How many it may take: recall.core, or that of pinned facts alone where it is 0."`
@@ -46,7 +46,7 @@ func (c *Client) Profile(ctx context.Context) (Profile, error) {
 	return get[Profile](ctx, c, "/api/profile")
 }
 
-// Core returns what a conversation begins with.
+// Core returns the facts that every conversation begins with.
 func (c *Client) Core(ctx context.Context) (Core, error) {
 	return get[Core](ctx, c, "/api/core")
 }
@@ -61,7 +61,7 @@ func (c *Client) SetEntry(ctx context.Context, key, value string) (Entry, error)
 	return call[Entry](ctx, c, http.MethodPut, "/api/profile/"+url.PathEscape(key), SetEntry{value})
 }
 
-// DropEntry takes an entry out of the profile.
+// DropEntry removes a profile entry.
 func (c *Client) DropEntry(ctx context.Context, key string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/profile/"+url.PathEscape(key))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FactRelation ties two facts of one user.
+// FactRelation is a relation between two facts of a user.
 type FactRelation struct {
 	From      string              `json:"from" doc:"The fact that refines, contradicts or follows."`
 	To        string              `json:"to" doc:"The fact that it does so to."`
@@ -22,7 +22,7 @@ type RelatedMemory struct {
 	Steps int `json:"steps" doc:"How many relations away."`
 }
 
-// RelatedMemories is what a fact is related to.
+// RelatedMemories is a fact's related facts.
 type RelatedMemories struct {
 	Memories  []RelatedMemory `json:"memories" doc:"The nearest first, without the fact that was asked for."`
 	Relations []FactRelation  `json:"relations" doc:"Between these and the fact that was asked for, each once."`
@@ -30,16 +30,15 @@ type RelatedMemories struct {
 	Found     []FoundRelation `json:"found,omitempty" doc:"Relations that nobody made: what the fact replaced or was replaced by, what waits to replace it, and what else is about the same person or thing."`
 }
 
-// FoundRelation is a relation of a fact that history and words tell.
+// FoundRelation is a relation derived from history and text.
 type FoundRelation struct {
 	FactRelation
 	Memory Memory `json:"memory" doc:"The other fact."`
 }
 
-// RelatedQuery says how far to look. Zero fields take the server's default: one step, 50
-// facts.
+// RelatedQuery limits the search. Zero fields take the server's default: one step, 50 facts.
 type RelatedQuery struct {
-	Steps int `query:"steps"` // relations away, either way round; 5 at most
+	Steps int `query:"steps"` // relations away, in either direction; at most 5
 	Limit int `query:"limit"` // most facts; 200 at most
 }
 
@@ -49,7 +48,7 @@ type RelateRequest struct {
 	Kind memory.RelationKind `json:"kind" enum:"same_subject,refines,contradicts,follows"`
 }
 
-// MadeRelation says that two facts are related.
+// MadeRelation is a stored relation.
 type MadeRelation struct {
 	From string              `json:"from"`
 	To   string              `json:"to"`
@@ -59,7 +58,7 @@ type MadeRelation struct {
 
 func relatedPath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/related" }
 
-// Related returns what a fact is related to, both ways.
+// Related returns a fact's related facts, in both directions.
 func (c *Client) Related(ctx context.Context, id string, q RelatedQuery) (RelatedMemories, error) {
 	return get[RelatedMemories](ctx, c, relatedPath(id)+queryString(q))
 }

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// ShareRequest is whom a fact is shared with.
+// ShareRequest is a receiver to share a fact with.
 type ShareRequest struct {
 	To string `json:"to" maxLength:"300" doc:"user/NAME; or pool/NAME or global (everybody), which only whoever runs the server may."`
 }
 
-// Shared is whom a fact is shared with.
+// Shared is the receivers of a fact.
 type Shared struct {
 	ID   string   `json:"id"`
 	With []string `json:"with" doc:"user/NAME, pool/NAME or global, in order."`
@@ -32,33 +32,33 @@ type Erased struct {
 
 func sharePath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/share" }
 
-// Share shows a fact to somebody else.
+// Share shares a fact with another owner.
 func (c *Client) Share(ctx context.Context, id, to string) (Shared, error) {
 	return post[Shared](ctx, c, sharePath(id), ShareRequest{To: to})
 }
 
-// Unshare ends that.
+// Unshare ends sharing a fact with an owner.
 func (c *Client) Unshare(ctx context.Context, id, to string) (Shared, error) {
 	return remove[Shared](ctx, c, sharePath(id)+"?to="+url.QueryEscape(to))
 }
 
-// SharedWith returns whom a fact is shared with.
+// SharedWith returns the receivers of a fact.
 func (c *Client) SharedWith(ctx context.Context, id string) (Shared, error) {
 	return get[Shared](ctx, c, sharePath(id))
 }
 
-// EraseUser removes all words of a user for good and closes the user.
+// EraseUser removes all text of a user for good and closes the user.
 func (c *Client) EraseUser(ctx context.Context, user string) (Erased, error) {
 	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user))
 }
 
-// EraseKnownUser is EraseUser, but for a name of which nothing was ever kept: that is
-// [memory.NotFound], and is not closed.
+// EraseKnownUser is EraseUser, but returns [memory.NotFound] for a name without any data, and does
+// not close it.
 func (c *Client) EraseKnownUser(ctx context.Context, user string) (Erased, error) {
 	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user)+"?known=true")
 }
 
-// OpenUser lets a user who was erased begin anew.
+// OpenUser lets an erased user start over.
 func (c *Client) OpenUser(ctx context.Context, user string) error {
 	_, err := c.do(ctx, http.MethodPost, "/api/users/"+url.PathEscape(user)+"/open", nil, nil)
 	return err

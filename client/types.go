@@ -7,8 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Memory is a fact, a turn or a summary as the API shows it. Fields that a kind
-// does not have are left out.
+// Memory is a fact, a turn or a summary in the API. Fields that a kind lacks are omitted.
 type Memory struct {
 	ID           string             `json:"id"`
 	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary,profile" doc:"profile stands among the hits of a chat alone."`
@@ -44,7 +43,7 @@ type Memory struct {
 	Metadata     json.RawMessage    `json:"metadata,omitempty"`
 }
 
-// Written is a fact as a write left it.
+// Written is a fact after a write.
 type Written struct {
 	Memory
 	Replaced []Memory `json:"replaced,omitempty" doc:"What it took the place of. Undo brings it back."`
@@ -60,7 +59,7 @@ type Hit struct {
 	InCore bool        `json:"in_core,omitempty" doc:"It was not searched for: a fact of the core, or a profile entry by its key."`
 }
 
-// AddMemory is a fact to write down.
+// AddMemory is a fact to store.
 type AddMemory struct {
 	Content    string          `json:"content" doc:"One or two short sentences."`
 	Category   string          `json:"category,omitempty" maxLength:"256"`
@@ -75,7 +74,7 @@ type AddMemory struct {
 	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"A JSON object of your own."`
 }
 
-// EditMemory is what to change about a fact; what is left out stays.
+// EditMemory is an edit of a fact; omitted fields stay unchanged.
 type EditMemory struct {
 	Content    *string          `json:"content,omitempty"`
 	Category   *string          `json:"category,omitempty" maxLength:"256"`
@@ -114,7 +113,7 @@ type Memories struct {
 	Next     string   `json:"next_cursor,omitempty"`
 }
 
-// Message is one message of a conversation to keep.
+// Message is one message of a conversation to store.
 type Message struct {
 	Role      memory.Role `json:"role" enum:"user,assistant,system,tool"`
 	Content   string      `json:"content"`
@@ -123,7 +122,7 @@ type Message struct {
 	CreatedAt *time.Time  `json:"created_at,omitempty" doc:"When it was said; now unless said otherwise."`
 }
 
-// AddMessages is talk to keep and learn from. Give either messages or text.
+// AddMessages is messages to store and learn from. Set either messages or text.
 type AddMessages struct {
 	Messages     []Message `json:"messages,omitempty" maxItems:"10000"`
 	Text         string    `json:"text,omitempty" doc:"Short for one user message."`
@@ -134,7 +133,7 @@ type AddMessages struct {
 	Project      string    `json:"project,omitempty" maxLength:"256"`
 }
 
-// Added says what came of AddMessages.
+// Added is the result of AddMessages.
 type Added struct {
 	Conversation string   `json:"conversation"`
 	Turns        []string `json:"turns" doc:"Ids of the turns, in order."`
@@ -166,7 +165,7 @@ type Filters struct {
 	Tag      string `json:"tag,omitempty"`
 }
 
-// SearchAnswer is what search found, best first.
+// SearchAnswer is the search results, best first.
 type SearchAnswer struct {
 	Hits     []Hit    `json:"hits"`
 	Trace    string   `json:"trace"`
@@ -178,7 +177,7 @@ type SearchAnswer struct {
 	Pause string `json:"pause,omitempty" doc:"With block: what is on hold." enum:"none,learning,memory"`
 }
 
-// ForgetFilter is what to forget by, in the words of lists and searches.
+// ForgetFilter selects memories to forget, with the fields of lists and searches.
 type ForgetFilter struct {
 	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Facts unless given. They do not narrow by themselves."`
 	Tag          string        `json:"tag,omitempty"`
@@ -188,8 +187,7 @@ type ForgetFilter struct {
 	Text         string        `json:"q,omitempty" doc:"Words that the content holds."`
 }
 
-// ForgetRequest says what to forget: what a query finds, these ids, or what a filter lets
-// through.
+// ForgetRequest selects what to forget: the results of a query, ids, or a filter.
 type ForgetRequest struct {
 	Query  string        `json:"query,omitempty" maxLength:"100000"`
 	IDs    []string      `json:"ids,omitempty" maxItems:"500" doc:"Give these or a query."`
@@ -198,7 +196,7 @@ type ForgetRequest struct {
 	DryRun bool          `json:"dry_run,omitempty" doc:"Only say what would go."`
 }
 
-// Forgotten says what went, or would go.
+// Forgotten is what was forgotten, or would be.
 type Forgotten struct {
 	Memories []Memory `json:"memories" doc:"What was erased comes without its words."`
 	Run      string   `json:"run,omitempty" doc:"To undo it by, if it was forgotten."`
@@ -240,7 +238,7 @@ type ChangesQuery struct {
 	Cursor string        `query:"cursor" doc:"next_cursor of the page before."`
 }
 
-// UndoRequest names what to undo: exactly one of its first three fields.
+// UndoRequest selects what to undo by exactly one of its first three fields.
 type UndoRequest struct {
 	Change  string     `json:"change,omitempty"`
 	Run     string     `json:"run,omitempty"`
@@ -249,7 +247,7 @@ type UndoRequest struct {
 	DryRun  bool       `json:"dry_run,omitempty" doc:"Only say what would change."`
 }
 
-// Undone says what an undo changed, or would change.
+// Undone is what an undo changed, or would change.
 type Undone struct {
 	Receipt
 	DryRun bool     `json:"dry_run"`
@@ -257,7 +255,7 @@ type Undone struct {
 	Later  []Change `json:"later,omitempty" doc:"In a dry run: later changes of the same things, newest first. Without cascade they refuse the undo; the steps are those with it."`
 }
 
-// Receipt says what a change of memory did.
+// Receipt is the result of a change of memory.
 type Receipt struct {
 	Run     string    `json:"run" doc:"To undo it by."`
 	Changes int       `json:"changes"`
@@ -266,8 +264,8 @@ type Receipt struct {
 	Held    []string  `json:"held,omitempty" doc:"Of an erasure: what may still hold the words and is not reached."`
 }
 
-// Quote is the words that a fact rests on, in the turn that they were said in. The
-// turn's whole content is Before, Words and After, one after the other.
+// Quote is the text that a fact rests on, within its turn. The turn's whole content is Before,
+// Words and After, concatenated.
 type Quote struct {
 	Turn         string      `json:"turn"`
 	Conversation string      `json:"conversation,omitempty"`
@@ -287,19 +285,19 @@ type Waiting struct {
 	Conflicts []Memory      `json:"conflicts,omitempty" doc:"The user's own facts that it contradicts. Approving it takes their place; one with home, which another user shares, is left out of recall instead while they hold."`
 }
 
-// ReviewQuery asks for a page of what waits.
+// ReviewQuery selects a page of pending facts.
 type ReviewQuery struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
 	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
 }
 
-// Review is a page of what waits for a person, newest first.
+// Review is a page of pending facts, newest first.
 type Review struct {
 	Waiting []Waiting `json:"waiting"`
 	Next    string    `json:"next_cursor,omitempty"`
 }
 
-// Judgement is what a person says of a pending fact.
+// Judgement is a person's decision on a pending fact.
 type Judgement struct {
 	ID      string        `json:"id"`
 	Action  memory.Action `json:"action" enum:"approve,reject"`
@@ -307,18 +305,18 @@ type Judgement struct {
 	Seen    string        `json:"seen,omitempty" doc:"The words that were decided on. If the fact says something else by now, the request is refused with conflict."`
 }
 
-// ReviewRequest decides on pending facts, on all of them or none.
+// ReviewRequest decides on pending facts, all or none.
 type ReviewRequest struct {
 	Judgements []Judgement `json:"judgements" minItems:"1" maxItems:"500"`
 }
 
-// Reviewed says what was decided.
+// Reviewed is the decided facts.
 type Reviewed struct {
 	Receipt
 	Memories []Memory `json:"memories" doc:"The facts as they are now, in the order of the judgements."`
 }
 
-// Job is work that is under way or waiting.
+// Job is a running or waiting job.
 type Job struct {
 	ID           string          `json:"id"`
 	Kind         memory.JobKind  `json:"kind"`
@@ -335,14 +333,14 @@ type Jobs struct {
 	Jobs []Job `json:"jobs"`
 }
 
-// Health is what GET /health says. It never holds a key. A request without the key that
-// the server needs gets Status and Version alone.
+// Health is the answer of GET /health. It never holds a key. Without the server's key a request
+// gets Status and Version alone.
 type Health struct {
 	Status    string   `json:"status"`
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile,omitempty"`
 	Store     string   `json:"store,omitempty"`
-	Search    string   `json:"search,omitempty"` // what searches: the resident index, and perhaps the database for the vectors of large users
+	Search    string   `json:"search,omitempty"` // the resident index, and perhaps the database for the vectors of large users
 	Vault     string   `json:"vault,omitempty" doc:"The folder that memory is in, for admins."`
 	Embedder  string   `json:"embedder,omitempty"`
 	Reranker  string   `json:"reranker,omitempty"`
@@ -354,16 +352,16 @@ type Health struct {
 	Better    string   `json:"better,omitempty" doc:"What would make recall better, with the command."`
 	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user, and models that are skipped for now, or that many questions of the last hour were answered without."`
 
-	StrictModels []StrictModel `json:"strict_models,omitempty"` // that get memory in the user's message, since they refused it in one of its own
+	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memory in the user's message, since they refused a separate one
 }
 
-// What a server says of itself as [Ready].
+// Values of [Ready].
 const (
 	StatusReady    = "ready"
 	StatusDraining = "draining"
 )
 
-// Ready says whether a server takes requests, and what else is wrong.
+// Ready is whether a server takes requests, and other problems.
 type Ready struct {
 	Status   string   `json:"status" enum:"ready,draining" doc:"draining: it is about to stop, and answers 503."`
 	Problems []string `json:"problems" doc:"What is wrong and takes no server out of the service, since another one would be no better: store (it does not answer, chats go on without memory), upstream (its last answers failed), disk (no room for what is written), jobs (some failed too often and are parked). Disk and jobs are looked at every few seconds."`
@@ -371,12 +369,12 @@ type Ready struct {
 
 // StrictModel is a model of the upstream whose chat template refused a message of memory's own.
 type StrictModel struct {
-	Path  string    `json:"path"` // of the API that it was asked by
+	Path  string    `json:"path"` // of the API that called it
 	Model string    `json:"model"`
-	Until time.Time `json:"until"` // when it is asked that way again
+	Until time.Time `json:"until"` // when it is tried again
 }
 
-// Problem is how the API says no (RFC 9457).
+// Problem is the API's error (RFC 9457).
 type Problem struct {
 	Type   string      `json:"type,omitempty"`
 	Title  string      `json:"title"`

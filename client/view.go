@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// View returns a memory as the API shows it.
+// View returns a memory in the API's form.
 func View(m memory.Memory) Memory {
 	v := Memory{ID: m.ID(), Kind: m.Kind(), Content: m.Content(), CreatedAt: m.CreatedAt(), Project: m.Scope().Project, Agent: m.Scope().Agent}
 	switch m.Kind() {
@@ -37,7 +37,7 @@ func viewFact(v *Memory, f *memory.Fact) {
 	}
 }
 
-// ViewHit returns a hit as the API shows it, with its why if asked.
+// ViewHit returns a hit in the API's form, with its why if explain is set.
 func ViewHit(h memory.Hit, explain bool) Hit {
 	v := Hit{Memory: View(h.Memory), Score: h.Score}
 	if explain {
@@ -52,7 +52,7 @@ func ViewHit(h memory.Hit, explain bool) Hit {
 	return v
 }
 
-// ViewChange returns an entry of the journal as the API shows it.
+// ViewChange returns a journal entry in the API's form.
 func ViewChange(c memory.Change) Change {
 	v := Change{
 		ID: c.ID, Run: c.Run, Action: c.Action, Target: c.After.Target(), OldID: c.OldID, NewID: c.NewID,
@@ -64,8 +64,8 @@ func ViewChange(c memory.Change) Change {
 	return v
 }
 
-// ViewQuote returns the words that a fact rests on in their turn; none of them where
-// the span is not of the turn as it is.
+// ViewQuote returns the text that a fact rests on, within its turn; nil if the span does not fit
+// the turn.
 func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	q := &Quote{Turn: turn.ID, Conversation: turn.Conversation, Role: turn.Role, SaidAt: turn.CreatedAt, Before: turn.Content}
 	s := turn.Content
@@ -76,8 +76,8 @@ func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	return q
 }
 
-// ViewWaiting shows a fact that waits for a person; turn is what it is from, nil if there is
-// none. Reason and Author are for the caller.
+// ViewWaiting returns a pending fact in the API's form; turn is its source, nil without one. The
+// caller sets Reason and Author.
 func ViewWaiting(m memory.Memory, turn *memory.Turn, conflicts []memory.Fact) Waiting {
 	v := Waiting{Memory: View(m)}
 	if turn != nil {
@@ -89,7 +89,7 @@ func ViewWaiting(m memory.Memory, turn *memory.Turn, conflicts []memory.Fact) Wa
 	return v
 }
 
-// ViewJob returns a job as the API shows it.
+// ViewJob returns a job in the API's form.
 func ViewJob(j memory.Job) Job {
 	return Job{ID: j.ID, Kind: j.Kind, State: j.State, Conversation: j.Conversation, Attempts: j.Attempts, RunAt: j.RunAt, CreatedAt: j.CreatedAt, Error: j.Error}
 }

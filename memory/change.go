@@ -4,14 +4,13 @@ import (
 	"time"
 )
 
-// Action is what a change does, in the words of the journal, REST and the page.
+// Action is what a change does, as named in the journal, REST and the page.
 type Action string
 
-// The actions. Every one names exactly one target, and its After holds the whole
-// state that follows.
+// The actions. Each has exactly one target, and its After holds the whole resulting state.
 const (
 	ActionAdd       Action = "add"       // something that was not there
-	ActionUpdate    Action = "update"    // the same thing, other words or marks
+	ActionUpdate    Action = "update"    // the same thing with other text or marks
 	ActionReinforce Action = "reinforce" // a duplicate was seen: more sure, observed again
 	ActionReplace   Action = "replace"   // the old side of a replacement: superseded by NewID
 	ActionRetire    Action = "retire"    // forgotten, expired or evicted
@@ -19,9 +18,9 @@ const (
 	ActionApprove   Action = "approve"   // pending → active
 	ActionReject    Action = "reject"    // pending → rejected
 	ActionLink      Action = "link"      // another owner's fact becomes visible
-	ActionUnlink    Action = "unlink"    // and stops being so
-	ActionUndo      Action = "undo"      // an earlier change is taken back
-	ActionErase     Action = "erase"     // its words are removed for good, see [Eraser]
+	ActionUnlink    Action = "unlink"    // and is hidden again
+	ActionUndo      Action = "undo"      // an earlier change is reverted
+	ActionErase     Action = "erase"     // its text is removed for good, see [Eraser]
 )
 
 // AuthorKind is who or what decided a change.
@@ -34,19 +33,19 @@ const (
 	ByRule   AuthorKind = "rule"
 )
 
-// AuthorFile is the name of a person who changed files of a vault: which one is not known.
+// AuthorFile is the name of an unknown person who changed files of a vault.
 const AuthorFile = "file"
 
 // Author is who or what decided a change.
 type Author struct {
 	Kind   AuthorKind `json:"kind"`
 	Name   string     `json:"name,omitempty"`   // the key's user, the model, the rule
-	Prompt string     `json:"prompt,omitempty"` // hash of the prompt a model was given
-	Admin  bool       `json:"admin,omitempty"`  // a person who is not known to be that user: whoever runs the server, as them
+	Prompt string     `json:"prompt,omitempty"` // hash of a model's prompt
+	Admin  bool       `json:"admin,omitempty"`  // an administrator who acts as that user
 }
 
-// Image is the whole state of one thing. Exactly one field is set. In the
-// journal an image is whole: it has the Hash and the Version that its state had.
+// Image is the whole state of one thing. Exactly one field is set. In the journal it includes the
+// Hash and the Version of that state.
 type Image struct {
 	Fact     *Fact         `json:"fact,omitempty"`
 	Link     *Link         `json:"link,omitempty"`
@@ -59,16 +58,15 @@ type Image struct {
 	Conversation *ConversationMark `json:"conversation,omitempty"`
 }
 
-// TurnMark is the part of a turn that can change. Its words stay where they are.
+// TurnMark is the part of a turn that can change. Its text cannot.
 type TurnMark struct {
 	ID     string `json:"id"`
 	Status Status `json:"status"`
 }
 
-// Target is what a change is about: "fact:ID", "link:ID", "profile:KEY",
-// "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or
-// "conversation:ID"; "" for the zero Image.
-// It is unique within an owner.
+// Target is the key of the image's thing: "fact:ID", "link:ID", "profile:KEY",
+// "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or "conversation:ID"; "" for the
+// zero Image. It is unique within an owner.
 func (i Image) Target() string {
 	switch {
 	case i.Fact != nil:
@@ -91,7 +89,7 @@ func (i Image) Target() string {
 	return ""
 }
 
-// Status returns the status of what the image shows, "" for the zero Image.
+// Status returns the image's status, "" for the zero Image.
 func (i Image) Status() Status {
 	switch {
 	case i.Fact != nil:
@@ -114,21 +112,20 @@ func (i Image) Status() Status {
 	return ""
 }
 
-// IsZero reports whether the image shows nothing.
+// IsZero reports whether the image is empty.
 func (i Image) IsZero() bool { return i.Target() == "" }
 
-// Change is one step in the life of one thing. The writer fills the first part,
-// the store stamps the second; what the journal returns has both.
+// Change is one change of one thing. The writer sets the first part, the store the second; the
+// journal returns both.
 type Change struct {
 	Action Action `json:"action"`
 	After  Image  `json:"after"`
-	// Base is the version of the target that the change was planned on (its
-	// Version field when it was read). 0 means whatever is there, except that an
-	// add still needs its target absent, a link needs it absent or not active, and
-	// every other action needs it present.
+	// Base is the version of the target that the change was planned on (its Version field when
+	// read). 0 means any version, except that an add needs its target absent, a link needs it
+	// absent or not active, and every other action needs it present.
 	Base   int64  `json:"base,omitempty" bson:"base,omitempty"`
-	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // of a replacement: the fact that went
-	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // and the fact that came
+	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // of a replacement: the old fact
+	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // of a replacement: the new fact
 	Reason string `json:"reason,omitempty" bson:"reason,omitempty"`
 	Author Author `json:"author"` // the zero Author: the run's
 
@@ -140,9 +137,8 @@ type Change struct {
 	Before  Image     `json:"before,omitzero"`   // zero for an add
 }
 
-// Replace returns the two changes by which next takes old's place: old becomes
-// superseded and stays true until next began, next is added. at is when it is
-// decided. Both inputs are left as they are.
+// Replace returns the two changes by which next replaces old: old becomes superseded and stays true
+// until next began, next is added. at is the time of the decision. Both inputs are left unchanged.
 func Replace(old, next Fact, at time.Time, reason string, author Author) []Change {
 	gone := old
 	gone.Status, gone.SupersededBy, gone.UpdatedAt = Superseded, next.ID, at
@@ -158,23 +154,23 @@ func Replace(old, next Fact, at time.Time, reason string, author Author) []Chang
 	}
 }
 
-// Run is one execution of a job or one request that changes memory. Its changes
-// stand or fall together.
+// Run is one execution of a job or one request that changes memory. Its changes are applied
+// together or not at all.
 type Run struct {
-	ID      string   `json:"id"`   // the caller's; applying the same id again is a no-op that returns the first receipt
+	ID      string   `json:"id"`   // the caller's; applying an id again is a no-op that returns the first receipt
 	Kind    string   `json:"kind"` // "learn", "manual", "import", "forget", "undo", …
 	Author  Author   `json:"author"`
-	Base    int64    `json:"-"`                 // the owner's version that it was planned on, if nothing may have been written since, see [PlannedOn]; 0: whatever is there
+	Base    int64    `json:"-"`                 // the owner's version it was planned on, if no later write is allowed, see [PlannedOn]; 0: any version
 	Lease   *Lease   `json:"-"`                 // of the job this run completes; nil without one
 	Learned []string `json:"learned,omitempty"` // turns whose LearnedAt is set
 	Vectors []Vector `json:"-"`                 // of the memories it adds or rewords
 	Jobs    []Job    `json:"-"`                 // follow-up work, queued in the same transaction
 }
 
-// Unwritten is the [Run.Base] of what was planned before the owner was written at all.
+// Unwritten is the [Run.Base] of a run planned before the owner's first write.
 const Unwritten int64 = -1
 
-// PlannedOn returns the Base of a run that was planned on a version of the owner.
+// PlannedOn returns the Base of a run planned on a version of the owner.
 func PlannedOn(version int64) int64 {
 	if version == 0 {
 		return Unwritten
@@ -182,8 +178,7 @@ func PlannedOn(version int64) int64 {
 	return version
 }
 
-// Overtaken returns a Conflict if the owner, whose version is given, was written since the run
-// was planned.
+// Overtaken returns a Conflict if the owner's version is later than the run's Base.
 func (r Run) Overtaken(version int64) error {
 	if r.Base == 0 || r.Base == PlannedOn(version) {
 		return nil
@@ -191,20 +186,20 @@ func (r Run) Overtaken(version int64) error {
 	return Errorf(Conflict, "run %s was planned on version %d; the owner's is %d", r.ID, r.Base, version)
 }
 
-// Receipt says what a run did.
+// Receipt is the result of a run.
 type Receipt struct {
 	Run     string    `json:"run"`
 	Version int64     `json:"version"` // the owner's after the run
 	At      time.Time `json:"at"`
 	Changes int       `json:"changes"`
-	Again   bool      `json:"again,omitempty" bson:"-"` // the run had been applied before; nothing was done now
+	Again   bool      `json:"again,omitempty" bson:"-"` // the run was applied before; nothing was done now
 
-	// Traces is how many traces of others an erasure removed that had its words: those
-	// of who was shown them by a pool or with everybody. No store sets it.
+	// Traces is how many other owners' traces with its text an erasure removed: of readers through
+	// a pool or with everybody. No store sets it.
 	Traces int `json:"traces,omitempty" bson:"-"`
 
-	// Held is what else of the owner's says what was erased, and stays: documents, entries of
-	// the profile, titles and rules of chats, each by its id. No store sets it.
+	// Held is the ids of the owner's other things that repeat erased text, and stay: documents,
+	// profile entries, titles and rules of chats. No store sets it.
 	Held []string `json:"held,omitempty" bson:"-"`
 }
 

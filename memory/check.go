@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check reports, as [Invalid], what in the run no store of owner may take. It
-// looks at the values alone: conflicts and duplicates are the store's to find.
+// Check returns [Invalid] for a run that no store of owner may accept. It checks the values alone:
+// the store finds conflicts and duplicates.
 func (r Run) Check(owner Owner, changes ...Change) error {
 	if r.ID == "" {
 		return Errorf(Invalid, "a run needs an id")
@@ -21,7 +21,7 @@ func (r Run) Check(owner Owner, changes ...Change) error {
 	return checkJobs(owner, r.Jobs)
 }
 
-// Check reports, as [Invalid], what in the batch no store of owner may take.
+// Check returns [Invalid] for a batch that no store of owner may accept.
 func (b Batch) Check(owner Owner) error {
 	if b.Conversation.ID == "" || b.Conversation.Owner != owner {
 		return Errorf(Invalid, "a batch needs a conversation of %s with an id", owner)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Eraser removes text for good. A store that wraps another erases its own copies, too.
+// Eraser removes text for good. A store that wraps another also erases its own copies.
 type Eraser interface {
 	// Erase removes the words of an owner's facts, links, turns, summaries, contexts,
 	// conversations (their own, not those of their turns) and profile entries (which are
@@ -37,17 +37,16 @@ type Eraser interface {
 	// no room for that, or the words may still be in files; the same call again sees to it.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
 
-	// EraseTraces removes all traces of an owner, and returns how many it removed, also
-	// beside an error: the same call again removes the rest. No version rises, and nothing is
-	// journalled. What is saved afterwards stays. Errors are as of Erase.
+	// EraseTraces removes all traces of an owner, and returns how many it removed, also with an
+	// error: repeating it removes the rest. No version rises, and nothing is journalled. Traces
+	// saved afterwards stay. Errors are those of Erase.
 	EraseTraces(ctx context.Context, owner Owner) (int, error)
 
-	// EraseTracesOf removes the traces, of every owner in a namespace, in which one of
-	// these facts is a hit with its words out of another owner's memory (see
-	// [Trace.ShownOf]), and returns how many it removed, as EraseTraces does. It costs
-	// about as much as those, whatever else there is. SaveTraces writes no such trace
-	// once the fact, or the link to it, is erased in the memory where it was found; so
-	// who erases that first, and then its traces, leaves none.
+	// EraseTracesOf removes the traces, of every owner in a namespace, in which one of these facts
+	// is a hit with its text from another owner's memory (see [Trace.ShownOf]), and returns how
+	// many it removed, as EraseTraces does. Its cost depends on those traces alone. SaveTraces
+	// writes no such trace once the fact, or the link to it, is erased in the memory where it was
+	// found; erasing that first, and then the traces, leaves none.
 	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 
@@ -57,8 +56,8 @@ const (
 	erasedKeyHash = 16 // bytes
 )
 
-// ErasedKey returns the key that a profile entry has once a run has erased it: keys are
-// words. That of an entry that was erased before stays.
+// ErasedKey returns the key of a profile entry that a run has erased, since keys are text too. An
+// erased key stays.
 func ErasedKey(run, key string) string {
 	if hash, ok := strings.CutPrefix(key, erasedKey); ok && len(hash) == 2*erasedKeyHash {
 		return key
@@ -67,10 +66,9 @@ func ErasedKey(run, key string) string {
 	return erasedKey + hex.EncodeToString(sum[:erasedKeyHash])
 }
 
-// Erased returns the image without its words and all that tells of them, as a run leaves
-// it. Ids, times,
-// status, trust and the turns that a fact rests on stay, and of the scope the owner and
-// the conversation: what a project or an agent is called are words.
+// Erased returns the image without text, as a run leaves it. Ids, times, status, trust and a fact's
+// turns stay, and of the scope the owner and the conversation: names of projects and agents are
+// text.
 func (i Image) Erased(run string) Image {
 	switch {
 	case i.Fact != nil:
@@ -103,13 +101,12 @@ func (i Image) Erased(run string) Image {
 func (f Fact) erased() Fact {
 	f.Scope.Project, f.Scope.Agent = "", ""
 	f.Content, f.Category, f.Tags, f.Subject, f.Attribute = "", "", nil, "", ""
-	f.Metadata, f.Hash, f.Provenance.Quote, f.Model = nil, "", nil, "" // a rule's name tells its subject
+	f.Metadata, f.Hash, f.Provenance.Quote, f.Model = nil, "", nil, "" // a rule's name reveals its subject
 	return f
 }
 
-// Erased returns the turn without its words. It is not learned from any more. Chain
-// stays: by it the turn is known again when a client sends it again, and not stored
-// anew.
+// Erased returns the turn without text. It is not learned from any more. Chain stays: it identifies
+// the turn when a client sends it again, so that it is not stored again.
 func (t Turn) Erased() Turn {
 	t.Content, t.Project, t.Agent, t.Given, t.Foreign, t.NoLearn = "", "", "", "", "", true
 	return t

@@ -9,10 +9,10 @@ type Code string
 // The kinds of error a caller can act on.
 const (
 	Invalid      Code = "invalid"      // the caller's input is wrong; the message says what would be right
-	NotFound     Code = "not_found"    // no such thing for this owner
-	Conflict     Code = "conflict"     // somebody else was there first; read again and plan again
+	NotFound     Code = "not_found"    // the owner has no such thing
+	Conflict     Code = "conflict"     // somebody else changed it first; read again and plan again
 	Duplicate    Code = "duplicate"    // the same live fact exists in this scope already
-	Gone         Code = "gone"         // the history asked for is not kept; start from the present
+	Gone         Code = "gone"         // the requested history is not kept; start from the present
 	LeaseLost    Code = "lease_lost"   // the job belongs to another worker now; nothing was written
 	Unauthorized Code = "unauthorized" // no valid key
 	Forbidden    Code = "forbidden"    // a valid key, but not for this
@@ -26,19 +26,19 @@ func (c Code) Error() string { return string(c) }
 // Error is a message for people with a [Code] for programs.
 type Error struct {
 	Code Code
-	Err  error // what happened; never nil
+	Err  error // the cause; never nil
 }
 
-// Error returns the message of what happened.
+// Error returns the message of the cause.
 func (e *Error) Error() string { return e.Err.Error() }
 
 // Is reports whether target is the error's code.
 func (e *Error) Is(target error) bool { return e.Code == target }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an [Error] of the given code; the rest is as in fmt.Errorf.
+// Errorf returns an [Error] with a code; the rest is as in fmt.Errorf.
 func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }

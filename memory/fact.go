@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind tells the three things recall can return apart.
+// Kind is one of the three kinds of memory that recall can return.
 type Kind string
 
 // The kinds of memory.
@@ -17,9 +17,8 @@ const (
 	KindSummary Kind = "summary"
 )
 
-// Status is where something stands in its life. Only [Active] memory is
-// recalled; [Active] and [Pending] facts are live: at most one live fact of the
-// same words stands in a scope.
+// Status is a stage in a thing's life. Only [Active] memory is recalled; [Active] and [Pending]
+// facts are live: a scope has at most one live fact with the same text.
 type Status string
 
 // The statuses. Facts use all of them but Replaced; links are active, pending or retired;
@@ -27,8 +26,8 @@ type Status string
 // turns are active, replaced (an edited or regenerated branch) or retired (forgotten).
 const (
 	Active     Status = "active"
-	Pending    Status = "pending"    // waits for a person
-	Superseded Status = "superseded" // another fact took its place
+	Pending    Status = "pending"    // a person must decide
+	Superseded Status = "superseded" // another fact replaced it
 	Replaced   Status = "replaced"   // a turn off the conversation's current path
 	Retired    Status = "retired"    // forgotten, expired, evicted or undone
 	Rejected   Status = "rejected"   // a person said no
@@ -37,7 +36,7 @@ const (
 // Live reports whether s is active or pending.
 func (s Status) Live() bool { return s == Active || s == Pending }
 
-// FactSource is how a fact came to be.
+// FactSource is how a fact was made.
 type FactSource string
 
 // The sources.
@@ -48,7 +47,7 @@ const (
 	FromFile  FactSource = "file"      // edited in the vault
 )
 
-// Trust is how far the words behind a fact can be believed, highest first.
+// Trust is how far the source of a fact can be trusted, highest first.
 type Trust string
 
 // The trust tiers.
@@ -66,19 +65,19 @@ type Span struct {
 	End   int    `json:"end"`
 }
 
-// Core says whether a fact is put into prompts without being searched for.
+// Core is whether a fact is put into prompts without a search.
 type Core string
 
-// The answers.
+// The values of [Core].
 const (
-	CoreAuto   Core = ""       // as its worth and the room allow; "auto" where people read and write it
+	CoreAuto   Core = ""       // depends on its importance and the room; written as "auto"
 	CoreAlways Core = "always" // in every prompt: the fact is pinned
-	CoreNever  Core = "never"  // found by search alone, never put into a prompt by itself
+	CoreNever  Core = "never"  // only found by search
 )
 
 var cores = []Core{CoreAuto, CoreAlways, CoreNever}
 
-// Pin returns what a fact that is pinned has, or one that is not.
+// Pin returns the Core of a pinned fact, or of one that is not.
 func Pin(pinned bool) Core {
 	if pinned {
 		return CoreAlways
@@ -102,11 +101,11 @@ func (c Core) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 // String returns auto, always or never.
 func (c Core) String() string { return cmp.Or(string(c), "auto") }
 
-// Provenance is what a fact rests on.
+// Provenance is the source of a fact.
 type Provenance struct {
 	Conversation string   `json:"conversation,omitempty"`
 	Turns        []string `json:"turns,omitempty"` // ids, in order
-	Quote        *Span    `json:"quote,omitempty"` // the words that support it
+	Quote        *Span    `json:"quote,omitempty"` // the text that supports it
 }
 
 // Fact is one short, standalone statement.
@@ -116,25 +115,25 @@ type Fact struct {
 	Content      string          `json:"content"`
 	Category     string          `json:"category,omitempty" bson:"category,omitempty"`
 	Tags         []string        `json:"tags,omitempty" bson:"tags,omitempty"`
-	Subject      string          `json:"subject,omitempty" bson:"subject,omitempty"`     // whom or what it is about, e.g. "user"
-	Attribute    string          `json:"attribute,omitempty" bson:"attribute,omitempty"` // what about it, e.g. "home"; facts that share subject and attribute may contradict
+	Subject      string          `json:"subject,omitempty" bson:"subject,omitempty"`     // its subject, e.g. "user"
+	Attribute    string          `json:"attribute,omitempty" bson:"attribute,omitempty"` // its attribute, e.g. "home"; facts that share subject and attribute may contradict
 	Confidence   float64         `json:"confidence"`                                     // 0 to 1
 	Status       Status          `json:"status"`
 	Source       FactSource      `json:"source"`
 	Trust        Trust           `json:"trust"`
 	Core         Core            `json:"core,omitempty" bson:"pinned,omitempty"`
 	Provenance   Provenance      `json:"provenance,omitzero"`
-	ObservedAt   time.Time       `json:"observed_at" bson:"observed"`                          // when it was said
-	ObservedSeq  int64           `json:"observed_seq,omitempty" bson:"observed_seq,omitempty"` // order among what was said at the same time: turn index, then offset
-	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // when it became true; zero: as long as anyone knows
+	ObservedAt   time.Time       `json:"observed_at" bson:"observed"`                          // when it was stated
+	ObservedSeq  int64           `json:"observed_seq,omitempty" bson:"observed_seq,omitempty"` // order among statements of the same time: turn index, then offset
+	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // when it became true; zero: unknown
 	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // when it stopped being true; zero: still
 	CreatedAt    time.Time       `json:"created_at,omitzero" bson:"created"`
 	UpdatedAt    time.Time       `json:"updated_at,omitzero" bson:"updated"`
 	ExpiresAt    time.Time       `json:"expires_at,omitzero" bson:"expires"`
 	SupersededBy string          `json:"superseded_by,omitempty" bson:"superseded_by,omitempty"`
-	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // the model + prompt hash, or the rule, that made it
+	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // the model and prompt hash, or the rule, that made it
 	Metadata     json.RawMessage `json:"metadata,omitempty" bson:"metadata,omitempty"` // a JSON object of the caller's own
-	Hash         string          `json:"-"`                                            // of the normalised content, made by the writer; unique among live facts of a scope
+	Hash         string          `json:"-"`                                            // of the normalised content, set by the writer; unique among live facts of a scope
 	Version      int64           `json:"-"`                                            // the owner's version that wrote it; set by the store
 }
 
@@ -150,7 +149,7 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 	}{fields(f), f.Pinned()})
 }
 
-// UnmarshalJSON also reads pinned, which facts had before [Core].
+// UnmarshalJSON also reads pinned, which facts had before [Core] existed.
 func (f *Fact) UnmarshalJSON(data []byte) error {
 	type Fields Fact
 	in := struct {
@@ -162,8 +161,8 @@ func (f *Fact) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Newer reports whether what f says was said after what g says: by time, then by
-// order within that time. Equal is not newer.
+// Newer reports whether f was stated after g: by time, then by order within that time. Equal is not
+// newer.
 func (f *Fact) Newer(g *Fact) bool {
 	if !f.ObservedAt.Equal(g.ObservedAt) {
 		return f.ObservedAt.After(g.ObservedAt)
@@ -176,8 +175,8 @@ func (f *Fact) Visible(now time.Time) bool {
 	return f.Status == Active && (f.ExpiresAt.IsZero() || now.Before(f.ExpiresAt))
 }
 
-// ValidAt reports whether the fact was true at t. A fact without a start is
-// taken to be true from when it was observed on.
+// ValidAt reports whether the fact was true at t. A fact without a start counts as true since it
+// was observed.
 func (f *Fact) ValidAt(t time.Time) bool {
 	from := f.ValidFrom
 	if from.IsZero() {
@@ -186,13 +185,13 @@ func (f *Fact) ValidAt(t time.Time) bool {
 	return !t.Before(from) && (f.ValidTo.IsZero() || t.Before(f.ValidTo))
 }
 
-// Link shows a fact of one owner to another. It lives with the owner who sees it
-// and carries the fact as it was at HomeVersion, so that recall reads only its
-// own owner's rows. A pending link waits for its owner's consent and is not recalled.
+// Link shows one owner's fact to another. It belongs to the receiver and has a copy of the fact at
+// HomeVersion, so that recall reads only one owner's rows. A pending link needs its owner's consent
+// and is not recalled.
 type Link struct {
-	Owner       Owner     `json:"owner"`                            // who sees it
+	Owner       Owner     `json:"owner"`                            // the receiver
 	Fact        Fact      `json:"fact"`                             // the copy; Fact.Scope.Owner is the home
-	HomeVersion int64     `json:"home_version" bson:"home_version"` // also what Fact.Version comes back as
+	HomeVersion int64     `json:"home_version" bson:"home_version"` // also the Fact.Version that reads return
 	Status      Status    `json:"status" bson:"link_status"`
 	CreatedAt   time.Time `json:"created_at,omitzero" bson:"linked"`
 	Version     int64     `json:"-"`
@@ -209,7 +208,7 @@ type ProfileEntry struct {
 	Version   int64     `json:"-"`
 }
 
-// RelationKind is how two facts belong together.
+// RelationKind is a kind of relation between facts.
 type RelationKind string
 
 // The kinds of relation.
@@ -220,7 +219,7 @@ const (
 	Follows     RelationKind = "follows"
 )
 
-// Relation ties two facts of one owner. It never changes who sees them.
+// Relation connects two facts of one owner. It never changes who sees them.
 type Relation struct {
 	Owner     Owner        `json:"owner"`
 	From      string       `json:"from"`
@@ -231,8 +230,8 @@ type Relation struct {
 	Version   int64        `json:"-"`
 }
 
-// Summary is what a conversation was about so far. Earlier ones stay: the
-// current one is the newest active.
+// Summary is a conversation's summary so far. Earlier ones stay: the current one is the newest
+// active.
 type Summary struct {
 	ID           string    `json:"id"`
 	Scope        Scope     `json:"scope"` // Scope.Conversation is the conversation
@@ -244,9 +243,8 @@ type Summary struct {
 	Version      int64     `json:"-"`
 }
 
-// Context is a document that its owner attaches to conversations. While it is
-// attached all of it is in the prompt, so that it is neither recalled nor learned
-// from.
+// Context is a document that its owner attaches to conversations. While attached, all of it is in
+// the prompt, so that it is neither recalled nor learned from.
 type Context struct {
 	ID        string    `json:"id"`
 	Owner     Owner     `json:"owner"`
@@ -258,8 +256,8 @@ type Context struct {
 	Version   int64     `json:"-"`
 }
 
-// Memory is one of fact, turn or summary. Link is set beside Fact when the fact
-// is another owner's.
+// Memory is one of fact, turn or summary. Link is set in addition to Fact if the fact is another
+// owner's.
 type Memory struct {
 	Fact    *Fact    `json:"fact,omitempty"`
 	Turn    *Turn    `json:"turn,omitempty"`
@@ -267,7 +265,7 @@ type Memory struct {
 	Link    *Link    `json:"-"`
 }
 
-// Kind returns which of the three it is, "" for the zero Memory.
+// Kind returns the memory's kind, "" for the zero Memory.
 func (m Memory) Kind() Kind {
 	switch {
 	case m.Fact != nil:
@@ -280,7 +278,7 @@ func (m Memory) Kind() Kind {
 	return ""
 }
 
-// ID returns its id.
+// ID returns the memory's id.
 func (m Memory) ID() string {
 	switch m.Kind() {
 	case KindFact:
@@ -293,7 +291,7 @@ func (m Memory) ID() string {
 	return ""
 }
 
-// Content returns its words.
+// Content returns the memory's text.
 func (m Memory) Content() string {
 	switch m.Kind() {
 	case KindFact:
@@ -306,7 +304,7 @@ func (m Memory) Content() string {
 	return ""
 }
 
-// CreatedAt returns when it came to be.
+// CreatedAt returns the memory's time of creation.
 func (m Memory) CreatedAt() time.Time {
 	switch m.Kind() {
 	case KindFact:
@@ -319,8 +317,7 @@ func (m Memory) CreatedAt() time.Time {
 	return time.Time{}
 }
 
-// Version returns the version of the owner who sees it that wrote it, 0 for the
-// zero Memory.
+// Version returns the version of the memory in its reader's data, 0 for the zero Memory.
 func (m Memory) Version() int64 {
 	switch {
 	case m.Link != nil:
@@ -335,7 +332,7 @@ func (m Memory) Version() int64 {
 	return 0
 }
 
-// Scope returns where it belongs for the owner who sees it.
+// Scope returns the memory's scope in its reader's data.
 func (m Memory) Scope() Scope {
 	switch {
 	case m.Link != nil:
@@ -350,8 +347,7 @@ func (m Memory) Scope() Scope {
 	return Scope{}
 }
 
-// Status returns where it stands for the owner who sees it: a link that is
-// active stands where its fact does.
+// Status returns the memory's status for its reader: an active link has its fact's status.
 func (m Memory) Status() Status {
 	switch {
 	case m.Link != nil && m.Link.Status != Active:
@@ -366,7 +362,7 @@ func (m Memory) Status() Status {
 	return ""
 }
 
-// Visible reports whether recall may show it at now: the hydration gate.
+// Visible reports whether recall may show the memory at now.
 func (m Memory) Visible(now time.Time) bool {
 	switch {
 	case m.Link != nil:
@@ -381,8 +377,7 @@ func (m Memory) Visible(now time.Time) bool {
 	return false
 }
 
-// Time returns t as Loci keeps it: UTC, microseconds, no monotonic part. The
-// zero time stays zero.
+// Time returns t in Loci's form: UTC, microseconds, no monotonic part. The zero time stays zero.
 func Time(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

@@ -1,11 +1,11 @@
 package memory
 
-// FileContent is what a file of a vault shows: a fact with what stands beside it, or one other
-// thing. The zero FileContent shows nothing.
+// FileContent is the content of a vault's file: a fact with its relations and shares, or one other
+// thing. The zero FileContent is empty.
 type FileContent struct {
 	Fact         *Fact
 	Relations    *[]Relation // of the fact to others, in order; nil for none
-	Shared       *[]Owner    // whom the fact is shared with, in order; nil for nobody
+	Shared       *[]Owner    // the fact's receivers, in order; nil for none
 	Turn         *Turn
 	Summary      *Summary
 	Profile      *ProfileEntry
@@ -13,8 +13,8 @@ type FileContent struct {
 	Context      *Context
 }
 
-// Image returns what a change shows of the content: the fact alone, and the marks of a turn and of
-// a conversation.
+// Image returns the part of the content that a change can hold: the fact alone, and the marks of a
+// turn and of a conversation.
 func (c FileContent) Image() Image {
 	i := Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
 	if c.Turn != nil {

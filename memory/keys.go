@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// KeyRole is whose memory requests with an API key may reach.
+// KeyRole is whose memory requests with an API key may access.
 type KeyRole string
 
 // The roles of keys.
 const (
-	KeyAdmin KeyRole = "admin" // anything, and may name any user of the namespace
-	KeyFront KeyRole = "front" // a trusted front end: may name any user, and is not an admin
-	KeyUser  KeyRole = "user"  // the memory of the user that it belongs to
+	KeyAdmin KeyRole = "admin" // unrestricted; may name any user of the namespace
+	KeyFront KeyRole = "front" // a trusted front end: may name any user, but has no admin rights
+	KeyUser  KeyRole = "user"  // only the memory of its user
 )
 
-// KeyScope is what requests with an API key may do there.
+// KeyScope is what requests with an API key may do.
 type KeyScope string
 
 // The scopes of keys.
 const (
 	ScopeWrite KeyScope = ""     // read and write
-	ScopeRead  KeyScope = "read" // read alone
+	ScopeRead  KeyScope = "read" // read only
 )
 
-// Key is an API key of a namespace, as it is kept: its hash, not itself.
+// Key is a stored API key of a namespace: its hash, not its text.
 type Key struct {
 	Hash      string // SHA-256 of the key, in lower hexadecimal
-	Name      string // what people call it
+	Name      string // for people
 	Role      KeyRole
 	User      string // of a KeyUser; "" of others
 	Scope     KeyScope
@@ -39,20 +39,20 @@ type Key struct {
 // keyID is how many characters of a hash are its id.
 const keyID = 16
 
-// ID names a key; nobody finds the key by it.
+// ID returns an id of the key that does not reveal it.
 func (k Key) ID() string { return k.Hash[:min(keyID, len(k.Hash))] }
 
-// Keys is a [Store] that keeps API keys.
+// Keys is a [Store] of API keys.
 type Keys interface {
-	// AddKey keeps a key of a namespace. One with that hash that is there stays: [Conflict].
+	// AddKey stores a key of a namespace, or returns [Conflict] if its hash exists.
 	AddKey(ctx context.Context, namespace string, key Key) error
 	// Keys returns the keys of a namespace, oldest first.
 	Keys(ctx context.Context, namespace string) ([]Key, error)
-	// ExpireKey sets when the key with an id expires. [NotFound]: there is none.
+	// ExpireKey sets when a key expires; [NotFound] for an unknown id.
 	ExpireKey(ctx context.Context, namespace, id string, at time.Time) error
-	// UseKey keeps the time of a key's last request, if it is later than the one that is kept. A
-	// key that is not there is a no-op.
+	// UseKey stores the time of a key's last request if it is later than the stored one. An
+	// unknown key is a no-op.
 	UseKey(ctx context.Context, namespace, id string, at time.Time) error
-	// RemoveKey removes the key with an id. [NotFound]: there is none.
+	// RemoveKey removes a key; [NotFound] for an unknown id.
 	RemoveKey(ctx context.Context, namespace, id string) error
 }

@@ -5,26 +5,24 @@ import (
 	"time"
 )
 
-// Ledger is what models were paid for on an owner's account. Learning is stopped
-// by it, never a chat.
+// Ledger records the usage of models on an owner's account. It limits learning, never a chat.
 type Ledger interface {
-	// Spend adds to what was spent on u's day by its model for its purpose. [Invalid]:
-	// a day that is zero, or a number below 0.
+	// Spend adds to the usage of u's day, model and purpose. [Invalid]: a zero day, or a negative
+	// number.
 	Spend(ctx context.Context, owner Owner, u Usage) error
-	// Spent returns what was spent from that day on, in order of day, purpose and
-	// model.
+	// Spent returns the usage since a day, ordered by day, purpose and model.
 	Spent(ctx context.Context, owner Owner, from time.Time) ([]Usage, error)
 }
 
-// Usage is what one model was asked for one purpose on a day.
+// Usage is one model's usage for one purpose on a day.
 type Usage struct {
-	Day          time.Time `json:"day"`     // any time of the day in UTC; read back, its beginning
+	Day          time.Time `json:"day"`     // any time of the day in UTC; reads return its beginning
 	Purpose      string    `json:"purpose"` // the prompt's name
 	Model        string    `json:"model"`
 	Calls        int64     `json:"calls"`
 	InputTokens  int64     `json:"input_tokens" bson:"input_tokens"`
 	OutputTokens int64     `json:"output_tokens" bson:"output_tokens"`
-	Cost         float64   `json:"cost"` // by the prices that were set then, 0 without them
+	Cost         float64   `json:"cost"` // by the prices of that time, 0 without them
 }
 
 // DayOf returns the beginning of t's day in UTC; the zero time stays zero.
@@ -35,7 +33,7 @@ func DayOf(t time.Time) time.Time {
 	return t.UTC().Truncate(24 * time.Hour)
 }
 
-// Check reports, as [Invalid], what no ledger may take.
+// Check returns [Invalid] for a usage that no ledger may accept.
 func (u Usage) Check() error {
 	if u.Day.IsZero() || u.Calls < 0 || u.InputTokens < 0 || u.OutputTokens < 0 || !(u.Cost >= 0) {
 		return Errorf(Invalid, "usage needs a day and no number below 0; got %+v", u)
@@ -43,7 +41,7 @@ func (u Usage) Check() error {
 	return nil
 }
 
-// Add adds what another usage of the same day, purpose and model has.
+// Add adds another usage of the same day, purpose and model.
 func (u *Usage) Add(v Usage) {
 	u.Calls += v.Calls
 	u.InputTokens += v.InputTokens

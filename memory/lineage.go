@@ -6,20 +6,19 @@ import (
 	"slices"
 )
 
-// Lineage is a [Store] that finds at once what took the place of what.
+// Lineage is a [Store] that finds replacements without reading journals.
 type Lineage interface {
-	// SupersededBy finds, of each of many turns, what ended the facts that it taught, by turn, that
-	// of the newest taught first: the id of the fact that took the place or, where a fact ended with
-	// nothing in its place, its own. Of a turn whose facts still hold there is nothing.
+	// SupersededBy returns, by turn, what ended the facts learned from it, that of the newest fact
+	// first: the id of the replacement or, for a fact that ended without one, its own. Turns whose
+	// facts still hold are missing.
 	SupersededBy(ctx context.Context, owner Owner, turns []string) (map[string][]string, error)
 
-	// Predecessors finds, of each of many facts, those that it took the place of and that
-	// are superseded still, by its id: the one ended last first (UpdatedAt, then ID, both
-	// descending). Of a fact that took no other's place there is nothing.
+	// Predecessors returns, by fact, the superseded facts that it replaced, last ended first
+	// (UpdatedAt, then ID, both descending). Facts without predecessors are missing.
 	Predecessors(ctx context.Context, owner Owner, facts []string) (map[string][]Fact, error)
 }
 
-// SupersededBy asks any store what [Lineage] tells, turn by turn where it is none.
+// SupersededBy asks any store as [Lineage] does, turn by turn if it is none.
 func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string) (map[string][]string, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.SupersededBy(ctx, owner, turns)
@@ -41,8 +40,7 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 	return next, nil
 }
 
-// Predecessors asks any store what [Lineage] tells; where it is none, the journal of each
-// fact.
+// Predecessors asks any store as [Lineage] does; if it is none, by the journal of each fact.
 func Predecessors(ctx context.Context, store Store, owner Owner, facts []string) (map[string][]Fact, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.Predecessors(ctx, owner, facts)
@@ -69,7 +67,7 @@ func Predecessors(ctx context.Context, store Store, owner Owner, facts []string)
 	return before, nil
 }
 
-// replacedBy returns the ids of what a fact took the place of, whatever became of it.
+// replacedBy returns the ids of the facts that a fact replaced, whatever their status.
 func replacedBy(ctx context.Context, store Store, owner Owner, id string) ([]string, error) {
 	var ids []string
 	for c, err := range AllChanges(ctx, store.Changes, owner, ChangeQuery{Fact: id}) {

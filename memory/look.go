@@ -2,31 +2,31 @@ package memory
 
 import "context"
 
-// Look is what somebody wants to know of an owner together.
+// Look is a set of reads of one owner.
 type Look struct {
 	IDs     []string // of memories
 	Queries []Query
 }
 
-// Seen is what a [Look] sees.
+// Seen is the result of a [Look].
 type Seen struct {
-	Version  int64    // the owner's: what is seen is of that version or later
-	Memories []Memory // what [Facts.Get] says of the ids
-	Pages    []Page   // what [Facts.List] says to each of the queries
+	Version  int64    // the owner's: all results are of that version or later
+	Memories []Memory // of [Facts.Get] for the ids
+	Pages    []Page   // of [Facts.List] for each query
 }
 
-// Looker is a [Store] that answers a [Look] in fewer ways than one question after the
-// other: a server, in one way there and back, of one moment.
+// Looker is a [Store] that answers a [Look] in fewer round trips: a server in one, from one
+// snapshot.
 type Looker interface {
 	Look(ctx context.Context, owner Owner, l Look) (Seen, error)
 }
 
-// LookAt asks any store what [Looker] tells.
+// LookAt answers a Look from any store.
 func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error) {
 	if looker, ok := store.(Looker); ok {
 		return looker.Look(ctx, owner, l)
 	}
-	versions, err := store.Versions(ctx, []Owner{owner}) // before all that is to be of it
+	versions, err := store.Versions(ctx, []Owner{owner}) // first: the rest must be of it or later
 	if err != nil {
 		return Seen{}, err
 	}
@@ -48,14 +48,14 @@ func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error)
 
 type versionKey struct{ owner Owner }
 
-// WithVersion returns ctx for reads that need not see what was committed after the owner's
-// version, which the caller knows: a [Source] need not ask for it again.
+// WithVersion returns ctx for reads that need not see commits after the owner's version, which the
+// caller knows: a [Source] need not ask for it again.
 func WithVersion(ctx context.Context, owner Owner, version int64) context.Context {
 	return context.WithValue(ctx, versionKey{owner}, version)
 }
 
-// VersionOf returns the version that [WithVersion] gave ctx for the owner.
-func VersionOf(ctx context.Context, owner Owner) (version int64, known bool) {
-	version, known = ctx.Value(versionKey{owner}).(int64)
-	return version, known
+// VersionOf returns the owner's version from [WithVersion].
+func VersionOf(ctx context.Context, owner Owner) (version int64, found bool) {
+	version, found = ctx.Value(versionKey{owner}).(int64)
+	return version, found
 }

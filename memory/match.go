@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Matches reports whether q selects m, whatever the limit and cursor. m is as it
-// was at q.At.AsOf: finding that out is the store's work.
+// Matches reports whether q selects m, ignoring limit and cursor. m is as it was at q.At.AsOf,
+// which the store has to find out.
 func (q Query) Matches(m Memory) bool {
 	return strings.HasPrefix(m.ID(), q.Begins) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
 		ContainsFold(m.Content(), q.Text)
@@ -38,8 +38,8 @@ func (q Query) matchesScope(m Memory) bool {
 	return q.Conversation == "" || slices.Contains(m.conversations(), q.Conversation)
 }
 
-// conversations are those that the memory belongs to or came from. What a linked
-// fact names are conversations of its home.
+// conversations returns the conversations that the memory belongs to or came from. Those of a
+// linked fact are its home's.
 func (m Memory) conversations() []string {
 	switch {
 	case m.Link != nil:
@@ -67,15 +67,14 @@ func (q Query) matchesFact(m Memory) bool {
 		(!q.Pinned || f.Pinned())
 }
 
-// ContainsFold reports whether part stands in s, where runes that differ only in
-// case are equal, as for strings.EqualFold.
+// ContainsFold reports whether s contains part, ignoring case as strings.EqualFold does.
 func ContainsFold(s, part string) bool {
 	return strings.Contains(foldCase(s), foldCase(part))
 }
 
 func foldCase(s string) string { return strings.Map(leastFold, s) }
 
-// leastFold returns the smallest of the runes that r equals but for case.
+// leastFold returns the smallest rune equal to r when case is ignored.
 func leastFold(r rune) rune {
 	if r < unicode.MaxASCII {
 		if 'a' <= r && r <= 'z' {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Owner is whose memory it is: a user, a shared pool, or everybody ("global") in
-// a namespace. It is the first argument of every store call and the first column
-// of every key, and its text is stable: "default/user/ana", "default/pool/team",
-// "default/global". Namespace and name are path-escaped, so that any text is a
-// name and no two names meet. The zero Owner is nobody: stores refuse it.
+// Owner is the owner of memory: a user, a shared pool, or everybody ("global") in a namespace. It
+// is the first argument of every store call and the first column of every key, and its text is
+// stable: "default/user/ana", "default/pool/team", "default/global". Namespace and name are
+// path-escaped, so that any text is a name and no two names collide. The zero Owner is nobody:
+// stores refuse it.
 type Owner string
 
-// OwnerKind tells users, pools and the global pool apart.
+// OwnerKind is the kind of an owner.
 type OwnerKind string
 
 // The kinds of owner.
@@ -22,16 +22,16 @@ const (
 	GlobalKind OwnerKind = "global"
 )
 
-// DefaultNamespace is where everything lives unless a key says otherwise.
+// DefaultNamespace is the namespace unless a key has another.
 const DefaultNamespace = "default"
 
 // User returns the owner of a user's memory.
 func User(namespace, id string) Owner { return owner(namespace, UserKind, id) }
 
-// Pool returns the owner of a pool that several users read.
+// Pool returns the owner of a pool with several readers.
 func Pool(namespace, name string) Owner { return owner(namespace, PoolKind, name) }
 
-// Global returns the owner of what everybody in the namespace may see.
+// Global returns the owner of memory that everybody in the namespace may see.
 func Global(namespace string) Owner {
 	return Owner(url.PathEscape(namespace) + "/" + string(GlobalKind))
 }
@@ -43,8 +43,8 @@ func owner(namespace string, kind OwnerKind, name string) Owner {
 	return Owner(url.PathEscape(namespace) + "/" + string(kind) + "/" + url.PathEscape(name))
 }
 
-// ParseOwner reads an owner's text, and refuses with [Invalid] what none of
-// [User], [Pool] and [Global] could have made.
+// ParseOwner parses an owner's text, and returns [Invalid] for a text that is not one of [User],
+// [Pool] or [Global].
 func ParseOwner(s string) (Owner, error) {
 	o := Owner(s)
 	namespace, kind, name := o.parts()
@@ -57,7 +57,7 @@ func ParseOwner(s string) (Owner, error) {
 	return "", Errorf(Invalid, "%q is not a valid owner; one looks like default/user/ana", s)
 }
 
-// Valid reports whether o is somebody.
+// Valid reports whether o is a valid owner.
 func (o Owner) Valid() bool {
 	_, err := ParseOwner(string(o))
 	return err == nil
@@ -66,13 +66,13 @@ func (o Owner) Valid() bool {
 // Namespace returns the namespace, unescaped.
 func (o Owner) Namespace() string { n, _, _ := o.parts(); return n }
 
-// Kind returns what kind of owner it is, "" for nobody.
+// Kind returns the kind of owner, "" for an invalid one.
 func (o Owner) Kind() OwnerKind { _, k, _ := o.parts(); return k }
 
 // Name returns the user's or pool's name, unescaped, "" for the global pool.
 func (o Owner) Name() string { _, _, n := o.parts(); return n }
 
-// Called is the owner as a person names it: "user/ben", "pool/team" or "global".
+// Called returns the owner in the form for people: "user/ben", "pool/team" or "global".
 func (o Owner) Called() string {
 	if o.Kind() == GlobalKind {
 		return string(GlobalKind)
@@ -91,8 +91,8 @@ func (o Owner) parts() (namespace string, kind OwnerKind, name string) {
 	return namespace, OwnerKind(second), name
 }
 
-// Scope is an owner, optionally narrowed to a project, an agent or a
-// conversation. The narrowings filter inside the owner; they own nothing.
+// Scope is an owner, optionally narrowed to a project, an agent or a conversation. These filter
+// within the owner; they own nothing.
 type Scope struct {
 	Owner        Owner  `json:"owner"`
 	Project      string `json:"project,omitempty"`
@@ -100,8 +100,8 @@ type Scope struct {
 	Conversation string `json:"conversation,omitempty"`
 }
 
-// Sees reports whether somebody who asks within s may be shown what belongs to
-// other: the same owner, and on each narrowing either side open or both equal.
+// Sees reports whether a reader within s may see memory of other: the same owner, and each
+// narrowing either open on one side or equal.
 func (s Scope) Sees(other Scope) bool {
 	return s.Owner == other.Owner &&
 		meets(s.Project, other.Project) &&

@@ -6,11 +6,11 @@ import (
 	"iter"
 )
 
-// pageSize is how many entries of a list are read at a time, unless the query says otherwise.
+// pageSize is how many entries are read at a time, unless the query sets a limit.
 const pageSize = 500
 
-// Pages yields all entries of a list that is read page by page, the first from the cursor "".
-// An error ends it, and is yielded with the zero value.
+// Pages yields all entries of a paged list, starting with the cursor "". An error ends it, and is
+// yielded with the zero value.
 func Pages[T any](read func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
@@ -31,7 +31,7 @@ func Pages[T any](read func(cursor string) (page []T, next string, err error)) i
 	}
 }
 
-// Collect returns all that a sequence yields, or its error.
+// Collect returns all values of a sequence, or its error.
 func Collect[T any](all iter.Seq2[T, error]) (out []T, err error) {
 	for one, err := range all {
 		if err != nil {

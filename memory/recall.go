@@ -11,29 +11,28 @@ import (
 	"time"
 )
 
-// Searcher finds candidates. The resident index is one; a store that can search
-// by itself may be another.
+// Searcher finds candidates. The resident index is one; a store that can search may be another.
 type Searcher interface {
 	// Search returns at most s.Limit candidates, best first by its own measure;
 	// equal ones keep the order of their ids. Without scopes there is no result.
 	Search(ctx context.Context, s Search) ([]Candidate, error)
 }
 
-// Search is one question to a [Searcher].
+// Search is one request to a [Searcher].
 type Search struct {
 	Scopes       []Scope
 	Text         string
 	Weights      map[string]float32 // of terms of Text that count less than 1; nil: all count alike
 	Vector       []float32          // of the question, by the searcher's model; nil: words only
-	ByWords      bool               // find by words alone, as they are written; the vector only says how near that is
-	ByVector     bool               // find by the vector alone what has one; the words find the others
-	Near         []Near             // what a search of vectors elsewhere found, of owners whose vectors the searcher does not have
-	WordsFirst   bool               // the vector, too, is of words: what is near by it need be looked for only where words find less than Limit
+	ByWords      bool               // search by words alone; the vector only measures similarity
+	ByVector     bool               // search memories with a vector by it alone, and the others by words
+	Near         []Near             // results of an outside vector search, for owners whose vectors the searcher does not have
+	WordsFirst   bool               // the vector is of words too: search by it only if words find fewer than Limit
 	Kinds        []Kind             // none: all
 	Category     string
 	Tag          string
-	Conversation string          // only what this conversation said or taught; "": all
-	Exclude      map[string]bool // ids that the request carries already
+	Conversation string          // only its turns and facts learned from it; "": all
+	Exclude      map[string]bool // ids that the request already contains
 	Only         map[string]bool // ids that may be found; nil: any
 	At           At
 	Now          time.Time
@@ -47,49 +46,49 @@ type Near struct {
 	Cosine float32
 }
 
-// Candidate is a memory that may answer, with the raw numbers it was found by.
-// Package recall makes hits of candidates.
+// Candidate is a memory that may answer, with its raw measures. Package recall turns candidates
+// into hits.
 type Candidate struct {
 	ID         string
 	Owner      Owner
 	Kind       Kind
 	At         time.Time // for recency: a fact's UpdatedAt, a turn's or summary's CreatedAt
-	Said       time.Time // what its relative dates count from: a fact's ObservedAt, otherwise CreatedAt
+	Said       time.Time // origin of its relative dates: a fact's ObservedAt, otherwise CreatedAt
 	Role       Role      // of a turn's speaker; a fact about the user has RoleUser
 	Speaker    string    // a turn's Name; a fact's Subject
-	Confidence float64   // of a fact; 1 for what was said word for word
-	Marks      Marks     // what its words show
-	Opens      bool      // a turn before which nothing was said in its conversation
-	Classes    uint32    // of things its words name, a bit for each; recall knows which
-	Dates      []Moment  // that its words mean, resolved
-	Vector     []uint16  // its own as float16 or packed by the searcher, for redundancy; nil without one; not to be written to
+	Confidence float64   // of a fact; 1 for verbatim turns
+	Marks      Marks     // properties of its text
+	Opens      bool      // the first turn of its conversation
+	Classes    uint32    // bit set of the classes of things in its text; recall defines them
+	Dates      []Moment  // resolved dates in its text
+	Vector     []uint16  // float16 or packed by the searcher, for redundancy; nil without one; not to be written to
 	Found      Measures
-	Misspelt   []Misspelt // what words of the question were taken for; the same of all that a search found, not to be written to
+	Misspelt   []Misspelt // corrected words of the question; shared by all candidates of a search, not to be written to
 	Score      float64    // the searcher's measure
-	Why        Why        // how recall changed Score; nil from a searcher
+	Why        Why        // changes that recall made to Score; nil from a searcher
 }
 
-// Misspelt is a word of a question that nobody has, and what it was taken for.
+// Misspelt is a word of a question that occurs nowhere, and its corrections.
 type Misspelt struct {
-	Word  string   `json:"word"`  // in small letters
-	Meant []string `json:"meant"` // of a searcher stems, as it looks for them
+	Word  string   `json:"word"`  // in lower case
+	Meant []string `json:"meant"` // from a searcher: stems, as it searches for them
 }
 
-// Measures are the raw numbers by which a searcher found a memory, 0 where it has
-// nothing of that. Those of words are BM25, divided so that 1 would be every word of
-// the question, many times; of a turn they count its neighbours too, but for Own.
+// Measures are a searcher's raw measures of a memory, 0 if absent. Those of words are BM25, divided
+// so that 1 would be every word of the question, many times; of a turn they include its neighbours,
+// except Own.
 type Measures struct {
 	Lexical float32 // the question's words
 	Own     float32 // the same in the memory's own text alone
 	Related float32 // words related to the question's
 	Vector  float32 // cosine
-	Known   float32 // share of the question's words, by weight, that anything has
-	Reply   float32 // Own of the question that a turn replies to
+	Known   float32 // share of the question's words, by weight, that occur anywhere
+	Reply   float32 // Own of the question that the turn replies to
 	Session float32 // mean of the best Own in a turn's conversation
 	Peak    float32 // by how much Own exceeds that of the turns around
 }
 
-// Each calls yield for each measure that is not 0, by the name of its part in [Why].
+// Each calls yield for each measure that is not 0, with the name of its part in [Why].
 func (m *Measures) Each(yield func(name string, value float64)) {
 	for i, x := range [...]float32{m.Lexical, m.Own, m.Related, m.Vector, m.Known, m.Reply, m.Session, m.Peak} {
 		if x != 0 {
@@ -100,18 +99,18 @@ func (m *Measures) Each(yield func(name string, value float64)) {
 
 var measureNames = [...]string{"lexical", "own", "related", "vector", "known", "reply", "session", "peak"}
 
-// Marks are what a memory shows whatever the question.
+// Marks are properties of a memory's text, whatever the question.
 type Marks uint8
 
 // The marks.
 const (
 	MarkAsks    Marks = 1 << iota // ends in a question mark
-	MarkTimes                     // speaks of a time
-	MarkNumbers                   // names a number
-	MarkOther                     // is about somebody or something else than the user
+	MarkTimes                     // mentions a time
+	MarkNumbers                   // mentions a number
+	MarkOther                     // is about another subject than the user
 )
 
-// Moment is a year, a month of a year, or a day. Parts that are not known are 0.
+// Moment is a year, a month of a year, or a day. Unknown parts are 0.
 type Moment struct {
 	Year       int16
 	Month, Day int8
@@ -122,8 +121,8 @@ type Hit struct {
 	Memory Memory
 	Score  float64
 	Why    Why
-	Now    []Fact // of a turn: what took the place of facts that it taught; without words where that is out of recall
-	Before []Fact // of a fact: what it took the place of, the newest first, unless it says that, too
+	Now    []Fact // of a turn: replacements of facts learned from it; without text if that is out of recall
+	Before []Fact // of a fact: its predecessors, newest first, unless its text mentions them
 }
 
 // Part is one stage's number.
@@ -132,11 +131,10 @@ type Part struct {
 	Value float64
 }
 
-// Why is how a score came about, a part for each stage in their order. In JSON it
-// is an object.
+// Why explains a score by a part for each stage, in order. In JSON it is an object.
 type Why []Part
 
-// Get returns the part of that name, 0 without one.
+// Get returns the value of a part, 0 without one.
 func (w Why) Get(name string) float64 {
 	for _, p := range w {
 		if p.Name == name {
@@ -146,8 +144,7 @@ func (w Why) Get(name string) float64 {
 	return 0
 }
 
-// With returns w with a part added at its end or, if there is one of that name,
-// changed in place.
+// With returns w with a part appended or, if its name exists, changed in place.
 func (w Why) With(name string, value float64) Why {
 	for i := range w {
 		if w[i].Name == name {
@@ -182,7 +179,7 @@ func (w Why) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// isName reports whether a string is in JSON as it is, as the names of stages are.
+// isName reports whether a string needs no escaping in JSON, as names of stages do not.
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && c != '_' && c != '.' {
@@ -222,8 +219,8 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ShownOf returns the ids of the facts whose words a trace has out of others' memories, by
-// owner, each once.
+// ShownOf returns the ids of other owners' facts whose text is in a trace, by owner, without
+// duplicates.
 func (t Trace) ShownOf() map[Owner][]string {
 	var of map[Owner][]string
 	for _, h := range t.Hits {
@@ -238,7 +235,7 @@ func (t Trace) ShownOf() map[Owner][]string {
 	return of
 }
 
-// Trace is what one request asked, what was found, cut and injected, and why.
+// Trace records one request: the question, and what was found, cut and injected, and why.
 type Trace struct {
 	ID           string        `json:"id"`
 	Owner        Owner         `json:"owner"`
@@ -251,11 +248,11 @@ type Trace struct {
 	Cut          []TraceHit    `json:"cut,omitempty"`
 	Placement    string        `json:"placement,omitempty"`
 	Block        string        `json:"block,omitempty"`      // as injected
-	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // words of the question, and those of the hits that they were taken for
-	Degraded     []string      `json:"degraded,omitempty"`   // parts that were skipped, and why
-	Remembered   bool          `json:"remembered,omitempty"` // the question's vector was at hand: it was asked not long before
-	Reranked     int           `json:"reranked,omitempty"`   // candidates that a reranker read in its time
-	RerankOf     int           `json:"rerank_of,omitempty"`  // candidates that it was given
+	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // corrected words of the question, and the words of hits that replaced them
+	Degraded     []string      `json:"degraded,omitempty"`   // skipped parts, and why
+	Remembered   bool          `json:"remembered,omitempty"` // the question's vector was cached from a recent question
+	Reranked     int           `json:"reranked,omitempty"`   // candidates that the reranker read in time
+	RerankOf     int           `json:"rerank_of,omitempty"`  // candidates sent to the reranker
 	Took         time.Duration `json:"took_ns"`
 }
 
@@ -264,8 +261,8 @@ type TraceHit struct {
 	ID      string  `json:"id"`
 	Kind    Kind    `json:"kind"`
 	Content string  `json:"content,omitempty"`
-	Owner   Owner   `json:"owner,omitempty"` // in whose memory it was found, if that is not the trace's owner
+	Owner   Owner   `json:"owner,omitempty"` // where it was found, if not in the trace's owner's memory
 	Score   float64 `json:"score"`
 	Why     Why     `json:"why"`
-	Cut     string  `json:"cut,omitempty"` // the stage that left it out
+	Cut     string  `json:"cut,omitempty"` // the stage that dropped it
 }

@@ -29,51 +29,48 @@ type Store interface {
 	Tombstones
 	Eraser
 	Audit
-	// Close waits for what is under way and releases everything. What was
-	// acknowledged is there when the store is opened again. Closing twice is a
-	// no-op.
+	// Close waits for operations in progress and releases everything. Acknowledged writes are
+	// there when the store is opened again. Closing twice is a no-op.
 	Close() error
 }
 
-// Facts is what is known, and the one door by which it changes.
+// Facts holds the facts and other things, and the one method that changes them.
 type Facts interface {
-	// Get returns the memories with these ids in the order asked, whatever their
-	// status. Ids that the owner does not have are left out; an id asked twice
-	// comes twice. A link answers to its fact's id.
+	// Get returns the memories with these ids in order, whatever their status. Unknown ids are
+	// left out; a repeated id is returned repeatedly. A link is found by its fact's id.
 	Get(ctx context.Context, owner Owner, ids ...string) ([]Memory, error)
 
-	// List returns the memories that match, newest first (CreatedAt, then ID,
-	// both descending). A cursor continues after the last one returned; what is
-	// added meanwhile neither repeats nor hides anything. [Query.Matches] says what
-	// matches; expiry is not judged.
+	// List returns the memories that match, newest first (CreatedAt, then ID, both descending). A
+	// cursor continues after the last one returned; concurrent additions neither repeat nor hide
+	// anything. [Query.Matches] defines the match; expiry is not checked.
 	List(ctx context.Context, owner Owner, q Query) (Page, error)
 
 	// Profile returns the active profile entries in order of key.
 	Profile(ctx context.Context, owner Owner, at At) ([]ProfileEntry, error)
 
-	// Relations returns the active relations of a fact, either way round, in order
-	// of From, To and Kind.
+	// Relations returns the active relations of a fact, in both directions, ordered by From, To
+	// and Kind.
 	Relations(ctx context.Context, owner Owner, fact string, at At) ([]Relation, error)
 
-	// Contexts returns the active contexts in order of id: those of ids, or all of
-	// them without ids. An id asked twice comes once.
+	// Contexts returns the active contexts ordered by id: those of ids, or all without ids. A
+	// repeated id is returned once.
 	Contexts(ctx context.Context, owner Owner, at At, ids ...string) ([]Context, error)
 
 	// Changes returns the journal, newest first.
 	Changes(ctx context.Context, owner Owner, q ChangeQuery) (ChangePage, error)
 
-	// Counts says how much there is.
+	// Counts returns an owner's counts.
 	Counts(ctx context.Context, owner Owner) (Counts, error)
 
-	// Owners returns who was ever written, in order. It is for upkeep of all memory; no
-	// request of a user leads here.
+	// Owners returns every owner ever written, in order. It is for maintenance of all memory; no
+	// user's request uses it.
 	Owners(ctx context.Context) ([]Owner, error)
 
-	// VectorModels returns the models by which an owner has vectors, in order.
+	// VectorModels returns the models of an owner's vectors, in order.
 	VectorModels(ctx context.Context, owner Owner) ([]string, error)
 
-	// Totals says how much there is over all owners. It is for metrics; no
-	// request of a user waits for it.
+	// Totals returns the counts over all owners. It is for metrics; no user's request waits for
+	// it.
 	Totals(ctx context.Context) (Counts, error)
 
 	// Apply makes the changes of a run in order, all or none, in one transaction
@@ -113,7 +110,7 @@ type Facts interface {
 	Apply(ctx context.Context, owner Owner, run Run, changes ...Change) (Receipt, error)
 }
 
-// Log is what was said.
+// Log holds the conversations and their turns.
 type Log interface {
 	// Append writes a batch in one transaction: the conversation if it is new,
 	// its turns, their vectors, the marks of a branch, and the jobs. Turns and
@@ -141,15 +138,15 @@ type Log interface {
 	// are the append's time where the batch has none.
 	Append(ctx context.Context, owner Owner, b Batch) (Receipt, error)
 
-	// Conversations returns conversations, most recently updated first (UpdatedAt,
-	// then ID, both descending), as they are now: [Change] tells what they were.
+	// Conversations returns conversations, most recently updated first (UpdatedAt, then ID, both
+	// descending), in their current state: the journal has earlier ones.
 	Conversations(ctx context.Context, owner Owner, q ConversationQuery) (ConversationPage, error)
 
 	// Turns returns turns in order of conversation, index and id.
 	Turns(ctx context.Context, owner Owner, q TurnQuery) ([]Turn, error)
 }
 
-// Queue is the work to be done.
+// Queue is the queue of jobs.
 type Queue interface {
 	// Claim leases the job that has been due the longest among these kinds (RunAt,
 	// then CreatedAt, owner, kind and ID) to the caller, skipping owners that already have
@@ -163,23 +160,23 @@ type Queue interface {
 	// [LeaseLost] if it is no longer the job's or ran out, claimed again or not.
 	Extend(ctx context.Context, held Lease, lease time.Duration) (Lease, error)
 
-	// Finish ends an attempt that no run completed. [LeaseLost] as above. Unless it
-	// is done or for later the attempt failed: it is counted, and the job is parked
-	// if the outcome says so or this was the last of [MaxAttempts]. Its Cause becomes
-	// the job's Error, and it is due at RetryAt, or now without one.
+	// Finish ends an attempt that no run completed. [LeaseLost] as above. Unless it is done or
+	// deferred, the attempt failed: it is counted, and the job is parked if the outcome requires
+	// it or this was the last of [MaxAttempts]. Its Cause becomes the job's Error, and it is due
+	// at RetryAt, or now without one.
 	Finish(ctx context.Context, held Lease, o Outcome) error
 
-	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both
-	// descending), in any of the given states; none given means all but done ones.
-	// One that is done may be gone an hour after it was queued.
+	// Jobs returns an owner's jobs, newest first (CreatedAt, then ID, both descending), in any of
+	// these states; without states all but done ones. A done job may be removed an hour after it
+	// was queued.
 	Jobs(ctx context.Context, owner Owner, states ...JobState) ([]Job, error)
 
-	// Requeue makes a parked job due now with its failures forgotten: no attempts,
-	// no error. [Conflict] if it is not parked, [NotFound] if there is none.
+	// Requeue makes a parked job due now with attempts and error cleared. [Conflict] if it is not
+	// parked, [NotFound] if there is none.
 	Requeue(ctx context.Context, owner Owner, job string) error
 }
 
-// Source is what a resident index follows.
+// Source is the interface that a resident index follows.
 type Source interface {
 	// Versions returns each owner's version, 0 for one never written, in the
 	// order asked, in one query.
@@ -200,15 +197,14 @@ type Source interface {
 
 // Traces is a bounded record of requests. It may be lost in a crash.
 type Traces interface {
-	// SaveTraces writes traces and keeps the newest keep (At, then ID) of each owner
-	// among them, or fewer where the store bounds their bytes. A trace whose id is there
-	// already takes its place.
+	// SaveTraces writes traces and keeps the newest keep (At, then ID) of each of their owners, or
+	// fewer if the store bounds their bytes. A trace with an existing id replaces it.
 	SaveTraces(ctx context.Context, keep int, traces ...Trace) error
 
-	// Trace returns one, or [NotFound].
+	// Trace returns a trace, or [NotFound].
 	Trace(ctx context.Context, owner Owner, id string) (Trace, error)
 
-	// Traces returns those that match, newest first (At, then ID, both descending).
+	// Traces returns the traces that match, newest first (At, then ID, both descending).
 	Traces(ctx context.Context, owner Owner, q TraceQuery) ([]Trace, error)
 }
 
@@ -219,54 +215,53 @@ type TraceQuery struct {
 	Limit        int // 0: 50; at most 500
 }
 
-// Matches reports whether a trace is among those meant.
+// Matches reports whether the query selects a trace.
 func (q TraceQuery) Matches(t Trace) bool {
 	return (q.Conversation == "" || q.Conversation == t.Conversation) && (q.Door == "" || q.Door == t.Door)
 }
 
-// At is a point on both axes of time. The zero At is the present. What is read as
-// of a time is whole but for Version, which says nothing of the past.
+// At is a point on both axes of time. The zero At is the present. Reads as of a time are complete,
+// except that Version is undefined.
 type At struct {
-	AsOf    time.Time // what had been recorded then; zero: all
-	ValidAt time.Time // what was true then; zero: whatever is current
+	AsOf    time.Time // what was recorded then; zero: everything
+	ValidAt time.Time // what was true then; zero: the present
 }
 
-// Query selects memories. Empty fields do not narrow. [Query.Matches] is its
-// meaning. Project, Agent, Conversation and Turn never match a linked fact: those
-// that it names are its home's.
+// Query selects memories, as [Query.Matches] defines. Empty fields do not narrow. Project, Agent,
+// Conversation and Turn never match a linked fact: its values are those of its home.
 type Query struct {
 	Kinds        []Kind   // none: facts
-	Statuses     []Status // none: active; with ValidAt also superseded, whose time may be meant
+	Statuses     []Status // none: active; with ValidAt also superseded, which may have been true then
 	Project      string
 	Agent        string
-	Conversation string // that the memory's scope or provenance names
+	Conversation string // in the memory's scope or provenance
 	Category     string
 	Tag          string
-	Text         string // contained in the content as it stands, whatever the case
-	Begins       string // that the id begins with, as it stands
+	Text         string // contained in the content, ignoring case
+	Begins       string // prefix of the id
 	Subject      string // of facts, as are the next four
 	Attribute    string
 	Hash         string
-	Turn         string // that the provenance names
+	Turn         string // in the provenance
 	Pinned       bool
 	At           At
 	Limit        int // 0: 50; at most 500
 	Cursor       string
 }
 
-// Page is a piece of a list. Next is "" at its end.
+// Page is a page of memories. Next is "" on the last page.
 type Page struct {
 	Memories []Memory
 	Next     string
 }
 
-// ChangeQuery selects journal entries. Empty fields do not narrow. Newest first
-// is by version, then by place in the run.
+// ChangeQuery selects journal entries. Empty fields do not narrow. They are ordered by version,
+// then by place in the run, newest first.
 type ChangeQuery struct {
 	Target string // as [Image.Target] writes it
-	Fact   string // an id: changes whose target it is, as fact or link, or whose OldID or NewID
+	Fact   string // an id: changes with it as target, fact or link, or as OldID or NewID
 	Run    string
-	Runs   string // that the run's id begins with, as it stands: of each such run its first change alone
+	Runs   string // prefix of the run's id: returns only the first change of each such run
 	ID     string
 	Action Action
 	After  time.Time // recorded later than this
@@ -274,13 +269,13 @@ type ChangeQuery struct {
 	Cursor string
 }
 
-// ChangePage is a piece of the journal. Next is "" at its end.
+// ChangePage is a page of the journal. Next is "" on the last page.
 type ChangePage struct {
 	Changes []Change
 	Next    string
 }
 
-// Counts is how much there is. A linked fact counts as [Memory.Status] says.
+// Counts are numbers of things. A linked fact counts by [Memory.Status].
 type Counts struct {
 	Facts         int `json:"facts"` // active, own and linked
 	Pending       int `json:"pending"`
@@ -289,33 +284,33 @@ type Counts struct {
 	Conversations int `json:"conversations"` // active
 	Contexts      int `json:"contexts"`      // active
 	Changes       int `json:"changes"`
-	JobsQueued    int `json:"jobs_queued"` // not those that run
+	JobsQueued    int `json:"jobs_queued"` // without running ones
 	JobsParked    int `json:"jobs_parked"`
 
-	JobsDue time.Time `json:"-"` // since when the oldest queued job is due, or will be; zero without one
+	JobsDue time.Time `json:"-"` // due time of the oldest queued job; zero without one
 }
 
-// Batch is what one exchange adds to a conversation.
+// Batch is an exchange's addition to a conversation.
 type Batch struct {
 	Conversation Conversation
 	Turns        []Turn
 	Vectors      []Vector
 	Jobs         []Job
-	Marks        []Change // of turns, what leaves or rejoins the current path; and of the conversation
-	Run          string   // the run that the marks are journalled under
-	Path         *Path    // what the current path is to be then; nil: whatever comes of it
+	Marks        []Change // of turns that leave or rejoin the current path, and of the conversation
+	Run          string   // the run of the marks in the journal
+	Path         *Path    // the resulting current path; nil: any
 }
 
-// Path is what the current path of a conversation is from a place on. Of two batches that
-// are planned at once, each on the path as it was before the other, one is refused by it.
+// Path is a conversation's current path from an index on. It makes the store refuse one of two
+// concurrent batches that were planned on the same path.
 type Path struct {
-	After string   // id of the turn at the place before, which must be active; "" for none or one that is not
+	After string   // id of the active turn at the index before; "" for none
 	From  int      // index of the first of Turns
-	Turns []string // ids of those that may be active there and further on
+	Turns []string // ids of those that may be active from there on
 }
 
-// Check returns a function that reports whether a turn of the conversation, as it stands,
-// lets the path be so.
+// Check returns a function that reports whether a turn of the conversation, in its current state,
+// agrees with the path.
 func (p *Path) Check() func(id string, index int, status Status) bool {
 	on := make(map[string]bool, len(p.Turns))
 	for _, id := range p.Turns {
@@ -329,12 +324,12 @@ func (p *Path) Check() func(id string, index int, status Status) bool {
 	}
 }
 
-// Marks reports whether a batch with a path may give a turn that is of one status another:
-// what was taken out of memory since the path was planned stays out.
+// Marks reports whether a batch with a path may change a turn's status from was to next: a
+// forgotten turn stays forgotten.
 func (p *Path) Marks(was, next Status) bool { return was != Retired || next == Retired }
 
-// Speaks reports whether turns that a batch adds or marks are active, by what their statuses
-// are then, in a conversation of which the batch does not say that it is deleted.
+// Speaks reports whether turns that a batch adds or marks are active, by their resulting status, in
+// a conversation that the batch does not mark as deleted.
 func (b *Batch) Speaks(status func(turn string) Status) bool {
 	if b.Conversation.Status == Retired {
 		return false
@@ -347,32 +342,32 @@ func (b *Batch) Speaks(status func(turn string) Status) bool {
 type ConversationQuery struct {
 	IDs      []string
 	Project  string
-	Statuses []Status // none: active, with IDs every one
+	Statuses []Status // none: active, with IDs all
 	Limit    int      // 0: 50; at most 500
 	Cursor   string
 }
 
-// ConversationPage is a piece of the list. Next is "" at its end.
+// ConversationPage is a page of conversations. Next is "" on the last page.
 type ConversationPage struct {
 	Conversations []Conversation
 	Next          string
 }
 
-// TurnQuery selects turns. Empty fields do not narrow. As of a time it looks at
-// the turns that were recorded by then, with the status and LearnedAt they had.
+// TurnQuery selects turns. Empty fields do not narrow. As of a time it sees the turns recorded by
+// then, with their status and LearnedAt of that time.
 type TurnQuery struct {
 	Conversation string
 	IDs          []string
-	Chains       []string // turns that end one of these paths
-	Refs         []string // the [Turn.Ref] of each, which many turns may share
+	Chains       []string // turns that end a path with one of these hashes
+	Refs         []string // [Turn.Ref] values, each of which many turns may share
 	Unlearned    bool     // user turns with neither LearnedAt nor NoLearn
-	Statuses     []Status // none: active, with Chains every one; use all three to see every branch
+	Statuses     []Status // none: active, with Chains all; with all three, every branch
 	AsOf         time.Time
-	Last         int // the last so many of each conversation that match the rest; 0: all
+	Last         int // the last matching turns of each conversation; 0: all
 }
 
-// Item is one step of what a resident index follows. ID and Version are always
-// set; Version is that of the memory, for a link the link's.
+// Item is one change that a resident index follows. ID and Version are always set; Version is that
+// of the memory, for a link the link's.
 type Item struct {
 	Memory  Memory
 	Vector  []float32

@@ -2,19 +2,17 @@ package memory
 
 import "context"
 
-// Tombstones know again what was said in words that the store keeps no more, so that they do
-// not come back by another path: a client that sends a chat again under another name, or what
-// stood behind a message that was edited. A keyed hash is kept of the role and the words of each
-// turn that is out of recall; the key is the owner's alone and random, and words are compared
-// whatever their case, spaces and last punctuation.
+// Tombstones recognize text that the store no longer has, so that it does not return by another
+// way: a client that sends a chat again under another id, or turns behind an edited message. The
+// store keeps a keyed hash of role and text of each turn out of recall; the key is random and the
+// owner's own, and text is compared ignoring case, spaces and final punctuation.
 type Tombstones interface {
-	// Bury lets turns be known again that are kept without words. Only the id, the role
-	// and the content of each count; one that is buried already stays so, and empty
-	// content is not kept. A turn that is retired or erased need not be buried.
+	// Bury records turns that are stored without text. It uses only the id, the role and the
+	// content of each; a buried turn stays buried, and empty content is ignored. Retired and
+	// erased turns need not be buried.
 	Bury(ctx context.Context, owner Owner, turns ...Turn) error
 
-	// Buried reports of each of the turns whether its role said its words in a turn that
-	// was buried or erased, or is retired. A retired turn that comes back is not counted
-	// any more.
+	// Buried reports for each turn whether a buried, erased or retired turn has its role and text.
+	// A restored turn does not count.
 	Buried(ctx context.Context, owner Owner, turns ...Turn) ([]bool, error)
 }

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Role is who speaks in a turn, in the OpenAI chat format's words.
+// Role is the speaker's role, in the terms of the OpenAI chat format.
 type Role string
 
-// The roles. A developer message is kept as System.
+// The roles. A developer message is stored as System.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
@@ -20,15 +20,14 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Turn is one message of a conversation, word for word. It is written once; what
-// may change afterwards is its Status and LearnedAt.
+// Turn is one message of a conversation, verbatim. It is written once; only its Status and
+// LearnedAt may change.
 //
-// A conversation is a tree of turns: Parent is the turn before, and the active
-// turns are the current path from the first to the last. Chain is a hash over
-// the whole path up to and including the turn, so that the stored turns a
-// client sends again are found by one look-up. Tool results and
-// assistant turns that only call tools are kept for that, and have an empty
-// Content or role tool; what tools return is kept only where that is set.
+// A conversation is a tree of turns: Parent is the turn before, and the active turns are the
+// current path from the first to the last. Chain is a hash over the path up to and including the
+// turn, so that one look-up finds the stored turns of a resent chat. Tool results and assistant
+// turns that only call tools are stored for that, with an empty Content or role tool; content of
+// tools is stored only by a setting.
 type Turn struct {
 	ID           string    `json:"id"`
 	Owner        Owner     `json:"owner"`
@@ -39,27 +38,27 @@ type Turn struct {
 	Parent       string    `json:"parent,omitempty" bson:"parent,omitempty"`
 	Chain        string    `json:"-"`
 	Role         Role      `json:"role"`
-	Name         string    `json:"name,omitempty" bson:"name,omitempty"` // the speaker, where the message names one
+	Name         string    `json:"name,omitempty" bson:"name,omitempty"` // the speaker, if the message names one
 	Content      string    `json:"content"`
-	Ref          string    `json:"ref,omitempty" bson:"ref,omitempty"` // the caller's own id, or that of the upstream's item
+	Ref          string    `json:"ref,omitempty" bson:"ref,omitempty"` // the caller's own id, or the upstream item's
 	Status       Status    `json:"status"`
-	CreatedAt    time.Time `json:"created_at" bson:"created"`                    // when it was said
-	RecordedAt   time.Time `json:"recorded_at" bson:"recorded"`                  // when Loci wrote it; set by the store
+	CreatedAt    time.Time `json:"created_at" bson:"created"`                    // time of the message
+	RecordedAt   time.Time `json:"recorded_at" bson:"recorded"`                  // time of the write; set by the store
 	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // when a run learned from it
-	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from it: older than Loci, or asked so
-	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client brought it along; Loci did not see it said, so it is not a memory
-	Given        string    `json:"-" bson:"given,omitempty"`                     // which memories a request got with this turn, without their words; the engine writes and reads it
+	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from it: older than Loci, or requested
+	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // sent along by a client; Loci did not observe it, so it is not a memory
+	Given        string    `json:"-" bson:"given,omitempty"`                     // the block of its request, without text; written and read by the engine
 	Version      int64     `json:"-"`
 
-	// Foreign are the parts of Content that somebody else wrote than the one in whose name it came,
-	// as far as only the request showed that: another speaker, words that Loci passed on, a template.
+	// Foreign are the parts of Content that another than the named author wrote, if only the
+	// request showed that: another speaker, text that Loci passed on, a template.
 	Foreign Ranges `json:"foreign,omitempty" bson:"foreign,omitempty"`
 }
 
-// Ranges are parts of a text in their order, by bytes: "0-45,80-120" has [0, 45) and [80, 120).
+// Ranges are ordered byte ranges of a text: "0-45,80-120" has [0, 45) and [80, 120).
 type Ranges string
 
-// With returns the ranges with one more, behind them.
+// With returns the ranges with one appended.
 func (r Ranges) With(start, end int) Ranges {
 	if r != "" {
 		r += ","
@@ -67,8 +66,8 @@ func (r Ranges) With(start, end int) Ranges {
 	return r + Ranges(fmt.Sprintf("%d-%d", start, end))
 }
 
-// Within yields start and end of each range of a text that is so long, at whose end they end; what
-// is no range of it is left out.
+// Within yields start and end of each range within a text of this length, clipped to it; invalid
+// ranges are skipped.
 func (r Ranges) Within(length int) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for part := range strings.SplitSeq(string(r), ",") {
@@ -86,20 +85,19 @@ func (r Ranges) Within(length int) iter.Seq2[int, int] {
 // its turns.
 const RecallModel = "loci/recall"
 
-// EmbedModel is the name of Loci's own embedder among the models that clients may ask.
-// It gives vectors and answers no chat.
+// EmbedModel is the name of Loci's own embedder among the models of the API. It returns vectors and
+// answers no chat.
 const EmbedModel = "loci/embed"
 
-// Tells reports whether the turn tells something of the user: what tools returned
-// and what the application instructed does not, the built-in model only repeats
-// memory, and nobody knows who said what a client brought along. Such turns are kept but
-// never recalled.
+// Tells reports whether the turn tells something about the user. Tool results and instructions do
+// not, the built-in model only repeats memory, and the author of imported history is unknown. Such
+// turns are stored but never recalled.
 func (t *Turn) Tells() bool {
 	return !t.History && t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
 }
 
-// Conversation is a thread of turns. Its Title, Contexts, Rules and Status change
-// by a [ConversationMark]; the store keeps the rest.
+// Conversation is a thread of turns. Its Title, Contexts, Rules and Status change by a
+// [ConversationMark]; the store maintains the rest.
 type Conversation struct {
 	ID           string    `json:"id" bson:"session_id"`
 	Owner        Owner     `json:"owner"`
@@ -108,11 +106,11 @@ type Conversation struct {
 	Title        string    `json:"title,omitempty" bson:"title,omitempty"`
 	Contexts     []string  `json:"contexts,omitempty" bson:"contexts,omitempty"` // ids of attached documents
 	Rules        string    `json:"rules,omitempty" bson:"rules,omitempty"`
-	Status       Status    `json:"status"`                 // active, or retired where it was deleted; "" counts as active in a batch
-	MessageCount int       `json:"message_count" bson:"-"` // of active user and assistant turns; kept by the store
+	Status       Status    `json:"status"`                 // active, or retired if deleted; "" counts as active in a batch
+	MessageCount int       `json:"message_count" bson:"-"` // of active user and assistant turns; set by the store
 	CreatedAt    time.Time `json:"created_at" bson:"created"`
 	UpdatedAt    time.Time `json:"updated_at" bson:"updated"`
-	Version      int64     `json:"-"` // of the last change to what its mark shows; 0 without one
+	Version      int64     `json:"-"` // of the last change of its mark; 0 without one
 }
 
 // Mark returns the part of the conversation that can change.
@@ -120,8 +118,8 @@ func (c Conversation) Mark() ConversationMark {
 	return ConversationMark{ID: c.ID, Title: c.Title, Contexts: slices.Clone(c.Contexts), Rules: c.Rules, Status: c.Status}
 }
 
-// ConversationMark is the part of a conversation that can change. A conversation
-// that is retired keeps its turns, each of which has a status of its own.
+// ConversationMark is the part of a conversation that can change. A retired conversation keeps its
+// turns with their own statuses.
 type ConversationMark struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`

@@ -147,7 +147,7 @@ func (f *fuzz) give(p *fuzzPerson) {
 	}
 	told := exchange.Talk{Conversation: "before"}
 	for _, thing := range fuzzThings {
-		told.Messages = append(told.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("I have a %s %s in the cellar, and I like %s.", canaryMemory, thing, thing)})
+		told.Messages = append(told.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf("I have a %s %s in the cellar, and I like %s.", canaryMemory, thing, thing)})
 	}
 	if _, err := f.engine.Exchange.Ingest(ctx, p.owner, told); err != nil {
 		f.t.Fatal(err)

@@ -453,7 +453,7 @@ func rules(c config.Config) core.Rules {
 	}
 	return core.Rules{
 		Measure: measure, EmbedAs: memory.EmbedAs(p.EmbedAs), Core: r.Core, CoreWithout: r.CoreWithout, Contexts: r.Contexts, Pools: r.Pools, Decay: r.Decay,
-		Heading: heading, Hint: p.Hint, Roles: p.Roles, Told: p.Turns == "told", NoTurns: p.Turns == "none", Questions: p.Questions, Summary: p.Summary,
+		Heading: heading, Hint: p.Hint, Roles: p.Roles, Statements: p.Turns == "told", NoTurns: p.Turns == "none", Questions: p.Questions, Summary: p.Summary,
 		SmallSet: p.SmallSet, Reach: core.Reach(p.Reach), Bootstrap: p.Bootstrap, Fallback: core.Fallback(p.Fallback),
 		SinceSaid: p.SinceSaid, Lambda: p.Lambda, Each: p.Candidates, Expand: p.Expand, Messages: p.Messages, Read: c.Upstream.URL != "",
 	}

@@ -31,7 +31,7 @@ func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit,
 func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
 	talk := exchange.Talk{Conversation: conversation, Infer: true}
 	for _, m := range messages {
-		talk.Messages = append(talk.Messages, exchange.Said{Role: m.Role, Content: m.Content, At: m.At})
+		talk.Messages = append(talk.Messages, exchange.Message{Role: m.Role, Content: m.Content, At: m.At})
 	}
 	kept, err := l.engine.Exchange.Ingest(ctx, userOf(user), talk)
 	return kept.Conversation, err

@@ -1,4 +1,4 @@
-// Package disk has what lasting on a disk takes beside [os], and what lies there.
+// Package disk adds durable writes to [os], and measures disk use.
 package disk
 
 import (
@@ -9,13 +9,12 @@ import (
 	"runtime"
 )
 
-// halfSuffix is what the name of a file ends with that Replace has not written whole.
+// halfSuffix ends the name of a file that Replace has not finished.
 const halfSuffix = ".tmp"
 
-// Replace lets a file of that name hold data, for its owner's eyes alone. Whatever happens
-// the file is as it was or whole, and it lasts once Replace has returned nil. What a process
-// that died was writing lies beside it, and the next Replace writes over that; so one at a
-// time may write a file.
+// Replace writes data to a file with mode 0600. The file is always old or new, never partial, and
+// durable once Replace has returned nil. A crash leaves a temporary file, which the next Replace
+// overwrites; so only one writer at a time is allowed.
 func Replace(path string, data []byte) error {
 	half := path + halfSuffix
 	f, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -25,8 +24,8 @@ func Replace(path string, data []byte) error {
 	return replace(path, f, data)
 }
 
-// ReplaceAmongOthers is Replace where several processes may write the file at once: the last
-// one's is what it holds. What one that died was writing stays beside it.
+// ReplaceAmongOthers is Replace for concurrent writers in several processes: the last one wins. A
+// crash leaves a temporary file.
 func ReplaceAmongOthers(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*"+halfSuffix)
 	if err != nil {
@@ -35,7 +34,7 @@ func ReplaceAmongOthers(path string, data []byte) error {
 	return replace(path, f, data)
 }
 
-// replace lets what a file is written to take the place of another.
+// replace writes data to f and renames it to path.
 func replace(path string, f *os.File, data []byte) error {
 	half := f.Name()
 	_, err := f.Write(data)
@@ -43,16 +42,16 @@ func replace(path string, f *os.File, data []byte) error {
 		err = os.Rename(half, path)
 	}
 	if err != nil {
-		_ = os.Remove(half) // the first error says what is wrong
+		_ = os.Remove(half) // the first error is the cause
 		return err
 	}
 	return SyncFolder(filepath.Dir(path))
 }
 
-// SyncFolder makes what was made, renamed or removed in a folder last.
+// SyncFolder makes creations, renames and removals in a folder durable.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
-		return nil // there it lasts by itself
+		return nil // Windows does not need it
 	}
 	d, err := os.Open(path)
 	if err != nil {
@@ -61,7 +60,7 @@ func SyncFolder(path string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Use returns the bytes of all files under a folder.
+// Use returns the total size of the files under a folder.
 func Use(dir string) (bytes int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -5,12 +5,11 @@ import (
 	"os"
 )
 
-// probed is how much Probe writes: more than a file system keeps within what it knows of a
-// file, so that a block is taken.
+// probed is how much Probe writes: more than a file system stores inline, so that a block is
+// allocated.
 const probed = 4 << 10
 
-// Probe finds out whether something new can be written into a folder and lasts there: a file
-// of its own, which it removes.
+// Probe checks that a new file can be written durably in a folder. It removes the file.
 func Probe(dir string) error {
 	f, err := os.CreateTemp(dir, ".probe-*"+halfSuffix)
 	if err != nil {

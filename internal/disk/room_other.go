@@ -4,5 +4,5 @@ package disk
 
 import "errors"
 
-// Room is not known here: [errors.ErrUnsupported].
+// Room is not supported here: [errors.ErrUnsupported].
 func Room(string) (int64, error) { return 0, errors.ErrUnsupported }

@@ -43,7 +43,7 @@ func filled(b *testing.B, turns int) *rig {
 	for done := 0; done < turns; done += exchange.IngestBatch {
 		talk := exchange.Talk{Conversation: fmt.Sprint("c", done)}
 		for range exchange.IngestBatch {
-			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: "I " + say(12)})
+			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: "I " + say(12)})
 		}
 		if _, err := r.Exchange.Ingest(context.Background(), ana, talk); err != nil {
 			b.Fatal(err)

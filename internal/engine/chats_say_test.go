@@ -74,7 +74,7 @@ var deaf = chats.Listener{Recalled: func(retrieve.Prepared) {}, Heard: func(stri
 // transcript is what is kept of a chat, a line a turn.
 func transcript(t *testing.T, e *Engine, owner memory.Owner, chat string) string {
 	t.Helper()
-	turns := try(e.Chats.Said(context.Background(), owner, chat)).orFail(t)
+	turns := try(e.Chats.Turns(context.Background(), owner, chat)).orFail(t)
 	var b strings.Builder
 	for _, turn := range turns {
 		fmt.Fprintf(&b, "%s: %s\n", turn.Role, turn.Content)
@@ -180,7 +180,7 @@ func TestAModelThatFailsLeavesTheQuestion(t *testing.T) {
 	eachStore(t, func(t *testing.T, s *scene) {
 		ctx, ana := context.Background(), memtest.Ana
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
-		say := func(m *model, words string) (chats.Said, error) {
+		say := func(m *model, words string) (chats.Reply, error) {
 			return s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: words, Model: "m"}, m.talk, deaf)
 		}
 		got, err := say(replies("!unavailable"), "Where is the ferry?")
@@ -188,7 +188,7 @@ func TestAModelThatFailsLeavesTheQuestion(t *testing.T) {
 			t.Errorf("a model that is down: %+v, %v", got, err)
 		}
 		wantTranscript(t, s.Engine, ana, chat, "user: Where is the ferry?")
-		again := func(m *model) (chats.Said, error) {
+		again := func(m *model) (chats.Reply, error) {
 			return s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf)
 		}
 		if got, err = again(replies("")); !errors.Is(err, memory.Unavailable) || got.Question == nil {
@@ -297,9 +297,9 @@ func TestAnAnswerToWhatWasErasedIsNotKept(t *testing.T) {
 		ctx, ana := context.Background(), memtest.Ana
 		chat := newChat(t, s.Engine, chats.ChatEdit{})
 		m := &model{answer: func(int) (string, error) {
-			turns := try(s.Chats.Said(ctx, ana, chat)).orFail(t)
+			turns := try(s.Chats.Turns(ctx, ana, chat)).orFail(t)
 			for len(turns) == 0 { // it is stored beside the question to the model
-				turns = try(s.Chats.Said(ctx, ana, chat)).orFail(t)
+				turns = try(s.Chats.Turns(ctx, ana, chat)).orFail(t)
 			}
 			if _, _, err := s.Curate.ForgetMatching(ctx, ana, curate.Matching{IDs: []string{turns[0].ID}, Erase: true}, her); err != nil {
 				t.Error(err)
@@ -331,7 +331,7 @@ func TestWhatIsSecretDoesNotReachTheDiskByAChat(t *testing.T) {
 			t.Errorf("it is kept: %s", got)
 		}
 		if _, err := s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Again: true, Model: "m"}, m.talk, deaf); !errors.Is(err, memory.Conflict) {
-			t.Errorf("regenerate of what was not kept as it was said: %v, want a conflict", err)
+			t.Errorf("regenerate of what was stored redacted: %v, want a conflict", err)
 		}
 		noError(t)(s.Chats.Say(ctx, chats.SayRequest{Owner: ana, Chat: chat, Content: "And now?", Model: "m"}, m.talk, deaf))
 		if got := transcript(t, s.Engine, ana, chat); strings.Count(got, "\n") != 4 || !strings.HasSuffix(got, "user: And now?\nassistant: Still not.\n") {

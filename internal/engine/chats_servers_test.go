@@ -69,7 +69,7 @@ func TestTwoServersOfWhichOneDeletesAChatBeforeItsFirstTurn(t *testing.T) {
 			noError(t)(r.Chats.Say(t.Context(), chats.SayRequest{Owner: ana, Chat: chat, Content: question, Model: "m"}, m.talk, deaf))
 		},
 		"in a talk": func(t *testing.T, r *rig, chat string) {
-			talk := exchange.Talk{Conversation: chat, Messages: []exchange.Said{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
+			talk := exchange.Talk{Conversation: chat, Messages: []exchange.Message{{Role: memory.RoleUser, Content: question}, {Role: memory.RoleAssistant, Content: answer}}}
 			noError(t)(r.Exchange.Ingest(t.Context(), ana, talk))
 		},
 	} {

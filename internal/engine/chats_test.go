@@ -109,7 +109,7 @@ func TestDeletedChatsLeaveRecallAndComeBack(t *testing.T) {
 			ask ana: What was the hotel in Porto called?
 			expect no hit: said: The hotel
 		`)
-		turns := try(s.Chats.Said(ctx, owner, "trip")).orFail(t)
+		turns := try(s.Chats.Turns(ctx, owner, "trip")).orFail(t)
 		if len(turns) != 0 {
 			t.Errorf("%d turns are left in recall", len(turns))
 		}

@@ -46,7 +46,7 @@ func readAsked(t *testing.T, file string) (scenes []*askedScene) {
 			s = &askedScene{name: name, rig: newRig(t, stores["inmem"])}
 			for i, said := range small {
 				user, assistant, _ := strings.Cut(said, "|")
-				s.rig.tell(t, fmt.Sprint("other ", i), exchange.Said{Role: memory.RoleUser, Content: user}, exchange.Said{Role: memory.RoleAssistant, Content: assistant})
+				s.rig.tell(t, fmt.Sprint("other ", i), exchange.Message{Role: memory.RoleUser, Content: user}, exchange.Message{Role: memory.RoleAssistant, Content: assistant})
 			}
 			scenes = append(scenes, s)
 			continue
@@ -67,11 +67,11 @@ func (s *askedScene) read(t *testing.T, line string) {
 	}
 	switch kind {
 	case "u:", "a:":
-		said := exchange.Said{Role: memory.RoleUser, Content: words}
+		said := exchange.Message{Role: memory.RoleUser, Content: words}
 		if kind == "a:" {
 			said.Role = memory.RoleAssistant
 		}
-		kept := try(s.rig.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: fmt.Sprint("chat ", s.chat), Messages: []exchange.Said{said}})).orFail(t)
+		kept := try(s.rig.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: fmt.Sprint("chat ", s.chat), Messages: []exchange.Message{said}})).orFail(t)
 		if kind == "u:" {
 			s.turn = kept.Turns[0]
 		}
@@ -147,7 +147,7 @@ func TestAFactHidesNoReason(t *testing.T) {
 func TestQuestionsAreKeptBySetting(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	const asked, denied = "Where does my brother Olaf live?", "I don't know where your brother Olaf lives."
-	r.tell(t, "a", exchange.Said{Role: memory.RoleUser, Content: asked}, exchange.Said{Role: memory.RoleAssistant, Content: denied})
+	r.tell(t, "a", exchange.Message{Role: memory.RoleUser, Content: asked}, exchange.Message{Role: memory.RoleAssistant, Content: denied})
 	for _, keep := range []bool{true, false} {
 		r.Opts.Recall.Questions = keep
 		got := contents(r.find(t, retrieve.Question{Text: "So where does my brother Olaf live?"}).Hits)

@@ -1,6 +1,6 @@
-// Package engine is where I/O meets the pure parts: its packages read the store, ask the
-// index and the model, hand values to recall and learn, and write what those decide
-// through the one door, [memory.Facts.Apply]. It knows nothing of HTTP.
+// Package engine connects I/O with the pure packages: its packages read the store, query the index
+// and the model, pass values to recall and learn, and write the decisions through one method,
+// [memory.Facts.Apply]. It knows nothing of HTTP.
 package engine
 
 import (
@@ -21,8 +21,8 @@ import (
 	"github.com/loci-memory/loci/internal/engine/vectors"
 )
 
-// Engine carries out what the APIs ask for: each field is one of its packages, and all share
-// the core. It is safe for concurrent use.
+// Engine implements the APIs' operations: each field is one of its packages, and all share the
+// core. It is safe for concurrent use.
 type Engine struct {
 	*core.Core
 	Traces   *traces.Keeper
@@ -41,7 +41,7 @@ type Engine struct {
 	Upkeep   *upkeep.Keeper
 }
 
-// New returns an engine made of parts.
+// New returns an engine with the parts and options.
 func New(parts core.Parts, opts core.Options) *Engine {
 	c := core.New(parts, opts)
 	t, v, cmp := traces.New(c), &vectors.Filler{Core: c}, compare.New(c)
@@ -62,5 +62,5 @@ func New(parts core.Parts, opts core.Options) *Engine {
 	}
 }
 
-// Close waits for what was begun and is still under way.
+// Close waits for background work.
 func (e *Engine) Close() { e.Background.Wait() }

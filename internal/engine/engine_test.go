@@ -81,7 +81,7 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 		if err != nil || created || again.ID != first.ID {
 			t.Errorf("again: %s, created %v, %v; want %s, not created", again.ID, created, err, first.ID)
 		}
-		talk := exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, Idempotency: "k2"}
+		talk := exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "one"}, {Role: memory.RoleAssistant, Content: "two"}}, Idempotency: "k2"}
 		for i := range 2 {
 			kept := try(r.Exchange.Ingest(ctx, ana, talk)).orFail(t)
 			turns, err := r.Store.Turns(ctx, ana, memory.TurnQuery{Conversation: kept.Conversation})
@@ -90,7 +90,7 @@ func TestTheSameKeyWritesOnce(t *testing.T) {
 			}
 		}
 		for _, other := range []exchange.Talk{
-			{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "something else"}}, Idempotency: "k2"},
+			{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "something else"}}, Idempotency: "k2"},
 			{Messages: talk.Messages, Conversation: "another", Idempotency: "k2"},
 		} {
 			if _, err := r.Exchange.Ingest(ctx, ana, other); !errors.Is(err, memory.Conflict) {
@@ -120,10 +120,10 @@ func (f *failAfter) Append(ctx context.Context, owner memory.Owner, b memory.Bat
 func TestATalkCutOffIsTakenUpWhereItWas(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "before"}}}))
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "before"}}}))
 		talk := exchange.Talk{Conversation: "c", Idempotency: "k"}
 		for i := range 2*exchange.IngestBatch + 7 {
-			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
+			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprint("word ", i)})
 		}
 		whole := r.Store
 		r.Store = &failAfter{whole, 1}
@@ -212,7 +212,7 @@ func TestAModelThatFailsIsTriedAgainAndThenTheRulesLearn(t *testing.T) {
 	ctx := context.Background()
 	llm := memtest.NewLLM(memtest.Line{Err: memory.Errorf(memory.Unavailable, "no model today"), Always: true})
 	r.LLM = llm
-	noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}))
+	noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I live in Lisbon."}}}))
 	job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 	if _, err := r.Lessons.Learn(ctx, job); !errors.Is(err, memory.Unavailable) {
 		t.Fatalf("learning with a model that is down: %v, want unavailable", err)

@@ -224,7 +224,7 @@ func (r *rig) randomly(t *testing.T, random *rand.Rand, word string) {
 	case 0, 1:
 		_, _, err = r.Curate.Remember(ctx, ana, curate.Note{Content: "Ana owns a " + word, Category: word, Tags: []string{word}, Project: word + " bakery"}, her)
 	case 2, 3:
-		_, err = r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", random.IntN(3)), Project: word, Infer: true, Messages: []exchange.Said{
+		_, err = r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", random.IntN(3)), Project: word, Infer: true, Messages: []exchange.Message{
 			{Role: memory.RoleUser, Content: "I keep " + word + "."}, {Role: memory.RoleAssistant, Content: "So you keep " + word + "."},
 		}})
 	case 4:
@@ -270,7 +270,7 @@ func TestErasedFactIsNowhere(t *testing.T) {
 			secret := r.note(t, ana, "User keeps marzipan in the cellar")
 			r.share(t, secret.ID, "user/ben", false)
 			for i, words := range []string{"I keep marzipan in the cellar.", "I keep bees in the cellar.", "I keep two cats in the cellar."} {
-				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}}))
+				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}}))
 				r.clock.Advance(time.Minute)
 				r.settle(t)
 			}

@@ -13,17 +13,17 @@ import (
 // what an edited message taught goes with it.
 func TestIngestFollowsParent(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	add := func(parent string, said ...exchange.Said) exchange.Kept {
+	add := func(parent string, said ...exchange.Message) exchange.Kept {
 		t.Helper()
 		kept := try(r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Conversation: "c", Parent: &parent, Messages: said, Infer: true})).orFail(t)
 		r.learned(t)
 		return kept
 	}
-	user := func(id, words string) exchange.Said {
-		return exchange.Said{Role: memory.RoleUser, Content: words, Ref: id}
+	user := func(id, words string) exchange.Message {
+		return exchange.Message{Role: memory.RoleUser, Content: words, Ref: id}
 	}
-	answer := func(id, words string) exchange.Said {
-		return exchange.Said{Role: memory.RoleAssistant, Content: words, Ref: id}
+	answer := func(id, words string) exchange.Message {
+		return exchange.Message{Role: memory.RoleAssistant, Content: words, Ref: id}
 	}
 	expect := func(what string, facts []string, words ...string) {
 		t.Helper()

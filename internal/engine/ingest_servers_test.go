@@ -13,7 +13,7 @@ import (
 func talkOf(conversation string, words ...string) exchange.Talk {
 	talk := exchange.Talk{Conversation: conversation}
 	for _, w := range words {
-		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: w}, exchange.Said{Role: memory.RoleAssistant, Content: w + "?"})
+		talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: w}, exchange.Message{Role: memory.RoleAssistant, Content: w + "?"})
 	}
 	return talk
 }
@@ -78,7 +78,7 @@ func TestATalkGoesOnAfterWhatIsNotToBeRemembered(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		talk := exchange.Talk{Conversation: "c", Infer: true}
 		for i := range exchange.IngestBatch + 1 {
-			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprint("Hello ", i)})
+			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprint("Hello ", i)})
 		}
 		talk.Messages[exchange.IngestBatch-1].Content = "Don't remember this: I take Prozac."
 		batches := 0

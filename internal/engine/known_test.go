@@ -118,9 +118,9 @@ func replacedBeside(t *testing.T, others int, batches []batch) (won int) {
 	all := 0
 	for i, batch := range batches {
 		model.changes = batch.Changes
-		var said []exchange.Said
+		var said []exchange.Message
 		for _, words := range batch.Turns {
-			said = append(said, exchange.Said{Role: memory.RoleUser, Content: words}, exchange.Said{Role: memory.RoleAssistant, Content: "Sure."})
+			said = append(said, exchange.Message{Role: memory.RoleUser, Content: words}, exchange.Message{Role: memory.RoleAssistant, Content: "Sure."})
 		}
 		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: fmt.Sprint("c", i), Infer: true, Messages: said}))
 		noError(t)(r.work(ctx))

@@ -107,7 +107,7 @@ func eventful(t *testing.T, r *rig) {
 		var talk exchange.Talk
 		talk.Conversation, talk.Infer = conversation, infer
 		for _, s := range said {
-			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: s, At: r.Time()}, exchange.Said{Role: memory.RoleAssistant, Content: "I see.", At: r.Time()})
+			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: s, At: r.Time()}, exchange.Message{Role: memory.RoleAssistant, Content: "I see.", At: r.Time()})
 		}
 		noError(t)(r.Exchange.Ingest(ctx, ana, talk))
 		r.clock.Advance(time.Minute)

@@ -35,7 +35,7 @@ func (r *rig) told(t *testing.T, owner memory.Owner, conversation string, said .
 	ctx := context.Background()
 	talk := exchange.Talk{Conversation: conversation, Infer: true}
 	for _, s := range said {
-		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: s})
+		talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: s})
 	}
 	kept := try(r.Exchange.Ingest(ctx, owner, talk)).orFail(t)
 	r.clock.Advance(time.Second)

@@ -17,7 +17,7 @@ func TestPauseHoldsLearning(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		say := func(words string) error {
-			_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}})
+			_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}})
 			if err != nil {
 				return err
 			}

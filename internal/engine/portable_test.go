@@ -489,11 +489,11 @@ func TestAnExportAsOfThenIsTheOneTakenThen(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
 		f := r.note(t, ana, "User lives in Berlin")
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Hello there"}}}))
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Hello there"}}}))
 		then, at := r.taken(t, ana, transfer.ExportOptions{}), r.Time()
 		r.clock.Advance(time.Hour)
 		r.note(t, ana, "User lives in Lisbon")
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "d", Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Good bye"}}}))
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "d", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Good bye"}}}))
 		got := r.taken(t, ana, transfer.ExportOptions{At: memory.At{AsOf: at}})
 		if want := undated.ReplaceAllString(then, "}\n"); got != want {
 			t.Errorf("as of then:\n%s", lineDiff(want, got))

@@ -34,7 +34,7 @@ func BenchmarkPlace(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				x := r.Exchange.Open(b.Context(), next)
-				if p := x.Placed(); !p.Known() || len(p.At.New) != 1 {
+				if p := x.Placed(); !p.Found() || len(p.At.New) != 1 {
 					b.Fatalf("placed: %d new messages, %v", len(p.At.New), p.Err)
 				}
 			}

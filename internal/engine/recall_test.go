@@ -34,7 +34,7 @@ func TestWhatIsKnownBeginsWithWhoTheUserIs(t *testing.T) {
 func TestHandedInWordsAreHiddenWhereTheyAskForIt(t *testing.T) {
 	r := newRig(t, stores["sqlite"])
 	for infer, want := range map[bool]int{true: 1, false: 3} {
-		kept := try(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Infer: infer, Messages: []exchange.Said{
+		kept := try(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Infer: infer, Messages: []exchange.Message{
 			{Role: memory.RoleUser, Content: "Don't remember this: I take Prozac."},
 			{Role: memory.RoleAssistant, Content: "I will not keep that you take Prozac."},
 			{Role: memory.RoleUser, Content: "I live in Porto."},

@@ -108,7 +108,7 @@ func TestAStoreThatIsSlowToReadLosesNoTurn(t *testing.T) {
 func (r *rig) learnIn(t *testing.T, said ...[2]string) {
 	t.Helper()
 	for _, one := range said {
-		noError(t)(r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Project: one[0], Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: one[1]}}}))
+		noError(t)(r.Exchange.Ingest(t.Context(), ana, exchange.Talk{Project: one[0], Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: one[1]}}}))
 		noError(t)(r.work(t.Context()))
 	}
 }
@@ -165,7 +165,7 @@ const secret = "sk-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 	r := newRig(t, stores["inmem"])
 	ctx := context.Background()
-	kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "my key is " + secret}}})).orFail(t)
+	kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "my key is " + secret}}})).orFail(t)
 	if path := r.path(t, kept.Conversation); strings.Contains(strings.Join(path, ""), secret) {
 		t.Errorf("the turn says %q", path)
 	}
@@ -179,7 +179,7 @@ func TestSecretsReachNeitherTurnsNorTraces(t *testing.T) {
 func TestForgettingReachesWhatWasSaidInTheSameTalk(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		ctx := context.Background()
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Message{
 			{Role: memory.RoleUser, Content: "I am allergic to peanuts."},
 			{Role: memory.RoleAssistant, Content: "Noted."},
 			{Role: memory.RoleUser, Content: "Please forget that I am allergic to peanuts."},

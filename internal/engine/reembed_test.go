@@ -172,7 +172,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 		server := &alike{name: "server", far: true, fails: func([]string) error { return away }}
 		far := again(t, r.Store, r.clock, server)
 		far.note(t, ana, "Ana's tea is oolong")
-		noError(t)(far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}))
+		noError(t)(far.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I bought a pot for my tea"}}}))
 		if out := far.bring(t, ana, transfer.ImportOptions{Format: portable.List}, "- Ana's cup for tea is blue\n"); out.Added.Facts != 1 {
 			t.Fatalf("imported: %+v, want the fact", out)
 		}

@@ -165,7 +165,7 @@ func TestLearningAndForgettingNeedNoEmbedder(t *testing.T) {
 		server.fault = hangs
 		hear := func(text string, want ...string) {
 			t.Helper()
-			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: text}}}))
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: text}}}))
 			job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Hour)).orFail(t)
 			if _, err := r.handlers()[job.Kind](ctx, job); err != nil {
 				t.Fatalf("%s: %v", text, err)

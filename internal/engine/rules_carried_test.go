@@ -17,7 +17,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 		ctx := context.Background()
 		r.note(t, ana, "User has a boat named Saudade")
 		r.note(t, ana, "User keeps the boat in Cascais harbour")
-		kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})).orFail(t)
+		kept := try(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "My dog is named Rex."}}})).orFail(t)
 		noError(t)(r.work(ctx))
 		dog := map[string]bool{kept.Turns[0]: true}
 		for name, c := range map[string]struct {
@@ -38,7 +38,7 @@ func TestWhatTheRequestCarriesIsNotToldAgain(t *testing.T) {
 			"the question itself":             {question: "Tell me of the boat", said: []string{"Tell me of the boat"}, want: "User has a boat named Saudade"},
 			"what it knows, with one carried": {question: "What do you know about me?", said: []string{"User has a boat named Saudade"}, want: "User has a dog named Rex", cut: "User has a boat named Saudade"},
 		} {
-			q := retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.question, Exclude: c.exclude, Said: c.said}
+			q := retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.question, Exclude: c.exclude, Messages: c.said}
 			if c.kind != "" {
 				q.Kinds = []memory.Kind{c.kind}
 			}
@@ -67,7 +67,7 @@ func TestWhatIsCarriedTakesNoOthersPlace(t *testing.T) {
 			said = append(said, words)
 		}
 		r.note(t, ana, "User keeps the boat in the harbour of Cascais")
-		p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "harbour", Said: said})
+		p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "harbour", Messages: said})
 		if got := contents(p.Hits); !slices.Equal(got, []string{"User keeps the boat in the harbour of Cascais"}) {
 			t.Errorf("got %q, want the one that is not carried", got)
 		}
@@ -85,7 +85,7 @@ func TestOnlyAModelThatReadsTheChatNeedsNoTelling(t *testing.T) {
 		chat := chatOf(t, `{"role":"system","content":"notes"},{"role":"user","content":"hello"}`)
 		chat.Model = c.model
 		x := r.Exchange.Open(context.Background(), exchange.Incoming{Owner: ana, Chat: chat})
-		if got := x.Said(); len(got) != c.want {
+		if got := x.Texts(); len(got) != c.want {
 			t.Errorf("%+v: says %q", c, got)
 		}
 		x.Placed() // else rules are changed while they are read

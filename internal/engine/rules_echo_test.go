@@ -12,7 +12,7 @@ import (
 )
 
 // tell puts messages into a conversation of their own.
-func (r *rig) tell(t *testing.T, conversation string, messages ...exchange.Said) {
+func (r *rig) tell(t *testing.T, conversation string, messages ...exchange.Message) {
 	t.Helper()
 	noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Conversation: conversation, Messages: messages}))
 }
@@ -45,11 +45,11 @@ func TestWhoAsksAgainIsToldTheAnswer(t *testing.T) {
 		}, "Where do I live?", 2},
 	} {
 		r := newRig(t, stores["inmem"])
-		r.tell(t, "first", exchange.Said{Role: memory.RoleUser, Content: c.said})
+		r.tell(t, "first", exchange.Message{Role: memory.RoleUser, Content: c.said})
 		for i := range c.repeat {
 			for j, q := range c.asked {
-				r.tell(t, fmt.Sprint("again-", i, "-", j), exchange.Said{Role: memory.RoleUser, Content: q},
-					exchange.Said{Role: memory.RoleAssistant, Name: memory.RecallModel, Content: "From memory:\n- On that day you said: “" + c.said + "”"})
+				r.tell(t, fmt.Sprint("again-", i, "-", j), exchange.Message{Role: memory.RoleUser, Content: q},
+					exchange.Message{Role: memory.RoleAssistant, Name: memory.RecallModel, Content: "From memory:\n- On that day you said: “" + c.said + "”"})
 			}
 		}
 		p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: c.now})
@@ -68,11 +68,11 @@ func TestWhoAsksAgainIsToldTheAnswer(t *testing.T) {
 func TestWhoAsksOtherwiseIsToldTheAnswer(t *testing.T) {
 	const job = "Hello there, I work as a nurse at the hospital in Porto, mostly nights."
 	r := newRig(t, stores["inmem"])
-	r.tell(t, "first", exchange.Said{Role: memory.RoleUser, Content: job}, exchange.Said{Role: memory.RoleAssistant, Content: "Nights are quiet at times."})
+	r.tell(t, "first", exchange.Message{Role: memory.RoleUser, Content: job}, exchange.Message{Role: memory.RoleAssistant, Content: "Nights are quiet at times."})
 	for i := range 12 {
 		for j, asked := range []string{"What is my job?", "Do you remember where I work?", "which hospital do i work at", "Am I a nurse?"} {
-			r.tell(t, fmt.Sprint("again-", i, "-", j), exchange.Said{Role: memory.RoleUser, Content: asked},
-				exchange.Said{Role: memory.RoleAssistant, Content: "You work as a nurse at the hospital in Porto."})
+			r.tell(t, fmt.Sprint("again-", i, "-", j), exchange.Message{Role: memory.RoleUser, Content: asked},
+				exchange.Message{Role: memory.RoleAssistant, Content: "You work as a nurse at the hospital in Porto."})
 		}
 	}
 	p := r.prepare(context.Background(), retrieve.Question{Scope: memory.Scope{Owner: ana}, Text: "What work do I do for a living?"})
@@ -89,9 +89,9 @@ func TestWhoAsksOtherwiseIsToldTheAnswer(t *testing.T) {
 // TestTheAssistantStandsInForWantOfTheUser: what only the assistant said is told.
 func TestTheAssistantStandsInForWantOfTheUser(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.tell(t, "a", exchange.Said{Role: memory.RoleUser, Content: "Where is my umbrella?"}, exchange.Said{Role: memory.RoleAssistant, Content: "It hangs in the hall behind the door."})
+	r.tell(t, "a", exchange.Message{Role: memory.RoleUser, Content: "Where is my umbrella?"}, exchange.Message{Role: memory.RoleAssistant, Content: "It hangs in the hall behind the door."})
 	for _, said := range []string{"I like tea.", "The garden gate was painted green.", "We watched a film about penguins."} {
-		r.tell(t, said, exchange.Said{Role: memory.RoleUser, Content: said})
+		r.tell(t, said, exchange.Message{Role: memory.RoleUser, Content: said})
 	}
 	if got := contents(r.find(t, retrieve.Question{Text: "Where did I leave my umbrella?"}).Hits); !slices.Equal(got, []string{"It hangs in the hall behind the door."}) {
 		t.Errorf("%q, want what the assistant said", got)
@@ -100,9 +100,9 @@ func TestTheAssistantStandsInForWantOfTheUser(t *testing.T) {
 
 func TestWhatWasAskedIsTold(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.tell(t, "a", exchange.Said{Role: memory.RoleUser, Content: "What is my home address?"})
-	r.tell(t, "b", exchange.Said{Role: memory.RoleUser, Content: "Would my dog Rex like the beach?"})
-	r.tell(t, "c", exchange.Said{Role: memory.RoleUser, Content: "Where does the ferry leave?"}, exchange.Said{Role: memory.RoleAssistant, Content: "The ferry leaves from pier 4."})
+	r.tell(t, "a", exchange.Message{Role: memory.RoleUser, Content: "What is my home address?"})
+	r.tell(t, "b", exchange.Message{Role: memory.RoleUser, Content: "Would my dog Rex like the beach?"})
+	r.tell(t, "c", exchange.Message{Role: memory.RoleUser, Content: "Where does the ferry leave?"}, exchange.Message{Role: memory.RoleAssistant, Content: "The ferry leaves from pier 4."})
 	for question, want := range map[string]string{
 		"What did I ask you about my home address?": "What is my home address?",
 		"Would my dog like the beach?":              "Would my dog Rex like the beach?",
@@ -117,9 +117,9 @@ func TestWhatWasAskedIsTold(t *testing.T) {
 // A reranker is shown what tells.
 func TestARerankerReadsNoEchoes(t *testing.T) {
 	r := newRig(t, stores["inmem"])
-	r.tell(t, "first", exchange.Said{Role: memory.RoleUser, Content: "My home address is Reeperbahn 5."})
+	r.tell(t, "first", exchange.Message{Role: memory.RoleUser, Content: "My home address is Reeperbahn 5."})
 	for i, q := range append(homeAsked, homeAsked...) {
-		r.tell(t, fmt.Sprint("again-", i), exchange.Said{Role: memory.RoleUser, Content: q})
+		r.tell(t, fmt.Sprint("again-", i), exchange.Message{Role: memory.RoleUser, Content: q})
 	}
 	var read []string
 	r.Reranker = readsWords(func(texts []string) { read = append(read, texts...) })

@@ -109,7 +109,7 @@ func TestASmallSetIsShownWholeAndNotSearched(t *testing.T) {
 func TestWithoutFactsTheTalkIsSearched(t *testing.T) {
 	onEach(t, func(t *testing.T, r *rig) {
 		r.rule(core.Rules{SmallSet: 5, Fallback: retrieve.FallbackEmpty})
-		noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}))
+		noError(t)(r.Exchange.Ingest(context.Background(), ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "My accordion is at the repair shop."}}}))
 		if got := r.find(t, retrieve.Question{Text: "Where is my accordion?"}).Hits; len(got) != 1 {
 			t.Errorf("a turn and no facts: %d hits, want the turn", len(got))
 		}
@@ -149,7 +149,7 @@ func (r *rig) said(t *testing.T, conversation, format string, n int) {
 	t.Helper()
 	talk := exchange.Talk{Conversation: conversation}
 	for i := range n {
-		talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf(format, i)})
+		talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf(format, i)})
 	}
 	noError(t)(r.Exchange.Ingest(context.Background(), ana, talk))
 	r.clock.Advance(time.Hour)

@@ -176,7 +176,7 @@ func TestReplacementOfASharedFactWaits(t *testing.T) {
 		ctx := context.Background()
 		says := func(words string) {
 			t.Helper()
-			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}))
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Infer: true}))
 			r.clock.Advance(time.Hour)
 			r.jobs(t)
 		}
@@ -362,7 +362,7 @@ func TestSharedFactHidesNoOwnStatement(t *testing.T) {
 				if accepted {
 					r.decide(t, memory.ActionApprove, f.ID)
 				}
-				noError(t)(r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Remember that the backend of the shop runs on Bun."}}, Infer: true}))
+				noError(t)(r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Remember that the backend of the shop runs on Bun."}}, Infer: true}))
 				r.clock.Advance(time.Hour)
 				r.jobs(t)
 				var own []string

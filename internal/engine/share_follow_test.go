@@ -109,7 +109,7 @@ func TestWhatTakesAFactsPlaceIsSharedAsItWas(t *testing.T) {
 		cy := memory.User(memory.DefaultNamespace, "cy")
 		says := func(words string) {
 			t.Helper()
-			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}))
+			noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Infer: true}))
 			r.clock.Advance(time.Hour)
 			r.settle(t)
 		}

@@ -171,7 +171,7 @@ func TestWhatAnotherSaysOfThemselvesIsNotTaken(t *testing.T) {
 		f := r.note(t, ana, "User lives in Lisbon")
 		r.share(t, f.ID, "user/ben", false)
 		for _, words := range []string{"I live in Lisbon.", "I live in Porto now."} {
-			noError(t)(r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: words}}, Infer: true}))
+			noError(t)(r.Exchange.Ingest(ctx, ben, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: words}}, Infer: true}))
 			r.clock.Advance(time.Hour)
 			r.settle(t)
 		}

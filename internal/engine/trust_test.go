@@ -108,7 +108,7 @@ func TestWhatAModelWritesThatFailsItsTrialWaits(t *testing.T) {
 		if _, waits = r.learnsFrom(t, "d", "My old maps are back."); m.trials != 1 || m.learns != 2 || !slices.Contains(waits, "User collects old maps") {
 			t.Errorf("tried %d times in %d lessons, want once in 2; %q wait", m.trials, m.learns, waits)
 		}
-		preview, err := r.Exchange.Preview(context.Background(), ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I work as a nurse. My old maps are back."}}})
+		preview, err := r.Exchange.Preview(context.Background(), ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I work as a nurse. My old maps are back."}}})
 		if err != nil || m.trials != 1 {
 			t.Errorf("a preview: %v, tried %d times", err, m.trials)
 		}

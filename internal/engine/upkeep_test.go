@@ -84,7 +84,7 @@ func TestTheOldestLeaveWhereThereAreTooMany(t *testing.T) {
 		for _, c := range []string{"a", "b"} {
 			for i := range 4 {
 				r.clock.Advance(time.Minute)
-				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: c, Messages: []exchange.Said{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}))
+				noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: c, Messages: []exchange.Message{{Role: memory.RoleUser, Content: fmt.Sprintf("%s says %d", c, i)}}}))
 			}
 		}
 		would := try(r.Upkeep.PreviewEviction(ctx, ana)).orFail(t)
@@ -111,7 +111,7 @@ func TestTurnsThatWereNotLearnedFromStay(t *testing.T) {
 		r.Opts.Learn.Upkeep = core.Upkeep{User: 1}
 		talk := exchange.Talk{Conversation: "c", Infer: true}
 		for i := range 3 {
-			talk.Messages = append(talk.Messages, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("It rains on day %d.", i)})
+			talk.Messages = append(talk.Messages, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf("It rains on day %d.", i)})
 		}
 		noError(t)(r.Exchange.Ingest(ctx, ana, talk))
 		if would, err := r.Upkeep.PreviewEviction(ctx, ana); err != nil || len(would) > 0 {

@@ -75,7 +75,7 @@ func (r *rig) furnish(t *testing.T) {
 		}
 	}
 	noError(t)(r.Curate.Remember(ctx, ana, curate.Note{Content: "The oven is hot", Project: "marzipan bakery", Agent: "marzipan cook"}, her))
-	_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Project: "marzipan bakery", Infer: true, Messages: []exchange.Said{
+	_, err := r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "c", Project: "marzipan bakery", Infer: true, Messages: []exchange.Message{
 		{Role: memory.RoleUser, Content: "I am allergic to marzipan."}, {Role: memory.RoleAssistant, Content: "No marzipan then."},
 	}})
 	must(err)
@@ -155,7 +155,7 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		x := r.Exchange.Open(ctx, exchange.Incoming{Owner: ana, Chat: decode(t, `[{"role":"user","content":"I ate marzipan."}]`), ChatID: "d"})
 		x.Prepare(ctx)
 		x.RecordQuestion(ctx)
-		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "e", Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I baked marzipan."}}}))
+		noError(t)(r.Exchange.Ingest(ctx, ana, exchange.Talk{Conversation: "e", Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I baked marzipan."}}}))
 		job := try(r.Store.Claim(ctx, []memory.JobKind{memory.JobLearn}, time.Minute)).orFail(t)
 		noError(t)(r.Erase.EraseOwner(ctx, ana, her))
 		x.RecordAnswer(ctx, answered("Marzipan is good."))
@@ -170,7 +170,7 @@ func TestAClosedUserIsNotWrittenTo(t *testing.T) {
 		for what, write := range map[string]func() error{
 			"a note": func() error { return errOf(r.Curate.Remember(ctx, ana, curate.Note{Content: "Marzipan"}, her)) },
 			"talk": func() error {
-				return errOf(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Said{{Role: memory.RoleUser, Content: "Marzipan"}}}))
+				return errOf(r.Exchange.Ingest(ctx, ana, exchange.Talk{Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Marzipan"}}}))
 			},
 			"the profile": func() error { _, err := r.SetProfile(ctx, ana, "a", "marzipan", her); return err },
 		} {

@@ -1,5 +1,5 @@
-// Package filelock keeps a second process off a file or folder. The lock file says who
-// holds it, or was the last to.
+// Package filelock keeps a second process from a file or folder. The lock file names its present or
+// last holder.
 package filelock
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// sign writes into a lock file who holds it.
+// sign writes the holder into a lock file.
 func sign(f *os.File) error {
 	if err := f.Truncate(0); err != nil {
 		return err
@@ -26,24 +26,23 @@ func signature() string {
 	return fmt.Sprintf("process %d (%s)%s", os.Getpid(), os.Args[0], onHost())
 }
 
-// onHost ends the first line.
+// onHost returns the end of the first line.
 func onHost() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf(" on %s\n", cmp.Or(host, "this machine"))
 }
 
-// answersAt begins the second line, of a holder that can be talked to.
+// answersAt begins the second line of a holder that serves a URL.
 const answersAt = "answers at "
 
-// Answer writes into the lock file at path, which this process must hold, where this
-// process answers. The next who takes the lock wipes it out.
+// Answer writes this process's URL into the lock file at path, which it must hold. The next holder
+// clears it.
 func Answer(path, url string) error {
 	return os.WriteFile(path, []byte(signature()+answersAt+url+"\n"), 0o600)
 }
 
-// Answers returns where who holds the lock at path answers: "" where it does not say or
-// is another machine. It is what the last holder wrote: ask once Take has said that
-// the lock is held.
+// Answers returns the URL of the holder of the lock at path: "" without one or on another machine.
+// It may be the last holder's: call it after Take has failed.
 func Answers(path string) string {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -56,7 +55,7 @@ func Answers(path string) string {
 	return strings.TrimSpace(url)
 }
 
-// heldBy is the error of a lock that somebody else holds: who it is, and what that means.
+// heldBy returns the error of a lock held by another process, with the holder and the consequence.
 func heldBy(f *os.File, means string) error {
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<10))
 	who := cmp.Or(strings.ReplaceAll(strings.TrimSpace(string(text)), "\n", ", which "), "another process")

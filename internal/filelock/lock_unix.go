@@ -9,12 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Take takes the lock and returns what gives it back. Where another process has it,
-// the error is [memory.Conflict]: who that is, and what it means ("has it open; …").
-// The kernel gives it back when the process ends, however it ends; the
-// file stays and says who was the last to hold it. What is released is free at once:
-// closing the file alone would leave the lock with a child that was forked
-// meanwhile, until it has begun its own program.
+// Take takes the lock and returns its release. If another process holds it, the error is
+// [memory.Conflict] with the holder and the consequence ("has it open; …"). The kernel releases the
+// lock when the process ends; the file stays with its last holder. release unlocks explicitly:
+// closing the file alone would leave the lock with a child process forked meanwhile, until it
+// executes its program.
 func Take(path, means string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

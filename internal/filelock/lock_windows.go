@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Take takes the lock and returns what gives it back. Where another process has it,
-// the error is [memory.Conflict]: who that is, and what it means ("has it open; …").
-// The system gives it back when the process ends, however it ends. The
-// lock lies far behind the text, which others may so read.
+// Take takes the lock and returns its release. If another process holds it, the error is
+// [memory.Conflict] with the holder and the consequence ("has it open; …"). The system releases the
+// lock when the process ends. The locked range lies far behind the text, so that others can read
+// it.
 func Take(path, means string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// lead is how far the bits and counts of documents are shifted, so that what
-// stands before the first document is something, too.
+// lead is the shift of the documents' bits and counts, so that the first document has predecessors
+// too.
 const lead = len(shares)
 
-// windowBits and windowBytes are, for every reach that is not far, the bits and
-// bytes of the neighbours and the document itself, which is the one at lead.
+// windowBits and windowBytes are, for every reach except far, the bits and bytes of the document,
+// at lead, and its neighbours.
 var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	for r := range b {
 		for i := lead - r&3; i <= lead+r>>2; i++ {
@@ -23,7 +23,7 @@ var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	return b, bytes
 }()
 
-// cover marks the documents for which the postings of a list count.
+// cover marks the documents that the postings of a list contribute to.
 func (p *segment) cover(set []uint64, list []uint32) {
 	for _, posting := range list {
 		n := posting >> 8
@@ -53,7 +53,7 @@ func marked(set []uint64, n int32) bool {
 	return set[i>>6]>>(i&63)&1 == 1
 }
 
-// frequency returns in how many blended documents the words of the lists are.
+// frequency returns how many blended documents have a word of the lists.
 func (p *segment) frequency(lists [][]uint32) int {
 	if len(lists) == 0 {
 		return 0
@@ -69,12 +69,11 @@ func (p *segment) frequency(lists [][]uint32) int {
 	return df
 }
 
-// dense is how many of the documents of a word of bits make it worth to score all of them
-// together: more are then scored that have nothing to add, and most of the work is shared.
+// dense is the number of a word's documents per word of bits from which all are scored together:
+// that scores some without a gain, but shares most of the work.
 const dense = 5
 
-// score adds the words' BM25 to all documents they are in, or to those that are
-// live.
+// score adds the words' BM25 to all documents that have one, or to the live ones.
 func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 	for _, list := range lists {
 		p.fill(list)
@@ -115,8 +114,7 @@ func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 	}
 }
 
-// fill sets the counts of a list's documents. What is said more than maxCount
-// thirds, in whichever of the lists' words, counts as that.
+// fill sets the counts of a list's documents, at most maxCount thirds.
 func (p *segment) fill(list []uint32) {
 	counts := p.counts[lead:]
 	for _, posting := range list {

@@ -7,8 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Snapshot is an index of given items that follows nothing: for one search in the
-// past, and for measuring.
+// Snapshot is an index of fixed items: for one search in the past, and for measuring.
 type Snapshot struct {
 	owners []memory.Owner
 	shards []*shard
@@ -16,7 +15,7 @@ type Snapshot struct {
 
 var _ memory.Searcher = (*Snapshot)(nil)
 
-// Build returns an index of items, later ones with the same id replacing earlier.
+// Build returns an index of items; a later item replaces an earlier one with its id.
 func Build(items []memory.Item) *Snapshot {
 	byOwner := map[memory.Owner]*shard{}
 	snap := &Snapshot{}
@@ -35,8 +34,7 @@ func Build(items []memory.Item) *Snapshot {
 	return snap
 }
 
-// Search is as [Index.Search], but that s.At is not looked at: the items are what
-// there was then.
+// Search is [Index.Search] without s.At: the items are those of the time.
 func (x *Snapshot) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var shards []*shard
 	for i, owner := range x.owners {

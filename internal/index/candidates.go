@@ -7,13 +7,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// vectorShare is what a cosine of 1 adds to the searcher's measure. The measure
-// orders candidates; what they are worth is for recall to say.
+// vectorShare is the weight of the cosine in the searcher's measure, which only orders candidates;
+// recall judges their relevance.
 const vectorShare = 0.25
 
-// candidates returns what was found, the best first. sum is what the scores are
-// divided by, known the share of it that known words have.
-func (d *searchState) candidates(parts []*segment, list []found, s *memory.Search, sum, known float32) []memory.Candidate {
+// candidates returns the found documents as candidates, best first. sum is the divisor of the
+// scores, coverage the share of it that known words have.
+func (d *searchState) candidates(parts []*segment, list []found, s *memory.Search, sum, coverage float32) []memory.Candidate {
 	for i := range list {
 		if p, f := parts[list[i].part], &list[i]; marked(p.wanted, f.n) {
 			f.cosine = p.cosines[f.n]
@@ -31,7 +31,7 @@ func (d *searchState) candidates(parts []*segment, list []found, s *memory.Searc
 	for i, f := range list {
 		p, c := parts[f.part], &out[i]
 		p.show(f.n, c)
-		p.numbers(f, sum, known, &c.Found)
+		p.numbers(f, sum, coverage, &c.Found)
 		c.Score = float64(f.score)
 		ids = appendUUID(ids, p.docs[f.n].id)
 	}
@@ -47,7 +47,7 @@ func (d *searchState) candidates(parts []*segment, list []found, s *memory.Searc
 	return out
 }
 
-// rooms are candidates that somebody has no use for any more; nothing is in them.
+// rooms are returned candidates, cleared.
 var rooms sync.Pool // of *[]memory.Candidate
 
 // room returns n empty candidates.
@@ -58,19 +58,18 @@ func room(n int) []memory.Candidate {
 	return make([]memory.Candidate, n)
 }
 
-// Done takes back what a search returned, from whoever will not look at it again: it is
-// the most that a search allocates. What was copied of it stays as it is. Nobody has to
-// call it.
+// Done returns a search's result for reuse: it is the largest allocation of a search. Copies stay
+// valid. Calling it is optional.
 func Done(candidates []memory.Candidate) {
 	clear(candidates[:cap(candidates)])
 	rooms.Put(&candidates)
 }
 
-// numbers sets the raw numbers of a document, which are 0.
-func (p *segment) numbers(f found, sum, known float32, m *memory.Measures) {
+// numbers sets the measures of a document, which are 0 before.
+func (p *segment) numbers(f found, sum, coverage float32, m *memory.Measures) {
 	n := f.n
 	m.Lexical, m.Own, m.Related = p.lexical[n]/sum, p.own[n]/sum, p.related[n]/sum
-	m.Vector, m.Known = f.cosine, known
+	m.Vector, m.Known = f.cosine, coverage
 	if p.kinds[n] != turn {
 		return
 	}
@@ -80,12 +79,11 @@ func (p *segment) numbers(f found, sum, known float32, m *memory.Measures) {
 	m.Session, m.Peak = p.session[p.docs[n].thread]/sum, p.peak(n)/sum
 }
 
-// show sets what is known of a document but for its id and its numbers, in an empty
-// candidate.
+// show sets the other fields of an empty candidate, except its id.
 func (p *segment) show(n int32, c *memory.Candidate) {
 	d := &p.docs[n]
 	c.Kind, c.Owner = kindNames[p.kinds[n]], p.contents.scopes[d.scope].Owner
-	c.At, c.Said = time.UnixMicro(d.at).UTC(), time.UnixMicro(d.said).UTC()
+	c.At, c.Said = time.UnixMicro(d.at).UTC(), time.UnixMicro(d.origin).UTC()
 	c.Role, c.Confidence = memory.Role(p.names.list[d.role]), float64(d.sure)
 	c.Marks, c.Classes, c.Dates = d.marks, uint32(d.classes), p.momentsOf(n)
 	c.Opens = p.kinds[n] == turn && p.link[n].prev == none

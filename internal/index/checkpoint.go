@@ -15,18 +15,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// An owner with fewer memories than this is loaded from the store at once.
+// minCheckpoint is the number of memories below which an owner is loaded from the store.
 const minCheckpoint = 5000
 
-// A checkpoint is written when one part in so many has changed since the last: 10
-// while the program runs, as writing takes some of the machine, 100 when it ends,
-// as what is missing is to be followed at the next start.
+// A checkpoint is written when one part in so many has changed since the last: 10 while the program
+// runs, as writing uses the machine, 100 when it ends, as the next start must follow the rest.
 const (
 	changedRunning = 10
 	changedAtEnd   = 100
 )
 
-// closeWithin bounds what Close writes.
+// closeWithin bounds how long Close writes.
 const closeWithin = 5 * time.Second
 
 const (
@@ -50,7 +49,7 @@ func (ix *Index) worthSaving(sh *shard, parts int) bool {
 	return len(sh.docs) >= ix.least && sh.steps >= len(sh.docs)/parts
 }
 
-// saveBeside writes a checkpoint while searches go on.
+// saveBeside writes a checkpoint concurrently with searches.
 func (ix *Index) saveBeside(e *entry, sh *shard) {
 	err := ix.save(ix.ctx, e, sh)
 	ix.mu.Lock()
@@ -61,7 +60,7 @@ func (ix *Index) saveBeside(e *entry, sh *shard) {
 	}
 }
 
-// saveAll writes the checkpoints that are worth it before the end.
+// saveAll writes the checkpoints that are worth it at the end.
 func (ix *Index) saveAll() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
@@ -81,8 +80,7 @@ func (ix *Index) saveAll() {
 	}
 }
 
-// save writes a checkpoint of a shard unless its owner was dropped or evicted
-// before its turn came.
+// save writes a shard's checkpoint unless its owner was dropped or evicted meanwhile.
 func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 	ix.disk.Lock()
 	defer ix.disk.Unlock()
@@ -96,7 +94,7 @@ func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 	f := sh.freeze()
 	sh.mu.RUnlock()
 	err := ix.write(ctx, e.owner, sh.space.model, f)
-	if ctx.Err() == nil { // where it cannot be written, it is not tried again at once
+	if ctx.Err() == nil { // after a failure it is not retried at once
 		sh.mu.Lock()
 		sh.steps -= f.steps
 		sh.mu.Unlock()
@@ -133,8 +131,8 @@ func (ix *Index) write(ctx context.Context, owner memory.Owner, model string, f 
 	return disk.SyncFolder(ix.opts.Dir)
 }
 
-// restore returns the owner's shard from its checkpoint and what the store has
-// since then, nil if there is none that can be used. One that cannot is removed.
+// restore returns the owner's shard from its checkpoint and the store's later changes, nil without
+// a usable one. An unusable checkpoint is removed.
 func (ix *Index) restore(owner memory.Owner) *shard {
 	if ix.opts.Dir == "" {
 		return nil
@@ -157,7 +155,7 @@ func (ix *Index) restore(owner memory.Owner) *shard {
 	return nil
 }
 
-// header is what an owner's checkpoint begins with, but for its version.
+// header returns the header of an owner's checkpoint, without its version.
 func (ix *Index) header(owner memory.Owner, model string) header {
 	return header{Owner: owner, Model: model, Language: language(), Offloaded: ix.offloads(owner)}
 }
@@ -194,13 +192,13 @@ func (ix *Index) removeCheckpoint(owner memory.Owner) error {
 	return nil
 }
 
-// removeTemporary removes what a crash left behind while a checkpoint was written.
+// removeTemporary removes partial checkpoints left by a crash.
 func removeTemporary(dir string) {
 	if dir == "" {
 		return
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*"+temporarySuffix)) // the pattern is right
 	for _, path := range left {
-		_ = os.Remove(path) // it does no harm but for the room it takes
+		_ = os.Remove(path) // it only takes up room
 	}
 }

@@ -6,14 +6,15 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Text of scripts without spaces is indexed by its pairs of characters, so that one that is
-// asked for by itself ("茶") is found by the pairs that it is in ("绿茶"): where it stands alone
-// in the question, and where nobody has it as a word.
+// Text of scripts without spaces is indexed by pairs of characters, so a single character ("茶") is
+// found by the pairs that contain it ("绿茶"): if it is alone in the question, or no memory has it as
+// a word.
 
-// bigrams are the terms that begin and end with a character; one that is nothing else does both.
+// bigrams are the terms that begin and end with a character; a single character is in both.
 type bigrams struct{ begin, end []int32 }
 
-// characterise notes which characters a new term begins and ends with, if it is of such a script.
+// characterise records the characters that a new term begins and ends with, if it is of such a
+// script.
 func (s *contents) characterise(term string, id int32) {
 	if term == "" || term[0] < utf8.RuneSelf {
 		return
@@ -36,7 +37,7 @@ func (s *contents) characterise(term string, id int32) {
 	of(last).end = append(of(last).end, id)
 }
 
-// widen gives terms of the question that are a single character the postings of all words with it.
+// widen gives single-character terms of the question the postings of all words with the character.
 func widen(parts []*segment, asked string, terms []string) {
 	for i, t := range terms {
 		if text.IsCharacter(t) && (text.HasIsolated(asked, t) || nobodyHas(parts, i)) {
@@ -49,8 +50,9 @@ func widen(parts []*segment, asked string, terms []string) {
 	}
 }
 
-// with returns the postings of the documents that a character is in, as often as words begin with it,
-// or end with it where that is more: but at the ends of a text it does both.
+// with returns the postings of the documents that contain a character, counted by the words that
+// begin with it or those that end with it, whichever are more: except at the ends of a text it does
+// both.
 func (p *segment) with(character string) []uint32 {
 	r, _ := utf8.DecodeRuneInString(character)
 	of := p.pairs[r]
@@ -67,7 +69,7 @@ func (p *segment) with(character string) []uint32 {
 	return out
 }
 
-// counted returns how often each document has any of some terms, in thirds.
+// counted returns how often each document has one of some terms, in thirds.
 func (p *segment) counted(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {

@@ -1,7 +1,7 @@
 package index
 
-// compact forgets the dead, numbering the living anew in the same order. Slices
-// that candidates were given stay as they are.
+// compact removes the dead documents and renumbers the living ones in order. Slices in candidates
+// stay valid.
 func (s *contents) compact() {
 	next := contents{
 		offloaded: s.offloaded, version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, bare: s.bare, resting: s.resting, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
@@ -43,14 +43,14 @@ func (s *contents) compact() {
 	*s = next
 }
 
-// take copies a living document, but for its links, and returns its number.
+// take copies a living document, without its links, and returns its number.
 func (s *contents) take(from *contents, n int32) int32 {
 	to := int32(len(s.docs))
 	d := from.docs[n]
 	if row := d.row; row >= 0 {
 		d.row = s.addHalf(to, from.half(row))
 		if i := row / chunkRows; i > 0 {
-			from.chunks[i-1] = chunk{} // rows are in the order of documents: it is done with
+			from.chunks[i-1] = chunk{} // not needed any more: rows are in document order
 		}
 	}
 	moments := from.momentsOf(n)
@@ -82,8 +82,8 @@ func renumber(renumbered []int32, n int32) int32 {
 	return renumbered[n]
 }
 
-// pack moves the postings next to each other, without the room that each list had
-// to grow. A list that grows afterwards moves out again.
+// pack moves the postings together, without spare room. A list that grows afterwards moves out
+// again.
 func (s *contents) pack() {
 	total := 0
 	for _, list := range s.posts {

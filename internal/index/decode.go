@@ -13,15 +13,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// unusableError says why a checkpoint cannot be used and is to be removed.
+// unusableError is why a checkpoint cannot be used and is to be removed.
 type unusableError struct{ reason string }
 
 func (u *unusableError) Error() string { return u.reason }
 
 func unusablef(format string, args ...any) error { return &unusableError{fmt.Sprintf(format, args...)} }
 
-// decode reads a checkpoint of so many bytes. What is not whole, not as want says
-// or makes no sense is [unusableError]; other errors are the reader's.
+// decode reads a checkpoint of size bytes. An incomplete, invalid or unwanted one is
+// [unusableError]; other errors are the reader's.
 func decode(ctx context.Context, r io.Reader, size int64, want header) (*contents, error) {
 	d := newDecoder(ctx, r, size)
 	h := d.header()
@@ -59,7 +59,7 @@ func newDecoder(ctx context.Context, r io.Reader, size int64) *decoder {
 	return &decoder{ctx: ctx, r: bufio.NewReaderSize(r, 1<<16), left: size - 4, sum: crc32.New(castagnoli)}
 }
 
-// header reads how a checkpoint begins.
+// header reads the header of a checkpoint.
 func (d *decoder) header() (h header) {
 	start := make([]byte, len(magic))
 	d.read(start)
@@ -80,7 +80,7 @@ type decoder struct {
 	err  error
 }
 
-// read fills b, in pieces, so that sums are made of what is still in the cache.
+// read fills b in pieces, so that sums are computed from cached data.
 func (d *decoder) read(b []byte) {
 	if d.err == nil && int64(len(b)) > d.left {
 		d.err = unusablef("it is torn")
@@ -96,8 +96,7 @@ func (d *decoder) read(b []byte) {
 	}
 }
 
-// length returns how many things of so many bytes follow, and makes sure that they
-// can.
+// length reads the number of following items of a size, and checks that there is room for them.
 func (d *decoder) length(size int) int {
 	var n [1]int64
 	d.read(bytesOf(n[:]))
@@ -128,12 +127,11 @@ func numbers[T any](d *decoder) []T {
 	return x
 }
 
-// vectors reads the float16 forms, piece by piece, while the int8 forms of those
-// before are made.
+// vectors reads the float16 forms, piece by piece, while the int8 forms of earlier pieces are made.
 func (d *decoder) vectors(rows, dims int) []chunk {
 	words := numbers[int32](d)
 	left := d.length(2)
-	// A row takes a bit for each value at least.
+	// A row takes at least a bit for each value.
 	if d.err == nil && (rows < 0 || dims < 0 || rows > left || dims/16 > left || len(words) != (rows+chunkRows-1)/chunkRows || rows > 0 && dims == 0) {
 		d.err = unusablef("it has %d vectors of %d dims in %d pieces, %d words", rows, dims, len(words), left)
 	}
@@ -149,7 +147,7 @@ func (d *decoder) vectors(rows, dims int) []chunk {
 		values := make([]float32, dims)
 		for c := range read {
 			if whole = whole && c.split(min(chunkRows, rows), dims); whole {
-				c.quantize(values) // only of what is there, however many dims it is said to have
+				c.quantize(values) // only of what was read, whatever dims says
 			}
 			rows -= chunkRows
 		}

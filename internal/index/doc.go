@@ -1,13 +1,12 @@
 // Package index is the resident index: what recall may see of an owner, held in
 // memory so that a search takes well under a millisecond, and kept in step with
 // the store by following its Since ([memory.Source]). It finds candidates and the
-// raw numbers about them; what they are worth to a question is for package recall
-// to say.
+// raw measures of them; package recall judges their relevance.
 //
 // # Words
 //
 // A memory has one posting for each of its terms, with what it counts: an
-// occurrence in its words, a tag or its speaker's name 1, in the date it was said 1/3.
+// occurrence in its words, a tag or its speaker's name 1, in the date of its statement 1/3.
 // A turn is scored with its neighbours (k1 0.9, b 0.5): every posting counts fully
 // for its own turn, 1/3 for the turns one and two away in the same conversation
 // and 0.15 for those three away; the length is blended alike. No neighbour's text
@@ -24,11 +23,11 @@
 // over: what is found, and every number of it, is the same. The numbers of a
 // turn's own words, and of its conversation, are made for what was found alone.
 //
-// A word that none of the owners searched has, nor anything related, is taken for what
-// it may be meant to be among theirs, if it is misspelt.
+// A word without any match, nor a related one, counts as misspelt: similar words of the
+// owners searched replace it.
 //
-// A single character of a script without spaces is taken for all pairs with it where it
-// stands alone in the question or nobody has it as a word.
+// A single character of a script without spaces stands for all pairs with it if it is alone
+// in the question or no memory has it as a word.
 //
 // # Vectors
 //
@@ -43,9 +42,8 @@
 //
 // # Filters
 //
-// What a search is narrowed to is judged while candidates are picked: however few
-// pass, the best of those are found. By vector alone half as many are found as were
-// asked for.
+// Filters apply while candidates are picked: however few pass, the best of those are
+// found. By vector alone half as many are found as requested.
 //
 // # Following
 //
@@ -53,12 +51,12 @@
 // pulls what is missing, one pull at a time for an owner. An owner is loaded when
 // first searched, which tells the version too, and dropped, least recently used
 // first, when the budget is exceeded. The index holds nothing that the store cannot
-// give again. What words are is remembered for all owners alike.
+// give again. Entries of words are cached for all owners together.
 //
 // # Checkpoints
 //
-// What was loaded of a large owner is written to a file of its own beside
-// searches and when the index is closed, so that the next start reads that and
-// what is newer. A checkpoint that is not whole, not of this owner, model, language
-// or release, or not of the store's own history is removed, and the store is read.
+// A large owner's shard is written to a file, concurrently with searches and when the
+// index is closed, so that the next start reads that and later changes. A checkpoint that
+// is incomplete, of another owner, model, language or release, or of another history than
+// the store's is removed, and the store is read.
 package index

@@ -30,24 +30,22 @@ import (
 // the rest is: neighbours, lengths, int8 vectors.
 const magic = "loci.idx"
 
-// format is raised whenever the files' form or the meaning of what is in them
-// changes.
+// format is raised whenever the form of the files or the meaning of their content changes.
 const format = 7
 
-// header says what a checkpoint is of. All of it but the version must be as the
-// reader expects it.
+// header identifies a checkpoint. All fields but the version must be as the reader expects.
 type header struct {
 	Format    int
-	Order     uint32 // byteOrder as the writer's machine has it
+	Order     uint32 // byteOrder on the writer's machine
 	Doc       int    // bytes of a doc
 	Owner     memory.Owner
 	Model     string
 	Language  string
-	Offloaded bool  // has no vectors: they are searched elsewhere
+	Offloaded bool  // has no vectors: they are searched outside
 	Version   int64 `json:",omitempty"`
 }
 
-// byteOrder is another number on a machine of the other order of bytes.
+// byteOrder differs between machines of different byte order.
 var byteOrder = func() uint32 { b := [4]byte{1, 2, 3, 4}; return *(*uint32)(unsafe.Pointer(&b)) }()
 
 func (h header) complete() header {
@@ -55,10 +53,10 @@ func (h header) complete() header {
 	return h
 }
 
-// language returns what words, marks and dates were made by.
+// language identifies the code that made words, marks and dates.
 var language = sync.OnceValue(text.Fingerprint)
 
-// frame is what of a checkpoint is small or holds texts.
+// frame holds the small parts of a checkpoint and its texts.
 type frame struct {
 	Dims    int
 	Rows    int
@@ -73,7 +71,7 @@ type frame struct {
 	IDs     []key
 }
 
-// encode writes a checkpoint. It ends early when ctx does.
+// encode writes a checkpoint. It stops when ctx ends.
 func encode(ctx context.Context, w io.Writer, h header, f *frozen) error {
 	e := &encoder{ctx: ctx, w: bufio.NewWriterSize(w, 1<<16), sum: crc32.New(castagnoli)}
 	rows := 0

@@ -11,12 +11,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// OfErasures is a source in which other processes erase as well. It calls tell with
-// the owner after each of their erasures, and with none when it may have missed some.
+// OfErasures is a source with other processes that erase. It calls tell with the owner after each
+// of their erasures, and with "" when it may have missed some.
 type OfErasures interface{ OnErase(tell func(memory.Owner)) }
 
-// watchErasures has nothing stay in a file that was erased from the source: by others, or
-// by ourselves right before we ended.
+// watchErasures removes checkpoints after erasures in the source: by other processes, or by this
+// one right before it ended.
 func (ix *Index) watchErasures() {
 	src, ok := ix.src.(OfErasures)
 	if !ok {
@@ -26,8 +26,8 @@ func (ix *Index) watchErasures() {
 	ix.work.Go(func() { ix.erased("") })
 }
 
-// erased forgets an owner of whom something was erased; without one, every owner with a
-// checkpoint, or of a size to get one, whom the store has erased something of since.
+// erased drops an owner after an erasure; without one, every owner with erasures since a
+// checkpoint, or with the size to get one.
 func (ix *Index) erased(owner memory.Owner) {
 	if owner != "" {
 		if err := ix.Drop(owner); err != nil {
@@ -50,8 +50,7 @@ func (ix *Index) erased(owner memory.Owner) {
 	}
 }
 
-// followed returns the oldest version of each owner of whom there is a checkpoint, or may
-// soon be one.
+// followed returns the oldest version of each owner with a checkpoint, present or soon.
 func (ix *Index) followed() map[memory.Owner]int64 {
 	versions := map[memory.Owner]int64{}
 	ix.mu.Lock()
@@ -81,14 +80,14 @@ func (ix *Index) followed() map[memory.Owner]int64 {
 			}
 			continue
 		}
-		if known, ok := versions[h.Owner]; !ok || h.Version < known {
+		if version, ok := versions[h.Owner]; !ok || h.Version < version {
 			versions[h.Owner] = h.Version
 		}
 	}
 	return versions
 }
 
-// readHeader reads the beginning of a checkpoint.
+// readHeader reads the header of a checkpoint.
 func readHeader(path string) (header, error) {
 	file, err := os.Open(path)
 	if err != nil {

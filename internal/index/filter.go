@@ -6,20 +6,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// filter says which documents of a part a search may show.
+// filter selects the documents of a part that a search may show.
 type filter struct {
-	everything bool // that is alive; nothing below is looked at
+	everything bool // all living documents; the rest is ignored
 	scopes     []bool
 	kinds      [4]bool
 	thread     int32 // none: any
 	category   int32 // none: any
 	tag        string
-	now        int64   // microseconds; 0: expiry is not judged
+	now        int64   // microseconds; 0: expiry is not checked
 	excluded   []int32 // in order
 	only       []int32 // in order; nil: any
 }
 
-// nobody is a thread or category that no document has.
+// nobody is a thread or category without documents.
 const nobody = -2
 
 func newFilter(c *contents, s *memory.Search) filter {
@@ -32,10 +32,10 @@ func newFilter(c *contents, s *memory.Search) filter {
 		f.kinds[kind] = len(s.Kinds) == 0 || slices.Contains(s.Kinds, kindNames[kind])
 	}
 	if s.Conversation != "" {
-		f.thread = c.convs.known(s.Conversation)
+		f.thread = c.convs.number(s.Conversation)
 	}
 	if s.Category != "" {
-		f.category = c.names.known(s.Category)
+		f.category = c.names.number(s.Category)
 	}
 	if len(c.expires) > 0 && !s.Now.IsZero() {
 		f.now = s.Now.UnixMicro()
@@ -60,15 +60,15 @@ func (s *contents) documents(list []int32, ids map[string]bool) []int32 {
 	return list
 }
 
-// known returns the number of a string, or nobody.
-func (n *names) known(s string) int32 {
+// number returns the number of a string, or nobody.
+func (n *names) number(s string) int32 {
 	if id, ok := n.ids[s]; ok {
 		return id
 	}
 	return nobody
 }
 
-// admits reports whether a search may be shown document n.
+// admits reports whether a search may show document n.
 func (p *segment) admits(n int32) bool {
 	f, kind := &p.filter, p.kinds[n]
 	if kind == 0 || f.everything {

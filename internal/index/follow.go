@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// upTo returns the owner's shard once it is at version want or later, nil if all of it
-// was erased meanwhile. The pull goes on when ctx ends, for whoever asks next.
+// upTo returns the owner's shard at version want or later, nil if all of it was erased meanwhile.
+// The pull continues after ctx ends, for the next search.
 func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*shard, error) {
 	for {
 		sh, l, begun := ix.shardOrLoad(owner, want)
@@ -24,8 +24,8 @@ func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*sha
 	}
 }
 
-// shardOrLoad returns the owner's shard if it is at version want or later, and otherwise
-// a pull under way; begun says that it begins with this call.
+// shardOrLoad returns the owner's shard if it is at version want or later, and otherwise a pull in
+// progress; begun: it starts with this call.
 func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load, begun bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -43,8 +43,8 @@ func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load
 	return nil, e.load, false
 }
 
-// begin loads an owner of whom nothing is resident. It is nil for one who is, or whom
-// somebody loads already: what that finds may be older than what was committed by now.
+// begin loads an owner who is not resident. It returns nil for a resident one, and for one being
+// loaded: that load may miss the latest commits.
 func (ix *Index) begin(owner memory.Owner) *load {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -55,7 +55,7 @@ func (ix *Index) begin(owner memory.Owner) *load {
 	return ix.load(e)
 }
 
-// entry returns the owner's place as the one used last, a new one if need be.
+// entry returns the owner's entry as the most recently used, a new one if needed.
 func (ix *Index) entry(owner memory.Owner) *entry {
 	e := ix.entries[owner]
 	if e == nil {
@@ -67,7 +67,7 @@ func (ix *Index) entry(owner memory.Owner) *entry {
 	return e
 }
 
-// load begins a pull.
+// load starts a pull.
 func (ix *Index) load(e *entry) *load {
 	l, base := &load{done: make(chan struct{})}, e.shard
 	if ix.ctx.Err() != nil {
@@ -84,15 +84,15 @@ func (ix *Index) load(e *entry) *load {
 	return l
 }
 
-// pull brings a shard, nil for one to be made, to the store's version, and returns how
-// many memories have no vector, if somebody is to be told.
+// pull brings a shard, or a new one for nil, to the store's version, and returns how many memories
+// have no vector, if Lacking is to be called.
 func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	sh, bare, err := ix.whole(e.owner, base)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	defer close(l.done)
 	e.load, l.err = nil, err
-	if err != nil || base == nil && sh.version == 0 { // there is nothing: it takes no room
+	if err != nil || base == nil && sh.version == 0 { // an empty owner takes no room
 		if e.shard == nil && ix.entries[e.owner] == e {
 			ix.forget(e)
 		}
@@ -100,7 +100,7 @@ func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	}
 	l.shard = sh
 	e.shard, e.version = sh, sh.version // only pulls change it, one at a time
-	if ix.entries[e.owner] != e {       // evicted meanwhile: whoever waits still gets it
+	if ix.entries[e.owner] != e {       // evicted meanwhile: waiting searches still get it
 		return bare
 	}
 	size := sh.size()
@@ -114,9 +114,8 @@ func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	return bare
 }
 
-// whole brings base up to the store's version as follow does, and decides whether its
-// vectors are used. Once they are, they are as long as the shard lives: what is
-// written without a vector gets one soon.
+// whole brings base to the store's version as follow does, and decides whether its vectors are
+// used. If so, they stay in use as long as the shard lives: new memories get vectors soon.
 func (ix *Index) whole(owner memory.Owner, base *shard) (sh *shard, bare int, err error) {
 	before := 0
 	if base != nil {
@@ -136,10 +135,10 @@ func (ix *Index) whole(owner memory.Owner, base *shard) (sh *shard, bare int, er
 	return sh, sh.bare, nil
 }
 
-// bareShare is of how many memories one may have no vector for the others' to be used.
+// bareShare is the number of memories of which one may lack a vector for the others' to be used.
 const bareShare = 100
 
-// follow brings base up to the store's version, or returns a new shard that is.
+// follow brings base to the store's version, or returns a new shard.
 func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	if base != nil {
 		err := ix.catchUp(base, owner)
@@ -175,15 +174,14 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	return fresh, nil
 }
 
-// lean is a [memory.Source] that knows what an index looks at: Everything is Since from
-// 0, but that vectors come beside their items, as float16 ([vector.Pack]), and that of
-// memories there is only what is searched or shown of a candidate.
+// lean is a [memory.Source] that knows what an index needs: Everything is Since from 0, but vectors
+// come separately, as float16 ([vector.Pack]), and memories have only the fields that are searched
+// or shown of a candidate.
 type lean interface {
 	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error)
 }
 
-// everything yields all that recall may see of an owner. A vector comes in its item or
-// beside it.
+// everything yields all visible memories of an owner, each with its vector in the item or separate.
 func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.Item, []uint16) error) (version int64, err error) {
 	if src, ok := ix.src.(lean); ok {
 		return src.Everything(ix.ctx, owner, model, yield)
@@ -191,7 +189,7 @@ func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.
 	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.Item) error { return yield(item, nil) })
 }
 
-// catchUp takes what is newer than a shard from the store, all or nothing.
+// catchUp applies the store's later changes to a shard, all or nothing.
 func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	var items batch
 	version, err := ix.src.Since(ix.ctx, owner, sh.space.model, sh.version, func(item memory.Item) error {
@@ -208,27 +206,27 @@ func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 	return nil
 }
 
-// batch is steps that were not applied yet.
+// batch is steps not yet applied.
 type batch []step
 
-// step is one of a history; its vector may be beside the item, as float16.
+// step is a change in a history; its vector may be separate, as float16.
 type step struct {
 	memory.Item
 	half []uint16
 }
 
-// maxBatch bounds what waits to be put in order: what was written at once is put in
-// order together, unless it is twice as much.
+// maxBatch bounds a batch to be ordered: memories written at once are ordered together, up to twice
+// as many.
 const maxBatch = 2048
 
-// full reports whether the batch is to be applied before it takes another item.
+// full reports whether to apply the batch before adding an item.
 func (b batch) full(next memory.Item) bool {
 	return len(b) >= maxBatch && (b[len(b)-1].Version != next.Version || len(b) == 2*maxBatch)
 }
 
-// flush applies the batch and empties it. The turns of a conversation that were
-// written at once come in their order, and not in that of their ids: neighbours
-// with neighbouring numbers are searched the fastest. An id comes only once.
+// flush applies the batch and empties it. Turns of a conversation written at once are added in
+// conversation order, not in order of id: neighbours with adjacent numbers are searched fastest. An
+// id occurs only once.
 func (b *batch) flush(s *contents) {
 	order := make([]int32, len(*b)) // a step is large to move
 	for i := range order {
@@ -243,19 +241,18 @@ func (b *batch) flush(s *contents) {
 		s.follow(&(*b)[i])
 	}
 	s.settle()
-	if len(s.rowDoc) == 0 { // no vector was one
+	if len(s.rowDoc) == 0 { // no vector was added
 		s.chunks = nil
 	}
 	clear(*b)
 	*b = (*b)[:0]
 }
 
-// someWords is about how many different ones an owner with few memories has: a map of so
-// many is made at once.
+// someWords is the typical number of different words of a small owner, and the initial size of its
+// map.
 const someWords = 600
 
-// expect makes room for what a batch may add, so that most owners are loaded without
-// growing.
+// expect makes room for a batch, so that most owners are loaded without growing.
 func (s *contents) expect(b batch) {
 	n := len(b)
 	s.docs, s.kinds, s.link, s.near = slices.Grow(s.docs, n), slices.Grow(s.kinds, n), slices.Grow(s.link, n), slices.Grow(s.near, n)
@@ -278,7 +275,7 @@ func (s *contents) expect(b batch) {
 	}
 }
 
-// compare is the order in which steps are applied.
+// compare orders steps for applying.
 func (p *step) compare(q *step) int {
 	t, u := p.Memory.Turn, q.Memory.Turn
 	if p.Version != q.Version || t == nil || u == nil {
@@ -287,7 +284,7 @@ func (p *step) compare(q *step) int {
 	return cmp.Or(cmp.Compare(t.Conversation, u.Conversation), cmp.Compare(t.Index, u.Index))
 }
 
-// place puts turns behind everything else of a version.
+// place orders turns after everything else of a version.
 func place(item memory.Item) int {
 	if item.Memory.Turn != nil {
 		return 1
@@ -295,8 +292,8 @@ func place(item memory.Item) int {
 	return 0
 }
 
-// evict drops the owners used the longest ago until the budget is kept, but never
-// the one just loaded.
+// evict drops the least recently used owners until the budget is kept, but never the one just
+// loaded.
 func (ix *Index) evict(but *entry) {
 	for at := ix.recent.Back(); at != nil && ix.used > ix.opts.Budget; {
 		e := at.Value.(*entry)
@@ -308,15 +305,15 @@ func (ix *Index) evict(but *entry) {
 	}
 }
 
-// forget takes an owner out of the index. Whoever searches it goes on.
+// forget removes an owner from the index. Searches in progress continue.
 func (ix *Index) forget(e *entry) {
 	ix.recent.Remove(e.place)
 	delete(ix.entries, e.owner)
 	ix.used -= e.bytes
 }
 
-// addPacked keeps a vector of float16, as [vector.Pack] has it, unless it is none, or of
-// another length than the first.
+// addPacked stores a vector of float16, as [vector.Pack] has it, unless it is empty or of another
+// length than the first.
 func (s *contents) addPacked(n int32, half []uint16) int32 {
 	size, values, ok := vector.Packed(half, len(half))
 	if !ok || size != len(half) || values == 0 || s.dims != 0 && values != s.dims {

@@ -5,12 +5,11 @@ import (
 	"sync"
 )
 
-// gathered are the postings of many documents that come together, in the order of the
-// documents, before they are put in the lists of their terms. Each list then takes its
-// room once.
+// gathered are the postings of many new documents, in document order, before they go into the lists
+// of their terms. Each list then allocates once.
 type gathered struct {
 	posts []posting
-	last  []int32 // by term: where its newest is in posts, none if it is in none
+	last  []int32 // by term: index of its newest posting, none without one
 }
 
 type posting struct {
@@ -18,7 +17,7 @@ type posting struct {
 	post uint32 // as in contents.posts
 }
 
-// mostGathered bounds what of the room is kept for the next owner.
+// mostGathered bounds the room kept for the next owner.
 const mostGathered = 1 << 17
 
 var gathering = sync.Pool{New: func() any { return &gathered{} }}
@@ -35,17 +34,17 @@ func (g *gathered) count1(n, term int32, weight int32) {
 	g.posts = append(g.posts, posting{term, uint32(n)<<8 | uint32(weight)})
 }
 
-// gather has postings wait for settle.
+// gather collects postings until settle.
 func (s *contents) gather() { s.gathered = gathering.Get().(*gathered) }
 
-// settle puts what was gathered in its lists.
+// settle puts the gathered postings into their lists.
 func (s *contents) settle() {
 	g := s.gathered
 	if g == nil {
 		return
 	}
 	s.gathered = nil
-	counts := g.last // of which nothing is asked any more
+	counts := g.last // reused: it is not read any more
 	clear(counts)
 	for _, p := range g.posts {
 		counts[p.term]++

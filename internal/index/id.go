@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// key is an id in sixteen bytes: those of a UUID in its usual form, or the first
-// of a hash of any other text, which is kept beside it (contents.odd).
+// key is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of another
+// text, which contents.odd keeps.
 type key [16]byte
 
 // uuidLen is the length of a UUID as text.
 const uuidLen = 36
 
-// keyOf returns the key of an id and whether it is that of a UUID.
+// keyOf returns the key of an id, and whether it is a UUID's.
 func keyOf(id string) (k key, uuid bool) {
 	if k, ok := parseUUID(id); ok {
 		return k, true
@@ -23,8 +23,7 @@ func keyOf(id string) (k key, uuid bool) {
 	return key(sum[:len(k)]), false
 }
 
-// parseUUID reads a UUID in lower case with dashes; other spellings would not come
-// back as they went in.
+// parseUUID parses a UUID in lower case with dashes; other spellings could not be restored.
 func parseUUID(id string) (k key, ok bool) {
 	if len(id) != uuidLen {
 		return k, false
@@ -75,8 +74,7 @@ func (s *contents) id(n int32) string {
 	return string(appendUUID(make([]byte, 0, uuidLen), s.docs[n].id))
 }
 
-// compareIDs compares the ids of two documents as texts: keys of UUIDs are in
-// their texts' order.
+// compareIDs compares the ids of two documents as texts; keys of UUIDs have the same order.
 func compareIDs(a *contents, n int32, b *contents, m int32) int {
 	if len(a.odd) == 0 && len(b.odd) == 0 {
 		return bytes.Compare(a.docs[n].id[:], b.docs[m].id[:])

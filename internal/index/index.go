@@ -9,47 +9,46 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// DefaultBudget bounds the resident bytes of all owners together: room for a
-// million short memories with vectors of 384 dims.
+// DefaultBudget bounds the resident bytes of all owners: room for a million short memories with
+// vectors of 384 dims.
 const DefaultBudget = 1 << 30
 
 // Options are the settings of an [Index].
 type Options struct {
-	Model  string // whose vectors it holds: the embedder's Fingerprint; "": none
+	Model  string // the model of its vectors: the embedder's Fingerprint; "": none
 	Budget int64  // bytes; 0: DefaultBudget
 
-	// Embedder names the model instead of Model where one is set: its Fingerprint, and its Dims once
-	// they are known, may change. An owner is loaded again for the next search then.
+	// Embedder replaces Model if set: its Fingerprint and, once determined, its Dims may change.
+	// An owner is then loaded again for the next search.
 	Embedder Embedder
 
-	// Dir is the folder for checkpoints of large owners; "": none are made. Nobody
-	// else may write to it. It may be emptied at any time while no index has it.
+	// Dir is the folder for checkpoints of large owners; "": none. Nobody else may write to it. It
+	// may be emptied while no index uses it.
 	Dir string
 
-	// Lacking is told of an owner some of whose memories have no vector of Model: when
-	// that owner is loaded, and when there are more of them. While more than one in
-	// a hundred has none, the vectors of all rest, and words alone find: then the
-	// model is another than before. nil: vectors are used as they are. It may take
-	// its time; no search waits for it.
+	// Lacking is called with an owner and the number of memories without a vector of Model: when
+	// the owner is loaded, and when there are more. While more than one in a hundred lacks one, as
+	// after a change of model, only words are searched. nil: vectors are always used. It may
+	// block; no search waits for it.
 	Lacking func(owner memory.Owner, memories int)
 
-	// Offloaded reports whether an owner's vectors are searched elsewhere: then none is
-	// resident, and [memory.Search].Near says what was found there. It is asked when an owner
-	// is loaded. nil: of nobody.
+	// Offloaded reports whether an owner's vectors are searched outside: none is resident then,
+	// and [memory.Search].Near has that search's results. It is called when an owner is loaded.
+	// nil: never.
 	Offloaded func(memory.Owner) bool
 
-	// Report is told what went wrong with checkpoints; nil: nobody is. Searches do
-	// not fail for that. It may be called from several goroutines at once.
+	// Report receives errors of checkpoints; nil: they are ignored. Searches do not fail for them.
+	// It may be called concurrently.
 	Report func(error)
 }
 
-// Embedder is what an index asks a [memory.Embedder].
+// Embedder is the part of a [memory.Embedder] that an index uses.
 type Embedder interface {
 	Fingerprint() string
 	Dims() int
 }
 
-// space is what vectors are compared in: those of one model and, unless it is 0, of one length.
+// space identifies comparable vectors: those of one model and, unless 0, of one length.
 type space struct {
 	model string
 	dims  int
@@ -62,45 +61,44 @@ func (o Options) space() space {
 	return space{o.Embedder.Fingerprint(), o.Embedder.Dims()}
 }
 
-// Index is a [memory.Searcher] that holds in memory what it searches. It is safe
-// for concurrent use.
+// Index is a [memory.Searcher] in memory. It is safe for concurrent use.
 type Index struct {
 	src  memory.Source
 	opts Options
 
-	ctx  context.Context // of loads, which outlive the search that began them
+	ctx  context.Context // of loads, which outlive their search
 	stop context.CancelFunc
 	work sync.WaitGroup // loads and checkpoints
 
-	least int        // memories an owner has that gets checkpoints
+	least int        // fewest memories of an owner with checkpoints
 	disk  sync.Mutex // one checkpoint is written or removed at a time; taken before mu
 
-	mu      sync.Mutex // guards all below and the fields of entries
+	mu      sync.Mutex // guards the rest and the fields of entries
 	entries map[memory.Owner]*entry
-	recent  list.List // of *entry, the most recently used first
+	recent  list.List // of *entry, most recently used first
 	used    int64
 }
 
-// entry is an owner's place in the index.
+// entry is an owner in the index.
 type entry struct {
 	owner   memory.Owner
 	shard   *shard // nil until loaded
 	version int64
 	bytes   int64
 	size    int   // memories
-	load    *load // under way
-	saving  bool  // a checkpoint is being written, or waits for its turn
+	load    *load // in progress
+	saving  bool  // a checkpoint is being written or waits
 	place   *list.Element
 }
 
-// load is one pull from the store.
+// load is one pull from the store in progress.
 type load struct {
 	done  chan struct{}
 	shard *shard // set before done is closed, and err; nil if the store has nothing
 	err   error
 }
 
-// wait returns what was loaded, nil if the store has nothing of the owner.
+// wait returns the loaded shard, nil if the store has nothing of the owner.
 func (l *load) wait(ctx context.Context) (*shard, error) {
 	select {
 	case <-l.done:
@@ -112,7 +110,7 @@ func (l *load) wait(ctx context.Context) (*shard, error) {
 
 var _ memory.Searcher = (*Index)(nil)
 
-// New returns an index of what src has. Close releases it.
+// New returns an index of src. Close releases it.
 func New(src memory.Source, opts Options) *Index {
 	if opts.Budget == 0 {
 		opts.Budget = DefaultBudget
@@ -127,11 +125,10 @@ func New(src memory.Source, opts Options) *Index {
 	return ix
 }
 
-// Close stops loads under way and waits for them, and writes what checkpoints are
-// worth it, for some seconds at most. Searches fail afterwards. Closing twice is a
-// no-op.
+// Close stops loads and waits for them, and writes worthwhile checkpoints for at most some seconds.
+// Searches fail afterwards. Closing twice is a no-op.
 func (ix *Index) Close() error {
-	ix.mu.Lock() // no load begins once Wait has begun
+	ix.mu.Lock() // no load starts after Wait
 	ix.stop()
 	ix.mu.Unlock()
 	ix.work.Wait()
@@ -146,8 +143,7 @@ func (ix *Index) Size() int64 {
 	return ix.used
 }
 
-// Memories returns how many memories of an owner are resident, as far as is known
-// without asking the store.
+// Memories returns how many memories of an owner are resident.
 func (ix *Index) Memories(owner memory.Owner) int {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -161,8 +157,8 @@ func (ix *Index) offloads(owner memory.Owner) bool {
 	return ix.opts.Offloaded != nil && ix.opts.Offloaded(owner)
 }
 
-// Warm begins to bring an owner who is resident up to date, so that the next search
-// need not. Of another it does nothing. It does not wait for the pull.
+// Warm starts to update a resident owner, so that the next search need not. It ignores others and
+// does not wait.
 func (ix *Index) Warm(owner memory.Owner) {
 	ix.mu.Lock()
 	e := ix.entries[owner]
@@ -172,12 +168,11 @@ func (ix *Index) Warm(owner memory.Owner) {
 		return
 	}
 	if versions, err := ix.src.Versions(ix.ctx, []memory.Owner{owner}); err == nil && versions[0] > 0 {
-		ix.shardOrLoad(owner, versions[0]) // an error is for the search that needs it
+		ix.shardOrLoad(owner, versions[0]) // the next search reports an error
 	}
 }
 
-// Drop forgets an owner, in memory and on disk. A search of it loads anew what the
-// store still has.
+// Drop removes an owner from memory and disk. A search loads again what the store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
 	ix.disk.Lock()
 	defer ix.disk.Unlock()
@@ -189,9 +184,9 @@ func (ix *Index) Drop(owner memory.Owner) error {
 	return ix.removeCheckpoint(owner)
 }
 
-// Search finds candidates in all that was committed before it was called
-// ([memory.Searcher]). Statistics of words are of all that the scopes' owners
-// have. A search in the past is [memory.Invalid]: [Build] an index for it.
+// Search finds candidates in everything committed before the call ([memory.Searcher]). Statistics
+// of words cover everything of the scopes' owners. A search in the past is [memory.Invalid]:
+// [Build] an index for it.
 func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	if s.At != (memory.At{}) {
 		return nil, memory.Errorf(memory.Invalid, "the resident index knows only the present; build one for another time")
@@ -207,8 +202,8 @@ func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 	return locked(ctx, shards, s)
 }
 
-// locked searches shards, which are in order of their owners: taking the locks in
-// one order is what keeps two searches and a writer from waiting in a circle.
+// locked searches shards in order of their owners: taking the locks in one order avoids deadlocks
+// between searches and writers.
 func locked(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
 	for _, sh := range shards {
 		sh.mu.RLock()
@@ -226,13 +221,13 @@ func ownersOf(scopes []memory.Scope) []memory.Owner {
 	return slices.Compact(owners)
 }
 
-// current returns the shards of owners, none older than the store is now. What is read
-// of one who is not resident tells the version as well.
+// current returns the shards of owners, at the store's current versions. Loading an owner also
+// tells the version.
 func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
 	begun := make([]*load, len(owners))
 	var ask []memory.Owner
 	for i, owner := range owners {
-		if len(owners) == 1 { // of several, most are asked for in one question
+		if len(owners) == 1 { // of several, most versions come from one query
 			begun[i] = ix.begin(owner)
 		}
 		if begun[i] == nil {

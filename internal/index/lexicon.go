@@ -9,31 +9,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// word is what the index knows of a word: its term, "" for a stop word, and what it
-// shows.
+// word is a cached word: its term, "" for a stop word, and its properties.
 type word struct {
 	word, term string
 	marks      memory.Marks
 	classes    text.Classes
 }
 
-// knownWords is how many words are remembered: more than people use in a year of talk,
-// in some 2 MB when full.
+// knownWords is the size of the cache: more than people use in a year of talk, about 2 MB when
+// full.
 const knownWords = 1 << 14
 
-// lexicon remembers what words are, whoever said them, each in the one place its hash
-// gives it: the word that came last stays. All of it depends on the word alone, so that
-// what is forgotten only costs time.
+// lexicon caches words of all owners, each in the slot of its hash: the latest word stays. Entries
+// depend on the word alone, so losing one only costs time.
 type lexicon struct {
 	seed  maphash.Seed
-	known [knownWords]atomic.Pointer[word]
+	words [knownWords]atomic.Pointer[word]
 }
 
 var dictionary = &lexicon{seed: maphash.MakeSeed()}
 
-// of returns what is known of a word, which may be part of a text.
+// of returns the entry of a word, which may be part of a text.
 func (l *lexicon) of(w string) *word {
-	place := &l.known[maphash.String(l.seed, w)%knownWords]
+	place := &l.words[maphash.String(l.seed, w)%knownWords]
 	if k := place.Load(); k != nil && k.word == w {
 		return k
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// marksOf returns what a text shows beside its words.
+// marksOf returns the marks of a text.
 func marksOf(content string) memory.Marks {
 	var m memory.Marks
 	if text.Asks(content) {
@@ -17,7 +17,7 @@ func marksOf(content string) memory.Marks {
 	return m
 }
 
-// marksOfSubject returns what a memory shows by whom it is about.
+// marksOfSubject returns the marks of a memory's subject.
 func marksOfSubject(m memory.Memory) memory.Marks {
 	switch {
 	case m.Fact != nil && m.Fact.Subject != "" && !strings.EqualFold(m.Fact.Subject, "user"),
@@ -27,16 +27,16 @@ func marksOfSubject(m memory.Memory) memory.Marks {
 	return 0
 }
 
-// maxMoments bounds what is kept of a long text full of dates.
+// maxMoments bounds the dates kept of a long text.
 const maxMoments = 8
 
-// appendMoments appends what the dates in a text mean. A span of days that is no
-// whole month or year is known by the day it begins on.
-func appendMoments(out []memory.Moment, content string, said time.Time) []memory.Moment {
-	if said.IsZero() {
+// appendMoments appends the dates in a text, relative to origin. A span of days other than a whole
+// month or year counts by its first day.
+func appendMoments(out []memory.Moment, content string, origin time.Time) []memory.Moment {
+	if origin.IsZero() {
 		return out
 	}
-	for i, d := range text.Resolve(content, said) {
+	for i, d := range text.Resolve(content, origin) {
 		if i == maxMoments {
 			break
 		}

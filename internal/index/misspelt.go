@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// correct looks for words of the question that no part has as misspelt: what is one slip away
-// among the owners' own words is taken as the question's, or else what is so in the tables of
-// synonyms and classes. It returns what was taken for what, and costs nothing where all words are known.
+// correct treats words of the question that no part has as misspelt: it takes words one edit away
+// among the owners' own words or else in the tables of synonyms and classes. It returns the
+// corrections, and costs nothing if all words occur.
 func correct(parts []*segment, asked string, terms []string) (taken []memory.Misspelt) {
 	tried := 0
 	for i, t := range terms {
@@ -31,8 +31,7 @@ func correct(parts []*segment, asked string, terms []string) (taken []memory.Mis
 	return taken
 }
 
-// nobodyHas reports whether no part has anything living for the question's term i, nor for what
-// is related to it.
+// nobodyHas reports whether no living document has the question's term i or a related term.
 func nobodyHas(parts []*segment, i int) bool {
 	for _, p := range parts {
 		if slices.ContainsFunc(p.lists[2*i], p.lives) || slices.ContainsFunc(p.lists[2*i+1], p.lives) {
@@ -42,12 +41,12 @@ func nobodyHas(parts []*segment, i int) bool {
 	return true
 }
 
-// lives reports whether a document that is not forgotten is in a list of postings.
+// lives reports whether a list of postings has a living document.
 func (p *segment) lives(list []uint32) bool {
 	return slices.ContainsFunc(list, func(posting uint32) bool { return p.kinds[posting>>8] != 0 })
 }
 
-// somebodyHas reports whether a document that is not forgotten has a term.
+// somebodyHas reports whether a living document has a term.
 func somebodyHas(parts []*segment, term []byte) bool {
 	return slices.ContainsFunc(parts, func(p *segment) bool {
 		id, ok := p.terms[string(term)]
@@ -55,8 +54,8 @@ func somebodyHas(parts []*segment, term []byte) bool {
 	})
 }
 
-// takeRelated adds the postings of what is related to a word that nobody has, but for what is asked
-// itself, to those of what is related to the question's term i.
+// takeRelated adds the postings of terms related to a missing word, except the question's own, to
+// those related to the question's term i.
 func takeRelated(parts []*segment, i int, term string) {
 	for _, other := range text.Related(term) {
 		if !slices.Contains(parts[0].asked, other) {

@@ -11,42 +11,39 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// roundings is how many standard deviations of its rounding errors an int8 product
-// is taken to be off at most: what lies further off is seen once in a thousand
-// million, if the errors of a vector's values are independent. A pair of vectors
-// made so that all err to one side may be missed.
+// roundings is the assumed bound of an int8 product's rounding error in standard deviations: a
+// larger one occurs once in a thousand million, if the errors of a vector's values are independent.
+// A pair of vectors with errors all in one direction may be missed.
 const roundings = 6
 
 // rounding is the standard deviation of an int8 value's rounding error.
 const rounding = 0.2887
 
-// margin is how far the product of a question with a vector may be off, both of
-// them of unit length, from the steps of their int8 forms.
+// margin is the possible error of the product of a question and a vector, both of unit length, by
+// the steps of their int8 forms.
 func margin(question, scale float32) float32 {
 	return roundings * rounding * float32(math.Sqrt(float64(question*question+scale*scale)))
 }
 
-// perScanner is how many chunks are worth a goroutine: some fifty microseconds of
-// scanning.
+// perScanner is how many chunks justify a goroutine: about fifty microseconds of scanning.
 const perScanner = 8
 
-// vectorSearch is the vectors' side of a search while the words' side goes on. The
-// scanners take one chunk after the other; who waits for them is one of them, and stands
-// in for those that no processor was free for yet.
+// vectorSearch is the vector part of a search, concurrent with the word part. Scanners take one
+// chunk after the other; the waiting goroutine is one of them, and replaces those without a
+// processor.
 type vectorSearch struct {
 	parts   []*segment
 	s       *memory.Search
 	scanner []scanner
-	next    atomic.Int32 // the chunk to be scanned next, counted through all parts
-	others  []func()     // each scans, or waits until it has; again it does nothing
+	next    atomic.Int32 // the next chunk to scan, counted through all parts
+	others  []func()     // each scans, or waits for its scan; repeating it does nothing
 	joined  bool
 	best    []found
 	exact   exact
 }
 
-// nearest is how many are picked by vector: beside words half of the candidates that are
-// asked for, since most are among the best by words too, and twice as many changed nothing
-// on any data set.
+// nearest returns how many are picked by vector: with words half of the candidates, since most are
+// among the best by words too, and more changed nothing on any data set.
 func nearest(s *memory.Search) int {
 	if s.ByVector {
 		return s.Limit
@@ -54,13 +51,13 @@ func nearest(s *memory.Search) int {
 	return (s.Limit + 1) / 2
 }
 
-// rest leaves nothing to be found: until begin, join finds nothing.
+// rest empties the search: join finds nothing before begin.
 func (x *vectorSearch) rest() {
 	x.scanner, x.others, x.joined, x.best = x.scanner[:0], x.others[:0], true, nil
 }
 
-// begin starts the scanners that are worth a goroutine, unless the machine is busy
-// with other searches: then it is alone. Without a vector there is nothing to do.
+// begin starts the useful scanners, or only one if the machine is busy with other searches. Without
+// a vector it does nothing.
 func (x *vectorSearch) begin(parts []*segment, s *memory.Search) {
 	if s.Vector == nil || s.ByWords {
 		return
@@ -87,14 +84,13 @@ func (x *vectorSearch) begin(parts []*segment, s *memory.Search) {
 	}
 }
 
-// alone reports whether nobody helps: then all is best scanned at once, since scores of
-// words are best used while they are at hand.
+// alone reports whether there is one scanner: it then scans everything at once, so that scores of
+// words stay in the cache.
 func (x *vectorSearch) alone() bool { return len(x.scanner) == 1 }
 
-// join helps the scanners to the end, and returns the best by their exact cosine,
-// marked as wanted: all vectors are scanned as int8, and those rescored that may be
-// among the best for all that rounding can do. Vectors of another length are of
-// another model and left out. It may be called again.
+// join helps to finish the scan, and returns the best by exact cosine, marked as wanted: all
+// vectors are scanned as int8, and those rescored that may be among the best within the rounding
+// error. Vectors of another length are of another model and skipped. It may be called again.
 func (x *vectorSearch) join(by *sorter) []found {
 	if x.joined {
 		return x.best
@@ -120,14 +116,14 @@ func (x *vectorSearch) join(by *sorter) []found {
 	return x.best
 }
 
-// wait returns when no scanner reads any more, nor will.
+// wait returns when no scanner reads any more.
 func (x *vectorSearch) wait() {
 	for _, other := range x.others {
 		other()
 	}
 }
 
-// release lets go of what was searched: an evicted owner is not to stay.
+// release drops references, so that an evicted owner can be freed.
 func (x *vectorSearch) release() {
 	x.parts, x.s = nil, nil
 	clear(x.others)
@@ -137,7 +133,7 @@ func (x *vectorSearch) release() {
 	}
 }
 
-// scan takes chunks until none is left.
+// scan scans chunks until none is left.
 func (x *vectorSearch) scan(one *scanner) {
 	for {
 		j, i := int(x.next.Add(1)-1), 0
@@ -155,8 +151,8 @@ func (x *vectorSearch) scan(one *scanner) {
 	one.best.squeeze()
 }
 
-// pickedAtOnce is how many chunks are scanned before the best of them are picked: the
-// more, the better is known from the start what is worth a look. Their scores take 32 KiB.
+// pickedAtOnce is how many chunks are scanned before their best are picked: with more, the
+// threshold is better from the start. Their scores take 32 KiB.
 const pickedAtOnce = 16
 
 // scanner scans some of the chunks.
@@ -165,16 +161,16 @@ type scanner struct {
 	step   float32 // of the query's int8 form
 	dims   int
 	best   topPicks
-	fresh  []scanned // of which nothing was picked yet
+	fresh  []scanned // not picked from yet
 	scores [pickedAtOnce * chunkRows]float32
 	above  []int32
 }
 
-// scanned is a chunk whose scores are known.
+// scanned is a scanned chunk.
 type scanned struct {
 	*segment
-	i int32 // which of the parts
-	j int   // which of its chunks
+	i int32 // index of the part
+	j int   // index of the chunk
 }
 
 func (s scanned) block() *vector.Block { return &s.chunks[s.j].quant }
@@ -190,7 +186,7 @@ func (x *scanner) scan(s scanned) {
 	x.fresh = append(x.fresh, s)
 }
 
-// pick picks the best of the chunks that were scanned.
+// pick picks the best of the scanned chunks.
 func (x *scanner) pick() {
 	var most float32
 	for _, s := range x.fresh {
@@ -219,15 +215,14 @@ func (x *scanner) pickOf(s scanned, scores []float32) {
 	}
 }
 
-// exact is room for the exact cosines of documents that lie anywhere.
+// exact is working memory for exact cosines of scattered documents.
 type exact struct {
 	rows [][]uint16
-	of   []int32 // places in the list that the rows are of
+	of   []int32 // index in the list, by row
 	dots []float32
 }
 
-// rescore sets the cosines in a list that are unknown, to 0 without a vector of the
-// question's model.
+// rescore sets the unknown cosines in a list, to 0 without a vector of the question's model.
 func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 	x.rows, x.of = x.rows[:0], x.of[:0]
 	for i := range list {
@@ -248,7 +243,7 @@ func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 	for i, at := range x.of {
 		list[at].cosine = x.dots[i]
 	}
-	clear(x.rows) // an evicted owner is not to stay
+	clear(x.rows) // an evicted owner must be freed
 }
 
 func largest(v []float32) float32 {

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// markOffloaded returns what a search of vectors elsewhere found, as far as the filters let it
-// pass, marked as wanted.
+// markOffloaded returns the results of an outside vector search that pass the filters, marked as
+// wanted.
 func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
 	for _, near := range s.Near {
 		k, _ := keyOf(near.ID)
@@ -27,7 +27,7 @@ func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
 	return list
 }
 
-// owner is whose contents these are, "" without any.
+// owner returns the owner of the contents, "" if empty.
 func (s *contents) owner() memory.Owner {
 	if len(s.scopes) == 0 {
 		return ""
@@ -35,7 +35,7 @@ func (s *contents) owner() memory.Owner {
 	return s.scopes[0].Owner
 }
 
-// Nearest is how many candidates a search picks by their vectors.
+// Nearest returns how many candidates a search picks by vector.
 func Nearest(s memory.Search) int {
 	if s.Limit <= 0 {
 		s.Limit = defaultLimit
@@ -43,14 +43,14 @@ func Nearest(s memory.Search) int {
 	return nearest(&s)
 }
 
-// Passing says what of an owner's memories a search may show.
+// Passing is the part of an owner's memories that a search may show.
 type Passing struct {
-	IDs   []string // of all of them, if they are few
-	Share float64  // of how much the owner has; 0: no vector is looked at
+	IDs   []string // all ids, if they are few
+	Share float64  // of the owner's memories; 0: vectors are not used
 }
 
-// Passing returns what the filters of a search let pass of an owner whose vectors are
-// searched elsewhere. Up to most ids are returned, else none.
+// Passing returns which memories of an owner with outside vectors pass the filters of a search. It
+// returns at most most ids, else none.
 func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Search, most int) (Passing, error) {
 	shards, err := ix.current(ctx, []memory.Owner{owner})
 	if err != nil || len(shards) == 0 {
@@ -81,8 +81,8 @@ func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Searc
 	return out, nil
 }
 
-// Measure gives candidates of an owner their vectors, as [vector.Pack] has them by id, and the
-// cosines with a question's, which may be nil, and puts all candidates in order again.
+// Measure sets the vectors of an owner's candidates, as [vector.Pack] has them by id, and their
+// cosines with a question's vector, which may be nil, and sorts all candidates again.
 func Measure(found []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
 	var rows [][]uint16
 	var of []int

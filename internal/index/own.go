@@ -2,8 +2,8 @@ package index
 
 import "math"
 
-// scoreOwn fills own of what was found, of the rest of its conversations, and
-// session of those.
+// scoreOwn sets own of the found documents and of the rest of their conversations, and session of
+// these.
 func scoreOwn(parts []*segment, asked []words, list []found) {
 	for _, f := range list {
 		parts[f.part].need(f.n)
@@ -27,19 +27,19 @@ func scoreOwn(parts []*segment, asked []words, list []found) {
 	}
 }
 
-// need marks a document, and asks for its conversation if it is a turn.
+// need marks a document, and requests its conversation if it is a turn.
 func (p *segment) need(n int32) {
 	mark(p.needed, n)
 	t := p.docs[n].thread
 	if p.kinds[n] != turn || p.session[t] != 0 {
 		return
 	}
-	p.session[t] = -1 // asked for
+	p.session[t] = -1 // requested
 	p.ranked = append(p.ranked, t)
 }
 
-// needConversations marks the turns of the conversations asked for: everything, if
-// they are much of that.
+// needConversations marks the turns of the requested conversations, or everything if that is not
+// much more.
 func (p *segment) needConversations() {
 	turns := 0
 	for _, t := range p.ranked {
@@ -70,12 +70,12 @@ func (p *segment) scoreOwn(lists [][]uint32, idf float32, means [4]lengths) {
 	}
 }
 
-// bestOf returns the mean of the three best own scores of a conversation's turns.
+// bestOf returns the mean of the three best own scores among a conversation's turns.
 func (p *segment) bestOf(t int32) float32 {
 	var first, second, third float32
 	for _, n := range p.threads[t] {
 		switch x := p.own[n]; {
-		case x <= third: // as most
+		case x <= third: // the usual case
 		case x > first:
 			first, second, third = x, first, second
 		case x > second:

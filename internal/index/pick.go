@@ -8,18 +8,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// found is a document with a score to be picked by. The score may be off by the
-// margin.
+// found is a document with a score for picking. The score may be off by the margin.
 type found struct {
 	part, n       int32
 	score, margin float32
 	cosine        float32
 }
 
-// unknown is a cosine that was not computed yet.
+// unknown is a cosine not computed yet.
 const unknown = -2
 
-// pickWords returns the best by words, in no order.
+// pickWords returns the best by words, unordered.
 func pickWords(parts []*segment, best *topPicks) []found {
 	best.peaks = best.peaks[:0]
 	for _, p := range parts {
@@ -45,15 +44,15 @@ func pickWords(parts []*segment, best *topPicks) []found {
 	return best.list
 }
 
-// sorter orders found documents. It keeps its room for the next time.
+// sorter sorts found documents. It reuses its memory.
 type sorter struct {
 	keys []uint64
 	list []found
 }
 
-// sort orders a list by score, and equal ones by id, and returns the best limit.
+// sort sorts a list by score, and equal ones by id, and returns the best limit.
 func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
-	// Numbers sort several times faster than structs by a function.
+	// Numbers sort several times faster than structs with a function.
 	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
 	for i, f := range list {
 		keys[i] = uint64(^ascending(f.score))<<32 | uint64(i)
@@ -78,7 +77,7 @@ func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	return list[:min(len(list), limit)]
 }
 
-// ascending returns bits that are in the order of the numbers.
+// ascending returns bits in the order of the numbers.
 func ascending(x float32) uint32 {
 	bits := math.Float32bits(x + 0) // no negative zero
 	if bits>>31 == 1 {
@@ -87,26 +86,25 @@ func ascending(x float32) uint32 {
 	return bits | 1<<31
 }
 
-// topPicks keeps what may be among the best limit of what is put on its list.
+// topPicks keeps the entries of its list that may be among the best limit.
 type topPicks struct {
 	limit int
-	least float32 // that a score and its margin must reach
+	least float32 // the least score plus margin
 	list  []found
-	full  int // length of the list at which it is worth a squeeze
+	full  int // length of the list that triggers squeeze
 	sure  []float32
-	peaks []float32 // of the scores that are about to be picked from: see [vector.Peaks]
+	peaks []float32 // of the scores to pick from: see [vector.Peaks]
 }
 
-// begin empties the list. What was picked before is not used any more.
+// begin empties the list. Earlier picks are not used any more.
 func (k *topPicks) begin(limit int, least float32) {
 	k.limit, k.least, k.list, k.full = limit, least, k.list[:0], 2*limit
 	k.peaks = k.peaks[:0]
 }
 
-// foretold calls pick, which puts on the list what reaches least, when least is already
-// what the peaks' scores tell that it will be, for scores that are off by margin at most:
-// then there is little to drop again. Where some of the peaks were not to be picked, and
-// too few reach it, that was too much, and all is picked as it comes.
+// foretold calls pick, which lists the scores that reach least, with least predicted from the
+// scores' peaks and their margin: then there is little to drop again. If some peaks are not picked,
+// and too few reach it, the prediction was too high, and everything is picked again.
 func (k *topPicks) foretold(margin float32, pick func()) {
 	least, held := k.least, len(k.list)
 	if len(k.peaks) >= k.limit {
@@ -120,7 +118,7 @@ func (k *topPicks) foretold(margin float32, pick func()) {
 	pick()
 }
 
-// reached reports whether so many as are wanted surely reach least.
+// reached reports whether enough entries surely reach least.
 func (k *topPicks) reached() bool {
 	n := 0
 	for _, f := range k.list {
@@ -136,7 +134,7 @@ func (k *topPicks) squeezeFull() {
 	}
 }
 
-// squeeze drops what cannot be among the best.
+// squeeze drops entries that cannot be among the best.
 func (k *topPicks) squeeze() {
 	if len(k.list) < k.limit {
 		return
@@ -154,9 +152,8 @@ func (k *topPicks) squeeze() {
 	k.list = k.list[:kept]
 }
 
-// nthLargest returns the n-th largest of x, whose order it changes. n is from 1 to
-// its length. What is larger than a number in the middle goes before the rest, by
-// steps that do not branch: which way they would go nobody could foretell.
+// nthLargest returns the n-th largest of x, whose order it changes. n is from 1 to its length. It
+// partitions without branches, whose direction no processor could predict.
 func nthLargest(x []float32, n int) float32 {
 	for {
 		pivot := x[len(x)/2]
@@ -182,7 +179,7 @@ func nthLargest(x []float32, n int) float32 {
 	}
 }
 
-// count is 1 for what is true.
+// count returns 1 for true.
 func count(is bool) int {
 	n := 0
 	if is {

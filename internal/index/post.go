@@ -9,21 +9,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// post adds the postings of a document and returns its own length and what its
-// words show.
-func (s *contents) post(n int32, m memory.Memory, said time.Time) (length int32, marks memory.Marks, classes text.Classes) {
+// post adds the postings of a document and returns its own length and its words' properties.
+func (s *contents) post(n int32, m memory.Memory, origin time.Time) (length int32, marks memory.Marks, classes text.Classes) {
 	count := func(w string, weight int32) *word {
-		known := dictionary.of(w)
-		if known.term != "" {
+		props := dictionary.of(w)
+		if props.term != "" {
 			length += weight
-			s.count1(n, s.term(known.term), weight)
+			s.count1(n, s.term(props.term), weight)
 		}
-		return known
+		return props
 	}
 	text.EachWord(m.Content(), func(w string) {
-		known := count(w, occurrence)
-		marks |= known.marks
-		classes |= known.classes
+		props := count(w, occurrence)
+		marks |= props.marks
+		classes |= props.classes
 	})
 	if m.Turn != nil && m.Turn.Name != "" {
 		text.EachWord(m.Turn.Name, func(w string) { count(w, occurrence) })
@@ -33,15 +32,15 @@ func (s *contents) post(n int32, m memory.Memory, said time.Time) (length int32,
 			text.EachWord(tag, func(w string) { count(w, occurrence) })
 		}
 	}
-	if !said.IsZero() {
-		for _, w := range dateWords(said) {
+	if !origin.IsZero() {
+		for _, w := range dateWords(origin) {
 			count(w, dated)
 		}
 	}
 	return length, marks, classes
 }
 
-// term returns the number of a term, a new one if need be. The term is kept.
+// term returns the number of a term, a new one if needed. It keeps the text.
 func (s *contents) term(t string) int32 {
 	id, ok := s.terms[t]
 	if !ok {
@@ -68,12 +67,12 @@ func (s *contents) count1(n, term int32, weight int32) {
 	s.held += cap(s.posts[term]) - cap(list)
 }
 
-// more is a posting that counts weight more.
+// more returns a posting with its count raised by weight.
 func more(posting uint32, weight int32) uint32 {
 	return posting&^maxCount | min(maxCount, posting&maxCount+uint32(weight))
 }
 
-// dateWords are the words by which a day is asked for.
+// dateWords returns the words that ask for a day.
 func dateWords(t time.Time) [3]string {
 	y, m, d := t.UTC().Date()
 	return [3]string{months[m-1], strconv.Itoa(y), strconv.Itoa(d)}

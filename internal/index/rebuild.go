@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebuild derives from what a checkpoint holds what it does not, and makes sure
-// that all of it fits together: whatever the numbers are, searching them is safe.
+// rebuild derives the data that a checkpoint omits, and checks that all fits together: searching
+// any numbers that pass is safe.
 func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postings []uint32) error {
 	n := len(s.docs)
 	if len(s.kinds) != n || len(s.olen) != n || n >= 1<<24 {
@@ -54,7 +54,7 @@ func within[T any](of map[int32]T, n int) bool {
 	return true
 }
 
-// take numbers a list of names and reports whether none is in it twice.
+// take numbers a list of names and reports whether it has no duplicates.
 func (n *names) take(list []string) bool {
 	n.list, n.ids = list, make(map[string]int32, len(list))
 	for i, name := range list {
@@ -89,7 +89,7 @@ func (s *contents) placePostings(terms []string, lengths []int32, postings []uin
 	return nil
 }
 
-// placeDocs puts every document in its conversation, its vector and its id.
+// placeDocs assigns every document to its conversation, vector and id.
 func (s *contents) placeDocs(rows int) error {
 	s.threads = make([]thread, len(s.convs.list))
 	s.rowDoc = slices.Repeat([]int32{none}, rows)
@@ -131,7 +131,7 @@ func (s *contents) placeDocs(rows int) error {
 	return nil
 }
 
-// sound reports whether everything that a document points to is there.
+// sound reports whether everything that a document refers to exists.
 func (s *contents) sound(d *doc, k kind, rows int) bool {
 	in := func(i int32, n int, optional bool) bool { return 0 <= i && int(i) < n || optional && i == none }
 	return k <= summary && in(d.scope, len(s.scopes), false) && in(d.role, len(s.names.list), false) &&

@@ -2,21 +2,19 @@ package index
 
 import "github.com/loci-memory/loci/memory"
 
-// newest are the ids that came with the newest version an index has seen. A store
-// that was put back to an older state and went on from there has other ones at
-// that version: so a checkpoint of the lost history is told from one of the
-// store's own.
+// newest are the ids of the newest version that an index has seen. A store restored to an older
+// state has other ids at that version: so a checkpoint of the lost history is detected.
 type newest struct {
 	version int64
 	ids     []key
 }
 
-// maxNewest bounds what is kept of a version, and what has to be looked at again.
+// maxNewest bounds the ids kept of a version, and thus the check.
 const maxNewest = 1000
 
 func (w *newest) add(version int64, id string) {
 	if version == 0 {
-		return // of a snapshot, which follows nothing
+		return // a snapshot follows nothing
 	}
 	if version > w.version {
 		w.version, w.ids = version, w.ids[:0]
@@ -27,8 +25,8 @@ func (w *newest) add(version int64, id string) {
 	}
 }
 
-// relink lets a shard from a checkpoint follow the store, from one version before
-// its newest on. It fails as [memory.Gone] if the store does not go on from there.
+// relink makes a shard from a checkpoint follow the store, from one version before its newest. It
+// returns [memory.Gone] if the store's history differs.
 func (ix *Index) relink(sh *shard, owner memory.Owner) error {
 	after := sh.version
 	check := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxNewest && sh.newest.version > 1
@@ -43,8 +41,8 @@ func (ix *Index) relink(sh *shard, owner memory.Owner) error {
 	strange := false
 	version, err := ix.src.Since(ix.ctx, owner, sh.space.model, after, func(item memory.Item) error {
 		k, _ := keyOf(item.ID)
-		known := item.Removed || item.Version > sh.version || item.Version == sh.newest.version && missing[k]
-		strange = strange || !known
+		expected := item.Removed || item.Version > sh.version || item.Version == sh.newest.version && missing[k]
+		strange = strange || !expected
 		delete(missing, k)
 		if item.Version > sh.version {
 			items = append(items, step{Item: item})

@@ -8,27 +8,25 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// BM25's constants: k1 and b as fitted on conversations, where a word said twice
-// hardly means more than said once, and turns differ in length for no reason.
+// BM25's constants: k1 and b as fitted on conversations, where repeated words hardly matter, and
+// turns differ in length for no reason.
 const (
 	k1 = 0.9
 	b  = 0.5
 )
 
-// relatedShare is what a related word counts of the question's own, where
-// candidates are picked.
+// relatedShare is the weight of a related word relative to the question's own, for picking
+// candidates.
 const relatedShare = 0.4
 
-// words is what a search looks for together: a term of the question, or what is
-// related to one.
+// words is a unit of search: a term of the question, or the terms related to one.
 type words struct {
 	related bool
 	idf     float64
 	df      int
 }
 
-// most is the most that the words can add to the measure candidates are picked by,
-// before it is divided.
+// most returns the most that the words can add to the measure of picking, before division.
 func (w *words) most() float64 {
 	if w.related {
 		return relatedShare * w.idf * (k1 + 1)
@@ -36,13 +34,12 @@ func (w *words) most() float64 {
 	return w.idf * (k1 + 1)
 }
 
-// scoreWords scores the documents of all parts by the terms' blended BM25, and
-// returns what it looked for, a term at 2i and what is related to it at 2i+1, with
-// the sum of the terms' idf and the share of it which known words have. Scores are
-// not divided by the sum. They are whole for all that may be among the
-// best by words that admits lets pass, and for those that are marked as wanted once
-// wanted returns: it is called before some are left out.
-func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *topPicks, wanted func()) (list []words, sum, known float64) {
+// scoreWords scores the documents of all parts by the terms' blended BM25, and returns the words
+// searched, a term at 2i and its related ones at 2i+1, with the sum of the terms' idf and the share
+// of it that occurring words have. Scores are not divided by the sum. They are complete for
+// admitted documents that may be among the best by words, and for those marked as wanted once
+// wanted returns, which is called before any are left out.
+func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *topPicks, wanted func()) (list []words, sum, coverage float64) {
 	docs, means := statistics(parts)
 	list = make([]words, 2*terms)
 	for t := range terms {
@@ -52,24 +49,24 @@ func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *t
 			others.df += p.frequency(p.lists[2*t+1])
 		}
 		w.idf = inverse(docs, w.df)
-		// A rare word for a common one is no better found.
+		// A rare related word must not score above a common term.
 		others.related, others.idf = true, min(w.idf, inverse(docs, others.df))
 		w.idf, others.idf = weight(t)*w.idf, weight(t)*others.idf
 		sum += w.idf
 		if w.df > 0 {
-			known += w.idf
+			coverage += w.idf
 		}
 	}
 	if sum == 0 {
 		return list, 0, 0
 	}
 	scoreRareFirst(parts, list, means, best, wanted)
-	return list, sum, known / sum
+	return list, sum, coverage / sum
 }
 
-// scoreRareFirst adds up the words by what they can add. Once what is left cannot
-// lift a document into the best that has nothing yet, only those are scored on
-// that can still get there: a name that is in every turn costs little.
+// scoreRareFirst adds up the words by their possible gain. Once the rest cannot lift a new document
+// into the best, only documents that can still get there are scored: a name in every turn costs
+// little.
 func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topPicks, wanted func()) {
 	order, left := make([]int, 0, len(list)), 0.0
 	for i := range list {
@@ -90,13 +87,13 @@ func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topP
 	}
 }
 
-// narrow leaves in live only the documents that can still be among the best when so
-// much is left that may be added, if it can tell.
+// narrow keeps in live only the documents that can still be among the best when at most left is
+// added, if it can tell.
 func narrow(parts []*segment, left float32, best *topPicks, wanted func()) {
 	if len(pickWords(parts, best)) < best.limit {
 		return
 	}
-	bound := left + best.least*1e-5 // sums of float32 stray by less
+	bound := left + best.least*1e-5 // rounding of float32 sums is smaller
 	if best.least <= bound {
 		return
 	}
@@ -106,15 +103,15 @@ func narrow(parts []*segment, left float32, best *topPicks, wanted func()) {
 	}
 }
 
-// Imagined memories beside the owner's own: a word that is in none of a dozen
-// memories is not thereby a rare word, and one that is in three of them not a
-// common one. With thousands of memories they do not matter.
+// Imagined memories in addition to the owner's: a word that none of a dozen memories has is not
+// therefore rare, and one that three have is not common. Among thousands of memories they do not
+// matter.
 const (
 	imagined   = 300
-	imaginedDF = 1 // in how many of them a word is
+	imaginedDF = 1 // how many of them have a word
 )
 
-// inverse is the inverse document frequency of a word, in df of docs documents.
+// inverse returns the inverse document frequency of a word in df of docs documents.
 func inverse(docs, df int) float64 {
 	n, with := float64(docs)+imagined, float64(df)+imaginedDF
 	return math.Log1p((n - with + 0.5) / (with + 0.5))
@@ -123,8 +120,8 @@ func inverse(docs, df int) float64 {
 // lengths are mean lengths of a kind of memory.
 type lengths struct{ blended, own float64 }
 
-// bm25 is what words of an inverse document frequency are worth by their counts, scale being
-// what turns those into a term frequency. of is the length that counts.
+// bm25 returns the scores of words by count, for an inverse document frequency; scale turns counts
+// into term frequencies, and of selects the length.
 func bm25(scale, idf float32, means [4]lengths, of func(mean lengths) float64) vector.Blend {
 	words := vector.Blend{Scale: scale, Gain: k1 + 1, Base: k1 * (1 - b), IDF: idf}
 	for kind, mean := range means {
@@ -135,8 +132,8 @@ func bm25(scale, idf float32, means [4]lengths, of func(mean lengths) float64) v
 	return words
 }
 
-// statistics returns how many documents there are and their mean lengths, over
-// all that the owners have, whatever the search is narrowed to.
+// statistics returns the number of documents and their mean lengths, over everything of the owners,
+// whatever the filters.
 func statistics(parts []*segment) (docs int, means [4]lengths) {
 	for kind := fact; kind <= summary; kind++ {
 		var count int

@@ -9,25 +9,25 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// scratch is the working memory of one search in one shard. Between searches all
-// of it is zero, but for what says otherwise.
+// scratch is the working memory of one search in one shard. Between searches all of it is zero,
+// except as noted.
 type scratch struct {
-	counts  []uint8   // of the words at hand by document, in thirds
-	covered []uint64  // documents that the words at hand count for
+	counts  []uint8   // of the current words by document, in thirds
+	covered []uint64  // documents that the current words contribute to
 	hits    []uint64  // documents with a score
-	live    []uint64  // documents that are still scored, once some are not
-	wanted  []uint64  // documents that are scored whatever their words
+	live    []uint64  // documents still scored, once some are not
+	wanted  []uint64  // documents scored whatever their words
 	lexical []float32 // blended BM25 of the question's words, by document
 	related []float32 // of words related to them
 	own     []float32 // BM25 of the document's own words
-	needed  []uint64  // documents whose own is asked for
+	needed  []uint64  // documents whose own score is requested
 	session []float32 // by thread
-	ranked  []int32   // threads whose session is asked for
+	ranked  []int32   // threads whose session is requested
 
-	cosines  []float32 // of the documents that are wanted; of others anything
-	measured []float32 // room for measures; anything
-	measures []float32 // as measure left them, of the blocks that have a score
-	above    []int32   // of the block at hand; otherwise anything
+	cosines  []float32 // of wanted documents; others undefined
+	measured []float32 // working memory for measures; undefined
+	measures []float32 // results of measure for scored blocks
+	above    []int32   // of the current block; otherwise undefined
 }
 
 var scratches = sync.Pool{New: func() any { return &scratch{above: make([]int32, 0, blockDocs)} }}
@@ -53,9 +53,9 @@ func (x *scratch) fit(docs, threads int) {
 	x.covered, x.hits, x.live, x.wanted, x.needed = x.covered[:words], x.hits[:words], x.live[:words], x.wanted[:words], x.needed[:words]
 }
 
-// reset makes everything zero again.
+// reset clears everything.
 func (x *scratch) reset() {
-	for i := range x.hits { // of the documents of a word, all are cleared sooner than some
+	for i := range x.hits { // for many words clearing everything is faster
 		from, to := min(max(0, i<<6-lead), len(x.own)), min((i+1)<<6-lead, len(x.own))
 		if x.hits[i]|x.wanted[i]|x.live[i] != 0 {
 			clear(x.lexical[from:to])
@@ -75,7 +75,7 @@ func (x *scratch) reset() {
 	clear(x.needed)
 }
 
-// byWords is the measure by which candidates are picked.
+// byWords returns the measure for picking candidates.
 func (x *scratch) byWords(n int32) float32 { return x.lexical[n] + relatedShare*x.related[n] }
 
 // hitsOf returns how many documents have a score.
@@ -89,11 +89,10 @@ func hitsOf(parts []*segment) int {
 	return hits
 }
 
-// blockDocs is how many documents are compared with a bound together.
+// blockDocs is how many documents are compared with a threshold together.
 const blockDocs = 512
 
-// scored are the blocks, from one document to before another, that may have some among
-// the best.
+// scored yields the blocks, [from, to), that may have documents among the best.
 func (p *segment) scored() iter.Seq2[int, int] {
 	among := p.hits
 	if p.pruned {
@@ -109,7 +108,7 @@ func (p *segment) scored() iter.Seq2[int, int] {
 	}
 }
 
-// measure has measures say what documents are picked by, as far as they are scored.
+// measure computes the measures of the scored documents.
 func (p *segment) measure() {
 	if !p.relates {
 		p.measures = p.lexical
@@ -124,8 +123,8 @@ func (p *segment) measure() {
 	p.measures = p.measured
 }
 
-// reaching returns which documents of a block measure at least so much, which is more
-// than 0, counted from the block's first. It holds until the next call.
+// reaching returns the documents of a block whose measure is at least least, which is above 0,
+// relative to the block. It is valid until the next call.
 func (p *segment) reaching(from, to int, least float32) []int32 {
 	p.above = vector.Above(p.measures[from:to], least, p.above)
 	return p.above
@@ -140,8 +139,7 @@ func empty(set []uint64) bool {
 	return true
 }
 
-// keep leaves live the hits whose measure, as it was picked by, is least or more, and those
-// wanted.
+// keep sets live to the hits with a measure of at least least, and the wanted ones.
 func (p *segment) keep(least float32) {
 	next := p.covered
 	copy(next, p.wanted)

@@ -11,24 +11,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// defaultLimit is more than recall's cues need: ranking beyond the best hundred by words
-// hardly finds more.
+// defaultLimit exceeds what recall needs: beyond the best hundred by words ranking hardly finds
+// more.
 const defaultLimit = 200
 
-// segment is a shard in a search, locked for reading.
+// segment is a shard, locked for reading, in a search.
 type segment struct {
 	*contents
 	*scratch
 	filter filter
 	lists  [][][]uint32 // postings: at 2i of the question's term i, at 2i+1 of the terms related to it
 	asked  []string     // the question's terms
-	pruned bool         // only what is live has whole scores
+	pruned bool         // only scores of live documents are complete
 
-	relates bool // something has a related word
+	relates bool // some word has related words
 }
 
-// searchState is the working memory of one search beside that of its parts. What is in it
-// between searches is not used.
+// searchState is the working memory of one search, besides that of its parts. Nothing in it
+// outlives a search.
 type searchState struct {
 	words   topPicks
 	vectors vectorSearch
@@ -39,8 +39,7 @@ type searchState struct {
 
 var desks = sync.Pool{New: func() any { return new(searchState) }}
 
-// searching is how many searches are under way: one that is alone may use all of
-// the machine.
+// searching counts searches in progress: a single one may use the whole machine.
 var searching atomic.Int32
 
 // search finds candidates in shards, which the caller has locked for reading.
@@ -66,7 +65,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 // search finds candidates in parts.
 func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
 	d.vectors.rest()
-	defer d.vectors.wait() // after a panic, too: they read what the locks guard
+	defer d.vectors.wait() // also after a panic: scanners read what the locks guard
 	if !s.WordsFirst {
 		d.vectors.begin(parts, s)
 	}
@@ -79,7 +78,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	widen(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
-	if !s.ByWords { // what is compared with what is known is not a question
+	if !s.ByWords { // a text to compare with memory is not a question
 		misspelt = correct(parts, s.Text, terms)
 	}
 	offloaded := markOffloaded(parts, s)
@@ -90,7 +89,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 		}
 		return 1
 	}
-	asked, sum, known := scoreWords(parts, len(terms), weight, &d.words, func() { d.vectors.join(&d.sorter) })
+	asked, sum, coverage := scoreWords(parts, len(terms), weight, &d.words, func() { d.vectors.join(&d.sorter) })
 	words := d.sorter.sort(parts, pickWords(parts, &d.words), s.Limit)
 	if s.WordsFirst && len(words) < s.Limit {
 		d.vectors.begin(parts, s)
@@ -111,7 +110,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	list := d.unite(parts, words, near, s.Limit)
 	scoreOwn(parts, asked, list)
-	out := d.candidates(parts, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(known))
+	out := d.candidates(parts, list, s, float32(max(sum, math.SmallestNonzeroFloat32)), float32(coverage))
 	if misspelt != nil {
 		for i := range out {
 			out[i].Misspelt = misspelt
@@ -120,8 +119,8 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	return out, nil
 }
 
-// release gives the working memory back. After a panic nobody calls it: what was
-// left half done is not used again.
+// release returns the working memory. After a panic it is not called, so that half-finished state
+// is not reused.
 func (d *searchState) release(parts []*segment) {
 	for _, p := range parts {
 		p.reset()
@@ -147,7 +146,7 @@ func open(c *contents, s *memory.Search) *segment {
 	return p
 }
 
-// look finds the postings of the question's terms and of those related to them.
+// look finds the postings of the question's terms and of their related ones.
 func (p *segment) look(terms []string) {
 	p.asked, p.lists = terms, make([][][]uint32, 2*len(terms))
 	add := func(i int, term string) {
@@ -165,8 +164,8 @@ func (p *segment) look(terms []string) {
 	}
 }
 
-// unite takes the best of one list and fills up with the best of another, for which a
-// quarter of the places is kept. What it took is marked as needed.
+// unite takes the best of one list, and fills the reserved quarter and the rest from another. It
+// marks what it takes as needed.
 func (d *searchState) unite(parts []*segment, first, second []found, limit int) []found {
 	if len(second) == 0 {
 		return first

@@ -25,34 +25,32 @@ const (
 
 var shares = [...]int32{nearShare, nearShare, farShare}
 
-// none is the absence of a document, row or neighbour, and away the row of a vector that
-// is kept elsewhere.
+// none is a missing document, row or neighbour, and away the row of a vector stored outside.
 const (
 	none = -1
 	away = -2
 )
 
-// shard is what one owner has, behind a lock. Whoever wants the locks of several
-// takes them in order of their owners.
+// shard is one owner's contents behind a lock. Several locks are taken in order of their owners.
 type shard struct {
 	mu sync.RWMutex // guards contents
 	contents
-	space space // when it was loaded
+	space space // at the time of loading
 }
 
-// contents are what one owner has. Documents are numbered as they come; a number
-// is not used again before compaction. Little in it holds pointers, so that there
-// is little for the garbage collector to walk.
+// contents are one owner's memories. Documents are numbered in order of arrival; a number is not
+// reused before compaction. There are few pointers, so that the garbage collector has little to
+// scan.
 type contents struct {
-	version int64 // of the store, that this is the state of
-	steps   int   // taken since the last checkpoint
+	version int64 // the store's version of this state
+	steps   int   // applied since the last checkpoint
 	newest  newest
 
-	offloaded bool // vectors are searched elsewhere: none is kept
+	offloaded bool // vectors are searched outside and not stored here
 
 	dims    int  // of vectors; 0 until the first
-	bare    int  // living documents without one
-	resting bool // too many are: vectors are not looked at
+	bare    int  // living documents without a vector
+	resting bool // too many are: vectors are not used
 
 	docs  []doc
 	kinds []kind // 0 for the dead
@@ -63,13 +61,13 @@ type contents struct {
 	dead  int
 
 	byID  map[key]int32
-	odd   map[int32]string // ids that are not UUIDs
+	odd   map[int32]string // ids that are not UUIDs, by document
 	terms map[string]int32
-	pairs map[rune]*bigrams // by a character of a script without spaces; nil without any
+	pairs map[rune]*bigrams // by character of a script without spaces; nil without any
 	posts [][]uint32        // by term: document << 8 | thirds, ascending
-	held  int               // postings there is room for
+	held  int               // capacity of all posting lists
 
-	gathered *gathered // postings that are in no list yet; nil: none
+	gathered *gathered // postings not in a list yet; nil: none
 
 	threads []thread // by conversation
 	convs   names
@@ -80,9 +78,9 @@ type contents struct {
 	expires map[int32]int64 // microseconds
 
 	chunks   []chunk
-	rowDoc   []int32   // the document of a row, none for the dead
+	rowDoc   []int32   // the document of a row, none if dead
 	maxScale float32   // of the chunks' rows
-	floats   []float32 // room for one vector, for whoever writes
+	floats   []float32 // working memory for one vector, for writers
 	halves   []uint16  // the same
 
 	count [4]int   // of living documents by kind
@@ -90,22 +88,22 @@ type contents struct {
 	words [4]int64 // of their own lengths
 }
 
-// doc is what a candidate shows of a memory beside its numbers.
+// doc is the data of a memory's candidate, besides its measures.
 type doc struct {
-	id       key
-	at, said int64 // microseconds
-	scope    int32
-	thread   int32 // conversation, none for a memory without
-	place    int32 // a turn's Index
-	speaker  int32
-	category int32
-	role     int32
-	row      int32 // of its vector
-	dates    int32 // where its moments begin
-	classes  text.Classes
-	sure     float32 // confidence
-	marks    memory.Marks
-	dated    uint8 // how many moments it has
+	id         key
+	at, origin int64 // microseconds
+	scope      int32
+	thread     int32 // conversation, none without one
+	place      int32 // a turn's Index
+	speaker    int32
+	category   int32
+	role       int32
+	row        int32 // of its vector
+	dates      int32 // index of its first moment
+	classes    text.Classes
+	sure       float32 // confidence
+	marks      memory.Marks
+	dated      uint8 // number of moments
 }
 
 type kind uint8
@@ -151,7 +149,7 @@ func newContents() contents {
 	}
 }
 
-// apply takes one step of [memory.Source].Since.
+// apply applies one item of [memory.Source].Since.
 func (s *contents) apply(item memory.Item) { s.follow(&step{Item: item}) }
 
 func (s *contents) follow(item *step) {
@@ -171,19 +169,19 @@ func (s *contents) follow(item *step) {
 	}
 }
 
-// add adds a memory with its vector, which is one of two.
+// add adds a memory with its vector, in one of two forms.
 func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	n := int32(len(s.docs))
-	d, kind, said := s.describe(m)
+	d, kind, origin := s.describe(m)
 	k, uuid := keyOf(m.ID())
 	if d.id = k; !uuid {
 		s.odd[n] = strings.Clone(m.ID())
 	}
-	length, marks, classes := s.post(n, m, said)
+	length, marks, classes := s.post(n, m, origin)
 	d.marks, d.classes = marks|marksOf(m.Content())|marksOfSubject(m), classes
 	d.dates = int32(len(s.moments))
 	if marks&(memory.MarkTimes|memory.MarkNumbers) != 0 {
-		s.moments = appendMoments(s.moments, m.Content(), said)
+		s.moments = appendMoments(s.moments, m.Content(), origin)
 		d.dated = uint8(len(s.moments) - int(d.dates))
 	}
 	d.row = s.keep(n, vec, half)
@@ -212,16 +210,16 @@ func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	s.measureAround(n)
 }
 
-// describe returns what is known of a memory without its words and its id, and
-// when it was said.
+// describe returns a memory's document without words and id, its kind, and the origin of its
+// relative dates.
 func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 	d := doc{at: m.CreatedAt().UnixMicro(), scope: s.scope(m.Scope()), sure: 1, thread: none, place: none, speaker: none, category: none, row: none}
-	said, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
+	origin, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
 	var role memory.Role
 	switch {
 	case m.Fact != nil:
 		f := m.Fact
-		kind, d.at, said, d.sure = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
+		kind, d.at, origin, d.sure = fact, f.UpdatedAt.UnixMicro(), f.ObservedAt, float32(f.Confidence)
 		d.speaker, d.category = s.names.id(f.Subject), s.names.id(f.Category)
 		if f.Subject == "user" {
 			role = memory.RoleUser
@@ -235,14 +233,14 @@ func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 		conversation = m.Turn.Conversation
 	}
 	d.role = s.names.id(string(role))
-	d.said = said.UnixMicro()
+	d.origin = origin.UnixMicro()
 	if conversation != "" || kind == turn {
 		d.thread = s.thread(conversation)
 	}
-	return d, kind, said
+	return d, kind, origin
 }
 
-// momentsOf returns what the dates in a document mean, not to be written to.
+// momentsOf returns the dates in a document, not to be written to.
 func (s *contents) momentsOf(n int32) []memory.Moment {
 	d := &s.docs[n]
 	if d.dated == 0 {

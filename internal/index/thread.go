@@ -5,7 +5,7 @@ import (
 	"sort"
 )
 
-// join puts a turn in its place among its conversation's turns.
+// join inserts a turn among its conversation's turns.
 func (s *contents) join(n int32) {
 	t := s.threads[s.docs[n].thread]
 	at := sort.Search(len(t), func(i int) bool { return s.comes(n, t[i]) })
@@ -27,8 +27,8 @@ func (s *contents) join(n int32) {
 	}
 }
 
-// comes reports whether turn a stands before turn b: by place on the path, then
-// by id, so that the order does not depend on which came to the index first.
+// comes reports whether turn a precedes turn b: by index, then by id, so that the order does not
+// depend on arrival.
 func (s *contents) comes(a, b int32) bool {
 	if x, y := s.docs[a].place, s.docs[b].place; x != y {
 		return x < y
@@ -36,7 +36,7 @@ func (s *contents) comes(a, b int32) bool {
 	return compareIDs(s, a, s, b) < 0
 }
 
-// leave takes a turn out of its conversation and closes the gap.
+// leave removes a turn from its conversation and closes the gap.
 func (s *contents) leave(n int32) {
 	l := s.link[n]
 	t := s.threads[s.docs[n].thread]
@@ -57,7 +57,7 @@ func (s *contents) leave(n int32) {
 	}
 }
 
-// measureAround sets the blended lengths of a document and of those it counts for.
+// measureAround updates the blended lengths of a document and of those it contributes to.
 func (s *contents) measureAround(n int32) {
 	s.measure(n)
 	s.around(n, func(m, _ int32) { s.measure(m) })
@@ -72,8 +72,7 @@ func (s *contents) measure(n int32) {
 	s.near[n] = s.reach(n)
 }
 
-// around calls yield for the neighbours that count for document n, with their
-// share.
+// around yields the neighbours that contribute to document n, with their share.
 func (s *contents) around(n int32, yield func(m, share int32)) {
 	prev, next := s.link[n].prev, s.link[n].next
 	for _, share := range shares {
@@ -88,8 +87,8 @@ func (s *contents) around(n int32, yield func(m, share int32)) {
 	}
 }
 
-// reach says where a document's neighbours are: how many right before it and right
-// after it by number (before | after<<2), as most are, or far.
+// reach is the position of a document's neighbours: how many directly before and after it by number
+// (before | after<<2), the usual case, or far.
 type reach uint8
 
 const (

@@ -6,21 +6,20 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// chunkRows is how many vectors lie in one piece. A piece that is full is never
-// copied again, so that growing leaves no garbage, its scores fit the nearest cache, and
-// four values of each of its rows are half a page to be read in one go.
+// chunkRows is how many vectors lie in one piece. A full piece is never copied again, so that
+// growing leaves no garbage, its scores fit the nearest cache, and four values of each row are half
+// a page to read sequentially.
 const chunkRows = 512
 
-// chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for
-// the exact cosine. What is in it never changes, but int8 forms move while a chunk gets
-// room for more, which is under its shard's lock.
+// chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine.
+// Its values never change, but int8 forms move, under the shard's lock, when a chunk grows.
 type chunk struct {
 	quant  vector.Block
 	halves []uint16 // rows of [vector.Pack], one after the other
-	ends   []uint32 // of each in halves
+	ends   []uint32 // end of each row in halves
 }
 
-// keep keeps the vector of document n, which is one of two, and returns its row.
+// keep stores the vector of document n, in one of two forms, and returns its row.
 func (s *contents) keep(n int32, vec []float32, half []uint16) int32 {
 	if s.offloaded {
 		if len(vec)+len(half) > 0 {
@@ -34,8 +33,8 @@ func (s *contents) keep(n int32, vec []float32, half []uint16) int32 {
 	return s.addVector(n, vec)
 }
 
-// addVector keeps the vector of document n and returns its row. Vectors of another
-// length than the first are of another model and left out.
+// addVector stores the vector of document n and returns its row. Vectors of another length than the
+// first are of another model and skipped.
 func (s *contents) addVector(n int32, vec []float32) int32 {
 	if s.dims == 0 {
 		s.dims = len(vec)
@@ -52,15 +51,15 @@ func (s *contents) addVector(n int32, vec []float32) int32 {
 	return s.finishRow(n)
 }
 
-// addHalf keeps a vector of float16, as [vector.Pack] has it.
+// addHalf stores a vector of float16, as [vector.Pack] has it.
 func (s *contents) addHalf(n int32, half []uint16) int32 {
 	c := s.room()
 	c.halves = append(c.halves, half...)
 	return s.finishRow(n)
 }
 
-// finishRow makes the int8 form of the last float16 one, and not of what that came
-// from, so that it is the same after a checkpoint. It returns the row.
+// finishRow makes the int8 form of the last row from its float16 form, not from the original, so
+// that it is the same after a checkpoint. It returns the row.
 func (s *contents) finishRow(n int32) int32 {
 	if len(s.floats) < s.dims {
 		s.floats = make([]float32, s.dims)
@@ -75,7 +74,7 @@ func (s *contents) finishRow(n int32) int32 {
 	return int32(len(s.rowDoc) - 1)
 }
 
-// trim returns x without the room to grow, if that is worth a copy.
+// trim returns x without spare room, if that is worth a copy.
 func trim(x []uint16) []uint16 {
 	if cap(x)-len(x) < len(x)/16 {
 		return x
@@ -83,9 +82,8 @@ func trim(x []uint16) []uint16 {
 	return append(make([]uint16, 0, len(x)), x...)
 }
 
-// room returns the last chunk, a new one if that is full. The first chunk grows,
-// for most owners have less than one; those after it have their full size at once,
-// as far as the one before can tell.
+// room returns the last chunk, a new one if that is full. The first chunk grows, since most owners
+// need less than one; later ones start with their full size, as estimated from the one before.
 func (s *contents) room() *chunk {
 	if len(s.rowDoc) == len(s.chunks)*chunkRows {
 		var c chunk
@@ -99,14 +97,14 @@ func (s *contents) room() *chunk {
 	return &s.chunks[len(s.chunks)-1]
 }
 
-// grow gives all but the float16 forms the room for a full chunk.
+// grow extends everything but the float16 forms to a full chunk.
 func (c *chunk) grow(dims int) {
 	c.quant.Grow(chunkRows-len(c.quant.Scales), dims)
 	c.ends = slices.Grow(c.ends, chunkRows-len(c.ends))
 }
 
-// quantize makes the int8 forms of rows that have none, and returns the largest
-// scale of those. Values are room for one row.
+// quantize makes the missing int8 forms, and returns their largest scale. values is working memory
+// for one row.
 func (c *chunk) quantize(values []float32) (most float32) {
 	for row := len(c.quant.Scales); row < len(c.ends); row++ {
 		vector.Unpack(values, c.half(row))
@@ -115,9 +113,8 @@ func (c *chunk) quantize(values []float32) (most float32) {
 	return most
 }
 
-// split finds where so many rows end, and reports whether that is what the chunk's
-// float16 form holds. If so, it has room for the int8 forms of a full chunk, so that
-// the last can take more.
+// split finds the ends of the rows, and reports whether the chunk's float16 form holds exactly that
+// many. If so, it makes room for the int8 forms of a full chunk, so that the last can grow.
 func (c *chunk) split(rows, dims int) bool {
 	at := 0
 	c.ends = make([]uint32, 0, chunkRows)
@@ -144,8 +141,7 @@ func (c *chunk) half(row int) []uint16 {
 	return c.halves[from:c.ends[row]:c.ends[row]]
 }
 
-// half returns the float16 form of a row, as [vector.Pack] has it, not to be
-// written to.
+// half returns the float16 form of a row, as [vector.Pack] has it, not to be written to.
 func (s *contents) half(row int32) []uint16 {
 	return s.chunks[row/chunkRows].half(int(row % chunkRows))
 }

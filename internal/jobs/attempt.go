@@ -30,7 +30,7 @@ func (r *Runner) work(ctx context.Context, job memory.Job) {
 		r.o.Metrics.JobEnded(job.Kind, "lost")
 	case errors.As(err, &off):
 		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, "later")
-	case err != nil && ctx.Err() != nil: // stopped by us: the next process need not wait
+	case err != nil && ctx.Err() != nil: // the runner stops: the next process need not wait
 		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: r.o.Now(), Cause: job.Error}, "later")
 	case err != nil:
 		r.fail(ctx, job, err)
@@ -41,10 +41,10 @@ func (r *Runner) work(ctx context.Context, job memory.Job) {
 	}
 }
 
-// fail ends an attempt that did not work out.
+// fail ends a failed attempt.
 func (r *Runner) fail(ctx context.Context, job memory.Job, err error) {
 	outcome := memory.Outcome{Cause: err.Error(), Park: errors.Is(err, memory.Invalid)}
-	// The store counts this attempt when it finishes; the job as claimed does not.
+	// The store counts this attempt in Finish; the claimed job does not have it yet.
 	end := "retry"
 	if outcome.Park || job.Attempts+1 >= memory.MaxAttempts {
 		end = "parked"
@@ -63,7 +63,7 @@ func (r *Runner) finish(ctx context.Context, job memory.Job, o memory.Outcome, e
 		end, err = "lost", nil
 	}
 	if err != nil {
-		// Its lease will run out, and then it is due again.
+		// The job is due again once its lease ends.
 		r.o.Log.Error("finish a job", "job", job.ID, "kind", job.Kind, "owner", job.Owner, "error", err)
 	}
 	r.o.Metrics.JobEnded(job.Kind, end)
@@ -80,13 +80,12 @@ func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error
 	if job.Abandoned() > 0 {
 		defer r.alone(ctx)()
 	}
-	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // what it reads it reads to write what follows
+	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read in order to write
 }
 
-// keep extends the job's lease until ctx ends, and cancels it with
-// [memory.LeaseLost] when the job is another's. A queue that does not answer is
-// asked again: should the lease run out meanwhile, the store keeps a late worker
-// from committing.
+// keep extends the job's lease until ctx ends, and cancels it with [memory.LeaseLost] if another
+// worker has the job. It retries if the queue does not answer: if the lease ends meanwhile, the
+// store keeps a late worker from committing.
 func (r *Runner) keep(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
 	tick := time.NewTicker(r.o.Lease / 3)
 	defer tick.Stop()
@@ -119,14 +118,13 @@ const (
 	// before the job is parked.
 	delayFactor = 3
 
-	// jitter is the share of a delay that is left to chance, so that jobs which
-	// failed together do not come back together.
+	// jitter is the random share of a delay, so that jobs that failed together are not retried
+	// together.
 	jitter = 0.2
 )
 
-// Delay returns how long to wait after a failed attempt: failed is how many
-// failed before it, chance a number from 0 to 1. It grows from a second to ten
-// minutes.
+// Delay returns the wait after a failed attempt: failed counts earlier failures, chance is from 0
+// to 1. It grows from a second to ten minutes.
 func Delay(failed int, chance float64) time.Duration {
 	d := firstDelay
 	for range failed {

@@ -14,9 +14,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Handler does one job. The error says that the attempt failed and is tried
-// again; one that is [memory.Invalid] parks the job, since trying again cannot
-// help, and a [*PutOff] is no failure. The context ends when the lease is lost or the runner stops.
+// Handler does one job. After an error the job is tried again; [memory.Invalid] parks it, since
+// trying again cannot help, and a [*PutOff] defers it. The context ends when the lease is lost or
+// the runner stops.
 type Handler func(ctx context.Context, job memory.Job) (End, error)
 
 // End is how a handler left its job.
@@ -25,7 +25,7 @@ type End string
 // The ends.
 const (
 	Applied End = "applied" // a run that carried job.Lease was applied: the job is complete
-	Nothing End = "nothing" // nothing was to be done; the runner completes the job
+	Nothing End = "nothing" // there was nothing to do; the runner completes the job
 )
 
 // Options tunes a [Runner]. The zero value means the defaults.
@@ -33,9 +33,9 @@ type Options struct {
 	Workers int           // jobs at a time; 0: DefaultWorkers
 	Lease   time.Duration // 0: DefaultLease
 	Poll    time.Duration // 0: DefaultPoll
-	Grace   time.Duration // how long handlers may go on after the runner is told to stop; 0: DefaultGrace
+	Grace   time.Duration // how long handlers may continue after the runner is stopped; 0: DefaultGrace
 
-	Now     func() time.Time // the store's clock, for when to try again; nil: time.Now
+	Now     func() time.Time // the store's clock, for the time of retries; nil: time.Now
 	Log     *slog.Logger     // nil: nothing is logged
 	Metrics *obs.Metrics     // nil: nothing is counted
 }
@@ -50,33 +50,32 @@ const (
 	// extended three times as often, so that it need not cover a slow model.
 	DefaultLease = time.Minute
 
-	// DefaultPoll is how soon a job that became due by itself is seen. One that was
-	// just queued does not wait for it: see [Runner.Wake].
+	// DefaultPoll is how soon a job whose time has come is seen. A new job does not wait for it:
+	// see [Runner.Wake].
 	DefaultPoll = time.Second
 
 	// DefaultGrace is shorter than the ten seconds that container engines wait before
 	// they kill.
 	DefaultGrace = 8 * time.Second
 
-	// finishTime bounds the last words about a job, which are said even when
-	// everything else was told to stop.
+	// finishTime bounds recording a job's outcome during shutdown.
 	finishTime = 5 * time.Second
 )
 
-// ErrStopped is what [Runner.Drain] returns when Run has returned.
+// ErrStopped is the error of [Runner.Drain] after Run has returned.
 var ErrStopped = errors.New("the job runner has stopped")
 
-// Runner works off a queue. Make one with [New]; Run may be called once.
+// Runner runs the jobs of a queue. Make one with [New]; Run may be called once.
 type Runner struct {
 	queue    memory.Queue
 	handlers map[memory.JobKind]Handler
 	kinds    []memory.JobKind
 	o        Options
 
-	wake  chan struct{} // holds one signal: look into the queue again
-	slots chan struct{} // holds one value for each job under way
+	wake  chan struct{} // holds one signal to check the queue
+	slots chan struct{} // holds one value per running job
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the rest
 	busy    int        // claimed and not yet finished
 	waiters []chan error
 	stopped bool
@@ -104,10 +103,9 @@ func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Ru
 	}
 }
 
-// Run works until ctx ends. It then claims nothing more, lets running handlers go
-// on for the grace period, cancels those still running, and returns when all have
-// returned and their jobs are given back. A queue that fails is logged and asked
-// again, so the error is nil.
+// Run works until ctx ends. It then claims nothing more, lets running handlers continue for the
+// grace period, cancels those still running, and returns when all have returned and their jobs are
+// released. A queue's error is logged and retried, so the error is nil.
 func (r *Runner) Run(ctx context.Context) error {
 	handling, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -120,8 +118,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// dispatch hands due jobs to workers until ctx ends. While a job runs that may kill the
-// process it claims nothing else, so that only that job counts as abandoned.
+// dispatch hands due jobs to workers until ctx ends. While a job runs that may kill the process it
+// claims nothing else, so that only that job counts as abandoned.
 func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup) {
 	for {
 		select {
@@ -153,8 +151,7 @@ func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup
 	}
 }
 
-// alone waits until no other job is under way, or ctx ends. Call what it returns when others
-// may run again.
+// alone waits until no other job runs, or ctx ends. Call release when others may run again.
 func (r *Runner) alone(ctx context.Context) (release func()) {
 	held := 0
 	for held < cap(r.slots)-1 && ctx.Err() == nil {
@@ -171,18 +168,16 @@ func (r *Runner) alone(ctx context.Context) (release func()) {
 	}
 }
 
-// Wake makes the runner look into the queue now. Call it after queueing a job; it
-// never waits.
+// Wake makes the runner check the queue now. Call it after queueing a job; it never blocks.
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
-	default: // a signal that was not taken yet says the same
+	default: // a signal is pending already
 	}
 }
 
-// Drain waits until no job is due and none is running, or ctx ends. Jobs to be
-// tried again later are not waited for. It needs Run to be running, and returns
-// [ErrStopped] once it is no more.
+// Drain waits until no job is due and none is running, or ctx ends. It ignores jobs to be tried
+// later. It needs Run to be running, and returns [ErrStopped] once Run has returned.
 func (r *Runner) Drain(ctx context.Context) error {
 	waiter := make(chan error, 1)
 	r.mu.Lock()
@@ -201,9 +196,9 @@ func (r *Runner) Drain(ctx context.Context) error {
 	}
 }
 
-// claim takes the next due job. Finding none is what those who drain wait for, if
-// they asked before the queue was looked into and none was running then: a job
-// that ran meanwhile may have held back the owner's next.
+// claim takes the next due job. If there is none, it answers the callers of Drain that came before
+// the check, provided that no job was running: a job that ran meanwhile may have held back the
+// owner's next.
 func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	r.mu.Lock()
 	asked, idle := len(r.waiters), r.busy == 0
@@ -253,7 +248,7 @@ func (r *Runner) stop() {
 	r.answer(len(r.waiters), ErrStopped)
 }
 
-// answer tells the first n who drain, under the lock.
+// answer answers the first n callers of Drain. The caller holds mu.
 func (r *Runner) answer(n int, err error) {
 	for _, w := range r.waiters[:n] {
 		w <- err

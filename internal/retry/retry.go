@@ -1,4 +1,4 @@
-// Package retry asks a database server again that was away for a moment.
+// Package retry repeats calls to a database server that is briefly unavailable.
 package retry
 
 import (
@@ -9,21 +9,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// How long reads and writes are tried again: somebody waits for a read, while what is to be
-// written outlasts the server's restart or its stand-in's taking over.
+// How long reads and writes are retried: a person waits for a read, while a write must survive the
+// server's restart or failover.
 const (
 	ReadPatience  = 2 * time.Second
 	WritePatience = 15 * time.Second
 )
 
-// What lies between two tries doubles from the first to the longest.
+// The wait between two attempts doubles from the first to the longest.
 const (
 	FirstWait   = 5 * time.Millisecond
 	LongestWait = 500 * time.Millisecond
 )
 
-// Patience returns how long a read is tried: as long as the write that waits for it, if there is
-// one.
+// Patience returns how long a read is retried: as long as the write that needs it, if there is one.
 func Patience(ctx context.Context) time.Duration {
 	if memory.IsForWrite(ctx) {
 		return WritePatience
@@ -31,8 +30,7 @@ func Patience(ctx context.Context) time.Duration {
 	return ReadPatience
 }
 
-// Do calls do until it succeeds or may not be done again, at the most for as long as ctx and
-// patience last.
+// Do calls do until it succeeds, may not be repeated, or ctx or patience ends.
 func Do(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
 	start := time.Now()
 	for wait := FirstWait; ; wait = min(2*wait, LongestWait) {
@@ -46,24 +44,24 @@ func Do(ctx context.Context, patience time.Duration, do func() (again bool, err 
 	}
 }
 
-// Pause waits for about that long, unless ctx ends before.
+// Pause waits for about that long, or until ctx ends.
 func Pause(ctx context.Context, wait time.Duration) error {
 	select {
-	case <-time.After(wait/2 + rand.N(wait)): // not all at once
+	case <-time.After(wait/2 + rand.N(wait)): // spread concurrent retries
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// Withheld is an error of a server as users are told of it: they need not know the server's
-// address, nor the names of databases and users, which the cause may quote.
+// Withheld is a server's error as shown to users: without the server's address and the names of
+// databases and users, which the cause may contain.
 type Withheld struct {
-	Said  string
-	Cause error
+	Message string
+	Cause   error
 }
 
-func (w *Withheld) Error() string { return w.Said }
+func (w *Withheld) Error() string { return w.Message }
 
 // Unwrap returns the cause, for the log.
 func (w *Withheld) Unwrap() error { return w.Cause }

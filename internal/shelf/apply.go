@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes the changes of a run: see [memory.Facts]. After an error the shelf is half written.
+// Apply makes the changes of a run: see [memory.Facts]. After an error the shelf is partly written.
 func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
@@ -69,7 +69,7 @@ func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, cha
 	return nil
 }
 
-// present returns what is there of a target, the zero Image if nothing is.
+// present returns the current image of a target, or the zero Image.
 func (s *Shelf) present(target string) memory.Image {
 	if image, ok := s.Things[target]; ok {
 		return image
@@ -112,7 +112,7 @@ func (s *Shelf) put(image memory.Image) {
 	}
 }
 
-// judge says why a change cannot be made to what is there.
+// judge returns why a change cannot be made to the current image, nil if it can.
 func (s *Shelf) judge(c memory.Change, before memory.Image) error {
 	if err := CheckConflict(c, before, s.versionOf(before)); err != nil {
 		return err
@@ -123,8 +123,8 @@ func (s *Shelf) judge(c memory.Change, before memory.Image) error {
 	return nil
 }
 
-// CheckConflict reports what somebody else did to the target since the change was planned. Before
-// is what is there, and version what it is at.
+// CheckConflict returns an error if the target changed since the change was planned. before is the
+// current image, and version its version.
 func CheckConflict(c memory.Change, before memory.Image, version int64) error {
 	there := !before.IsZero()
 	switch {
@@ -162,7 +162,7 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	return Version(image)
 }
 
-// Version is the version that an image was written at, 0 of a mark, which has none.
+// Version returns the version that wrote an image, 0 of a mark, which has none.
 func Version(image memory.Image) int64 {
 	if at := versionIn(image); at != nil {
 		return *at
@@ -170,7 +170,7 @@ func Version(image memory.Image) int64 {
 	return 0
 }
 
-// versionIn is where an image has its version, nil of a mark.
+// versionIn returns the version field of an image, nil of a mark.
 func versionIn(image memory.Image) *int64 {
 	switch {
 	case image.Fact != nil:
@@ -189,7 +189,7 @@ func versionIn(image memory.Image) *int64 {
 	return nil
 }
 
-// Stamp returns a copy of an image as stores keep it: at a version, with times of microseconds.
+// Stamp returns a copy of an image as stores keep it: with a version, and times in microseconds.
 func Stamp(image memory.Image, version int64) memory.Image {
 	image = copyImage(image)
 	if at := versionIn(image); at != nil {
@@ -198,7 +198,7 @@ func Stamp(image memory.Image, version int64) memory.Image {
 	return image
 }
 
-// Words returns what a thing says, "" of a turn.
+// Words returns a thing's text, "" of a turn.
 func Words(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
@@ -217,7 +217,7 @@ func Words(image memory.Image) string {
 	return ""
 }
 
-// MemoryID is the id of the memory that an image shows, "" if it shows none or is a mark.
+// MemoryID returns the id of an image's memory, "" for a mark or another kind.
 func MemoryID(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
@@ -238,8 +238,7 @@ func (s *Shelf) forgetVectors(image memory.Image) {
 	}
 }
 
-// embed keeps vectors of what is there, and lets those memories come again in
-// Since.
+// embed stores vectors of existing memories, and makes those appear in Since again.
 func (s *Shelf) embed(vectors []memory.Vector) {
 	for _, v := range vectors {
 		if !s.touch(v.Memory) {
@@ -249,7 +248,7 @@ func (s *Shelf) embed(vectors []memory.Vector) {
 	}
 }
 
-// touch gives a memory the shelf's version, and reports whether there is one.
+// touch gives a memory the shelf's version, and reports whether it exists.
 func (s *Shelf) touch(id string) bool {
 	if t, ok := s.Turns[id]; ok {
 		t.Version = s.Version

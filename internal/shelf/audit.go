@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PlaceOfAudit is where an entry stands in a record that is newest first.
+// PlaceOfAudit returns an entry's place in a record that is newest first.
 func PlaceOfAudit(e memory.AuditEntry) Place { return Place{e.At, e.ID} }
 
-// Note adds entries to the record, but for those whose id is there.
+// Note adds entries to the record, except those with an existing id.
 func (s *Shelf) Note(entries ...memory.AuditEntry) {
 	s.Audit = slices.Clone(s.Audit)
 	for _, e := range entries {
@@ -33,7 +33,7 @@ func (s *Shelf) Noted(q memory.AuditQuery) (memory.AuditPage, error) {
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes the entries from before a time and returns how many there were.
+// DropNoted removes the entries before a time and returns their number.
 func (s *Shelf) DropNoted(before time.Time) int {
 	kept := slices.DeleteFunc(slices.Clone(s.Audit), func(e memory.AuditEntry) bool { return e.At.Before(before) })
 	n := len(s.Audit) - len(kept)
@@ -41,7 +41,7 @@ func (s *Shelf) DropNoted(before time.Time) int {
 	return n
 }
 
-// RenameNoted puts another name in place of a user's and returns how many entries it changed.
+// RenameNoted replaces a user's name and returns the number of changed entries.
 func (s *Shelf) RenameNoted(user, to string) (n int) {
 	s.Audit = slices.Clone(s.Audit)
 	for i := range s.Audit {

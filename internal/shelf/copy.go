@@ -6,8 +6,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The copies share nothing with what they are of, and have their times as stores
-// keep them.
+// Copies share nothing with the originals, and have their times as stores keep them.
 
 func copyImage(i memory.Image) memory.Image {
 	switch {
@@ -120,8 +119,8 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 	return hits
 }
 
-// Memory returns what recall could return of an image, copied; the zero Memory for profile
-// entries, relations, contexts and marks.
+// Memory returns a copy of an image's memory; the zero Memory for profile entries, relations,
+// contexts and marks.
 func Memory(i memory.Image) memory.Memory {
 	i = copyImage(i)
 	switch {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Digest is a hash of all that is on the shelf: the same of two that hold the same, wherever they
-// were read. An empty list or map is as none.
+// Digest returns a hash of the shelf's content: equal content has an equal digest, wherever it was
+// read. An empty list or map counts as none.
 func (s *Shelf) Digest() (sum [sha256.Size]byte) {
 	h := sha256.New()
 	digest(h, reflect.ValueOf(*s))
@@ -49,13 +49,13 @@ func digest(h io.Writer, v reflect.Value) {
 			digest(h, v.MapIndex(k))
 		}
 	case reflect.Float32, reflect.Float64:
-		_ = binary.Write(h, binary.LittleEndian, math.Float64bits(v.Float())) // a hash takes all
+		_ = binary.Write(h, binary.LittleEndian, math.Float64bits(v.Float())) // a hash never fails
 	default:
 		fmt.Fprintf(h, "%q;", fmt.Sprint(v.Interface()))
 	}
 }
 
-// Sizes says how much of each kind there is.
+// Sizes returns the number of things of each kind.
 func (s *Shelf) Sizes() map[string]int {
 	n := map[string]int{
 		"turns": len(s.Turns), "conversations": len(s.Conversations), "journal": len(s.Journal), "runs": len(s.Runs), "vectors": len(s.Vectors),

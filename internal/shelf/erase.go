@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes words for good: see [memory.Eraser]. After an error the shelf is as it was.
+// Erase removes text for good: see [memory.Eraser]. After an error the shelf is unchanged.
 func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
@@ -56,7 +56,7 @@ func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time
 	return receipt, nil
 }
 
-// toErase returns what is there of ids and has words or is not retired, each once.
+// toErase returns the memories among ids that still have text or are not retired.
 func (s *Shelf) toErase(ids []string) []memory.Image {
 	var out []memory.Image
 	for i, id := range ids {
@@ -68,15 +68,15 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 			if image.IsZero() || image.Target() != target {
 				continue
 			}
-			said := Words(image)
+			content := Words(image)
 			switch {
 			case image.Turn != nil:
-				said = s.Turns[id].Content
+				content = s.Turns[id].Content
 			case image.Conversation != nil:
 				c := s.Conversations[id]
-				said += c.Project + c.Agent
+				content += c.Project + c.Agent
 			}
-			if said != "" || image.Status() != memory.Retired {
+			if content != "" || image.Status() != memory.Retired {
 				out = append(out, image)
 			}
 		}
@@ -84,7 +84,7 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 	return out
 }
 
-// blank takes the words of a thing away and returns what is left of it.
+// blank removes a thing's text and returns the rest.
 func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 	after := Blank(before, run, s.At)
 	switch {
@@ -110,7 +110,7 @@ func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 	return after
 }
 
-// Blank is what is left of a thing whose words a run takes away.
+// Blank returns what remains of a thing whose text a run erases.
 func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	after := copyImage(before.Erased(run))
 	switch {
@@ -132,26 +132,25 @@ func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	return after
 }
 
-// untitle takes away the titles that a turn's conversation has or had, if they stand
-// in the turn.
+// untitle removes the present and past titles of a turn's conversation that occur in the turn.
 func (s *Shelf) untitle(t memory.Turn) {
-	said := strings.Join(strings.Fields(t.Content), " ")
+	content := strings.Join(strings.Fields(t.Content), " ")
 	c, ok := s.Conversations[t.Conversation]
-	if ok && strings.Contains(said, c.Title) {
+	if ok && strings.Contains(content, c.Title) {
 		c.Title = ""
 		s.Conversations[c.ID] = c
 	}
 	for i, change := range s.Journal {
 		if change.After.Conversation != nil {
-			s.Journal[i].Before, s.Journal[i].After = untitled(change.Before, c.ID, said), untitled(change.After, c.ID, said)
+			s.Journal[i].Before, s.Journal[i].After = untitled(change.Before, c.ID, content), untitled(change.After, c.ID, content)
 		}
 	}
 }
 
-// untitled is the image without its title, if it is of that conversation and the
-// title stands in what was said.
-func untitled(i memory.Image, conversation, said string) memory.Image {
-	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(said, i.Conversation.Title) {
+// untitled returns the image without its title, if it is of that conversation and content contains
+// the title.
+func untitled(i memory.Image, conversation, content string) memory.Image {
+	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(content, i.Conversation.Title) {
 		return i
 	}
 	mark := *i.Conversation

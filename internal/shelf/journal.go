@@ -23,8 +23,7 @@ func matchesChange(q memory.ChangeQuery, c memory.Change) bool {
 		(q.After.IsZero() || c.At.After(q.After))
 }
 
-// imagesAt returns what was there at asOf, or what is there, of all but turns
-// and conversations.
+// imagesAt returns the images at asOf, or the current ones, of all but turns and conversations.
 func (s *Shelf) imagesAt(asOf time.Time) map[string]memory.Image {
 	if asOf.IsZero() {
 		return s.Things
@@ -58,13 +57,13 @@ func (s *Shelf) Changes(q memory.ChangeQuery) (memory.ChangePage, error) {
 	return memory.ChangePage{Changes: found, Next: next}, err
 }
 
-// Ordinal is the place of a change in its run, from 1.
+// Ordinal returns the place of a change in its run, from 1.
 func Ordinal(c memory.Change) int {
 	n, _ := strconv.Atoi(strings.TrimPrefix(c.ID, c.Run+"/")) // as change and Erase write it
 	return n
 }
 
-// ByPlace compares two entries of a journal by which was first.
+// ByPlace compares two journal entries by order.
 func ByPlace(a, b memory.Change) int {
 	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(Ordinal(a), Ordinal(b)))
 }

@@ -28,7 +28,7 @@ func CopyMemory(m memory.Memory) memory.Memory {
 	return Memory(memory.Image{Fact: m.Fact, Summary: m.Summary})
 }
 
-// memories returns copies of all memories as they were at asOf, or as they are.
+// memories returns copies of all memories at asOf, or of the current ones.
 func (s *Shelf) memories(asOf time.Time) []memory.Memory {
 	var all []memory.Memory
 	for _, image := range s.imagesAt(asOf) {
@@ -42,7 +42,7 @@ func (s *Shelf) memories(asOf time.Time) []memory.Memory {
 	return all
 }
 
-// Counts says how much there is.
+// Counts returns the counts of the shelf.
 func (s *Shelf) Counts() memory.Counts {
 	n := memory.Counts{Changes: len(s.Journal)}
 	for _, c := range s.Conversations {
@@ -81,7 +81,7 @@ func (s *Shelf) Counts() memory.Counts {
 	return n
 }
 
-// Place is where something stands in a list that is newest first.
+// Place is a place in a list that is newest first.
 type Place struct {
 	At time.Time
 	ID string
@@ -91,8 +91,7 @@ func (p Place) compare(q Place) int {
 	return cmp.Or(q.At.Compare(p.At), strings.Compare(q.ID, p.ID))
 }
 
-// Cut returns the piece of a list that begins after the cursor, in order, and
-// the cursor of what follows it.
+// Cut returns the sorted page after the cursor, and the cursor of the next page.
 func Cut[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, string, error) {
 	slices.SortFunc(all, func(a, b T) int { return at(a).compare(at(b)) })
 	if cursor != "" {
@@ -110,13 +109,13 @@ func Cut[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, strin
 	return all, WriteCursor(at(all[limit-1])), nil
 }
 
-// WriteCursor is what [ReadCursor] reads.
+// WriteCursor returns the cursor that [ReadCursor] reads.
 func WriteCursor(p Place) string {
-	text, _ := json.Marshal(p) // a time and a string always marshal
+	text, _ := json.Marshal(p) // a time and a string always encode
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ReadCursor returns the place after which a page goes on.
+// ReadCursor returns the place after which a page starts.
 func ReadCursor(cursor string) (Place, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -129,7 +128,7 @@ func ReadCursor(cursor string) (Place, error) {
 	return p, nil
 }
 
-// Limit is how many entries a page has, of a query that asks for some.
+// Limit returns the number of entries of a page, for a query that asks for some.
 func Limit(asked int) int {
 	if asked <= 0 {
 		return defaultLimit

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Append writes a batch: see [memory.Log]. After an error the shelf is half written.
+// Append writes a batch: see [memory.Log]. After an error the shelf is partly written.
 func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
 	if err := b.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -52,8 +52,8 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	return receipt, nil
 }
 
-// CheckPath returns the Conflict that Append would return of a batch whose turns are there already:
-// of its path, or of what it says in a conversation that is deleted. It makes the batch's marks.
+// CheckPath returns the Conflict that Append would return for a batch whose turns exist already: of
+// its path, or of active turns in a deleted conversation. It makes the batch's marks.
 func (s *Shelf) CheckPath(b memory.Batch) error {
 	if err := s.marks(b); err != nil {
 		return err
@@ -64,8 +64,7 @@ func (s *Shelf) CheckPath(b memory.Batch) error {
 	return s.holds(b)
 }
 
-// marks returns a Conflict if a batch with a path would bring back a turn that was taken out
-// of memory.
+// marks returns a Conflict if a batch with a path would restore a forgotten turn.
 func (s *Shelf) marks(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
@@ -78,8 +77,8 @@ func (s *Shelf) marks(b memory.Batch) error {
 	return nil
 }
 
-// holds returns a Conflict if a batch that is written leaves another path than it names, or
-// says something in a conversation that is deleted.
+// holds returns a Conflict if a written batch leaves another path than it names, or active turns in
+// a deleted conversation.
 func (s *Shelf) holds(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
@@ -97,7 +96,7 @@ func (s *Shelf) holds(b memory.Batch) error {
 	return nil
 }
 
-// hasAll reports whether there are turns, and all of them are there.
+// hasAll reports whether there are turns, and all of them exist.
 func (s *Shelf) hasAll(turns []memory.Turn) bool {
 	for _, t := range turns {
 		if _, ok := s.Turns[t.ID]; !ok {
@@ -175,7 +174,7 @@ func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
 	return kept
 }
 
-// turnsAt returns copies of the turns as they were at asOf, or as they are.
+// turnsAt returns copies of the turns at asOf, or of the current ones.
 func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	var turns []memory.Turn
 	for _, t := range s.Turns {
@@ -194,8 +193,8 @@ func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	return turns
 }
 
-// statusAt returns the status that a turn had: that of the last mark until then,
-// or that before its first.
+// statusAt returns a turn's status at a time: that of the last mark until then, or that before its
+// first.
 func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnImage(t).Target()
 	status, marked := t.Status, false
@@ -229,7 +228,7 @@ func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.Conversati
 // ListTurns returns turns: see [memory.Log].
 func (s *Shelf) ListTurns(q memory.TurnQuery) []memory.Turn { return SelectTurns(s.turnsAt(q.AsOf), q) }
 
-// SelectTurns returns those of some turns, as they were at q's time, that q selects, in order.
+// SelectTurns returns the turns that q selects, in order; turns are those at q's time.
 func SelectTurns(turns []memory.Turn, q memory.TurnQuery) []memory.Turn {
 	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return !matchesTurn(q, t) })
 	slices.SortFunc(turns, func(a, b memory.Turn) int {

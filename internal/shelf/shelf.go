@@ -1,10 +1,10 @@
-// Package shelf is what one owner has, as values, and the rules by which it changes and is
-// read: what a run conflicts with, what it journals, what an erasure leaves, which job is due,
-// how a list is cut into pages. It does no I/O, and knows no clock.
+// Package shelf holds one owner's data as values, and the rules for changing and reading it:
+// conflicts of a run, the journal, erasure, due jobs, pages of lists. It does no I/O, and knows no
+// clock.
 //
-// The reference store, package inmem, holds an owner's whole [Shelf]. A store on a server reads
-// those parts that a write may look at, lets the shelf make the write, and keeps what that changed;
-// so it reads, too. What a method looks at is said there.
+// The reference store, package inmem, holds an owner's whole [Shelf]. A store on a server reads the
+// parts that a write needs, lets the shelf make the write, and stores the changes; it reads in the
+// same way. Each method names the parts that it uses.
 package shelf
 
 import (
@@ -14,41 +14,41 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Shelf is all that one owner has, or a part of it. What its maps and slices hold is never written
-// to, only exchanged, so that a [Shelf.Clone] is a draft.
+// Shelf is one owner's data, or a part of it. The values in its maps and slices are replaced, never
+// written to, so that a [Shelf.Clone] is a draft.
 type Shelf struct {
 	Version       int64
 	At            time.Time               // of the last write
-	Horizon       int64                   // Since from before it is Gone
-	Erased        time.Time               // traces of before are not kept
+	Horizon       int64                   // Since from an earlier version is Gone
+	Erased        time.Time               // traces from before are not stored
 	Secret        string                  // the key of the hashes in Tombs
-	Things        map[string]memory.Image // what is, by target; all but turns and conversations
+	Things        map[string]memory.Image // current images by target, except turns and conversations
 	Turns         map[string]memory.Turn
 	Conversations map[string]memory.Conversation
-	Messages      map[string]int  // how many active user and assistant turns a conversation has; nil: Turns are counted
+	Messages      map[string]int  // number of active user and assistant turns, by conversation; nil: Turns are counted
 	Journal       []memory.Change // oldest first
 	Runs          map[string]Run
 	Vectors       map[VectorKey][]float32
 	Jobs          map[string]memory.Job
 	Traces        map[string]memory.Trace
 	Spent         []memory.Usage
-	Tombs         map[string]string   // of turns that are out of recall, or kept without words: a hash of them, by id
-	Keys          []memory.Key        // of a global owner's namespace, the oldest first
+	Tombs         map[string]string   // keyed hashes of turns out of recall or without text, by id
+	Keys          []memory.Key        // of a global owner's namespace, oldest first
 	SignIns       []memory.Session    // the same
 	Audit         []memory.AuditEntry // the same
 }
 
-// Run is what is recorded of a run that was applied.
+// Run is the record of an applied run.
 type Run struct {
 	memory.Receipt
 	Kind   string
 	Author memory.Author
 }
 
-// VectorKey names the embedding of a memory by a model.
+// VectorKey identifies the embedding of a memory by a model.
 type VectorKey struct{ Memory, Model string }
 
-// Clone returns a draft of the shelf: to write to it leaves the shelf as it is.
+// Clone returns a draft of the shelf: writing to it leaves the shelf unchanged.
 func (s *Shelf) Clone() *Shelf {
 	c := *s
 	c.Things = cloneMap(s.Things)
@@ -62,7 +62,7 @@ func (s *Shelf) Clone() *Shelf {
 	return &c
 }
 
-// cloneMap is maps.Clone but for a nil map, which becomes one to write to.
+// cloneMap is maps.Clone, but returns a writable map for nil.
 func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 	if m == nil {
 		return map[K]V{}
@@ -70,7 +70,7 @@ func cloneMap[K comparable, V any](m map[K]V) map[K]V {
 	return maps.Clone(m)
 }
 
-// tick takes the time of a write from the owner's clock.
+// tick returns the time of a write by the owner's clock.
 func (s *Shelf) tick(now time.Time) time.Time {
 	s.At = later(memory.Time(now), s.At.Add(time.Microsecond))
 	return s.At

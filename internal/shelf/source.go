@@ -39,7 +39,7 @@ func (s *Shelf) Since(owner memory.Owner, model string, after int64) ([]memory.I
 	return items, nil
 }
 
-// VectorModels returns the models by which there are vectors: see [memory.Facts].
+// VectorModels returns the models that have vectors: see [memory.Facts].
 func (s *Shelf) VectorModels() []string {
 	models := map[string]bool{}
 	for key, values := range s.Vectors {

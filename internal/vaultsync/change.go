@@ -18,7 +18,7 @@ func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, error) {
 		return "", memory.Errorf(memory.Conflict, "%s", e.Clash)
 	}
 	edit := v.fileEdit(e)
-	if returns(e) { // by now it may be back, with what was said
+	if returns(e) { // the fact may be back already, with its turns
 		now, err := v.engine.Get(ctx, e.Owner, e.Was.Fact.ID)
 		if err != nil {
 			return "", err
@@ -38,14 +38,14 @@ func (v *Vault) fileEdit(e vaultstore.Edit) files.FileEdit {
 	return files.FileEdit{Owner: e.Owner, Key: e.Run(), Was: e.Was, Says: e.Says, PutBack: e.PutBack, Elsewhere: e.Elsewhere, Coming: v.coming[e.Owner], Moved: e.Across}
 }
 
-// returns reports whether an edit is of a forgotten fact whose file is back with the same words.
+// returns reports whether an edit restores the unchanged file of a forgotten fact.
 func returns(e vaultstore.Edit) bool {
 	was, says := e.Was.Fact, e.Says.Fact
 	return e.Clash == "" && was != nil && says != nil && !was.Status.Live() && says.Status.Live() && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content)
 }
 
-// bringBack takes back, for each owner of whom files are back, what their deletion forgot: the
-// facts and what was said. Where that cannot be, each fact is restored by itself.
+// bringBack restores, for each owner with returned files, what their deletion forgot: facts and
+// turns. If that fails, each fact is restored by itself.
 func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	files, key := map[memory.Owner][]files.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
@@ -66,7 +66,7 @@ func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 				v.Log.Info("files of the vault are back, and what their deletion forgot", "of", owner.Name(), "memories", b.Came)
 			}
 			if b.Left > 0 {
-				v.Log.Info("what was said stays forgotten of some files that are back", "of", owner.Name(),
+				v.Log.Info("turns of some returned files stay forgotten", "of", owner.Name(),
 					"see", "loci history --run "+b.Run, "do", "loci undo --change "+b.Run+"/N --yes")
 			}
 		}
@@ -74,8 +74,8 @@ func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	return nil
 }
 
-// forget forgets what files were of that are gone. Of an owner who lost several all are forgotten
-// together or, if they cannot be, one by one, which tells what is wrong with which.
+// forget retires the memories of owners that lost several files, in one run each. If that fails,
+// each edit follows by itself, which shows the failing one.
 func (v *Vault) forget(ctx context.Context, deleted []vaultstore.Edit) error {
 	gone := map[memory.Owner][]vaultstore.Edit{}
 	for _, e := range deleted {

@@ -19,30 +19,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What git is asked to do waits until the files have been quiet for gitLull, so that
-// a chat's changes are one commit, and may take gitTime.
+// A commit waits until the files are unchanged for gitLull, so that a chat's changes are one
+// commit, and may take gitTime.
 const (
 	gitLull = 2 * time.Second
 	gitTime = time.Minute
 )
 
-// vaultGit commits the files of a vault to git. Whatever goes wrong with git is
-// logged, and memory goes on.
+// vaultGit commits a vault's files to git. Failures of git are logged and do not affect memory.
 type vaultGit struct {
 	store *vaultstore.Store
 	log   *slog.Logger
 	begun bool      // the vault has its first commit
-	since time.Time // up to when the journal is told of in commits
+	since time.Time // end of the journal in earlier commits
 }
 
 func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
 	return &vaultGit{store: store, log: log}
 }
 
-// run commits what is written until the context ends, and then what is left.
+// run commits changes until the context ends, and then the rest.
 func (g *vaultGit) run(ctx context.Context) {
-	lasting := context.WithoutCancel(ctx) // git is let finish: a killed one leaves its locks
-	if !g.begun {                         // as it could not at the start
+	lasting := context.WithoutCancel(ctx) // a killed git leaves its locks
+	if !g.begun {                         // it failed at the start
 		if err := g.Begin(lasting); err != nil {
 			g.log.Warn("the vault is not committed to git", "err", err)
 			return
@@ -77,15 +76,15 @@ func (g *vaultGit) quiet(ctx context.Context) bool {
 	}
 }
 
-// Begin makes a repository of the vault if it is in none, and commits what is there before
-// anything changes, so that the first run of changes has a commit of its own.
+// Begin makes the vault a repository if it is in none, and commits its content before anything
+// changes, so that the first run has its own commit.
 func (g *vaultGit) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("there is no git here: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // what is there is of this disk alone
+	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // it is only for this machine
 		return err
 	}
 	_, err := g.Git(ctx, "rev-parse", "--git-dir")
@@ -104,7 +103,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 	if err := g.Commit(ctx); err != nil || g.begun {
 		return err
 	}
-	if isNew { // nothing is there yet, and nothing of others is staged
+	if isNew { // the repository is new, so nothing else is staged
 		return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
 	}
 	g.begun = true
@@ -114,10 +113,10 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 // FirstCommit is the message of a vault's first commit.
 const FirstCommit = "begin the vault"
 
-// untilTrailer is the line of a commit's message that says up to when it tells of the journal.
+// untilTrailer is the trailer with the end of the journal in a commit's message.
 const untilTrailer = "Loci-Until"
 
-// Commit commits what differs from the last commit.
+// Commit commits the differences from the last commit.
 func (g *vaultGit) Commit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
@@ -125,7 +124,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 		return err
 	}
 	if unmerged, err := g.Git(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
-		return err // a person is merging: to add would say that it is done
+		return err // a person is merging: adding would conclude that
 	}
 	if _, err := g.Git(ctx, "add", "--all", "--", "."); err != nil {
 		return err
@@ -141,7 +140,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 	return g.commitAs(ctx, message, until, "--", ".")
 }
 
-// commitAs commits with a message that tells of the journal until then. what says which files.
+// commitAs commits files with a message that lists the journal up to a time.
 func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, what ...string) error {
 	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, what...)
 	if name, _ := g.Git(ctx, "config", "user.email"); name == "" {
@@ -154,25 +153,25 @@ func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time
 	return nil
 }
 
-// Git runs a command in the vault and returns what it says.
+// Git runs a command in the vault and returns its output.
 func (g *vaultGit) Git(ctx context.Context, args ...string) (string, error) {
 	return GitIn(ctx, g.store.Dir(), args...)
 }
 
-// GitIn runs a command in a folder and returns what it says.
+// GitIn runs a command in a folder and returns its output.
 func GitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.quotePath=false"}, args...)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_TERMINAL_PROMPT=0")
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &output
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(said.String()))
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, strings.TrimSpace(output.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
 }
 
-// elsewhere reports whether a variable points git at another repository, as it does in
-// programs that git itself has begun.
+// elsewhere reports whether a variable points git to another repository, as in programs started by
+// git.
 func elsewhere(variable string) bool {
 	for _, name := range []string{"GIT_DIR=", "GIT_INDEX_FILE=", "GIT_WORK_TREE="} {
 		if strings.HasPrefix(variable, name) {
@@ -182,14 +181,14 @@ func elsewhere(variable string) bool {
 	return false
 }
 
-// told is how many changes a message tells of.
-const told = 20
+// maxListed bounds the changes in a message.
+const maxListed = 20
 
-// message says what changed since the last commit, oldest first, and until when.
+// message returns the changes since the last commit, oldest first, and their end.
 func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 	var lines []string
 	until := g.since
-	for _, owner := range g.store.Known() {
+	for _, owner := range g.store.OwnersWithFiles() {
 		page, err := g.store.Changes(ctx, owner, memory.ChangeQuery{After: g.since, Limit: 500})
 		if err != nil {
 			return "", until, err
@@ -212,13 +211,13 @@ func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 		return lines[0], until, nil
 	}
 	subject := fmt.Sprintf("%s, and %d more", lines[0], len(lines)-1)
-	if len(lines) > told {
-		lines = append(lines[:told], "…")
+	if len(lines) > maxListed {
+		lines = append(lines[:maxListed], "…")
 	}
 	return subject + "\n\n" + strings.Join(lines, "\n"), until, nil
 }
 
-// ChangeLine says what a change did, "" where another one of its run does.
+// ChangeLine describes a change, "" if another one of its run does.
 func ChangeLine(c memory.Change, all []memory.Change) string {
 	f := c.After.Fact
 	switch {
@@ -265,8 +264,8 @@ var pastOf = map[memory.Action]string{
 	memory.ActionErase: "erased",
 }
 
-// oneLine is a text for a line of a message: short, and without control characters, which
-// would speak to a terminal.
+// oneLine returns a text for a line of a message: short, and without control characters, which a
+// terminal would execute.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r := []rune(s); len(r) > 100 {

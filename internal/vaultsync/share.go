@@ -13,9 +13,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// unshare ends what a fact's file shares no longer. It comes before the edit's other changes,
-// so that nobody is shown new words by a file that does not name them. A file that is gone
-// ends nothing: its fact is forgotten, and shared again if it comes back.
+// unshare ends sharing that a fact's file no longer names. It precedes the edit's other changes, so
+// that nobody removed sees new text. A deleted file ends nothing: its fact is forgotten, and shared
+// again if restored.
 func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	if e.Says.Fact == nil || e.Was.Fact == nil {
 		return nil
@@ -30,8 +30,8 @@ func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	return nil
 }
 
-// share shares a fact with those whom its file names now. [memory.Forbidden]: not with pools and
-// everybody, with whom whoever runs the server shares.
+// share shares a fact with the owners that its file names now. It returns [memory.Forbidden] for
+// pools and everybody, which need an administrator.
 func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) error {
 	id, ok := strings.CutPrefix(target, "fact:")
 	if !ok || e.Says.Fact == nil {
@@ -47,7 +47,7 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 			if readErr != nil {
 				return readErr
 			}
-			if slices.Contains(with, o) { // they hid it: it is shared all the same
+			if slices.Contains(with, o) { // they hid it: it counts as shared
 				continue
 			}
 		}
@@ -58,7 +58,7 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 	return nil
 }
 
-// without are the owners that a has and b has not.
+// without returns the owners in a that are not in b.
 func without(a, b *[]memory.Owner) []memory.Owner {
 	if a == nil {
 		return nil

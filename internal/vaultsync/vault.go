@@ -1,4 +1,4 @@
-// Package vaultsync takes over what people do to the files of a vault: edits, deletions and shares become
+// Package vaultsync turns people's edits of a vault's files, including deletions and shares, into
 // changes of memory. It also commits the files to git and reads their history there.
 package vaultsync
 
@@ -22,19 +22,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Vault lets what a person does to files of a vault become changes. It is nil, and
-// then does nothing, where memory is in no vault.
+// Vault turns edits of a vault's files into changes. nil, without a vault, does nothing.
 type Vault struct {
 	Store  *vaultstore.Store
 	engine *engine.Engine
 	Log    *slog.Logger
 	Git    *vaultGit // nil: none
 
-	mu      sync.Mutex                       // held while a report is taken; guards what follows
-	coming  map[memory.Owner]map[string]bool // facts that the report adds
-	refused map[string]string                // why, by path of the file that was refused
-	told    map[string]bool                  // what the last report was warned of
-	warned  map[string]bool                  // what this one is, while it is taken
+	mu       sync.Mutex                       // held while a report is taken; guards the rest
+	coming   map[memory.Owner]map[string]bool // facts that the report adds
+	refused  map[string]string                // reason, by path of the refused file
+	reported map[string]bool                  // warnings of the last report
+	warned   map[string]bool                  // warnings of this report, while it is taken
 }
 
 // Open opens the vault around the store that within opens.
@@ -51,13 +50,13 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 	}
 	store, err := vaultstore.Open(ctx, dir, within, o)
 	if err != nil {
-		return nil, err // as an interface, a nil store would be one
+		return nil, err // a nil store would not be a nil interface
 	}
 	return store, nil
 }
 
-// dropStale removes indexes of a database that is not there or empty: the one that is made of
-// the vault may count its versions otherwise.
+// dropStale removes indexes if the database is missing or empty: one rebuilt from the vault may
+// count versions differently.
 func dropStale(c config.Config) error {
 	dir, err := c.DataDir()
 	if err != nil {
@@ -69,7 +68,7 @@ func dropStale(c config.Config) error {
 	return os.RemoveAll(filepath.Join(dir, config.IndexFolder))
 }
 
-// New returns the vault that a store is, or nil.
+// New returns the vault of a store, or nil.
 func New(store memory.Store, e *engine.Engine, c config.Config, log *slog.Logger) *Vault {
 	files, ok := store.(*vaultstore.Store)
 	if !ok {
@@ -82,7 +81,7 @@ func New(store memory.Store, e *engine.Engine, c config.Config, log *slog.Logger
 	return v
 }
 
-// Dir is the vault's folder, "" where there is none.
+// Dir is the vault's folder, "" without one.
 func (v *Vault) Dir() string {
 	if v == nil {
 		return ""
@@ -90,7 +89,7 @@ func (v *Vault) Dir() string {
 	return v.Store.Dir()
 }
 
-// CatchUp takes over what was done to the files while Loci did not run.
+// CatchUp applies edits from the time when Loci did not run.
 func (v *Vault) CatchUp(ctx context.Context) error {
 	if v == nil {
 		return nil
@@ -127,8 +126,8 @@ func (v *Vault) Run(ctx context.Context) error {
 	return err
 }
 
-// Look compares the folder with memory once and takes over what a person did. With
-// Confirm that includes deletions which are held back for being so many.
+// Look compares the folder with memory once and applies a person's edits. With Confirm that
+// includes mass deletions held back.
 func (v *Vault) Look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -139,12 +138,12 @@ func (v *Vault) Look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.
 	return r, v.Take(ctx, r)
 }
 
-// Examine is look, with why files were refused, by the paths that they have since.
+// Examine is Look, and also returns why files were refused, by their current paths.
 func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, map[string]string, error) {
 	if _, err := v.Look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
 		return vaultstore.Report{}, nil, err
 	}
-	r, err := v.Look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // what was just taken over or refused is told of as it is now
+	r, err := v.Look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // after the answers of the last look
 	why := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -155,11 +154,11 @@ func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, m
 	return r, why, err
 }
 
-// Take makes changes of a report's edits; v.mu is held. What cannot be taken over is
-// refused, which keeps the person's words beside; what cannot be now comes again.
+// Take makes changes of a report's edits. The caller holds v.mu. An invalid edit is refused, which
+// keeps the person's text in a second file; one that is impossible now is tried again.
 func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	v.warned = map[string]bool{}
-	defer func() { v.told = v.warned }()
+	defer func() { v.reported = v.warned }()
 	for _, p := range r.Problems {
 		v.warn("a file of the vault is left alone", "file", vaultstore.LogPath(p.Path), "why", p.Why)
 	}
@@ -171,7 +170,7 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 		n = i
 	}
 	deleted, edits := r.Edits[:n], r.Edits[n:]
-	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // nothing is forgotten whose file was away for a moment
+	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // a file that was briefly away is not forgotten
 		return err
 	}
 	if err := v.bringBack(ctx, edits); err != nil {
@@ -187,7 +186,7 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	return nil
 }
 
-// coming are the facts that edits add, by their owners.
+// coming returns the facts that edits add, by owner.
 func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 	all := map[memory.Owner]map[string]bool{}
 	for _, e := range edits {
@@ -201,15 +200,15 @@ func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 	return all
 }
 
-// warn logs what the last report had not: each look meets it again.
+// warn logs what the last report did not have: each look finds it again.
 func (v *Vault) warn(msg string, args ...any) {
 	one := msg + "\x00" + fmt.Sprint(args...)
-	if v.warned[one] = true; !v.told[one] {
+	if v.warned[one] = true; !v.reported[one] {
 		v.Log.Warn(msg, args...)
 	}
 }
 
-// answer tells the store what became of an edit: changes of the memory target, or why none.
+// answer tells the store the result of an edit: the changed target, or the error.
 func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
 	case err == nil:
@@ -218,24 +217,24 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // what is left of who was erased, such as that they were
+	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // the rest of an erased owner
 		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	case final(err):
 		v.refused[e.Path] = err.Error()
-		v.Log.Warn("a file of the vault is not taken over; it is kept beside", "file", vaultstore.LogPath(e.Path), "why", err)
+		v.Log.Warn("a file of the vault was refused and kept as a conflict file", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && !errors.Is(err, memory.Conflict): // a conflict is that it was changed again: the next look tells how
+	case err != nil && !errors.Is(err, memory.Conflict): // after a conflict the next look sees the new state
 		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
 	}
 	return nil
 }
 
-// final reports whether an edit is refused for what it is.
+// final reports whether an edit is invalid whenever it is tried.
 func final(err error) bool {
 	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
 		if errors.Is(err, code) {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Epoch is when sample data was said and where clocks start.
+// Epoch is the time of sample data, and the start of clocks.
 var Epoch = time.Date(2026, time.January, 5, 10, 0, 0, 0, time.UTC)
 
-// Clock is a clock that only tests move. The zero Clock stands at [Epoch] and
-// steps a microsecond each time it is asked.
+// Clock is a clock for tests. The zero Clock starts at [Epoch] and advances a microsecond at each
+// reading.
 type Clock struct {
 	mu    sync.Mutex
 	since time.Duration // since Epoch

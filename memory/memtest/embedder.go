@@ -14,10 +14,10 @@ import (
 // Dims is the length of an [Embedder]'s vectors.
 const Dims = 32
 
-// Embedder embeds a text as the bag of its words: texts that share words are
-// near, case and order apart. The zero Embedder is ready.
+// Embedder embeds a text as the bag of its words: texts with common words are near, ignoring case
+// and order. The zero Embedder is ready.
 type Embedder struct {
-	Name string // other names are other models, with other vectors
+	Name string // embedders with other names are other models, with other vectors
 	Err  error  // fail with this instead
 
 	texts atomic.Int64
@@ -29,10 +29,10 @@ func (e *Embedder) Fingerprint() string { return "words:" + e.Name }
 // Dims returns [Dims].
 func (e *Embedder) Dims() int { return Dims }
 
-// Texts returns how many texts it has embedded.
+// Texts returns how many texts were embedded.
 func (e *Embedder) Texts() int { return int(e.texts.Load()) }
 
-// Embed returns the same unit vector for a text on either side of a search.
+// Embed returns the same unit vector for a text as a question and as a document.
 func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string)
 	return out, nil
 }
 
-// Embed returns the unit vector that the zero [Embedder] gives a text.
+// Embed returns the zero [Embedder]'s unit vector of a text.
 func Embed(text string) []float32 { return embed("", text) }
 
 func embed(model, text string) []float32 {

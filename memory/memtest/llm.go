@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Garbage is a reply no parser can make sense of.
+// Garbage is a reply that no parser can read.
 const Garbage = "\x00}{ sure! here is your \"JSON\": [,,, <|end|>"
 
 // Line is one reply in an [LLM]'s script.
@@ -16,32 +16,31 @@ type Line struct {
 	Prompt string // the name of the prompt it answers; "" answers any
 	Text   string
 	Err    error // fail with this instead
-	Hang   bool  // or say nothing until the context ends
+	Hang   bool  // or reply nothing until the context ends
 	Always bool  // answer every such prompt, not just one
 }
 
-// LLM is a model that follows a script: each prompt takes the first line left
-// that answers it. With none left it is [memory.Unavailable]. The zero LLM has
-// nothing to say.
+// LLM is a scripted model: each prompt takes the first remaining line that answers it. Without one
+// it returns [memory.Unavailable]. The zero LLM has no lines.
 type LLM struct {
 	mu      sync.Mutex
 	script  []Line
 	prompts []memory.Prompt
 }
 
-// NewLLM returns a model that says these lines.
+// NewLLM returns a model with these lines.
 func NewLLM(script ...Line) *LLM {
 	return &LLM{script: slices.Clone(script)}
 }
 
-// Add puts lines at the end of the script.
+// Add appends lines to the script.
 func (m *LLM) Add(lines ...Line) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.script = append(m.script, lines...)
 }
 
-// Complete says the next line for p.
+// Complete returns the next line for p.
 func (m *LLM) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	line, ok := m.next(p)
 	switch {
@@ -78,14 +77,14 @@ func (m *LLM) next(p memory.Prompt) (Line, bool) {
 	return line, true
 }
 
-// Prompts returns every prompt it was given, in order.
+// Prompts returns every prompt received, in order.
 func (m *LLM) Prompts() []memory.Prompt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.prompts)
 }
 
-// Left returns the lines that were not said, without those that answer always.
+// Left returns the unused lines, without those that answer always.
 func (m *LLM) Left() []Line {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,22 +8,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Ana and Ben are two users who must never meet; Team is a pool.
+// Ana and Ben are two users whose memories must stay apart; Team is a pool.
 var (
 	Ana  = memory.User(memory.DefaultNamespace, "ana")
 	Ben  = memory.User(memory.DefaultNamespace, "ben")
 	Team = memory.Pool(memory.DefaultNamespace, "team")
 )
 
-// Hash returns the hash of normalised content that sample facts have.
+// Hash returns the hash of normalised content in sample facts.
 func Hash(content string) string {
 	words := strings.Join(strings.Fields(strings.ToLower(content)), " ")
 	sum := sha256.Sum256([]byte(words))
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// Fact returns an active fact of owner, observed at [Epoch]. The same words of
-// the same owner are the same fact.
+// Fact returns an active fact of owner, observed at [Epoch]. The same text of the same owner is the
+// same fact.
 func Fact(owner memory.Owner, content string) memory.Fact {
 	return memory.Fact{
 		ID:         ID("fact " + string(owner) + " " + content),
@@ -45,7 +45,7 @@ func Conversation(owner memory.Owner, id string) memory.Conversation {
 	return memory.Conversation{ID: id, Owner: owner, Status: memory.Active, CreatedAt: Epoch, UpdatedAt: Epoch}
 }
 
-// Turn returns the active turn at a place of a conversation's only path.
+// Turn returns the active turn at an index of a conversation's only path.
 func Turn(owner memory.Owner, conversation string, index int, role memory.Role, content string) memory.Turn {
 	return memory.Turn{
 		ID:           turnID(owner, conversation, index),
@@ -72,8 +72,8 @@ func parentID(owner memory.Owner, conversation string, index int) string {
 	return turnID(owner, conversation, index-1)
 }
 
-// Batch returns what appends these turns, user and assistant by turns, to a
-// conversation from index first on.
+// Batch returns a batch of alternating user and assistant turns of a conversation, from index first
+// on.
 func Batch(owner memory.Owner, conversation string, first int, contents ...string) memory.Batch {
 	b := memory.Batch{Conversation: Conversation(owner, conversation)}
 	for i, c := range contents {
@@ -127,7 +127,7 @@ func Job(owner memory.Owner, kind memory.JobKind, name string) memory.Job {
 	return memory.Job{ID: ID("job " + string(owner) + " " + name), Owner: owner, Kind: kind}
 }
 
-// Vector returns the zero [Embedder]'s vector of a memory's words.
+// Vector returns the zero [Embedder]'s vector of a memory's text.
 func Vector(id, content string) memory.Vector {
 	return memory.Vector{Memory: id, Model: new(Embedder).Fingerprint(), Values: Embed(content)}
 }
@@ -149,8 +149,8 @@ func Retire(f memory.Fact) memory.Change {
 	return Change(memory.ActionRetire, f)
 }
 
-// Change returns a change by hand after which the thing is as given: a Fact,
-// Link, ProfileEntry, Relation, Summary, TurnMark, Context or ConversationMark.
+// Change returns a change by hand with the resulting state: a Fact, Link, ProfileEntry, Relation,
+// Summary, TurnMark, Context or ConversationMark.
 func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnMark | memory.Context | memory.ConversationMark](action memory.Action, after T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}
 	switch thing := any(&after).(type) {
@@ -174,7 +174,7 @@ func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation 
 	return c
 }
 
-// TurnMark returns the change that gives a turn another status.
+// TurnMark returns the change that sets a turn's status.
 func TurnMark(action memory.Action, turn string, status memory.Status) memory.Change {
 	return Change(action, memory.TurnMark{ID: turn, Status: status})
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// RunConcurrent checks what must hold when many goroutines use a store at once.
+// RunConcurrent checks the rules for concurrent use of a store.
 func RunConcurrent(t *testing.T, open Open) {
 	runScripts(t, open, "scripts/together")
 	for _, r := range []rule{
@@ -33,8 +33,8 @@ const (
 	rounds  = 12
 )
 
-// together calls do from many goroutines at once, each on a store of its own where there are
-// many, and waits for all.
+// together calls do from many goroutines at once, each on its own store if there are many, and
+// waits for all.
 func (r *rig) together(do func(s memory.Store, worker int)) {
 	var group sync.WaitGroup
 	start := make(chan struct{})
@@ -142,7 +142,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 				if busy {
 					continue
 				}
-				// Nothing ran a moment ago, so what is left now would be due.
+				// Nothing was running, so any remaining job would be due.
 				if j, err = s.Claim(r.Context(), kinds, time.Hour); errors.Is(err, memory.NotFound) {
 					return
 				}
@@ -163,7 +163,7 @@ func eachJobRunsOnceAndAlone(r *rig) {
 			run := memtest.Run("done " + j.ID)
 			run.Lease = &j.Lease
 			mu.Lock()
-			delete(running, at) // before it commits, since afterwards the next may start
+			delete(running, at) // before it commits, since the next may start afterwards
 			mu.Unlock()
 			if _, err := s.Apply(r.Context(), j.Owner, run); err != nil {
 				r.Errorf("complete %s: %v", j.ID, err)
@@ -202,7 +202,7 @@ func readersSeeWholeRuns(r *rig) {
 				r.Errorf("since %d: got version %d, which is before it", at, version)
 			}
 			at = version
-			// Every run adds two facts, so that there are twice as many as versions.
+			// Every run adds two facts, so there are twice as many as versions.
 			if len(seen) != 2*int(at) {
 				r.Errorf("at version %d: got %d facts, want %d", at, len(seen), 2*at)
 				return

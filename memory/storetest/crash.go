@@ -20,30 +20,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Crash is a store to be killed.
+// Crash is a store to crash.
 type Crash struct {
-	// Open returns the store that is kept at a path, on this clock. The store may
-	// call point at places where a crash would be unkind: before and after a
-	// commit, say. Stores without such places leave it alone.
+	// Open opens the store at a path, with this clock. The store may call point where a crash is
+	// critical: before and after a commit, for example. Other stores ignore it.
 	Open func(path string, now func() time.Time, point func()) (memory.Store, error)
-	// Kills is how often it is killed at random and, if it has points, how many of
-	// them are died at. 0: a dozen, or what $LOCI_CRASH_KILLS says.
+	// Kills is the number of random kills and, for a store with points, of kills at points. 0: a
+	// dozen, or the value of $LOCI_CRASH_KILLS.
 	Kills int
 }
 
 const (
 	crashKills = 12
 	childEnv   = "LOCI_CRASH_CHILD" // the child's plan
-	acked      = "acked "           // begins a line of what was acknowledged
+	acked      = "acked "           // prefix of an acknowledgement line
 )
 
-// RunCrash checks that whatever a store acknowledged is there, once, after kill
-// -9. It runs the test binary again as a child that does nothing but this test:
-// several writers append turns, add facts and learn from turns, and say on a pipe
-// what was acknowledged. The child is killed, at random or by itself at a numbered
-// point, the store is opened and checked, and the next child goes on with it,
-// beginning with what was not acknowledged. In the end all turns must have been
-// learned from, each once.
+// RunCrash checks that everything a store acknowledged exists, once, after kill -9. It runs the
+// test binary as a child process: several writers append turns, add facts and learn from turns, and
+// report acknowledgements on a pipe. The child is killed, at random or by itself at a numbered
+// point, the store is opened and checked, and the next child continues with the first
+// unacknowledged write. In the end all turns must be learned from, each once.
 func RunCrash(t *testing.T, c Crash) {
 	if plan := os.Getenv(childEnv); plan != "" {
 		if err := crashChild(c, plan); err != nil {
@@ -63,23 +60,23 @@ func RunCrash(t *testing.T, c Crash) {
 		p := newCrashParent(t, c)
 		for point := range p.kills(t) {
 			if !p.round(t, 200, point+1) {
-				break // it has no points, or does not pass them so often
+				break // it has no points, or passes fewer
 			}
 		}
 		p.finish(t)
 	})
 }
 
-// crashParent watches children and remembers what they had acknowledged.
+// crashParent watches children and collects their acknowledgements.
 type crashParent struct {
 	crash Crash
 	path  string
-	test  string // whose child it is
-	hours int    // that its clock is ahead, so that no dead child's lease holds
+	test  string // the test that the child runs
+	hours int    // offset of its clock, so that no dead child's lease is current
 	acked ledger
 }
 
-// now is the clock of the parent or child of that many hours.
+// now returns a clock with this offset in hours.
 func now(hours int) func() time.Time {
 	return func() time.Time { return time.Now().Add(time.Duration(hours) * time.Hour) }
 }
@@ -102,9 +99,8 @@ func (p *crashParent) kills(t *testing.T) int {
 	return crashKills
 }
 
-// round lets a child work until it has had acks more acknowledgements or, if
-// point is not 0, has died at that point, and checks the store. It reports
-// whether the child died at its point.
+// round runs a child until it has sent acks more acknowledgements or, if point is not 0, died at
+// that point, and checks the store. It reports whether the child died at its point.
 func (p *crashParent) round(t *testing.T, acks, point int) bool {
 	t.Helper()
 	died := p.runChild(t, acks, point)
@@ -142,8 +138,7 @@ func (p *crashParent) runChild(t *testing.T, acks, point int) bool {
 	return !killed
 }
 
-// listen enters acknowledgements until the child is dead, and kills it after
-// enough of them.
+// listen reads acknowledgements until the child is dead, and kills it after enough of them.
 func (p *crashParent) listen(out io.Reader, acks int, child *os.Process) (killed bool, failure string) {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
@@ -176,11 +171,11 @@ func (p *crashParent) check(t *testing.T) {
 	r.must("close", r.Close())
 }
 
-// finish learns what is left, as a worker would, and checks that nothing is.
+// finish learns from the remaining turns, and checks that none is left.
 func (p *crashParent) finish(t *testing.T) {
 	t.Helper()
 	r := p.open(t)
-	for range 2 { // the first time may park one that the last children died with
+	for range 2 { // the first time may park the last children's job
 		for _, j := range r.jobs(ana, memory.JobParked) {
 			r.must("requeue", r.Requeue(r.Context(), ana, j.ID))
 		}
@@ -192,8 +187,7 @@ func (p *crashParent) finish(t *testing.T) {
 	r.must("close", r.Close())
 }
 
-// dieAt returns a point that kills this process when it is passed for the n-th
-// time; never, if n is 0.
+// dieAt returns a point that kills this process at its n-th call; never, if n is 0.
 func dieAt(n int64) func() {
 	var passed atomic.Int64
 	return func() {
@@ -203,6 +197,6 @@ func dieAt(n int64) func() {
 		if self, err := os.FindProcess(os.Getpid()); err == nil {
 			_ = self.Kill()
 		}
-		select {} // the signal is on its way; nothing may be done any more
+		select {} // the signal will arrive; nothing else may run
 	}
 }

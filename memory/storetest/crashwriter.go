@@ -15,10 +15,9 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// What a child writes follows from numbers alone, so that the parent knows it by
-// them: writer w's n-th exchange is two turns and a job, its n-th fact a fact with
-// a vector. A job is learned by a run named after it, which adds a fact named
-// after its turn.
+// The child's writes follow from numbers alone, so that the parent can compute them: writer w's
+// n-th exchange is two turns and a job, its n-th fact a fact with a vector. A run named after the
+// job learns from it, and adds a fact named after its turn.
 
 const crashWriters = 3
 
@@ -37,12 +36,12 @@ func crashFact(writer, n int) memory.Fact {
 
 func learnedFact(turn string) memory.Fact { return memtest.Fact(ana, "learned from "+turn) }
 
-// childPlan is what the parent wants of a child.
+// childPlan is the parent's instructions to a child.
 type childPlan struct {
 	Path  string
 	Point int64             // to die at; 0: none
-	Hours int               // that its clock is ahead
-	Done  [crashWriters]int // pieces of work that each writer has behind it
+	Hours int               // offset of its clock
+	Done  [crashWriters]int // finished writes of each writer
 }
 
 // crashChild writes until it is killed.
@@ -77,15 +76,15 @@ func crashChild(c Crash, text string) error {
 	return context.Cause(ctx)
 }
 
-// acknowledge tells the parent, in one write so that no kill tears it.
+// acknowledge reports to the parent in one write, so that no kill splits it.
 func acknowledge(what string) {
 	if _, err := os.Stdout.WriteString(acked + what + "\n"); err != nil {
-		os.Exit(1) // nobody listens any more
+		os.Exit(1) // the parent is gone
 	}
 }
 
-// write does a writer's work from the n-th piece on, and wakes the learner. The
-// first piece may be there already, unacknowledged.
+// write does a writer's work from the n-th write on, and wakes the learner. The first may exist
+// already, unacknowledged.
 func write(ctx context.Context, s memory.Store, writer, n int, wake chan<- struct{}) error {
 	for ; ; n++ {
 		if _, err := s.Append(ctx, ana, exchange(writer, n)); err != nil {
@@ -106,7 +105,7 @@ func write(ctx context.Context, s memory.Store, writer, n int, wake chan<- struc
 	}
 }
 
-// learnAll learns from all turns that have a job due.
+// learnAll learns from all turns with a due job.
 func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) error {
 	for {
 		j, err := s.Claim(ctx, learning, time.Minute)
@@ -125,11 +124,11 @@ func learnAll(ctx context.Context, s memory.Store, acknowledge func(string)) err
 	}
 }
 
-// ledger is what was acknowledged.
+// ledger is the acknowledged writes.
 type ledger struct {
-	exchanges, facts [crashWriters]int // of each writer: as many as that from 0 on
+	exchanges, facts [crashWriters]int // of each writer: the first so many
 	learned          []string          // turns
-	bad              []string          // lines that make no sense
+	bad              []string          // unreadable lines
 }
 
 func (l *ledger) enter(line string) {
@@ -158,7 +157,7 @@ func (l *ledger) size() int {
 	return n
 }
 
-// check looks for everything acknowledged, and for halves of what was not.
+// check looks for everything acknowledged, and for partial writes of the rest.
 func (l *ledger) check(r *rig) {
 	r.Helper()
 	if len(l.bad) > 0 {
@@ -182,15 +181,15 @@ func (l *ledger) check(r *rig) {
 	there.consistent(r)
 }
 
-// found is all that an owner has after a kill.
+// found is an owner's data after a kill.
 type found struct {
-	memories map[string]int // by id, how often listed
-	added    map[string]int // by id of a fact, how often added in the journal
+	memories map[string]int // how often listed, by id
+	added    map[string]int // how often added in the journal, by id of a fact
 	turns    map[string]memory.Turn
 	jobs     map[string]memory.Job
 	vectors  map[string]bool
 	version  int64
-	writes   map[int64]bool // versions that anything has
+	writes   map[int64]bool // every version in the data
 }
 
 func readAll(r *rig) *found {
@@ -228,8 +227,8 @@ func (f *found) once(r *rig, what, id string) {
 	}
 }
 
-// whole checks the exchanges of a writer, with those beyond the acknowledged:
-// turns, vector, job and learning are there together or not at all.
+// whole checks a writer's exchanges, including unacknowledged ones: turns, vector, job and learning
+// exist together or not at all.
 func (f *found) whole(r *rig, writer, acknowledged int) {
 	r.Helper()
 	for n := range acknowledged + 2 {
@@ -238,7 +237,7 @@ func (f *found) whole(r *rig, writer, acknowledged int) {
 		turn, ok := f.turns[user]
 		job, queued := f.jobs[j]
 		learned := f.memories[learnedFact(user).ID] == 1
-		if !queued && learned { // the row of a job that is done may be gone
+		if !queued && learned { // the row of a done job may be removed
 			job.State, queued = memory.JobDone, true
 		}
 		if _, answered := f.turns[answer]; ok != answered || ok != queued || ok != f.vectors[user] {

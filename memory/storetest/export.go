@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// export is what an owner knows at a point in time.
+// export is an owner's data at a time.
 type export struct {
 	Memories  []memory.Memory
 	Profile   []memory.ProfileEntry
@@ -21,7 +21,7 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// export reads everything, by small pages, whatever its status.
+// export reads everything by small pages, whatever its status.
 func (r *rig) export(owner memory.Owner, at memory.At) export {
 	r.Helper()
 	var out export
@@ -46,11 +46,11 @@ func (r *rig) export(owner memory.Owner, at memory.At) export {
 	slices.SortFunc(out.Relations, func(a, b memory.Relation) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Kind, b.Kind))
 	})
-	out.Relations = slices.Compact(out.Relations) // each is of two facts
+	out.Relations = slices.Compact(out.Relations) // each belongs to two facts
 	return out
 }
 
-// snapshot is everything that can be read of an owner.
+// snapshot is all readable data of an owner.
 type snapshot struct {
 	Export        export
 	Journal       []memory.Change
@@ -84,8 +84,7 @@ func (r *rig) snapshot(owner memory.Owner) snapshot {
 	return out
 }
 
-// active leaves in an export what is active, which is what people see, and the
-// relations that one end of is.
+// active returns the active part of an export, which people see, with the relations of its facts.
 func (e export) active() export {
 	out := export{
 		Memories: slices.DeleteFunc(slices.Clone(e.Memories), func(m memory.Memory) bool { return m.Status() != memory.Active }),

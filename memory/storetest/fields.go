@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// values are what the words of a script mean.
+// values are the meanings of a script's words.
 type values struct {
 	clock   *memtest.Clock
-	at      map[string]time.Time    // by label: when a write was made
-	leases  map[string]memory.Lease // by label and by job: as last claimed
-	cursors map[string]string       // by label: where a page ended
+	at      map[string]time.Time    // time of a write, by label
+	leases  map[string]memory.Lease // last lease, by label and by job
+	cursors map[string]string       // end of a page, by label
 }
 
-// set sets the field at a path such as scope.project or valid_to, and makes what it leads
-// through.
+// set sets the field at a path such as scope.project or valid_to, and creates the values on the
+// way.
 func (v *values) set(into reflect.Value, w word) error {
 	for name := range strings.SplitSeq(w.key, ".") {
 		if into.Kind() == reflect.Pointer {
@@ -44,9 +44,9 @@ func fieldOf(v reflect.Value, name string) reflect.Value {
 	return v.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
 }
 
-// read sets a value to what a text means. Lists are written a|b, a vector as the words
-// that it is of, a lease as the step that claimed it or its job, a hit of a trace as
-// KIND:ID:OWNER:WORDS, and the hash of words as $words.
+// read sets a value from a text. Lists are written a|b, a vector as the words that it embeds, a
+// lease as the step that claimed it or its job, a hit of a trace as KIND:ID:OWNER:WORDS, and the
+// hash of words as $words.
 func (v *values) read(into reflect.Value, text string) error {
 	switch into.Interface().(type) {
 	case time.Time:
@@ -127,7 +127,7 @@ func (v *values) readPlain(into reflect.Value, text string) error {
 	return nil
 }
 
-// owner returns whom a script names; any other text is an owner's own.
+// owner returns the owner that a script names; any other text is an owner itself.
 func (v *values) owner(name string) memory.Owner {
 	switch name {
 	case "ana":
@@ -140,8 +140,7 @@ func (v *values) owner(name string) memory.Owner {
 	return memory.Owner(name)
 }
 
-// lease returns a lease by the label of its claim or by its job; none:OWNER is one that
-// nobody gave.
+// lease returns a lease by the label of its claim or by its job; none:OWNER is an invalid one.
 func (v *values) lease(name string) (memory.Lease, error) {
 	if owner, ok := strings.CutPrefix(name, "none:"); ok {
 		return memory.Lease{Owner: v.owner(owner), Job: "job", Token: "none"}, nil
@@ -153,8 +152,8 @@ func (v *values) lease(name string) (memory.Lease, error) {
 	return lease, nil
 }
 
-// time reads a time: +1h and -1h are from [memtest.Epoch] on, now is the clock's, @run is
-// that of a write and @run-1us a little before it, 2021-06-01 is a day; "" is none.
+// time reads a time: +1h and -1h are relative to [memtest.Epoch], now is the clock's, @run is that
+// of a write and @run-1us a little before it, 2021-06-01 is a day; "" is none.
 func (v *values) time(text string) (time.Time, error) {
 	switch {
 	case text == "":
@@ -182,8 +181,8 @@ func (v *values) time(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, text)
 }
 
-// lookUp finds what a row has at a path: a field, what a method returns, or a field of what
-// the row holds, as a memory holds a fact.
+// lookUp returns a row's value at a path: a field, a method's result, or a field of a held value,
+// as a memory holds a fact.
 func lookUp(row reflect.Value, path string) reflect.Value {
 	for name := range strings.SplitSeq(path, ".") {
 		row = part(row, name)
@@ -225,7 +224,7 @@ func part(v reflect.Value, name string) reflect.Value {
 	return reflect.Value{}
 }
 
-// nameOf returns what a row is called by in scripts.
+// nameOf returns a row's name in scripts.
 func nameOf(row reflect.Value) string {
 	switch v := row.Interface().(type) {
 	case memory.ProfileEntry:

@@ -18,11 +18,11 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// RunHistory plays random scripts on two stores, the reference and the one under test, and
-// compares all that they answer. Of the latter it also checks what holds of every script, that
-// undoing a run restores what was active before it and, at the end of each history, that reads
-// as of a time equal those made then. $LOCI_HISTORIES makes so many; package rapid shortens one
-// that shows a difference, and says how it is made again.
+// RunHistory plays random scripts on two stores, the reference and the one under test, and compares
+// all answers. Of the latter it also checks the rules of every script, that undoing a run restores
+// what was active before it and, at the end of each history, that reads as of a time equal those
+// made then. $LOCI_HISTORIES sets the number; package rapid shrinks a failing history, and prints
+// how to repeat it.
 func RunHistory(t *testing.T, reference, open Open) {
 	n, ok := number(t, "LOCI_HISTORIES")
 	if !ok {
@@ -41,7 +41,7 @@ func RunHistory(t *testing.T, reference, open Open) {
 		history := histories.Draw(rt, "history")
 		want, got := newPlayer(t, reference), newPlayer(t, open)
 		defer func() {
-			_ = want.Close() // what a store does on closing is not what is compared
+			_ = want.Close() // closing is not compared
 			_ = got.Close()
 		}()
 		if diff := compared(want, got, history); diff != "" {
@@ -54,7 +54,7 @@ var histories = rapid.SliceOfN(rapid.Custom(drawStep), 30, 40)
 
 const historiesMade = 25
 
-// number reads a number from the environment, if it is there.
+// number reads a number from the environment, if it is set.
 func number(t *testing.T, name string) (int, bool) {
 	text := os.Getenv(name)
 	if text == "" {
@@ -102,8 +102,8 @@ func compared(want, got *play, history [][]string) string {
 	return got.TB.(*quiet).wrong
 }
 
-// answer is what a step returned: errors by their code, since messages are a store's own, and
-// leases without their token.
+// answer is a step's result: errors by code, since messages are a store's own, and leases without
+// their token.
 type answer struct {
 	Code  memory.Code
 	Value any
@@ -138,8 +138,8 @@ func (p *play) answer(step string) (a answer) {
 	return a
 }
 
-// newPlayer returns a play that remembers what goes wrong instead of failing the test. Its
-// clock stands still, since stores may ask as often as they like.
+// newPlayer returns a play that records failures instead of failing the test. Its clock stands
+// still, since stores may read it any number of times.
 func newPlayer(t *testing.T, open Open) *play {
 	clock := new(memtest.Clock)
 	clock.Step(-1)
@@ -152,7 +152,7 @@ func newPlayer(t *testing.T, open Open) *play {
 	return p
 }
 
-// quiet is a test that remembers its first failure.
+// quiet is a test that records its first failure.
 type quiet struct {
 	ctx   context.Context // of the test
 	wrong string
@@ -175,7 +175,7 @@ func (q *quiet) Fatalf(format string, args ...any) {
 
 func (q *quiet) Skipf(format string, args ...any) { q.Fatalf(format, args...) }
 
-// quietly does something that may end by a fatal failure, which is remembered.
+// quietly runs do and records a fatal failure.
 func (p *play) quietly(do func()) {
 	defer func() {
 		if r := recover(); r != nil && r != any(p.TB) {
@@ -185,8 +185,8 @@ func (p *play) quietly(do func()) {
 	do()
 }
 
-// moment is what was known at a time.
+// moment is an owner's data at a time.
 type moment struct {
-	at    time.Time
-	known export
+	at       time.Time
+	exported export
 }

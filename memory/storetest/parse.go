@@ -7,8 +7,7 @@ import (
 	"strings"
 )
 
-// line is one step of a script: VERB ARGS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is
-// always there.
+// line is one step of a script: VERB ARGS: CLAUSE; CLAUSE => ROW, ROW. Only the verb is required.
 type line struct {
 	text    string
 	verb    string
@@ -16,20 +15,20 @@ type line struct {
 	clauses [][]word
 	checked bool // it has a =>
 	want    [][]word
-	label   string // the value of as=, by which later steps name it
-	more    bool   // its answer is a page with another behind it
+	label   string // the value of as=, which later steps use
+	more    bool   // its answer is a page that is not the last
 }
 
-// word is a bare word or, with a key, KEY=VALUE. Where either has spaces it is quoted as
-// in Go, and 3*"ab" is "ababab". mark is punctuation.
+// word is a bare word or, with a key, KEY=VALUE. A part with spaces is quoted as in Go, and 3*"ab"
+// is "ababab". mark is punctuation.
 type word struct {
 	key, value string
 	mark       bool
 }
 
-// parse reads a script: a step a line, in which a line that is indented goes on with the
-// one before. # begins a comment. The lines between each $name A B and end are there once
-// for A and once for B, which may be in single quotes.
+// parse reads a script: one step per line; an indented line continues the one before. # begins a
+// comment. The lines between each $name A B and end are repeated for A and for B, which may be in
+// single quotes.
 func parse(script string) ([]*line, error) {
 	var steps []string
 	for text := range strings.Lines(script) {
@@ -102,7 +101,7 @@ func parseLine(text string) (*line, error) {
 	return l, nil
 }
 
-// parts cuts words at a punctuation mark.
+// parts splits words at a punctuation mark.
 func parts(words []word, mark string) [][]word {
 	var out [][]word
 	for len(words) > 0 {
@@ -130,8 +129,8 @@ func split(text string) ([]word, error) {
 	}
 }
 
-// nextWord reads the first word of a text. Punctuation counts where a space follows, so
-// that fact:tea is one word.
+// nextWord reads the first word of a text. Punctuation counts if a space follows, so that fact:tea
+// is one word.
 func nextWord(text string) (word, string, error) {
 	for _, mark := range []string{"=>", ":", ";", ","} {
 		if rest, ok := strings.CutPrefix(text, mark); ok && (rest == "" || rest[0] == ' ') {

@@ -25,7 +25,7 @@ import (
 //go:embed scripts
 var scriptFiles embed.FS
 
-// runScripts plays each script of a folder on a store of its own.
+// runScripts plays each script of a folder on its own store.
 func runScripts(t *testing.T, open Open, folder string) {
 	files, err := fs.Glob(scriptFiles, folder+"/*.txtar")
 	if err != nil {
@@ -46,28 +46,28 @@ func runScripts(t *testing.T, open Open, folder string) {
 	}
 }
 
-// play is a script while it runs. It remembers what the script wrote, so that it can say
-// what the store must have at the end.
+// play is a running script. It records the script's writes, so that it knows what the store must
+// hold at the end.
 type play struct {
 	rig
 	values
-	owners  []memory.Owner                           // who was written
-	things  map[memory.Owner]map[string]memory.Image // by target, as last written
-	said    map[memory.Owner]map[string]memory.Turn  // by id, as first written
-	traces  map[string]memory.Trace                  // by id, as last saved
-	known   map[string]snapshot                      // by label
-	watched map[memory.Owner][]moment
-	every   int64                   // how many versions of theirs are between two moments
-	draft   map[string]memory.Image // what earlier changes of a step write
-	ctx     context.Context         // a script may cancel it
+	owners    []memory.Owner                           // owners written to
+	things    map[memory.Owner]map[string]memory.Image // by target, as last written
+	turns     map[memory.Owner]map[string]memory.Turn  // by id, as first written
+	traces    map[string]memory.Trace                  // by id, as last saved
+	snapshots map[string]snapshot                      // by label
+	watched   map[memory.Owner][]moment
+	every     int64                   // versions between two moments
+	draft     map[string]memory.Image // writes of earlier changes of a step
+	ctx       context.Context         // a script may cancel it
 }
 
 func newPlay(r *rig) *play {
 	return &play{
 		rig: *r, ctx: r.Context(),
 		values: values{clock: r.clock, at: map[string]time.Time{}, leases: map[string]memory.Lease{}, cursors: map[string]string{}},
-		things: map[memory.Owner]map[string]memory.Image{}, said: map[memory.Owner]map[string]memory.Turn{},
-		traces: map[string]memory.Trace{}, known: map[string]snapshot{}, watched: map[memory.Owner][]moment{}, every: 1,
+		things: map[memory.Owner]map[string]memory.Image{}, turns: map[memory.Owner]map[string]memory.Turn{},
+		traces: map[string]memory.Trace{}, snapshots: map[string]snapshot{}, watched: map[memory.Owner][]moment{}, every: 1,
 	}
 }
 
@@ -82,8 +82,8 @@ func (p *play) perform(script string) {
 	}
 }
 
-// atTheEnd checks that everything is as it was last written, and that the past of those who
-// are watched is as it was.
+// atTheEnd checks that everything is as last written, and that the past of watched owners is
+// unchanged.
 func (p *play) atTheEnd() {
 	p.Helper()
 	for _, o := range p.owners {
@@ -132,7 +132,7 @@ func (p *play) check(l *line, answer any, err error) {
 	}
 }
 
-// refusal returns the error that the step expects, nil if it is to be taken.
+// refusal returns the error that the step expects, nil if it must succeed.
 func (l *line) refusal() error {
 	switch {
 	case len(l.want) != 1 || len(l.want[0]) != 2 || l.want[0][0] != word{value: "error"}:
@@ -148,8 +148,7 @@ func (l *line) idle() bool {
 	return l.refusal() != nil || len(l.want) == 1 && slices.Contains(l.want[0], word{key: "again", value: "true"})
 }
 
-// hold remembers the lease of a job that was claimed, and checks that a trace is as it was
-// saved.
+// hold records the lease of a claimed job, and checks that a trace is as saved.
 func (p *play) hold(l *line, row any) {
 	p.Helper()
 	switch row := row.(type) {
@@ -167,7 +166,7 @@ func (p *play) hold(l *line, row any) {
 	}
 }
 
-// oddTime finds a time that is not as stores keep it.
+// oddTime finds a time that is not in stores' form.
 func oddTime(v reflect.Value) (odd time.Time, ok bool) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -187,7 +186,7 @@ func oddTime(v reflect.Value) (odd time.Time, ok bool) {
 	return odd, ok
 }
 
-// lacks checks that nothing that can be read of an owner has a word.
+// lacks checks that no read of an owner returns a word.
 func (p *play) lacks(owner memory.Owner, word string) {
 	p.Helper()
 	all := map[string]any{"the present": p.snapshot(owner)}
@@ -206,7 +205,7 @@ func (p *play) lacks(owner memory.Owner, word string) {
 	}
 }
 
-// furnish gives an owner one of everything, under ids that all owners share.
+// furnish writes one of everything for an owner, under ids that all owners share.
 func (p *play) furnish(owner memory.Owner) {
 	p.Helper()
 	p.perform(strings.ReplaceAll(furnishing, "$o", string(owner)))
@@ -237,9 +236,9 @@ func rowsOf(answer any) []reflect.Value {
 	return rows
 }
 
-// differs says in what a row is not as it is wanted, "" for nothing.
+// differs returns how a row differs from what is wanted, "" for not at all.
 func (p *play) differs(row reflect.Value, want []word) string {
-	if counts, ok := row.Interface().(memory.Counts); ok { // what is not named is 0
+	if counts, ok := row.Interface().(memory.Counts); ok { // a count that is not named is 0
 		var all memory.Counts
 		p.fill(&all, want)
 		return difference(counts, all)
@@ -293,7 +292,7 @@ func (p *play) fill(into any, words []word) {
 	}
 }
 
-// bare takes the first bare word out of the step's arguments.
+// bare removes and returns the first bare word of the step's arguments.
 func (p *play) bare(l *line) string {
 	p.Helper()
 	i := slices.IndexFunc(l.args, func(w word) bool { return w.key == "" })
@@ -316,8 +315,8 @@ func bare(words []word) []string {
 	return out
 }
 
-// write makes a write, and remembers the changes if they are made. One that is refused, or was
-// made before, leaves everything as it was.
+// write makes a write, and records the changes if they are made. A refused or repeated one must
+// change nothing.
 func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do func() (memory.Receipt, error)) (memory.Receipt, error) {
 	p.Helper()
 	var was snapshot
@@ -333,7 +332,7 @@ func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do fu
 		return receipt, err
 	}
 	if p.things[owner] == nil {
-		p.things[owner], p.said[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
+		p.things[owner], p.turns[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
 		p.owners = append(p.owners, owner)
 	}
 	if last := p.at[string(owner)]; !receipt.At.After(last) {
@@ -349,8 +348,8 @@ func (p *play) write(l *line, owner memory.Owner, changes []memory.Change, do fu
 	return receipt, nil
 }
 
-// asWritten checks that all that an owner has is as the script last wrote it, and that
-// the journal says the same of it.
+// asWritten checks that an owner's data is as the script last wrote it, and that the journal
+// agrees.
 func (p *play) asWritten(owner memory.Owner) {
 	p.Helper()
 	now := p.images(owner)
@@ -365,7 +364,7 @@ func (p *play) asWritten(owner memory.Owner) {
 		}
 		p.same("as journalled: "+target+" of "+string(owner), journal[0].After, want, writtenAlike)
 	}
-	for id, want := range p.said[owner] {
+	for id, want := range p.turns[owner] {
 		if mark, ok := p.things[owner]["turn:"+id]; ok {
 			want.Status = mark.Status()
 		}
@@ -373,8 +372,8 @@ func (p *play) asWritten(owner memory.Owner) {
 	}
 }
 
-// images returns what an owner has, by target: of entries, relations and contexts only
-// those that are active.
+// images returns an owner's images by target: of entries, relations and contexts only the active
+// ones.
 func (p *play) images(owner memory.Owner) map[string]memory.Image {
 	p.Helper()
 	all := p.snapshot(owner)
@@ -413,7 +412,7 @@ func (p *play) images(owner memory.Owner) map[string]memory.Image {
 	return images
 }
 
-// writtenAlike leaves out what the store sets, and compares times as it keeps them.
+// writtenAlike ignores what the store sets, and compares times in its form.
 var writtenAlike = cmp.Options{
 	ignoreVersions,
 	cmp.FilterPath(func(path cmp.Path) bool {
@@ -423,21 +422,20 @@ var writtenAlike = cmp.Options{
 	cmp.Comparer(func(a, b time.Time) bool { return memory.Time(a).Equal(memory.Time(b)) }),
 }
 
-// asWatched checks that as of each write, and just before the next, is known what was
-// known then.
+// asWatched checks that reads as of each write, and just before the next, return the data of that
+// time.
 func (p *play) asWatched(owner memory.Owner) {
 	p.Helper()
 	moments := p.watched[owner]
 	for i, m := range moments {
-		p.same(fmt.Sprintf("as of write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at}), m.known, ignoreVersions)
+		p.same(fmt.Sprintf("as of write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at}), m.exported, ignoreVersions)
 		if i > 0 && p.every == 1 {
-			p.same(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at.Add(-time.Microsecond)}), moments[i-1].known, ignoreVersions)
+			p.same(fmt.Sprintf("as of just before write %d of %s", i, owner), p.export(owner, memory.At{AsOf: m.at.Add(-time.Microsecond)}), moments[i-1].exported, ignoreVersions)
 		}
 	}
 }
 
-// state returns the image of a thing as the script last wrote it or, of something new, a
-// sample of it.
+// state returns the image of a thing as the script last wrote it or, for a new one, a sample.
 func (p *play) state(owner memory.Owner, target string) memory.Image {
 	p.Helper()
 	kind, id, _ := strings.Cut(target, ":")
@@ -454,7 +452,7 @@ func (p *play) state(owner memory.Owner, target string) memory.Image {
 	return p.sample(owner, kind, id)
 }
 
-// mark returns what of a conversation can change, and whether there is one.
+// mark returns the changeable part of a conversation, and whether it exists.
 func (p *play) mark(owner memory.Owner, id string) (memory.ConversationMark, bool) {
 	p.Helper()
 	page, err := p.Conversations(p.ctx, owner, memory.ConversationQuery{IDs: []string{id}})
@@ -496,7 +494,7 @@ func (p *play) sample(owner memory.Owner, kind, id string) memory.Image {
 	return memory.Image{}
 }
 
-// clone returns an image whose things are its own.
+// clone returns an image with copies of its things.
 func clone(i memory.Image) memory.Image {
 	v := reflect.ValueOf(&i).Elem()
 	for n := range v.NumField() {
@@ -509,7 +507,7 @@ func clone(i memory.Image) memory.Image {
 	return i
 }
 
-// thingOf returns what an image shows, as a pointer; invalid for nothing.
+// thingOf returns a pointer to an image's thing; invalid without one.
 func thingOf(i *memory.Image) reflect.Value {
 	v := reflect.ValueOf(i).Elem()
 	for n := range v.NumField() {
@@ -520,8 +518,8 @@ func thingOf(i *memory.Image) reflect.Value {
 	return reflect.Value{}
 }
 
-// undo returns what takes back changes that come newest first: each target goes
-// back to its image before, what was added is retired.
+// undo returns the changes that revert changes, newest first: each target returns to its image
+// before, added ones are retired.
 func undo(changes []memory.Change) []memory.Change {
 	var back []memory.Change
 	for _, c := range changes {

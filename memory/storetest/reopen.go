@@ -10,12 +10,10 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// OpenAt returns the store that is kept at a path, empty if there was none, on
-// this clock.
+// OpenAt opens the store at a path, new if there was none, with this clock.
 type OpenAt func(path string, now func() time.Time) (memory.Store, error)
 
-// RunReopen checks that what was acknowledged is there after closing a store and
-// opening it again.
+// RunReopen checks that acknowledged writes exist after closing a store and opening it again.
 func RunReopen(t *testing.T, open OpenAt) {
 	path := filepath.Join(t.TempDir(), "store")
 	openIt := func(t *testing.T, now func() time.Time) memory.Store {

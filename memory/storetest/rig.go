@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// Whose memory the rules are about.
+// The owners in the rules.
 var (
 	ana  = memtest.Ana
 	ben  = memtest.Ben
 	team = memtest.Team
 )
 
-// TB is what a rig needs of a test.
+// TB is the part of a test that a rig needs.
 type TB interface {
 	Helper()
 	Context() context.Context
@@ -36,8 +36,8 @@ type TB interface {
 // rig is a test with an empty store and its clock.
 type rig struct {
 	TB
-	memory.Store                // that the next step is taken on
-	stores       []memory.Store // all that are on the same database
+	memory.Store                // for the next step
+	stores       []memory.Store // all on the same database
 	clock        *memtest.Clock
 	runs         int
 }
@@ -55,7 +55,7 @@ func rigOn(tb TB, s memory.Store, clock *memtest.Clock) *rig {
 	return r
 }
 
-// next takes the next step on another store.
+// next switches to another store.
 func (r *rig) next() {
 	r.stores = append(r.stores[1:len(r.stores):len(r.stores)], r.stores[0])
 	r.Store = r.stores[0]
@@ -70,13 +70,13 @@ func (r *rig) Close() error {
 	return errors.Join(errs...)
 }
 
-// run returns a run that was not there before.
+// run returns a new run.
 func (r *rig) run() memory.Run {
 	r.runs++
 	return memtest.Run(fmt.Sprintf("run %d", r.runs))
 }
 
-// apply makes changes that must be taken.
+// apply makes changes that must succeed.
 func (r *rig) apply(owner memory.Owner, changes ...memory.Change) memory.Receipt {
 	r.Helper()
 	return r.applyRun(owner, r.run(), changes...)
@@ -98,7 +98,7 @@ func (r *rig) append(owner memory.Owner, b memory.Batch) memory.Receipt {
 	return receipt
 }
 
-// add adds facts and returns them as they then stand.
+// add adds facts and returns them as stored.
 func (r *rig) add(owner memory.Owner, contents ...string) []memory.Fact {
 	r.Helper()
 	var changes []memory.Change
@@ -115,7 +115,7 @@ func (r *rig) add(owner memory.Owner, contents ...string) []memory.Fact {
 	return facts
 }
 
-// get returns the memories with these ids, all of which must be there.
+// get returns the memories with these ids, all of which must exist.
 func (r *rig) get(owner memory.Owner, ids ...string) []memory.Memory {
 	r.Helper()
 	got, err := r.Get(r.Context(), owner, ids...)
@@ -175,7 +175,7 @@ var learning = []memory.JobKind{memory.JobLearn}
 
 var model = new(memtest.Embedder).Fingerprint()
 
-// must checks that something worked.
+// must checks that err is nil.
 func (r *rig) must(what string, err error) {
 	r.Helper()
 	if err != nil {
@@ -195,8 +195,8 @@ func difference(got, want any, options ...cmp.Option) string {
 	return cmp.Diff(got, want, append(options, asContract)...)
 }
 
-// asContract compares as the contract does: no list is an empty list, metadata
-// are JSON, and vectors went through float16.
+// asContract compares as the contract does: a nil list is an empty list, metadata are JSON, and
+// vectors went through float16.
 var asContract = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.FilterValues(func(a, b json.RawMessage) bool { return len(a)+len(b) > 0 }, cmp.Comparer(sameJSON)),
@@ -215,7 +215,7 @@ func parsed(raw json.RawMessage) (v any) {
 	return v
 }
 
-// ignoreVersions leaves out what an image of the past need not say.
+// ignoreVersions ignores the versions of past images.
 var ignoreVersions = cmp.FilterPath(func(p cmp.Path) bool {
 	field, ok := p.Last().(cmp.StructField)
 	return ok && field.Name() == "Version"

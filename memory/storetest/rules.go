@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// goRules are the rules that no script can tell: about callbacks, large numbers
-// and memory that is shared.
+// goRules are the rules that no script can express: about callbacks, large numbers and shared
+// memory.
 var goRules = []rule{
 	{"SinceEndsWithYield", sinceEndsWithYield},
 	{"VectorModels", vectorModels},
@@ -57,7 +57,7 @@ func vectorModels(r *rig) {
 	embed(facts[1], "a", 1, 0)
 	is(ana, "a", "b")
 	is(ben)
-	embed(facts[0], "b") // no vector takes the place of one
+	embed(facts[0], "b") // no vector replaces one
 	is(ana, "a")
 }
 
@@ -99,7 +99,7 @@ func manyAreAskedAtOnce(r *rig) {
 	}
 }
 
-// What goes in and what comes out is the caller's to write to.
+// Arguments and results are the caller's to write to.
 func valuesAreTheCallers(r *rig) {
 	fact := memtest.Fact(ana, "Ana is allergic to peanuts")
 	fact.Tags, fact.Metadata = []string{"food", "allergy"}, []byte(`{"z":1}`)
@@ -138,7 +138,7 @@ func valuesAreTheCallers(r *rig) {
 	r.same("after a reader wrote to what it got", r.snapshot(ana), was)
 }
 
-// deepCopy returns a snapshot that shares nothing with s.
+// deepCopy returns a copy of s that shares nothing with it.
 func (r *rig) deepCopy(s snapshot) snapshot {
 	r.Helper()
 	var b bytes.Buffer

@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/memory/memtest"
 )
 
-// everything is what a store can be besides a [memory.Store].
+// everything is all optional interfaces of a [memory.Store].
 type everything interface {
 	memory.Store
 	memory.Sessions
 	memory.Keys
 }
 
-// take makes a step: one of the script's own, or else the store's method of that name.
+// take makes a step: one of the script's own, or the store's method of that name.
 func (p *play) take(l *line) (any, error) {
 	p.next()
 	switch l.verb {
@@ -60,24 +60,23 @@ func (p *play) take(l *line) (any, error) {
 	return p.callStep(l)
 }
 
-// callStep calls a method of the store. Its arguments are taken from the step by their types:
-// bare words in their order, the fields of a struct by KEY=VALUE, and of many structs those
-// of one from each clause.
+// callStep calls a method of the store. Its arguments are read from the step by type: bare words in
+// order, the fields of a struct by KEY=VALUE, and of several structs those of each clause.
 func (p *play) callStep(l *line) (any, error) {
 	p.Helper()
 	name := strings.ReplaceAll(l.verb, "-", "")
-	known, ok := reflect.TypeFor[everything]().MethodByName(methodNamed(name))
+	declared, ok := reflect.TypeFor[everything]().MethodByName(methodNamed(name))
 	if !ok {
 		p.Fatalf("%s: there is no step %q", l.text, l.verb)
 	}
-	method := reflect.ValueOf(p.Store).MethodByName(known.Name)
+	method := reflect.ValueOf(p.Store).MethodByName(declared.Name)
 	if !method.IsValid() {
-		p.Skipf("this store has no %s", known.Name)
+		p.Skipf("this store has no %s", declared.Name)
 	}
-	in := []reflect.Value{reflect.ValueOf(p.ctx)}[:min(1, known.Type.NumIn())]
-	for i := len(in); i < known.Type.NumIn(); i++ {
-		param := known.Type.In(i)
-		if known.Type.IsVariadic() && i == known.Type.NumIn()-1 {
+	in := []reflect.Value{reflect.ValueOf(p.ctx)}[:min(1, declared.Type.NumIn())]
+	for i := len(in); i < declared.Type.NumIn(); i++ {
+		param := declared.Type.In(i)
+		if declared.Type.IsVariadic() && i == declared.Type.NumIn()-1 {
 			in = append(in, p.many(l, param.Elem())...)
 			continue
 		}
@@ -114,7 +113,7 @@ func isStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t != reflect.TypeFor[time.Time]() && t != reflect.TypeFor[memory.Lease]()
 }
 
-// many reads the last arguments of a method that takes any number.
+// many reads the variadic arguments of a method.
 func (p *play) many(l *line, of reflect.Type) []reflect.Value {
 	p.Helper()
 	var out []reflect.Value
@@ -148,8 +147,8 @@ func results(out []reflect.Value) (first reflect.Value, err error) {
 	return first, err
 }
 
-// pages reads one page where the query has a limit or a cursor, and otherwise everything.
-// Everything is the same in small pages.
+// pages reads one page if the query has a limit or a cursor, and otherwise everything, which must
+// be the same in small pages.
 func (p *play) pages(l *line, query reflect.Value, read func() (reflect.Value, error)) (any, error) {
 	limit, cursor := query.FieldByName("Limit"), query.FieldByName("Cursor")
 	if limit.Int() != 0 || cursor.String() != "" {
@@ -196,7 +195,7 @@ func (p *play) applyStep(l *line) (any, error) {
 	return p.write(l, owner, changes, func() (memory.Receipt, error) { return p.Apply(p.ctx, owner, run, changes...) })
 }
 
-// newRun returns the run of a step, whose id is the step's label.
+// newRun returns the run of a step, with the step's label as id.
 func (p *play) newRun(l *line) memory.Run {
 	if l.label != "" {
 		return memtest.Run(l.label)
@@ -204,7 +203,7 @@ func (p *play) newRun(l *line) memory.Run {
 	return p.run()
 }
 
-// clauses reads what a write does: jobs and vectors, and the changes that it returns.
+// clauses reads the clauses of a write: jobs and vectors, and the changes that it returns.
 func (p *play) clauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job, vectors *[]memory.Vector) []memory.Change {
 	p.Helper()
 	var changes []memory.Change
@@ -230,15 +229,14 @@ func (p *play) clauses(owner memory.Owner, clauses [][]word, jobs *[]memory.Job,
 	return changes
 }
 
-// statusAfter is what an action makes of a thing unless the script says something else.
+// statusAfter is the status after an action, unless the script sets another.
 var statusAfter = map[memory.Action]memory.Status{
 	memory.ActionRetire: memory.Retired, memory.ActionUnlink: memory.Retired, memory.ActionRestore: memory.Active,
 	memory.ActionApprove: memory.Active, memory.ActionReject: memory.Rejected, memory.ActionLink: memory.Active,
 }
 
-// change makes a change of a thing as the script last wrote it. Words and fields are the
-// thing's; fields that it does not have are the change's. A replace names the fact that
-// comes as well, and makes two changes.
+// change makes a change of a thing as the script last wrote it. Words and fields are the thing's;
+// other fields are the change's. A replace also names the new fact, and makes two changes.
 func (p *play) change(owner memory.Owner, action memory.Action, names []string, fields []word) []memory.Change {
 	p.Helper()
 	if fits, ok := strings.CutSuffix(string(action), "?"); ok {
@@ -277,14 +275,14 @@ func (p *play) change(owner memory.Owner, action memory.Action, names []string, 
 	return []memory.Change{c}
 }
 
-// fitting returns an action for a thing that may be there or not: the one that is asked for
-// if it fits, and otherwise an update or an add. Turns and conversations are not added.
+// fitting returns an action that fits a thing's state: the requested one if it fits, and otherwise
+// an update or an add. Turns and conversations are not added.
 func (p *play) fitting(owner memory.Owner, action memory.Action, target string) (memory.Action, bool) {
 	_, drafted := p.draft[target]
 	_, there := p.things[owner][target]
 	kind, id, _ := strings.Cut(target, ":")
 	if kind == "turn" {
-		_, there = p.said[owner][id]
+		_, there = p.turns[owner][id]
 	}
 	if kind == "conversation" {
 		_, there = p.mark(owner, id)
@@ -299,7 +297,7 @@ func (p *play) fitting(owner memory.Owner, action memory.Action, target string) 
 	return memory.ActionAdd, kind != "turn" && kind != "conversation"
 }
 
-// versionOf returns the version that a memory has, 0 if there is none.
+// versionOf returns a memory's version, 0 if there is none.
 func (p *play) versionOf(owner memory.Owner, i memory.Image) int64 {
 	_, id, _ := strings.Cut(i.Target(), ":")
 	found, err := p.Get(p.ctx, owner, id)
@@ -363,15 +361,15 @@ func (p *play) appendStep(l *line) (any, error) {
 	receipt, err := p.write(l, owner, b.Marks, func() (memory.Receipt, error) { return p.Append(p.ctx, owner, b) })
 	if err == nil && !receipt.Again {
 		for _, t := range b.Turns {
-			if _, ok := p.said[owner][t.ID]; !ok {
-				p.said[owner][t.ID] = t
+			if _, ok := p.turns[owner][t.ID]; !ok {
+				p.turns[owner][t.ID] = t
 			}
 		}
 	}
 	return receipt, err
 }
 
-// turnAt returns the turn at a place of a conversation's only path.
+// turnAt returns the turn at an index of a conversation's only path.
 func turnAt(c memory.Conversation, index int, words string) memory.Turn {
 	t := memtest.Turn(c.Owner, c.ID, index, []memory.Role{memory.RoleUser, memory.RoleAssistant}[index%2], words)
 	t.ID = fmt.Sprint(c.ID, index)
@@ -390,7 +388,7 @@ func (p *play) eraseStep(l *line) (any, error) {
 	p.clauses(owner, l.clauses, &run.Jobs, &run.Vectors)
 	receipt, err := p.write(l, owner, nil, func() (memory.Receipt, error) { return p.Store.Erase(p.ctx, owner, run, bare(l.args)...) })
 	if err == nil && !receipt.Again {
-		p.things[owner], p.said[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
+		p.things[owner], p.turns[owner] = map[string]memory.Image{}, map[string]memory.Turn{}
 	}
 	return receipt, err
 }
@@ -454,15 +452,15 @@ func (p *play) lookStep(l *line) (any, error) {
 	return seen.Memories, nil
 }
 
-// atOnce is how a step went that many made at once.
+// atOnce is the result of a step made by many goroutines.
 type atOnce struct {
 	Taken, Again, Refused int
-	Code                  memory.Code // of what was refused
-	Receipts              int         // how many different ones there were, whether again or not
+	Code                  memory.Code // of the refused ones
+	Receipts              int         // number of different receipts, ignoring Again
 }
 
-// togetherStep is together STEP: goroutines make it at once, each on a store of its own where
-// there are many. $w is the number of one.
+// togetherStep is together STEP: goroutines make it at once, each on its own store if there are
+// many. $w is a goroutine's number.
 func (p *play) togetherStep(l *line) (any, error) {
 	var mu sync.Mutex
 	var all atOnce
@@ -494,14 +492,14 @@ func (p *play) togetherStep(l *line) (any, error) {
 	return all, nil
 }
 
-// stateStep is a step about all that an owner has: see scripts/README.md.
+// stateStep is a step about all of an owner's data: see scripts/README.md.
 func (p *play) stateStep(l *line, owner memory.Owner) error {
 	p.Helper()
 	switch l.verb {
 	case "furnish":
 		p.furnish(owner)
 	case "remember":
-		p.known[l.label] = p.snapshot(owner)
+		p.snapshots[l.label] = p.snapshot(owner)
 	case "watch":
 		p.watched[owner] = append(p.watched[owner], moment{p.rig.clock.Now(), p.export(owner, memory.At{})})
 	case "compare":
@@ -512,11 +510,11 @@ func (p *play) stateStep(l *line, owner memory.Owner) error {
 	return nil
 }
 
-// compare is compare OWNER LABEL: all is as it was remembered. With a word more, active,
-// that is said of what people see, also as_of a time.
+// compare is compare OWNER LABEL: all data is as recorded. With the word active it compares what
+// people see, also as_of a time.
 func (p *play) compare(l *line, owner memory.Owner) {
 	p.Helper()
-	want, ok := p.known[p.bare(l)]
+	want, ok := p.snapshots[p.bare(l)]
 	if !ok {
 		p.Fatalf("%s: that was not remembered", l.text)
 	}
@@ -529,7 +527,7 @@ func (p *play) compare(l *line, owner memory.Owner) {
 	p.same(l.text, p.export(owner, at).active(), want.Export.active(), ignoreVersions)
 }
 
-// sampleTrace is what a trace says unless the script says something else.
+// sampleTrace is a trace's content unless the script sets another.
 var sampleTrace = memory.Trace{
 	Conversation: "c", Door: "chat", Question: "tea?", At: memtest.Epoch, Found: 3,
 	Hits: []memory.TraceHit{

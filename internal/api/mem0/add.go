@@ -69,7 +69,7 @@ type message struct {
 type addition struct {
 	caller   caller
 	ids      ids // labels that are stored
-	messages []exchange.Said
+	messages []exchange.Message
 	metadata json.RawMessage
 	expires  *time.Time
 	wishes   string
@@ -222,22 +222,22 @@ func messagesIn(b addBody) ([]message, error) {
 }
 
 // convert validates a message and returns it as the engine's.
-func (h *handler) convert(m message) (exchange.Said, error) {
+func (h *handler) convert(m message) (exchange.Message, error) {
 	switch m.Role {
 	case memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool:
 	case "developer":
 		m.Role = memory.RoleSystem
 	default:
-		return exchange.Said{}, memory.Errorf(memory.Invalid, "role: invalid role %q; valid: user, assistant, system, tool", httpx.Brief(string(m.Role), longName))
+		return exchange.Message{}, memory.Errorf(memory.Invalid, "role: invalid role %q; valid: user, assistant, system, tool", httpx.Brief(string(m.Role), longName))
 	}
 	if len(m.Name) > longName {
-		return exchange.Said{}, memory.Errorf(memory.Invalid, "name: longer than %d bytes", longName)
+		return exchange.Message{}, memory.Errorf(memory.Invalid, "name: longer than %d bytes", longName)
 	}
 	content, err := textOf(m.Content)
 	if err == nil {
 		err = h.checkLength(content)
 	}
-	return exchange.Said{Role: m.Role, Name: m.Name, Content: strings.TrimSpace(content)}, err
+	return exchange.Message{Role: m.Role, Name: m.Name, Content: strings.TrimSpace(content)}, err
 }
 
 // checkLength refuses a text that the engine would refuse later.

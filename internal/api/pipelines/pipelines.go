@@ -239,7 +239,7 @@ func (h handler) outlet(c *call) (json.RawMessage, error) {
 	}
 	for _, m := range messages {
 		if words := m.words(); words != "" {
-			talk.Messages = append(talk.Messages, exchange.Said{Role: m.Role, Content: words, Ref: m.ID})
+			talk.Messages = append(talk.Messages, exchange.Message{Role: m.Role, Content: words, Ref: m.ID})
 		}
 	}
 	if len(talk.Messages) == 0 || talk.Messages[0].Role != memory.RoleUser { // such as a file without text

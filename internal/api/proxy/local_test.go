@@ -15,9 +15,9 @@ func TestBuiltInModelKeepsItsPromises(t *testing.T) {
 	const chat = `{"model":"loci/recall","messages":[{"role":"user","content":"SAID"}]}`
 	for _, c := range []struct {
 		name, request string
-		pause      core.Pause
-		mode       string
-		want       string
+		pause         core.Pause
+		mode          string
+		want          string
 	}{
 		{"known", "Forget my job", core.PauseNone, "", "I will forget that."},
 		{"known, asked politely", "Can you forget my job?", core.PauseNone, "", "I will forget that."},

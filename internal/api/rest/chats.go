@@ -60,7 +60,7 @@ func (d *handler) chatOperations(a adder) {
 		if err != nil {
 			return out, err
 		}
-		turns, err := d.engine.Chats.Said(ctx, by.owner, in.ID)
+		turns, err := d.engine.Chats.Turns(ctx, by.owner, in.ID)
 		return client.WholeChat{Chat: chatView(c), Messages: each(turns, func(t memory.Turn) client.ChatMessage { return *messageView(&t) })}, err
 	})
 	owned(a, http.MethodPatch, "/api/chats/{id}", "edit-chat", "Change a chat's title, contexts or rules", func(ctx context.Context, by caller, in *change[client.WriteChat]) (client.Chat, error) {

@@ -58,14 +58,14 @@ func (d *handler) learningOperations(a adder) {
 }
 
 // messagesOf converts the messages of a request, or its text as one user message.
-func messagesOf(messages []client.Message, text string) ([]exchange.Said, error) {
+func messagesOf(messages []client.Message, text string) ([]exchange.Message, error) {
 	if (text == "") == (len(messages) == 0) {
 		return nil, memory.Errorf(memory.Invalid, "give either messages or text")
 	}
 	if text != "" {
-		return []exchange.Said{{Role: memory.RoleUser, Content: text}}, nil
+		return []exchange.Message{{Role: memory.RoleUser, Content: text}}, nil
 	}
-	return each(messages, func(m client.Message) exchange.Said {
-		return exchange.Said{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOf(m.CreatedAt)}
+	return each(messages, func(m client.Message) exchange.Message {
+		return exchange.Message{Role: m.Role, Content: m.Content, Name: m.Name, Ref: m.ID, At: timeOf(m.CreatedAt)}
 	}), nil
 }

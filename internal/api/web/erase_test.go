@@ -29,7 +29,7 @@ func eraseForm(t *testing.T, page, word string) url.Values {
 // converse keeps what was said in a chat, a question and an answer.
 func (r *rig) converse(chat, says, answer string) []string {
 	r.t.Helper()
-	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.Talk{Conversation: chat, Messages: []exchange.Said{
+	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.Talk{Conversation: chat, Messages: []exchange.Message{
 		{Role: memory.RoleUser, Content: says}, {Role: memory.RoleAssistant, Content: answer},
 	}})
 	if err != nil || len(kept.Turns) != 2 {

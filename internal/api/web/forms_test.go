@@ -216,7 +216,7 @@ func TestMemoryIsPausedAndTheWholePageSaysSo(t *testing.T) {
 
 func TestAParkedJobIsTriedAgain(t *testing.T) {
 	r := newRig(t, "")
-	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Infer: true, Messages: []exchange.Said{{Role: memory.RoleUser, Content: "I like figs."}}})
+	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Infer: true, Messages: []exchange.Message{{Role: memory.RoleUser, Content: "I like figs."}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -188,7 +188,7 @@ func (r *rig) apply(run string, changes ...memory.Change) {
 // pending lets a fact wait that rests on a quote of a conversation.
 func (r *rig) pending(content, says, quote string) memory.Fact {
 	r.t.Helper()
-	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Said{
+	kept, err := r.engine.Exchange.Ingest(r.t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Message{
 		{Role: memory.RoleUser, Content: says}, {Role: memory.RoleAssistant, Content: "I see."},
 	}})
 	if err != nil {

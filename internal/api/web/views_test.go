@@ -176,7 +176,7 @@ func TestMemoryIsNeverMarkup(t *testing.T) {
 		add.Reason, add.Author = text, memory.Author{Kind: memory.ByModel, Name: text}
 		r.apply("hostile", add)
 		w := r.pending(text+" waits", text+" said", text)
-		_, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: text, Project: text, Messages: []exchange.Said{{Role: memory.RoleUser, Name: text, Content: text}}})
+		_, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: text, Project: text, Messages: []exchange.Message{{Role: memory.RoleUser, Name: text, Content: text}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,9 +239,9 @@ func TestTheFirstLookIsSmall(t *testing.T) {
 
 func TestOfALongConversationTheEndIsShown(t *testing.T) {
 	r := newRig(t, "")
-	var said []exchange.Said
+	var said []exchange.Message
 	for i := range turnsAtOnce + 7 {
-		said = append(said, exchange.Said{Role: memory.RoleUser, Content: fmt.Sprintf("turn %d of many", i)})
+		said = append(said, exchange.Message{Role: memory.RoleUser, Content: fmt.Sprintf("turn %d of many", i)})
 	}
 	kept, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: "long", Messages: said})
 	if err != nil {

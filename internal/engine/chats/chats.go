@@ -16,12 +16,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Chats returns a page of an owner's conversations, those used last first.
+// Chats returns a page of an owner's conversations, most recently used first.
 func (e *Chats) Chats(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (memory.ConversationPage, error) {
 	return e.Store.Conversations(ctx, owner, q)
 }
 
-// Chat returns a conversation that was not deleted, or [memory.NotFound].
+// Chat returns a conversation, or [memory.NotFound] for a deleted one.
 func (e *Chats) Chat(ctx context.Context, owner memory.Owner, id string) (memory.Conversation, error) {
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}, Statuses: []memory.Status{memory.Active}})
 	if err != nil {
@@ -33,20 +33,20 @@ func (e *Chats) Chat(ctx context.Context, owner memory.Owner, id string) (memory
 	return page.Conversations[0], nil
 }
 
-// Said returns what was said in a chat, on its current path.
-func (e *Chats) Said(ctx context.Context, owner memory.Owner, chat string) ([]memory.Turn, error) {
+// Turns returns the turns on a chat's current path.
+func (e *Chats) Turns(ctx context.Context, owner memory.Owner, chat string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: chat})
 }
 
-// ChatEdit is what is written of a conversation; what is nil stays as it is.
+// ChatEdit is an edit of a conversation. A nil field stays unchanged.
 type ChatEdit struct {
 	Title       *string
-	Contexts    *[]string // ids, in the order in which they come in the prompt
+	Contexts    *[]string // ids, in their order in the prompt
 	Rules       *string
-	Idempotency string // the same key again changes nothing more
+	Idempotency string // repeating a key changes nothing
 }
 
-// NewChat makes a conversation in which nothing was said yet.
+// NewChat makes an empty conversation.
 func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string, edit ChatEdit) (memory.Conversation, error) {
 	ctx = memory.ForWrite(ctx)
 	next := memory.Conversation{ID: core.NewID(), Owner: owner, Project: project, Status: memory.Active, CreatedAt: e.Time(), UpdatedAt: e.Time()}
@@ -67,8 +67,8 @@ func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string,
 	return e.Chat(ctx, owner, next.ID)
 }
 
-// EditChat changes a conversation by hand, in a run that can be undone. A context that
-// is attached must be there. What somebody else changes of it meanwhile stays.
+// EditChat changes a conversation by hand, in a run that can be undone. Every attached context must
+// exist. Concurrent changes to other fields are kept.
 func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edit ChatEdit, author memory.Author) (memory.Conversation, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
@@ -105,7 +105,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 	return e.Chat(ctx, owner, id)
 }
 
-// MaxAttached is how many contexts a conversation has at most.
+// MaxAttached bounds the contexts of a conversation.
 const MaxAttached = 50
 
 // WriteChat applies an edit to a chat's mark.
@@ -141,7 +141,7 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 	}
 	for _, id := range ids {
 		there := slices.ContainsFunc(found, func(c memory.Context) bool { return c.ID == id })
-		if !there && !slices.Contains(mark.Contexts, id) { // one that was attached before may be away
+		if !there && !slices.Contains(mark.Contexts, id) { // a context attached before may be deleted
 			return memory.Errorf(memory.Invalid, "contexts: there is no context %q", core.Clip(id, 60))
 		}
 	}
@@ -149,10 +149,9 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 	return nil
 }
 
-// DeleteChat deletes a conversation, in one run that can be undone: its turns and
-// summaries leave recall. What was learned from it stays, unless facts is set: then
-// those facts go whose only source it was and that no person decided about. A reply
-// that is under way in it ends.
+// DeleteChat deletes a conversation in one run that can be undone: its turns and summaries leave
+// recall, and a reply in progress ends. With facts it also deletes facts that have no other source
+// and that no person decided about.
 func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	reopen, err := e.Talks.clear(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
@@ -168,8 +167,8 @@ func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, f
 	return receipt, err
 }
 
-// tryDeleteChat deletes a conversation as it is, or returns a Conflict: whoever writes to
-// it between the reading and the writing would leave a turn or a summary in recall.
+// tryDeleteChat deletes a conversation as read, or returns a Conflict: a concurrent writer could
+// leave a turn or a summary in recall.
 func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
 	version, err := e.Version(ctx, owner)
 	if err != nil {
@@ -183,9 +182,9 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 	mark := was.Mark()
 	mark.Status = memory.Retired
 	changes := []memory.Change{{Action: memory.ActionRetire, After: memory.Image{Conversation: &mark}, Reason: reason}}
-	turns, err := e.Said(ctx, owner, id)
+	turns, err := e.Turns(ctx, owner, id)
 	if err != nil {
-		return memory.Receipt{}, fmt.Errorf("read what was said: %w", err)
+		return memory.Receipt{}, fmt.Errorf("read turns: %w", err)
 	}
 	var gone []memory.Memory
 	own := map[string]bool{}
@@ -218,7 +217,7 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 	return e.Store.Apply(ctx, owner, run, dedupeTargets(changes)...)
 }
 
-// dedupeTargets keeps the first change of each thing.
+// dedupeTargets keeps the first change of each target.
 func dedupeTargets(changes []memory.Change) []memory.Change {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
@@ -229,7 +228,7 @@ func dedupeTargets(changes []memory.Change) []memory.Change {
 	})
 }
 
-// Chats keeps conversations of its own and says messages in them.
+// Chats stores conversations of Loci's own and replies to messages in them.
 type Chats struct {
 	*core.Core
 	Traces   *traces.Keeper

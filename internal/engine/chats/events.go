@@ -12,19 +12,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EventType is what an event of a chat is.
+// EventType is the kind of a chat event.
 type EventType string
 
 // The events.
 const (
-	EventPrompt   EventType = "prompt"   // something the user said
-	EventRecall   EventType = "recall"   // what memory gave for it; it goes with its trace, of which few are kept
+	EventPrompt   EventType = "prompt"   // a message of the user
+	EventRecall   EventType = "recall"   // recalled memories, from the trace; few traces are kept
 	EventResponse EventType = "response" // an answer
 	EventOther    EventType = "other"    // a message of a tool or an application
-	EventMemory   EventType = "memory"   // a change of memory: learned, replaced, summed up, edited, forgotten
+	EventMemory   EventType = "memory"   // a change of memory: learned, replaced, summarized, edited, forgotten
 )
 
-// order is how events of the same time follow each other.
+// order is the order of events of the same time.
 var order = []EventType{EventPrompt, EventRecall, EventOther, EventResponse, EventMemory}
 
 // Event is one step of a chat. One of Turn, Trace and Change is set.
@@ -37,23 +37,22 @@ type Event struct {
 	Change *memory.Change
 }
 
-// EventPage is a piece of a chat's events. Next is "" at its end.
+// EventPage is a page of a chat's events. Next is "" on the last page.
 type EventPage struct {
 	Events []Event
 	Next   string
 }
 
-// Of a page: how many events it has unless it is said, and at most.
+// Default and largest number of events on a page.
 const (
 	usualEvents = 50
 	mostEvents  = 500
 )
 
-// Events returns what happened in a chat, in the order in which it was recorded: what
-// was said on any of its branches, what memory gave, and what memory did. There is no
-// log beside memory: it is made of turns, traces and the journal, so that what is erased
-// is gone from it as well. A cursor continues after the last event returned.
-// [memory.NotFound] for no such chat.
+// Events returns a chat's events in the order of recording: messages of every branch, recalled
+// memories and changes of memory. They are derived from turns, traces and the journal, so erased
+// text is gone from them too. A cursor continues after the last event returned. It returns
+// [memory.NotFound] for an unknown chat.
 func (e *Chats) Events(ctx context.Context, owner memory.Owner, chat string, limit int, cursor string) (EventPage, error) {
 	if _, err := e.Chat(ctx, owner, chat); err != nil {
 		return EventPage{}, err
@@ -85,7 +84,7 @@ func (e *Chats) Events(ctx context.Context, owner memory.Owner, chat string, lim
 	return page, nil
 }
 
-// place is where an event stands among others, in order as text.
+// place is an event's sort key.
 func (x Event) place() string {
 	second := ""
 	if x.Change != nil { // later changes of a run follow earlier ones
@@ -95,13 +94,13 @@ func (x Event) place() string {
 	return x.At.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprint(slices.Index(order, x.Type)) + second + x.ID
 }
 
-// turnEvents are what was said. Of what was forgotten the words are left out.
+// turnEvents returns the messages, without the text of forgotten ones.
 func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: chat, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what was said: %w", err)
+		return nil, fmt.Errorf("read turns: %w", err)
 	}
 	out := make([]Event, 0, len(turns))
 	for _, t := range turns {
@@ -132,8 +131,8 @@ func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chat string
 	return out, nil
 }
 
-// changeEvents are what the journal has of the chat itself, its turns and summaries, and
-// of facts that were learned from it.
+// changeEvents returns the journal's changes of the chat, its turns and summaries, and of facts
+// learned from it.
 func (e *Chats) changeEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
 	queries := []memory.ChangeQuery{{Target: "conversation:" + chat}}
 	every := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindSummary, memory.KindTurn}, Statuses: core.EveryStatus, Conversation: chat}

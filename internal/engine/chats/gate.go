@@ -7,24 +7,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talks lets one reply at a time into a chat of this process's, so that what is said
-// meanwhile follows that reply, and ends it where the chat is deleted. The zero value
-// is ready.
+// talks admits one reply at a time to a chat in this process, and ends it when the chat is deleted.
+// The zero value is ready.
 type talks struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the rest
 	Open map[string]*talk
 }
 
-// talk is a chat in which a reply is under way, or is waited for.
+// talk is a chat with a reply in progress or waiting.
 type talk struct {
 	slot   chan struct{}           // holds one
-	users  int                     // who have the slot or wait for it
-	stop   context.CancelCauseFunc // of who has it; nil for none
-	ending error                   // why nobody is let in any more; nil while they are
+	users  int                     // holders of the slot and waiters
+	stop   context.CancelCauseFunc // stops the holder; nil for none
+	ending error                   // why new replies are refused; nil: they are admitted
 }
 
-// enter waits until no other reply is under way in a chat. The context ends when the
-// chat is cleared; leave must be called.
+// enter waits for the chat's turn. The context ends when the chat is cleared; leave must be called.
 func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, leave func(), err error) {
 	key := string(owner) + "\x00" + chat
 	g := t.join(key)
@@ -56,8 +54,8 @@ func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ c
 	return ctx, leave, nil
 }
 
-// clear ends the reply that is under way in a chat, and those that wait, for that
-// reason, and waits until it has. Until leave is called nobody else is let in.
+// clear ends the reply in progress and the waiting ones with why as the reason, waits for them, and
+// refuses others until leave is called.
 func (t *talks) clear(ctx context.Context, owner memory.Owner, chat string, why error) (leave func(), err error) {
 	key := string(owner) + "\x00" + chat
 	g := t.join(key)

@@ -21,42 +21,40 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SayRequest is what a user says in a chat that Loci keeps.
+// SayRequest is a user's message in a chat of Loci's own.
 type SayRequest struct {
 	Owner   memory.Owner
 	Chat    string
 	Content string
-	Again   bool   // the last message is answered once more; Content is not used
+	Again   bool   // answer the last message again; Content is ignored
 	Model   string // [responder.Name]: the built-in one, which needs no Talker
 	Rules   string // for this reply, after the chat's
 }
 
-// Message is one message of a chat, as a model is asked it.
+// Message is one message of a chat, as sent to a model.
 type Message struct {
 	Role    memory.Role `json:"role"`
 	Content string      `json:"content"`
 }
 
-// Talker lets a model answer a chat, and calls heard with each piece of the answer as
-// it comes. Where it fails midway it returns what was said so far beside the error.
-// [memory.Invalid] and [memory.TooLarge] say that the model cannot take the request
-// as it is.
+// Talker lets a model answer a chat, and calls heard with each piece of the answer. If it fails
+// midway, it returns the partial answer with the error. [memory.Invalid] and [memory.TooLarge] mean
+// that the model cannot take the request in this form.
 type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (chatapi.Answer, error)
 
-// Listener is told of a reply as it comes. Until Recalled and Heard return nobody else is
-// let into the chat. They may not be nil.
+// Listener receives a reply piece by piece. Other replies wait until Recalled and Heard return.
+// Both are required.
 type Listener struct {
 	Recalled func(retrieve.Prepared) // once, before the first piece
-	Heard    func(piece string)      // each as soon as it is there
+	Heard    func(piece string)      // each piece of the answer
 
-	// Ended says beside them that the reply ends before its time, since the chat is
-	// deleted or the client is gone: they are to return, whoever does not take what they
-	// pass on. nil: they never wait for anybody.
+	// Ended, called concurrently, reports that the chat is deleted or the client is gone: Recalled
+	// and Heard must then return, even if nobody reads what they pass on. nil: they never block.
 	Ended func()
 }
 
-// hurry lets Ended be called once the context ends. When let returns it was, or never
-// will be.
+// hurry calls Ended when ctx ends. The returned stop waits for a call in progress and prevents a
+// later one.
 func (l Listener) hurry(ctx context.Context) (let func()) {
 	if l.Ended == nil {
 		return func() {}
@@ -70,54 +68,52 @@ func (l Listener) hurry(ctx context.Context) (let func()) {
 	}
 }
 
-// Said is what became of a [SayRequest].
-type Said struct {
-	Question *memory.Turn // as it is kept; nil where it is not
-	Answer   *memory.Turn // so too, with what was said of it
+// Reply is the stored result of a [SayRequest].
+type Reply struct {
+	Question *memory.Turn // nil: not stored
+	Answer   *memory.Turn // nil: not stored; may be partial
 	Model    string
 }
 
-// What goes along with a message of what was said before it: so many turns and bytes
-// at most, the last.
+// Limits on earlier messages sent to a model; the latest are sent.
 const (
 	SentTurns = 100
 	sentBytes = 96 << 10
 )
 
-// Say takes what a user says in a chat, lets a model answer with what is attached and
-// remembered, and keeps both, to be learned from. It is an exchange as any client's,
-// but for what Loci knows itself: what was said before. A chat has one reply at a time;
-// who comes meanwhile waits.
+// Say answers a user's message in a chat with attached and recalled memory, and stores both for
+// learning. It is an exchange like any client's, except that Loci itself keeps the history. A chat
+// has one reply at a time; others wait.
 //
-// Errors before Recalled was called have written nothing: [memory.NotFound] for no such
-// chat, [memory.Conflict] where there is nothing to say again. After it what was said
-// so far is kept, the user's message in any case. Where the client hangs up or the chat
-// is deleted the error is the context's cause.
-func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) (Said, error) {
+// An error before Recalled is called means that nothing was written: [memory.NotFound] for an
+// unknown chat, [memory.Conflict] if there is no message to answer again. After it, the user's
+// message and the partial answer are stored. If the client hangs up or the chat is deleted, the
+// error is the context's cause.
+func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) (Reply, error) {
 	var err error
 	if s.Rules != "" {
 		if s.Rules, err = e.CheckText("rules", s.Rules); err != nil {
-			return Said{}, err
+			return Reply{}, err
 		}
 	}
 	if !s.Again {
 		if s.Content, err = e.CheckText("content", s.Content); err != nil {
-			return Said{}, err
+			return Reply{}, err
 		}
 	}
 	ctx, leave, err := e.Talks.enter(ctx, s.Owner, s.Chat)
 	if err != nil {
-		return Said{}, err
+		return Reply{}, err
 	}
 	defer leave()
 	defer to.hurry(ctx)()
 	c, err := e.openTalking(ctx, s)
 	if err != nil {
-		return Said{}, err
+		return Reply{}, err
 	}
 	messages, err := c.prepare(ctx)
 	if err != nil {
-		return Said{}, err
+		return Reply{}, err
 	}
 	outlook := responder.Outlook{}
 	if s.Model == responder.Name {
@@ -134,21 +130,21 @@ func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) 
 	if ended := context.Cause(ctx); ended != nil {
 		err = ended
 	}
-	said := c.keep(ctx, a)
-	said.Model = cmp.Or(a.Model, s.Model)
-	return said, err
+	reply := c.keep(ctx, a)
+	reply.Model = cmp.Or(a.Model, s.Model)
+	return reply, err
 }
 
-// saying is a [SayRequest] on its way.
+// saying is a [SayRequest] in progress.
 type saying struct {
 	SayRequest
 	e    *Chats
 	conv memory.Conversation
-	path []memory.Turn // what was said before, and what is to be answered as the last
+	path []memory.Turn // earlier turns, and the message to answer as the last
 	x    *exchange.Exchange
 }
 
-// openTalking reads the chat, and lays what is said on it.
+// openTalking reads the chat and adds the new message to its path.
 func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) {
 	conv, err := e.Chat(ctx, s.Owner, s.Chat)
 	if err != nil {
@@ -156,7 +152,7 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	}
 	path, err := e.Store.Turns(ctx, s.Owner, memory.TurnQuery{Conversation: s.Chat, Last: SentTurns})
 	if err != nil {
-		return nil, fmt.Errorf("read what was said: %w", err)
+		return nil, fmt.Errorf("read turns: %w", err)
 	}
 	c := &saying{SayRequest: s, e: e, conv: conv, path: path}
 	if err := c.lay(); err != nil {
@@ -170,7 +166,7 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	return c, c.placed()
 }
 
-// lay puts what is to be answered at the end of the path.
+// lay adds the message to answer to the path.
 func (c *saying) lay() error {
 	last := len(c.path) - 1
 	if !c.Again {
@@ -185,7 +181,7 @@ func (c *saying) lay() error {
 		last--
 	}
 	if last < 0 {
-		return memory.Errorf(memory.Conflict, "nothing was said in this chat that could be answered again")
+		return memory.Errorf(memory.Conflict, "this chat has no message to answer again")
 	}
 	c.path = c.path[:last+1]
 	return nil
@@ -204,7 +200,7 @@ func (c *saying) request() *chatapi.Chat {
 	return chat
 }
 
-// messagesOf returns what the user and models said in turns.
+// messagesOf returns the user's and the models' messages among turns.
 func messagesOf(path []memory.Turn) []Message {
 	out := make([]Message, 0, len(path))
 	for _, t := range path {
@@ -215,7 +211,7 @@ func messagesOf(path []memory.Turn) []Message {
 	return out
 }
 
-// placed says what keeps the message from being answered: nothing is written yet.
+// placed returns an error if the message cannot be answered; nothing is written yet.
 func (c *saying) placed() error {
 	p := c.x.Placed()
 	switch {
@@ -224,20 +220,19 @@ func (c *saying) placed() error {
 	case !c.Again:
 		return nil
 	case c.x.Hides():
-		return memory.Errorf(memory.Conflict, "memory is paused: nothing that was said is changed now")
+		return memory.Errorf(memory.Conflict, "memory is paused: messages cannot be changed now")
 	case p.Err != nil:
 		return fmt.Errorf("find what is to be answered again: %w", p.Err)
-	case p.Known() && !p.At.Retry:
-		return memory.Errorf(memory.Conflict, "the last message is not kept as it was said, so it cannot be answered again; say it anew")
+	case p.Found() && !p.At.Retry:
+		return memory.Errorf(memory.Conflict, "the last message was stored redacted, so it cannot be answered again; send it again")
 	}
 	return nil
 }
 
-// command is what a message may begin with that is meant for an application, and is no
-// part of what is asked of memory (design 1).
+// command is a prefix of a message that is meant for an application; recall ignores it (design 1).
 var command = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
-// prepare recalls, and returns what the model is asked.
+// prepare recalls and returns the messages for the model.
 func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	contexts, err := c.e.ContextsNamed(ctx, c.Owner, c.conv.Contexts)
 	if err != nil {
@@ -256,8 +251,8 @@ func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	rules := strings.TrimSpace(c.conv.Rules + "\n" + c.Rules)
 	documents, ruled := recall.WithContexts("", contexts, c.e.Opts.Recall.Contexts), exchange.WithRules(p.Block, rules)
 	c.x.Pin(ruled)
-	if given := strings.TrimSpace(documents + "\n\n" + ruled); given != p.Block && !p.Untold {
-		c.e.Traces.Amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = given })
+	if block := strings.TrimSpace(documents + "\n\n" + ruled); block != p.Block && !p.Untold {
+		c.e.Traces.Amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = block })
 	}
 	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{
 		Contexts: documents, Rules: rules, Memory: p.Block, Message: c.path[len(c.path)-1].Content,
@@ -269,8 +264,8 @@ func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	return joined(append(messages, Message{memory.RoleUser, ask.User})), nil
 }
 
-// joined makes one message of those of the same role that follow each other, as where
-// one got no answer: some models insist on turns.
+// joined merges consecutive messages of one role, as after a message without an answer: some models
+// require alternating roles.
 func joined(messages []Message) []Message {
 	out := messages[:1]
 	for _, m := range messages[1:] {
@@ -283,8 +278,7 @@ func joined(messages []Message) []Message {
 	return out
 }
 
-// before returns what was said before and goes along: the end of it, from a message of
-// the user's on.
+// before returns the latest earlier messages that fit the limits, starting with one of the user.
 func (c *saying) before() []Message {
 	path := c.path[:len(c.path)-1]
 	from, size := len(path), 0
@@ -303,8 +297,8 @@ func (c *saying) before() []Message {
 	return out
 }
 
-// ask lets the model answer. One that cannot take the request as it is gets what was
-// said alone, without instructions and memory, as in the other APIs.
+// ask lets the model answer. If the model cannot take the request, it gets the messages alone,
+// without instructions and memory, as in the other APIs.
 func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
 	begun := false
 	hear := func(piece string) {
@@ -341,9 +335,8 @@ func (c *saying) answerLocally(o responder.Outlook, heard func(string)) chatapi.
 	return a
 }
 
-// keep records the answer, and returns both sides as they are kept. The context is the
-// client's.
-func (c *saying) keep(client context.Context, a chatapi.Answer) (s Said) {
+// keep records the answer, and returns question and answer as stored. The context is the client's.
+func (c *saying) keep(client context.Context, a chatapi.Answer) (s Reply) {
 	place := c.x.RecordAnswer(client, a)
 	if place.Turn == "" { // it was not stored in time
 		return s

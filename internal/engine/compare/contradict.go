@@ -12,18 +12,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Conflicts returns the owner's active facts that cannot hold beside f, by the rules
-// that reconcile what is learned ([learn.Reconcile]): those of the same subject and
-// attribute, if only one value of that can hold, and those that say the opposite. A
-// fact that is seen where f is not is left out: what holds in one project says
-// nothing of the others. named is one more, by its id; "" for none.
+// Conflicts returns the owner's active facts that contradict f by the rules of reconciling
+// ([learn.Reconcile]): facts with the same single-valued attribute of the same subject, and
+// opposite statements. Facts visible where f is not are left out: what holds in one project says
+// nothing about the others. named is the id of one more fact; "" for none.
 func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
 	var near []extract.Neighbour
 	var err error
 	if f.Subject != "" || learn.Denied(f.Content) {
 		near, err = e.opposed(ctx, f, MostAlike)
 	}
-	if err != nil { // what a person writes is written, found to contradict or not
+	if err != nil { // a person's fact is written even if this fails
 		e.Log.Warn("a fact was not compared with those in the same words", "fact", f.ID, "err", err)
 	}
 	if near, err = e.sameAttribute(ctx, f, near); err != nil {
@@ -49,9 +48,9 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) (
 	return out, nil
 }
 
-// OwnAgainst returns the active facts of the owner's own that a fact which another user
-// shares contradicts, whichever of the two says that the other does not hold. What the
-// other says of themselves is about the other.
+// OwnAgainst returns the owner's active facts that a fact shared by another user contradicts,
+// whichever of the two denies the other. Statements of the other about themselves are about the
+// other.
 func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.Fact, error) {
 	f := link.Fact
 	f.Scope = memory.Scope{Owner: link.Owner}
@@ -64,8 +63,8 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	}
 	var out []memory.Fact
 	for _, n := range near {
-		known := slices.ContainsFunc(out, func(o memory.Fact) bool { return o.ID == n.Fact.ID })
-		if known || n.Link != nil || n.Fact.Status != memory.Active || n.Fact.Hash == f.Hash {
+		found := slices.ContainsFunc(out, func(o memory.Fact) bool { return o.ID == n.Fact.ID })
+		if found || n.Link != nil || n.Fact.Status != memory.Active || n.Fact.Hash == f.Hash {
 			continue
 		}
 		if len(Contradicted(f, []extract.Neighbour{n})) > 0 || len(Contradicted(n.Fact, []extract.Neighbour{{Fact: f}})) > 0 {
@@ -75,7 +74,7 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	return out, nil
 }
 
-// sameAttribute adds the facts of f's subject and attribute, if it has one.
+// sameAttribute adds the facts with f's subject and attribute, if f has one.
 func (e *Comparer) sameAttribute(ctx context.Context, f memory.Fact, near []extract.Neighbour) ([]extract.Neighbour, error) {
 	if f.Attribute == "" {
 		return near, nil
@@ -89,14 +88,13 @@ func (e *Comparer) sameAttribute(ctx context.Context, f memory.Fact, near []extr
 	return near, nil
 }
 
-// mayContradict reports whether [Comparer.Conflicts] compares a fact with any.
+// mayContradict reports whether [Comparer.Conflicts] compares a fact at all.
 func mayContradict(f memory.Fact) bool {
 	return f.Subject != "" || f.Attribute != "" || learn.Denied(f.Content)
 }
 
-// PlannedOn returns the base of a run that makes a fact active: of two that contradict
-// each other and are written at once the second one is planned again. What is compared
-// with nothing has none.
+// PlannedOn returns the base of a run that activates a fact: the second of two concurrent
+// contradicting writes is then planned again. A fact that is compared with nothing has no base.
 func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) {
 	if !mayContradict(f) {
 		return 0, nil
@@ -105,7 +103,7 @@ func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) 
 	return memory.PlannedOn(version), err
 }
 
-// Contradicted returns the ids of those of the owner's facts that cannot hold beside f.
+// Contradicted returns the ids of the owner's facts that contradict f.
 func Contradicted(f memory.Fact, near []extract.Neighbour) (ids []string) {
 	if len(near) == 0 {
 		return nil
@@ -124,17 +122,16 @@ func Contradicted(f memory.Fact, near []extract.Neighbour) (ids []string) {
 	return ids
 }
 
-// mostAlike is how many facts are looked at for whether they say the opposite: it is
-// said in the same words, so that there are few. For a shared fact there are more, since
-// other shared ones in the same words stand among them.
+// mostAlike bounds the facts that are checked for the opposite statement: it uses the same words,
+// so there are few. For a shared fact there are more, since other shared facts with the same words
+// are among them.
 const (
 	MostAlike       = 3
 	mostAlikeShared = 24
 )
 
-// opposed returns those of the most facts that share words with f of which one denies
-// or ends something and the other does not. It costs a search; so what is about nobody
-// that is known and denies nothing is not looked at.
+// opposed returns the facts sharing words with f of which one denies or ends something and the
+// other does not. It costs a search, so facts about unknown people that deny nothing are skipped.
 func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extract.Neighbour, error) {
 	memories, err := core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Limit: most})
 	if err != nil {
@@ -149,15 +146,14 @@ func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extr
 	return near, nil
 }
 
-// Narrower reports whether all who see what belongs to a see what belongs to b.
+// Narrower reports whether all who see scope a see scope b.
 func Narrower(a, b memory.Scope) bool {
 	return a.Owner == b.Owner && (b.Project == "" || a.Project == b.Project) &&
 		(b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
 
-// Prevail returns the changes by which a person's fact takes the place of others, and
-// lets it be the newest: that it holds, and they do not, is said now, whenever each of
-// them was observed. It stays pinned if one of them was.
+// Prevail returns the changes by which a person's fact replaces others, and makes it the newest:
+// the person asserts now that it holds and they do not. It is pinned if one of them was.
 func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, author memory.Author) []memory.Change {
 	now := e.Time()
 	for _, old := range olds {
@@ -169,7 +165,7 @@ func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, au
 	var ends []memory.Change
 	for _, old := range olds {
 		end := memory.Replace(old, *f, now, reason, author)[0]
-		if gone := end.After.Fact; gone.ValidTo.Before(gone.ValidFrom) { // it never held
+		if gone := end.After.Fact; gone.ValidTo.Before(gone.ValidFrom) { // it was never valid
 			gone.ValidTo = gone.ValidFrom
 		}
 		ends = append(ends, end)
@@ -177,8 +173,8 @@ func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, au
 	return ends
 }
 
-// Replacing returns change as the second side of a replacement by the changes ends,
-// after them: so that words are free, and one undo takes back both sides.
+// Replacing appends change to the changes that end replaced facts: their text is then free, and one
+// undo takes back both.
 func Replacing(ends []memory.Change, change memory.Change) []memory.Change {
 	if len(ends) > 0 {
 		change.OldID, change.NewID = ends[0].OldID, ends[0].NewID

@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mostDisputes is how many waiting facts a recall looks at.
+// mostDisputes bounds the pending facts that recall reads.
 const mostDisputes = 100
 
-// Disputes returns how many facts wait for a person, and those that would replace an active
-// fact, by its id.
+// Disputes returns the number of pending facts, and those that would replace an active fact, by its
+// id.
 func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]memory.Fact, err error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: mostDisputes})
 	if err != nil {
@@ -22,14 +22,14 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 		if m.Link != nil || m.Fact == nil {
 			continue
 		}
-		old, known := e.instead.Get(m.ID())
-		if !known {
+		old, found := e.instead.Get(m.ID())
+		if !found {
 			why, err := e.Proposed(ctx, owner, m)
 			if err != nil {
 				return 0, nil, err
 			}
 			if old = why.OldID; learn.ByReview(why.Reason) {
-				old = "" // what waits for review is in no prompt
+				old = "" // facts under review are in no prompt
 			}
 			e.instead.Set(m.ID(), old)
 		}
@@ -43,8 +43,8 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 	return len(page.Memories), disputed, nil
 }
 
-// Proposed returns the change that made a fact wait, the zero Change if the journal
-// has none. An undo that brought it back there says nothing of why.
+// Proposed returns the change that made a fact pending, the zero Change without one. An undo that
+// restored it is skipped, since it does not say why.
 func (e *Comparer) Proposed(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
 	target := memory.Image{Fact: m.Fact}.Target()
 	if m.Link != nil {

@@ -1,4 +1,4 @@
-// Package core holds what all packages of the engine share: store, index, embedder and models,
+// Package core holds what all packages of the engine share: store, index, embedder, models,
 // settings, clock and ids, and plain reads and writes of an owner's memory.
 package core
 
@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Core is what all packages of the engine share: its parts, settings, clock and ids, and what
-// is known of users. It is safe for concurrent use.
+// Core holds the parts, settings, clock, ids and user state that all packages of the engine share.
+// It is safe for concurrent use.
 type Core struct {
 	Parts
 
@@ -26,12 +26,12 @@ type Core struct {
 	Writes     *KeyedMutex
 	Idle       IdleGate
 	Closed     ClosedOwners
-	names      recent.Map[memory.Owner, string] // that were written or found written
+	names      recent.Map[memory.Owner, string] // written already, or read as written
 	Clients    clientsSeen
-	Background sync.WaitGroup // what was begun for a chat and may outlast it
+	Background sync.WaitGroup // work of chats that may outlast them
 }
 
-// New returns a core made of parts.
+// New returns a core with the parts and options.
 func New(parts Parts, opts Options) *Core {
 	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
 }
@@ -48,11 +48,11 @@ func Ping(ctx context.Context, store memory.Store) error {
 	return err
 }
 
-// secretLength is how much of a message beyond limits.text is looked at for secrets: one
-// that is cut in two would not be recognized. It is longer than a private key.
+// secretLength is how much of a message beyond limits.text is searched for secrets, so that a
+// secret cut in two is recognized. It exceeds a private key.
 const secretLength = 8 << 10
 
-// CutMark is what the stored text of a message over limits.text ends with, "" for others.
+// CutMark returns the mark at the end of a message cut to limits.text, "" for others.
 func (e *Core) CutMark(words string) string {
 	if e.Opts.MaxText <= 0 || len(words) <= e.Opts.MaxText {
 		return ""
@@ -60,13 +60,13 @@ func (e *Core) CutMark(words string) string {
 	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(words), sha256.Sum256([]byte(words)))
 }
 
-// Beginning returns as much of a message as memory looks at, in memory of its own.
+// Beginning returns a copy of the part of a message that memory reads.
 func (e *Core) Beginning(words string) string {
 	return strings.Clone(Clip(words, e.Opts.MaxText+secretLength))
 }
 
-// CutMessages cuts the messages of a chat that are over limits.text, and returns their marks
-// by index. Their digests remain those of the whole messages, by which placing knows them.
+// CutMessages cuts a chat's messages over limits.text, and returns their marks by index. Digests
+// stay those of the whole messages, since placing compares them.
 func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	marks := map[int]string{}
 	for i := range chat.Messages {
@@ -88,10 +88,10 @@ func (e *Core) Stored(words, mark string) string {
 	return Clip(words, max(0, e.Opts.MaxText-len(mark))) + mark
 }
 
-// Acceptance says whose consent a fact needs that a user shares with another user.
+// Acceptance is whose consent sharing a fact with another user needs.
 type Acceptance string
 
-// ByDialog is who decides that a turn left the path, or came back to it.
+// ByDialog is the author of changes caused by turns that left or rejoined the path.
 var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
 
 // Guarded turns a panic of do into an error, so that a chat goes on.
@@ -105,9 +105,9 @@ func Guarded(e *Core, do func() error) (err error) {
 	return do()
 }
 
-// Beside runs do, [Guarded], beside the caller. It returns what waits for the result, or
-// for the end of a context, which is then the error.
-func Beside[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T, error)) {
+// Async runs do, [Guarded], in the background. The returned wait blocks for the result or the end
+// of its context.
+func Async[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T, error)) {
 	var value T
 	var err error
 	done := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of what is kept ready: owners, the facts of each, and how many of the newest those are chosen from.
+// Bounds of the cache: owners, facts of each, and the newest facts that these are chosen from.
 const (
 	readyOwners = 128
 	readyFacts  = 512
@@ -21,39 +21,40 @@ const (
 	readyPage   = 500
 )
 
-// ReadyFacts keeps the facts of owners that matter most, for prompts that are told them without a search. It follows
-// the owner's version: a prompt reads what was written since the one before. The zero ReadyFacts is not usable.
+// ReadyFacts caches the facts that matter most to each owner, for prompts that need them without a
+// search. It follows the owner's version. The zero value is not usable.
 type ReadyFacts struct {
 	of *recent.Map[memory.Owner, *ownersFacts]
 }
 
 // ownersFacts are the facts of one owner.
 type ownersFacts struct {
-	mu      sync.Mutex // guards what follows, also while they are read
+	mu      sync.Mutex // guards the rest, and is held while facts are read
 	read    bool
 	version int64
-	facts   []recall.CoreFact // not changed, but replaced
-	more    bool              // there are others, which matter less
+	facts   []recall.CoreFact // replaced, never changed
+	more    bool              // the owner has other facts, which matter less
 }
 
 func newReadyFacts() ReadyFacts {
 	return ReadyFacts{recent.New[memory.Owner, *ownersFacts](readyOwners)}
 }
 
-// Forget drops the facts of an owner, or of all for "": what is erased may have been shared with anybody.
+// Forget drops the facts of an owner, or of all for "": an erased fact may have been shared with
+// anybody.
 func (r ReadyFacts) Forget(owner memory.Owner) {
 	r.of.DeleteFunc(func(o memory.Owner, _ *ownersFacts) bool { return owner == "" || o == owner })
 }
 
-// Of returns up to some hundred visible facts of an owner, own and shared ones: where there are more, those that matter
-// most. The caller does not change them.
+// Of returns up to about a hundred visible facts of an owner, own and shared ones, those that
+// matter most. Callers must not change them.
 func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now time.Time) ([]recall.CoreFact, error) {
 	var of *ownersFacts
-	r.of.Update(owner, func(was *ownersFacts, known bool) (*ownersFacts, bool) {
-		if of = was; !known {
+	r.of.Update(owner, func(was *ownersFacts, found bool) (*ownersFacts, bool) {
+		if of = was; !found {
 			of = &ownersFacts{}
 		}
-		return of, !known
+		return of, !found
 	})
 	of.mu.Lock()
 	defer of.mu.Unlock()
@@ -70,7 +71,8 @@ func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now tim
 	return of.facts, err
 }
 
-// readAll reads the newest facts of an owner, and the pinned ones. version is the owner's, or an earlier one.
+// readAll reads an owner's newest and pinned facts. version is the owner's version or an earlier
+// one.
 func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, version int64, now time.Time) error {
 	pinned, err := e.Store.List(ctx, owner, memory.Query{Pinned: true})
 	if err != nil {
@@ -94,7 +96,7 @@ func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, 
 	return nil
 }
 
-// follow reads what was written since.
+// follow reads the changes since the cached version.
 func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, now time.Time) error {
 	written := map[string]memory.Memory{}
 	version, err := e.Store.Since(ctx, owner, "", f.version, func(item memory.Item) error {
@@ -120,8 +122,8 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 	return nil
 }
 
-// keep keeps the facts that matter most. There may be half as many more for a while, so that not each write sorts them.
-// What was read of those that are kept already is not read again.
+// keep keeps the facts that matter most, and up to half as many more, so that not every write sorts
+// them. It reuses the values of cached facts.
 func (f *ownersFacts) keep(facts []memory.Memory, now time.Time) {
 	if len(facts) > readyFacts*3/2 {
 		f.more = true
@@ -131,14 +133,14 @@ func (f *ownersFacts) keep(facts []memory.Memory, now time.Time) {
 			facts = append(facts, h.Memory)
 		}
 	}
-	known := make(map[*memory.Fact]recall.CoreFact, len(f.facts))
+	loaded := make(map[*memory.Fact]recall.CoreFact, len(f.facts))
 	for _, was := range f.facts {
-		known[was.Fact] = was
+		loaded[was.Fact] = was
 	}
 	f.facts = make([]recall.CoreFact, len(facts))
 	for i, m := range facts {
 		var is bool
-		if f.facts[i], is = known[m.Fact]; !is {
+		if f.facts[i], is = loaded[m.Fact]; !is {
 			f.facts[i] = recall.NewCoreFact(m)
 		}
 	}

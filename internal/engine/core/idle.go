@@ -9,26 +9,23 @@ import (
 )
 
 const (
-	// IdleTime is how long nobody has waited for memory before what can wait goes on:
-	// longer than a client needs from one answer to its next question, far
-	// shorter than a person does.
+	// IdleTime is how long no question must have waited before background work goes on: longer
+	// than a client needs between an answer and its next question, far shorter than a person.
 	IdleTime = 5 * time.Millisecond
 
-	// IdlePatience is how long it waits at most. Under questions without a pause ten
-	// jobs a second and worker still go on; most of the others then find their turns
-	// learned from already.
+	// IdlePatience bounds that wait. Under constant questions a worker still runs ten jobs a
+	// second; most of the others then find their turns learned already.
 	IdlePatience = 100 * time.Millisecond
 )
 
-// IdleGate knows whether questions wait for memory, so that learning takes the
-// processors between them rather than from them.
+// IdleGate tracks waiting questions, so that learning uses the processors between them.
 type IdleGate struct {
 	asked atomic.Int32 // how many questions wait
-	last  atomic.Int64 // when one last did, in nanoseconds
-	woken atomic.Bool  // somebody waits to wake the runner
+	last  atomic.Int64 // when the last one waited, in nanoseconds
+	woken atomic.Bool  // a goroutine waits to wake the runner
 }
 
-// Begin says that a question waits until end is called.
+// Begin counts a waiting question until end is called.
 func (l *IdleGate) Begin() (end func()) {
 	l.asked.Add(1)
 	return func() {
@@ -45,7 +42,7 @@ func (l *IdleGate) Quiet() bool {
 	return !l.busy() && time.Since(time.Unix(0, l.last.Load())) >= IdleTime
 }
 
-// Wait returns when there is an idle moment, ctx ends, or patience does.
+// Wait returns at an idle moment, at the end of ctx, or after [IdlePatience].
 func (l *IdleGate) Wait(ctx context.Context) {
 	for range IdlePatience / IdleTime {
 		if l.Quiet() {
@@ -59,12 +56,11 @@ func (l *IdleGate) Wait(ctx context.Context) {
 	}
 }
 
-// warmer is a searcher that can read what was written before it is asked. Warm
-// does not wait for that.
+// warmer is a searcher that can load recent writes ahead of a search. Warm does not block.
 type warmer interface{ Warm(memory.Owner) }
 
-// Warm has what was just written for an owner read before it is asked for, unless
-// questions are under way: they read it themselves.
+// Warm loads an owner's recent writes into the index, unless questions are in progress, which load
+// them themselves.
 func (e *Core) Warm(owner memory.Owner) {
 	if e.Idle.busy() {
 		return
@@ -74,8 +70,8 @@ func (e *Core) Warm(owner memory.Owner) {
 	}
 }
 
-// WakeWhenIdle makes the runner look into the queue once nobody waits for memory: to
-// claim a job is a commit, and takes the processors from the client's next question.
+// WakeWhenIdle wakes the job runner once no question waits: claiming a job is a commit, which would
+// compete with the client's next question.
 func (e *Core) WakeWhenIdle() {
 	if e.Idle.woken.Swap(true) {
 		return

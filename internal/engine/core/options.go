@@ -17,54 +17,54 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Parts are what an engine is made of. All but LLM and Reranker are required.
+// Parts are the parts of an engine. All but LLM and Reranker are required.
 type Parts struct {
 	Store    memory.Store
 	Searcher memory.Searcher
 	Embedder memory.Embedder
-	LLM      memory.LLM      // learns; nil: the rules do
-	Reranker memory.Reranker // reads the best candidates again; nil: none does
+	LLM      memory.LLM      // nil: rules learn
+	Reranker memory.Reranker // reranks the best candidates; nil: none
 	Prompts  *prompt.Set
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Now      func() time.Time
-	Wake     func() // tells the job runner that work was queued
+	Wake     func() // tells the job runner about new jobs
 }
 
 // Options are an engine's settings. The zero value of each field is not a
 // default: package loci fills them from its Config.
 type Options struct {
-	TopK          int           // below 0: the default of [Options.Most]
+	TopK          int           // below 0: [Options.Most] decides
 	Budget        int           // tokens
-	Threshold     float64       // below 0: the fitted one
-	OwnEmbedder   bool          // it is the one that the profile names: what is the same is so by its plain cosine
+	Threshold     float64       // below 0: the fitted value
+	OwnEmbedder   bool          // the embedder is the profile's own: plain cosine finds duplicates
 	RecencyWeight float64       // 0 to 1
 	Deadline      time.Duration // of recall in a chat, by words or with remote models
-	DeadlineMax   time.Duration // of recall in a chat with local models, as far as these need it
+	DeadlineMax   time.Duration // of recall in a chat with local models, if these need it
 	Recall        Rules
-	Words         *Scale // instead of Threshold and Recall.Measure while words alone embed; nil: the same
+	Words         *Scale // replaces Threshold and Recall.Measure while only words embed; nil: no replacement
 	LearnAfter    Trigger
-	LearnModel    string // "": the one that the user's last chat asked
-	ClientKeys    bool   // the learning model is asked with the key of the user's last chat
+	LearnModel    string // "": the model of the user's last chat
+	ClientKeys    bool   // the learning model gets the key of the user's last chat
 	Rules         bool   // learn by rule when there is no model or it keeps failing
 	Assistant     bool   // learn from the assistant's turns too
 	MaxText       int    // bytes of one memory or message
 	History       History
-	Intents       string // how the intent of a query is found; "": by keywords
-	LogContent    bool   // log texts of memories and of models, not only ids
+	Intents       string // how a query's intent is found; "": by keywords
+	LogContent    bool   // log texts of memories and models, not only ids
 	Accept        Acceptance
-	Channels      Channels // what a channel of Open WebUI may do; "": ChannelsOff
+	Channels      Channels // what an Open WebUI channel may do; "": ChannelsOff
 	Learn         Learning
 }
 
-// Scale is what the relevance of a memory is, and from where on it counts.
+// Scale is a measure of relevance and its threshold.
 type Scale struct {
 	Measure   recall.Measure
-	Threshold float64 // below 0: the fitted one
+	Threshold float64 // below 0: the fitted value
 }
 
-// Most returns how many memories a question gets that names no number: of a chat, or of somebody
-// who asks on purpose and can read more.
+// Most returns the default number of memories: for a chat, or for an explicit search, whose caller
+// can read more.
 func (o Options) Most(chat bool) int {
 	switch {
 	case o.TopK >= 0:
@@ -75,48 +75,48 @@ func (o Options) Most(chat bool) int {
 	return recall.DefaultAsked
 }
 
-// Learning is what is learned from, and what becomes of it.
+// Learning is what Loci learns from and how.
 type Learning struct {
-	Every     int           // user messages that are learned from together; 0 counts as 1
-	Exchanges int           // the exchange of a conversation after which learning begins; 0 counts as 1
-	Scope     FactScope     // of what is learned; "": OfUser
-	Idle      time.Duration // how long a conversation rests before what a count left over is learned from
-	Context   int           // messages that the model reads before those that are learned from; 0: none
+	Every     int           // user messages learned from together; 0 counts as 1
+	Exchanges int           // the first exchange of a conversation that is learned from; 0 counts as 1
+	Scope     FactScope     // of learned facts; "": OfUser
+	Idle      time.Duration // how long a conversation rests before the remaining messages are learned from
+	Context   int           // earlier messages that the model reads too
 
-	Trust    string // whether what a model learns is remembered without review: tried, always, never
-	Personal bool   // blank personal identifiers before anything is learned or stored
+	Trust    string // whether facts of a model become active without review: tried, always, never
+	Personal bool   // blank personal identifiers before learning and storing
 	Spending Spending
 	Review   Review
 	Summary  Summaries
 	Upkeep   Upkeep
 }
 
-// MaxMessages is how many new messages of a chat request are kept, the last ones, and how many
-// turns of a stored conversation a request is compared with.
+// MaxMessages bounds the new messages kept of a chat request, and the turns of a stored
+// conversation that a request is compared with.
 const MaxMessages = 2000
 
-// History is what becomes of messages that a client brings along and Loci did not see said.
+// History is the treatment of messages that a client sends along and that Loci did not observe.
 type History string
 
-// What becomes of history.
+// The treatments of history.
 const (
-	AlignHistory  History = "align"  // it is kept, so that the chat is known again; also ""
+	AlignHistory  History = "align"  // stored, so that the chat is recognized again; also ""
 	RecallHistory History = "recall" // and recalled
-	LearnHistory  History = "learn"  // and the user's words are learned from
+	LearnHistory  History = "learn"  // and the user's messages are learned from
 )
 
-// Mark marks a turn of history. heard reports whether it follows what Loci saw said: it is
-// the user's chat then, and may be recalled.
+// Mark marks a turn of history. heard reports whether it follows observed turns: it is then the
+// user's chat, and may be recalled.
 func (h History) Mark(t *memory.Turn, heard bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
 	t.History = !heard && h != RecallHistory && h != LearnHistory
 }
 
-// Review is what waits for a person.
+// Review selects the learned facts that a person must review.
 type Review struct {
-	Confidence float64  // facts below it, 0 to 1
-	Categories []string // facts of these
-	Conflicts  bool     // facts that would take another's place
+	Confidence float64  // facts below this confidence, 0 to 1
+	Categories []string // facts of these categories
+	Conflicts  bool     // facts that would replace another
 }
 
 // Trigger is when learning starts.
@@ -129,14 +129,14 @@ const (
 	Never         Trigger = "never"
 )
 
-// Time returns the time as Loci keeps it.
+// Time returns the current time in Loci's precision.
 func (e *Core) Time() time.Time { return memory.Time(e.Now()) }
 
 // NewID returns a UUIDv7, so that ids sort by when they were made.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// IDFor returns the id that belongs to key for this owner: the same for the same
-// key, so that a request sent twice writes once. Without a key it is a new one.
+// IDFor returns the owner's id for a key, always the same, so that a repeated request writes once.
+// Without a key it returns a new one.
 func IDFor(owner memory.Owner, key string) string {
 	if key == "" {
 		return NewID()
@@ -145,7 +145,7 @@ func IDFor(owner memory.Owner, key string) string {
 	return "key-" + hex.EncodeToString(sum[:16])
 }
 
-// DerivedID returns the id that belongs to parts: the same for the same ones.
+// DerivedID returns the id derived from parts, always the same.
 func DerivedID(owner memory.Owner, parts ...string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(string(owner)+"\x00"+strings.Join(parts, "\x00"))).String()
 }
@@ -153,33 +153,33 @@ func DerivedID(owner memory.Owner, parts ...string) string {
 // Clip is [text.Clip].
 func Clip(s string, n int) string { return text.Clip(s, n) }
 
-// FactScope is what a learned fact belongs to, and so who is shown it.
+// FactScope is the scope of a learned fact, and so who sees it.
 type FactScope string
 
-// What facts belong to.
+// The scopes of learned facts.
 const (
-	OfUser         FactScope = "user"         // to the user, or to the chat's project where they are about that
-	OfProject      FactScope = "project"      // to the chat's project, to the user where it has none
-	OfConversation FactScope = "conversation" // to the conversation that taught it (design 4)
+	OfUser         FactScope = "user"         // the user, or the chat's project for facts about it
+	OfProject      FactScope = "project"      // the chat's project, or the user without one
+	OfConversation FactScope = "conversation" // the conversation that the fact was learned from (design 4)
 )
 
-// Channels is what a channel may do with the memory of the user who asks in it.
+// Channels is what a channel may do with the memory of the user who writes in it.
 type Channels string
 
-// The choices. Neither writes: in a channel the words of others surround the user's own.
+// The choices. Neither writes: in a channel other people's messages surround the user's own.
 const (
 	ChannelsOff  Channels = "off"  // nothing
-	ChannelsRead Channels = "read" // read it, into answers that everybody in the channel reads
+	ChannelsRead Channels = "read" // read it, into answers that the whole channel reads
 )
 
-// Spending is what the learning model costs and how much of it a user may have
-// in a day (UTC). It stops learning, never a chat.
+// Spending is the price of the learning model, and how much of it a user may use in a day (UTC). It
+// stops learning, never a chat.
 type Spending struct {
 	InputPrice, OutputPrice float64 // of a million tokens, in any currency
-	DayTokens               int64   // 0: any number
+	DayTokens               int64   // 0: unlimited
 }
 
-// Cost of a reply, in the currency of the prices.
+// Cost returns the cost of a reply, in the currency of the prices.
 func (s Spending) Cost(input, output int64) float64 {
 	return (float64(input)*s.InputPrice + float64(output)*s.OutputPrice) / 1e6
 }
@@ -187,34 +187,33 @@ func (s Spending) Cost(input, output int64) float64 {
 // Counts reports whether learning waits for a number of messages or exchanges.
 func (l Learning) Counts() bool { return l.Every > 1 || l.Exchanges > 1 }
 
-// Summaries is how often conversations are summed up.
+// Summaries is how often conversations are summarized.
 type Summaries struct {
 	Every int  // exchanges; 0: never
-	Keep  bool // earlier summaries stay, and a new one is of the last turns alone (design 2)
+	Keep  bool // earlier summaries stay, and a new one covers only the last turns (design 2)
 }
 
-// What a summary is made from: with one to go on from the last turns, without one
-// more of them, so that a summary which was forgotten with what it held is written
-// anew from what is left.
+// The turns that a summary covers: the last ones after an earlier summary, more without one, so
+// that a summary forgotten with its content is rewritten from the rest.
 const (
 	SummaryTurns = 12
 	SummaryFirst = 60
-	summaryLeast = 4 // turns below which there is nothing to sum up, unless summaries are due sooner
+	summaryLeast = 4 // turns below which there is nothing to summarize, unless summaries are due sooner
 )
 
-// Least is how many turns a summary needs: no more than are there when the first is due.
+// Least returns the fewest turns of a summary, at most those of the first one due.
 func (s Summaries) Least() int { return min(summaryLeast, 2*s.Every-1) }
 
-// RuleBased is the model that a summary names which no model wrote.
+// RuleBased is the model name of summaries written by rule.
 const RuleBased = "rule_based"
 
-// Due reports whether a conversation that had so many exchanges before and has so
-// many after is to be summed up.
+// Due reports whether a conversation is to be summarized when its exchanges grow from before to
+// after.
 func (s Summaries) Due(before, after int) bool {
 	return s.Every == 1 || s.Every > 0 && after/s.Every > before/s.Every
 }
 
-// SummaryJob is the job that sums a conversation up; after names what it follows.
+// SummaryJob returns the job that summarizes a conversation; after identifies its cause.
 func SummaryJob(owner memory.Owner, conversation, after string) memory.Job {
 	return memory.Job{ID: "summarize-" + conversation + "-" + after, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }

@@ -15,36 +15,39 @@ import (
 )
 
 const (
-	// shingle is how many words in a row are known again.
+	// shingle is the number of consecutive words that identify passed text.
 	shingle = 8
 
-	// passedTime is how long at least what was passed on is known, and mostPassed how many shingles
-	// of an owner at most: both are halves, of which the older one is dropped.
+	// passedTime is how long passed text is recognized at least, and mostPassed bounds the
+	// shingles of an owner. Both apply to halves, of which the older one is dropped.
 	passedTime = time.Hour
 	mostPassed = 4096
 
-	// orderTime is how long a message that quotes an order of a model is taken for an agent's: a
-	// person may quote it later on. minOrder is how many bytes an order of fewer words has.
+	// orderTime is how long a message that quotes a model's order counts as an agent's: a person
+	// may quote it later. minOrder is the length in bytes of an order with fewer words than a
+	// shingle.
 	orderTime = 2 * time.Minute
 	minOrder  = 24
 )
 
-// Passed knows what Loci carried lately for each owner, by keyed hashes of words in a row: what models
-// answered and ordered and what tools returned is not the person's where it stands in a later message.
-// What the person had said before stays theirs. The zero value is ready; it is safe for concurrent use.
+// Passed recognizes text that Loci recently passed on for each owner, by keyed hashes of shingles:
+// a model's answers and orders and tool results are not the person's words, even inside a later
+// message. Words that the person wrote first stays theirs. The zero value is ready and safe for
+// concurrent use.
 type Passed struct {
-	mu     sync.Mutex // guards what is known of each
+	mu     sync.Mutex // guards the owners' values
 	owners recent.Map[memory.Owner, *passedOn]
 }
 
-// passedOn is what was carried for one owner.
+// passedOn is the text passed on for one owner.
 type passedOn struct {
-	known [2]map[uint64]carried // the newer half first
-	since time.Time             // of the newer half
-	read  bool                  // what the store has is in it
+	halves [2]map[uint64]carried // the newer half first
+	since  time.Time             // of the newer half
+	read   bool                  // the store's turns are included
 }
 
-// carried is whose words are: the person's own, an answer's or a tool's, or an order's to an agent.
+// carried is whose text it is: the person's own, an answer's or a tool's, or a model's order to an
+// agent.
 type carried struct {
 	own   bool
 	order time.Time // zero: none
@@ -52,44 +55,44 @@ type carried struct {
 
 var passedSeed = maphash.MakeSeed()
 
-// Forget removes what is known of an owner.
+// Forget removes an owner's hashes.
 func (p *Passed) Forget(owner memory.Owner) {
 	p.owners.DeleteFunc(func(o memory.Owner, _ *passedOn) bool { return o == owner })
 }
 
-// of returns what is known of an owner. The caller holds mu.
+// of returns an owner's hashes. The caller holds mu.
 func (p *Passed) of(owner memory.Owner, now time.Time) *passedOn {
-	o, known := p.owners.Get(owner)
-	if !known {
-		o = &passedOn{known: [2]map[uint64]carried{{}, {}}, since: now}
+	o, found := p.owners.Get(owner)
+	if !found {
+		o = &passedOn{halves: [2]map[uint64]carried{{}, {}}, since: now}
 		p.owners.Set(owner, o)
 	}
-	if now.Sub(o.since) > passedTime || len(o.known[0]) > mostPassed {
-		o.known, o.since = [2]map[uint64]carried{{}, o.known[0]}, now
+	if now.Sub(o.since) > passedTime || len(o.halves[0]) > mostPassed {
+		o.halves, o.since = [2]map[uint64]carried{{}, o.halves[0]}, now
 	}
 	return o
 }
 
 func (o *passedOn) get(key uint64) (carried, bool) {
-	c, ok := o.known[0][key]
+	c, ok := o.halves[0][key]
 	if !ok {
-		c, ok = o.known[1][key]
+		c, ok = o.halves[1][key]
 	}
 	return c, ok
 }
 
-// put notes the words of a text that are not known yet.
+// put adds the shingles of a text that are new.
 func (o *passedOn) put(owner memory.Owner, text string, c carried) {
 	eachShingle(owner, text, func(_, _ int, key uint64) {
-		if _, known := o.get(key); !known {
-			o.known[0][key] = c
+		if _, found := o.get(key); !found {
+			o.halves[0][key] = c
 		}
 	})
 }
 
-// Said notes what stands in a request: what the person says, and what tools returned since the last
+// AddRequest adds a request's new text: the person's messages, and tool results since the last
 // answer.
-func (p *Passed) Said(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
+func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.of(owner, now)
@@ -99,36 +102,36 @@ func (p *Passed) Said(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
 			return
 		case memory.RoleUser, memory.RoleTool:
 			o.put(owner, m.Text, carried{own: m.Role == memory.RoleUser})
-			if key := hashOf(owner, m.Text); m.Role == memory.RoleUser && o.known[0][key].order.IsZero() {
-				o.known[0][key] = carried{own: true}
+			if key := hashOf(owner, m.Text); m.Role == memory.RoleUser && o.halves[0][key].order.IsZero() {
+				o.halves[0][key] = carried{own: true}
 			}
 		}
 	}
 }
 
-// Answered notes what an answer says, and what it orders in the arguments of its calls.
+// Answered adds an answer's text, and the orders in the arguments of its calls.
 func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.of(owner, now)
 	o.put(owner, a.Text, carried{})
 	var calls any
-	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // else a stream that broke off
+	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // else a broken stream
 		eachText(calls, func(text string) {
 			o.put(owner, text, carried{order: now})
-			if key := hashOf(owner, text); !o.known[0][key].own {
-				o.known[0][key] = carried{order: now}
+			if key := hashOf(owner, text); !o.halves[0][key].own {
+				o.halves[0][key] = carried{order: now}
 			}
 		})
 	}
 }
 
-// Ordered reports whether a message is what a model ordered, or quotes an order of the last minutes.
+// Ordered reports whether a message is a model's order, or quotes one of the last minutes.
 func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o, known := p.owners.Get(owner)
-	if !known || len(message) < minOrder {
+	o, found := p.owners.Get(owner)
+	if !found || len(message) < minOrder {
 		return false
 	}
 	if c, _ := o.get(hashOf(owner, message)); !c.order.IsZero() {
@@ -138,19 +141,19 @@ func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is 
 		c, _ := o.get(key)
 		is = is || !c.order.IsZero() && now.Sub(c.order) <= orderTime
 	})
-	if is { // the agent's later requests begin with it, too
-		o.known[0][hashOf(owner, message)] = carried{order: now}
+	if is { // the agent's later requests also begin with it
+		o.halves[0][hashOf(owner, message)] = carried{order: now}
 	}
 	return is
 }
 
-// In returns which parts of a message Loci carried before, with what is left of a sentence around them
-// if that says nothing by itself.
+// In returns the parts of a message that Loci passed on earlier, with the fragments of sentences
+// around them.
 func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	o, known := p.owners.Get(owner)
-	if !known {
+	o, found := p.owners.Get(owner)
+	if !found {
 		return ""
 	}
 	start, end, done := -1, -1, 0
@@ -161,7 +164,7 @@ func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) 
 		}
 	}
 	eachShingle(owner, message, func(from, to int, key uint64) {
-		if c, known := o.get(key); !known || c.own {
+		if c, found := o.get(key); !found || c.own {
 			return
 		}
 		if from > end {
@@ -174,10 +177,10 @@ func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) 
 	return foreign
 }
 
-// fragment is how many words of a sentence say nothing by themselves.
+// fragment is the number of words below which a piece of a sentence means nothing by itself.
 const fragment = 4
 
-// around returns a part of a text with the fragments of sentences beside it.
+// around extends a part of a text by the sentence fragments next to it.
 func around(text string, start, end int) (from, to int) {
 	from = strings.LastIndexAny(text[:start], ".!?\n") + 1
 	if len(strings.Fields(text[from:start])) > fragment {
@@ -190,8 +193,8 @@ func around(text string, start, end int) (from, to int) {
 	return from, to
 }
 
-// Recall notes what turns said that were passed on before this was asked for an owner for the first
-// time: before a restart, or by another server. turns returns them, the newest first.
+// Recall adds the turns passed on before this process first saw the owner: before a restart, or by
+// another server. turns returns them, newest first.
 func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memory.Memory, error)) error {
 	p.mu.Lock()
 	read := p.of(owner, now).read
@@ -215,8 +218,7 @@ func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memor
 	return nil
 }
 
-// eachShingle yields each row of words with where it stands, whatever the case and the signs between
-// them.
+// eachShingle yields each shingle and its range, ignoring case and punctuation.
 func eachShingle(owner memory.Owner, text string, yield func(from, to int, key uint64)) {
 	var at [shingle][2]int
 	var words [shingle]string

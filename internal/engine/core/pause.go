@@ -7,27 +7,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Pause is what of their memory a user has put on hold.
+// Pause is which part of memory a user has paused.
 type Pause string
 
 // The pauses.
 const (
 	PauseNone     Pause = "none"
-	PauseLearning Pause = "learning" // what is said is kept and never learned from
-	PauseMemory   Pause = "memory"   // chats neither read memory nor leave anything in it
+	PauseLearning Pause = "learning" // messages are stored, but not learned from
+	PauseMemory   Pause = "memory"   // chats neither read nor write memory
 
-	PauseUnknown Pause = "unknown" // the store cannot say: until it can, nothing is read or written
+	PauseUnknown Pause = "unknown" // the store cannot say; nothing is read or written until it can
 )
 
-// OwnKeys begin the keys of profile entries that are Loci's own: they are settings
-// of a user, journalled as all else is, and not told to models.
+// OwnKeys is the prefix of Loci's own profile keys: a user's settings, journalled like the rest,
+// and hidden from models.
 const OwnKeys = "loci."
 
 // PauseKey is the profile entry that holds a [Pause].
 const PauseKey = OwnKeys + "pause"
 
-// Pause puts an owner's memory on hold, or takes it off. The same key again does
-// nothing.
+// Pause pauses or resumes an owner's memory. Repeating a key does nothing.
 func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key string, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
 	switch p {
@@ -54,8 +53,8 @@ func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key strin
 	return nil
 }
 
-// Paused returns what an owner has put on hold, [PauseUnknown] if the store cannot say.
-// Nothing of it is kept here: another process on the same store may have changed it.
+// Paused returns an owner's pause, or [PauseUnknown] if the store cannot say. It is not cached,
+// since another process may change it.
 func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
 	p, err := e.AskPaused(ctx, owner)
 	if err != nil {
@@ -64,7 +63,7 @@ func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
 	return p
 }
 
-// AskPaused returns what the owner has put on hold, or an error where the store does not say.
+// AskPaused returns an owner's pause, or the store's error.
 func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
@@ -78,5 +77,5 @@ func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error)
 	return PauseNone, nil
 }
 
-// ErrPauseUnknown answers those who want something kept that may be on hold.
+// ErrPauseUnknown refuses an explicit write while the pause is unknown.
 var ErrPauseUnknown = memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")

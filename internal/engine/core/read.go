@@ -33,7 +33,7 @@ func (e *Core) Fact(ctx context.Context, owner memory.Owner, id string) (memory.
 	case m.Link != nil:
 		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s and is changed there", id, m.Fact.Scope.Owner)
 	case m.Fact == nil:
-		return memory.Fact{}, memory.Errorf(memory.Invalid, "%s is a %s; what was said is not edited", id, m.Kind())
+		return memory.Fact{}, memory.Errorf(memory.Invalid, "%s is a %s, which cannot be edited", id, m.Kind())
 	}
 	return *m.Fact, nil
 }
@@ -56,15 +56,15 @@ func (e *Core) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQ
 	return e.Store.Changes(ctx, owner, q)
 }
 
-// Stats says how much an owner has.
+// Stats returns how much an owner has stored.
 func (e *Core) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
 	return e.Store.Counts(ctx, owner)
 }
 
-// maxKey is how many bytes the key of a profile entry has at most.
+// maxKey is the largest length of a profile key in bytes.
 const maxKey = 128
 
-// Entries returns the profile as it was, in order of key, without Loci's own entries.
+// Entries returns the profile at a time, ordered by key, without Loci's own entries.
 func (e *Core) Entries(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, at)
 	var out []memory.ProfileEntry
@@ -76,8 +76,8 @@ func (e *Core) Entries(ctx context.Context, owner memory.Owner, at memory.At) ([
 	return out, err
 }
 
-// SetProfile writes an entry of the profile, in a run that can be undone. What is
-// there with that value stays as it is, and the receipt is then the zero Receipt.
+// SetProfile writes a profile entry, in a run that can be undone. If the entry already has the
+// value, nothing changes and the receipt is zero.
 func (e *Core) SetProfile(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	key, err := e.CheckText("key", key)
@@ -98,7 +98,7 @@ func (e *Core) SetProfile(ctx context.Context, owner memory.Owner, key, value st
 	return receipt, err
 }
 
-// trySetProfile writes an entry that was checked, or returns a Conflict.
+// trySetProfile writes a checked entry, or returns a Conflict.
 func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, run, key, value string, author memory.Author) (memory.Receipt, error) {
 	was, err := e.ReadEntry(ctx, owner, key)
 	next := was
@@ -116,7 +116,7 @@ func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, run, key, 
 	return ApplyAgain(ctx, e, owner, memory.Run{ID: run, Kind: "manual", Author: author}, change)
 }
 
-// ApplyAgain applies a change. What it adds and was there before, and ended, is restored.
+// ApplyAgain applies a change. If it adds something that existed and ended, it restores that.
 func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run, change memory.Change) (memory.Receipt, error) {
 	receipt, err := e.Store.Apply(ctx, owner, run, change)
 	if change.Action == memory.ActionAdd && errors.Is(err, memory.Conflict) {
@@ -126,13 +126,12 @@ func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run
 	return receipt, err
 }
 
-// DropProfile takes an entry out of the profile, in a run that can be undone;
-// [memory.NotFound] where there is none.
+// DropProfile removes a profile entry, in a run that can be undone; [memory.NotFound] without one.
 func (e *Core) DropProfile(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
 	return e.DropProfileIn(ctx, owner, memory.Run{ID: NewID(), Kind: "forget", Author: author}, key)
 }
 
-// DropProfileIn is [Core.DropProfile] in a run of the caller's.
+// DropProfileIn is [Core.DropProfile] in the caller's run.
 func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory.Run, key string) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	gone, err := e.ReadEntry(ctx, owner, key)
@@ -146,7 +145,7 @@ func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory
 	})
 }
 
-// ReadEntry returns an active entry of the profile, or [memory.NotFound].
+// ReadEntry returns an active profile entry, or [memory.NotFound].
 func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, memory.At{})
 	return named(all, key, err)
@@ -164,14 +163,14 @@ func named(all []memory.ProfileEntry, key string, err error) (memory.ProfileEntr
 	return memory.ProfileEntry{}, memory.Errorf(memory.NotFound, "the profile has no %q", Clip(key, 60))
 }
 
-// Contexts returns an owner's contexts, those made last first.
+// Contexts returns an owner's contexts, newest first.
 func (e *Core) Contexts(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Context, error) {
 	all, err := e.Store.Contexts(ctx, owner, at)
 	slices.SortFunc(all, func(a, b memory.Context) int { return b.CreatedAt.Compare(a.CreatedAt) })
 	return all, err
 }
 
-// Context returns one as it was, or [memory.NotFound].
+// Context returns a context at a time, or [memory.NotFound].
 func (e *Core) Context(ctx context.Context, owner memory.Owner, id string, at memory.At) (memory.Context, error) {
 	found, err := e.Store.Contexts(ctx, owner, at, id)
 	if err != nil {
@@ -183,8 +182,7 @@ func (e *Core) Context(ctx context.Context, owner memory.Owner, id string, at me
 	return found[0], nil
 }
 
-// ContextsOf returns the contexts that are attached to a conversation, in the order in
-// which they were.
+// ContextsOf returns the contexts attached to a conversation, in order of attachment.
 func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Context, error) {
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{conversation}})
 	if err != nil {
@@ -196,8 +194,7 @@ func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation 
 	return e.ContextsNamed(ctx, owner, page.Conversations[0].Contexts)
 }
 
-// ContextsNamed returns contexts in the order of ids. Those that are not there are left
-// out, and one that is named twice comes once.
+// ContextsNamed returns contexts in the order of ids, without missing ones and duplicates.
 func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []string) ([]memory.Context, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -219,7 +216,7 @@ func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string, at mem
 	return named(all, strings.TrimSpace(key), err)
 }
 
-// NotOwn refuses the keys of Loci's own entries, which have verbs of their own.
+// NotOwn refuses keys of Loci's own entries, which have their own methods.
 func NotOwn(key string) error {
 	if strings.HasPrefix(strings.TrimSpace(key), OwnKeys) {
 		return memory.Errorf(memory.Invalid, "key: %q is Loci's own; those begin with %s", key, OwnKeys)
@@ -227,12 +224,12 @@ func NotOwn(key string) error {
 	return nil
 }
 
-// AllChanges returns all that a query selects of the journal, newest first.
+// AllChanges returns all changes that a query selects, newest first.
 func (e *Core) AllChanges(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) ([]memory.Change, error) {
 	return memory.Collect(memory.AllChanges(ctx, e.Store.Changes, owner, q))
 }
 
-// LastChange returns the last change of a thing, the zero change if there is none.
+// LastChange returns a target's last change, or the zero change.
 func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string) (memory.Change, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Target: target, Limit: 1})
 	if err != nil || len(page.Changes) == 0 {
@@ -241,17 +238,17 @@ func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string
 	return page.Changes[0], nil
 }
 
-// Compared are the facts that a candidate is compared with: live ones, and those
-// that a person took away, which do not come back.
+// Compared are the statuses of facts that a candidate is compared with: live ones, and those that a
+// person removed, which do not come back.
 var Compared = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
 
-// OfWords reports whether texts that share no word cannot be near.
+// OfWords reports whether an embedder finds no similarity between texts without a common word.
 func OfWords(e memory.Embedder) bool {
 	w, ok := e.(interface{ OfWords() bool })
 	return ok && w.OfWords()
 }
 
-// Found returns the memories of the first scope's owner that a search finds now.
+// Found returns the current memories of the first scope's owner that a search finds.
 func Found(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
 	s.Now = e.Time()
 	found, err := e.Searcher.Search(ctx, s)
@@ -261,7 +258,7 @@ func Found(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, erro
 	return e.Store.Get(ctx, s.Scopes[0].Owner, IDsOf(found)...)
 }
 
-// IDsOf returns the ids of what was found.
+// IDsOf returns the ids of candidates.
 func IDsOf(found []memory.Candidate) []string {
 	ids := make([]string, len(found))
 	for i := range found {

@@ -11,26 +11,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The profile entries by which a user sets how Loci learns from what they say. An entry with
-// "@" and a project's name behind it goes before, an entry of the global pool behind.
+// Profile entries by which a user configures learning. An entry with "@" and a project's name takes
+// precedence, an entry of the global pool comes last.
 const (
 	entryTimezone     = "timezone"           // "Europe/Lisbon"
-	EntryInstructions = "learn.instructions" // what to remember, and what not, in plain words
-	entryCategories   = "learn.categories"   // the only kinds of facts that are wanted, with commas
+	EntryInstructions = "learn.instructions" // what to remember and what not, in plain language
+	entryCategories   = "learn.categories"   // the only wanted categories of facts, separated by commas
 )
 
-// WishesKey is the profile entry that says what to learn from one conversation.
+// WishesKey is the profile key of the instructions for learning from one conversation.
 func WishesKey(owner memory.Owner, conversation string) string {
 	return OwnKeys + EntryInstructions + "@" + DerivedID(owner, conversation)
 }
 
-// LearningSettings is what a user set about learning.
+// LearningSettings are a user's settings of learning.
 type LearningSettings struct {
 	Wishes string
 	Zone   *time.Location
 }
 
-// LearningOf returns what a user set about learning, for a project and a conversation.
+// LearningOf returns a user's settings of learning for a project and a conversation.
 func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation string) (LearningSettings, error) {
 	own := LearningSettings{Zone: e.Clients.zone(scope.Owner)}
 	values := map[string]string{}
@@ -50,7 +50,7 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation 
 		return values[key]
 	}
 	if own.Zone == nil {
-		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // what is not a zone is the server's
+		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // an invalid zone means the server's
 	}
 	if own.Zone == nil || values[entryTimezone] == "" && own.Zone == time.UTC {
 		own.Zone = time.Local
@@ -62,20 +62,19 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation 
 	return own, nil
 }
 
-// clientsSeen is what the last chat of each user says of the client. It is never written
-// down.
+// clientsSeen is the client data of each user's last chat. It is never written to disk.
 type clientsSeen struct {
 	recent.Map[memory.Owner, ClientSeen]
 }
 
-// ClientSeen is what a request says of its client.
+// ClientSeen is a request's data about its client.
 type ClientSeen struct {
-	Zone  *time.Location // nil: it does not say
-	Model string         // that it asked
-	Key   string         // of its own, for the upstream
+	Zone  *time.Location // nil: unknown
+	Model string         // that the request asked
+	Key   string         // for the upstream
 }
 
-// See notes what a request says; what it does not say stays.
+// See updates an owner's data with the fields that a request has.
 func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
 	if owner == "" || is == (ClientSeen{}) {
 		return
@@ -85,7 +84,7 @@ func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
 	})
 }
 
-// Of returns what the last chat of a user said.
+// Of returns the data of a user's last chat.
 func (c *clientsSeen) Of(owner memory.Owner) ClientSeen {
 	is, _ := c.Get(owner)
 	return is

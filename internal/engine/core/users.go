@@ -12,47 +12,45 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ClosedKey is the profile entry of an owner that was erased: until it is opened again
-// nothing is written, whoever is still at it. Its value is when that was.
+// ClosedKey is the profile entry of an erased owner, with the time as its value. Until the owner is
+// opened again, nothing is written.
 const ClosedKey = OwnKeys + "closed"
 
-// ClosedOwners is which owners are closed, as far as this process has looked lately. The
-// zero ClosedOwners knows nothing.
+// ClosedOwners caches which owners are closed. The zero value is empty.
 type ClosedOwners struct {
-	known recent.Map[memory.Owner, look]
+	states recent.Map[memory.Owner, look]
 }
 
-// look is what was seen of an owner.
+// look is an owner's cached state.
 type look struct {
 	closed bool
 	at     time.Time
-	set    bool // this process made it so; else it was read
+	set    bool // this process set it; else it was read
 }
 
-// looksHold is how long what was seen is believed: another server may close an
-// owner, or open one. What this one writes meanwhile for an owner who is closed the
-// first of erase.EraseAgain removes, so it has to be well shorter than that.
+// looksHold is how long a look is valid: another server may close or open an owner. It is well
+// shorter than the first delay of erase.EraseAgain, which removes what this server writes to a
+// closed owner meanwhile.
 const looksHold = 10 * time.Second
 
-// holds reports whether it is still believed.
+// holds reports whether the look is still valid.
 func (l look) holds(now time.Time) bool { return now.Sub(l.at).Abs() < looksHold }
 
-// is returns what is still believed of an owner.
-func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, known bool) {
-	l, known = c.known.Get(owner)
-	if !known || !l.holds(now) {
+// is returns an owner's valid look.
+func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, found bool) {
+	l, found = c.states.Get(owner)
+	if !found || !l.holds(now) {
 		return look{}, false
 	}
 	return l, true
 }
 
-// Set keeps what this process makes of an owner.
+// Set records that this process closed or opened an owner.
 func (c *ClosedOwners) Set(owner memory.Owner, closed bool, now time.Time) {
-	c.known.Set(owner, look{closed, now, true})
+	c.states.Set(owner, look{closed, now, true})
 }
 
-// Follow keeps what changes that this process wrote make of an owner, whoever decided
-// them: nothing of before is believed any longer.
+// Follow records what this process's changes did to an owner, and replaces earlier looks.
 func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now time.Time) {
 	for _, change := range changes {
 		if p := change.After.Profile; p != nil && p.Key == ClosedKey {
@@ -61,11 +59,11 @@ func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now t
 	}
 }
 
-// Learn keeps what was read, unless this process set something else meanwhile, and returns
-// what is so.
+// Learn records a state that was read, unless this process set another meanwhile, and returns the
+// current one.
 func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time) bool {
-	c.known.Update(owner, func(l look, known bool) (look, bool) {
-		if known && l.set && l.holds(now) {
+	c.states.Update(owner, func(l look, found bool) (look, bool) {
+		if found && l.set && l.holds(now) {
 			closed = l.closed
 			return l, false
 		}
@@ -74,7 +72,7 @@ func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time) boo
 	return closed
 }
 
-// MayWrite returns [memory.Gone] for an owner that is closed.
+// MayWrite returns [memory.Gone] for a closed owner.
 func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 	if !owner.Valid() {
 		return nil
@@ -86,10 +84,10 @@ func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 	return err
 }
 
-// IsClosed reports whether an owner was erased and not opened since. What another
-// server closes is seen here after [looksHold] at the latest, and what it opens at once.
+// IsClosed reports whether an owner was erased and not opened since. Another server's closing is
+// seen after at most [looksHold], its opening at once.
 func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
-	if l, known := e.Closed.is(owner, e.Time()); known && (!l.closed || l.set) {
+	if l, found := e.Closed.is(owner, e.Time()); found && (!l.closed || l.set) {
 		return l.closed, nil
 	}
 	_, err := e.ReadEntry(memory.ForWrite(ctx), owner, ClosedKey)
@@ -105,19 +103,19 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	return closed, nil
 }
 
-// SeenClosed is isClosed for those who do not wait: as far as that was seen lately.
+// SeenClosed is IsClosed from the cache alone.
 func (e *Core) SeenClosed(owner memory.Owner) bool {
 	l, _ := e.Closed.is(owner, e.Time())
 	return l.closed
 }
 
-// NameKey is the profile entry of what a front end calls a user, for people to read.
+// NameKey is the profile entry of a user's display name in a front end.
 const NameKey = OwnKeys + "name"
 
-// byFrontEnd is who says what a user is called.
+// byFrontEnd is the author of display names.
 var byFrontEnd = memory.Author{Kind: memory.ByRule, Name: "front end"}
 
-// SetDisplayName keeps what a user is called, if that is anything new.
+// SetDisplayName stores a user's display name if it is new.
 func (e *Core) SetDisplayName(ctx context.Context, owner memory.Owner, name string) error {
 	if was, _ := e.names.Get(owner); name == "" || was == name {
 		return nil
@@ -133,10 +131,10 @@ func (e *Core) SetDisplayName(ctx context.Context, owner memory.Owner, name stri
 	return nil
 }
 
-// User is a user as whoever runs the server sees them.
+// User is a user as the server's operator sees them.
 type User struct {
 	Owner  memory.Owner
-	Name   string // what a front end calls them, "" where none does
+	Name   string // the display name; "": unknown
 	Closed bool   // erased, and not opened since
 }
 
@@ -158,8 +156,8 @@ func (e *Core) User(ctx context.Context, owner memory.Owner) (User, error) {
 	return u, nil
 }
 
-// Users returns the users of a namespace by name, at most limit of those after one, and where
-// the next page begins, "" after the last.
+// Users returns at most limit users of a namespace, ordered by name, after one; next is where the
+// next page begins, "" after the last.
 func (e *Core) Users(ctx context.Context, namespace, after string, limit int) (users []User, next string, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {

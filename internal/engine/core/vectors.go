@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Remote reports whether a server has a model, for which no write waits.
+// Remote reports whether a model runs on a server; writes do not wait for it.
 func Remote(model any) bool {
 	r, ok := model.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
-// Skipped returns why an embedder or a reranker is not asked for now, nil where it is.
+// Skipped returns why an embedder or a reranker is currently not used, nil if it is.
 func Skipped(model any) error {
 	if s, ok := model.(interface{ Skipped() error }); ok {
 		return s.Skipped()
@@ -22,11 +22,11 @@ func Skipped(model any) error {
 	return nil
 }
 
-// ComparingTime is how long what is compared with memory waits for a remote embedder.
+// ComparingTime bounds the wait for a remote embedder when a text is compared with memory.
 const ComparingTime = 2 * time.Second
 
-// VectorToCompare embeds a text that is compared with what is stored. The vector is nil where a
-// remote embedder is away: nothing waits for it, and words alone compare.
+// VectorToCompare embeds a text to compare with stored ones. The vector is nil if a remote embedder
+// is unavailable; words alone compare then.
 func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, error) {
 	within := ctx
 	if Remote(e.Embedder) {
@@ -45,8 +45,8 @@ func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, 
 	return nil, fmt.Errorf("embed to compare: %w", err)
 }
 
-// DocumentVectors embeds texts for storing, as the vectors of the memories with these ids; nil
-// where a job does so later.
+// DocumentVectors embeds texts as vectors of the memories with these ids; nil if a job does so
+// later.
 func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memory.Vector, error) {
 	if len(texts) == 0 || Remote(e.Embedder) {
 		return nil, nil
@@ -58,7 +58,7 @@ func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memo
 	return VectorsOf(ids, e.Embedder.Fingerprint(), values), nil
 }
 
-// VectorsOf returns the vectors of the memories with these ids, by one model.
+// VectorsOf returns one model's vectors of the memories with these ids.
 func VectorsOf(ids []string, model string, values [][]float32) []memory.Vector {
 	out := make([]memory.Vector, len(ids))
 	for i, id := range ids {
@@ -72,7 +72,7 @@ func (e *Core) TextVectors(ctx context.Context, id, content string) ([]memory.Ve
 	return e.DocumentVectors(ctx, []string{id}, []string{content})
 }
 
-// TurnVectors embeds what turns say, where they say anything: see [Core.DocumentVectors].
+// TurnVectors embeds turns that have text: see [Core.DocumentVectors].
 func (e *Core) TurnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, t := range turns {

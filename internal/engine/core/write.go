@@ -14,19 +14,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxConflicts is how often a change is planned again at once when somebody else changed
-// the same thing in between.
+// MaxConflicts is how often a change is planned again at once after a Conflict.
 const MaxConflicts = 10
 
-// MaxReplans is how often it is planned again in all. Where another server writes for the
-// owner all the time, it is in between more often than not, and ten times in a row happens.
+// MaxReplans bounds all attempts: while another server writes to the owner constantly, ten
+// conflicts in a row do happen.
 const MaxReplans = 100
 
-// replanPause is the longest wait before each try after [MaxConflicts]: other writers have the
-// store to themselves meanwhile. All the waits together are less than half a second.
+// replanPause is the longest wait before each attempt after [MaxConflicts], so that other writers
+// finish. All waits together take less than half a second.
 const replanPause = 5 * time.Millisecond
 
-// lasting is a Conflict that stays however often it is planned again.
+// lasting is a Conflict that planning again does not resolve.
 type lasting struct{ error }
 
 // Unwrap returns the Conflict.
@@ -40,8 +39,7 @@ func Lasting(err error) error {
 	return lasting{err}
 }
 
-// Replan plans and makes a change again while another writer was quicker, which is a Conflict. Where that happens often
-// it waits before each try.
+// Replan plans and makes a change again after each Conflict, with a wait after many.
 func Replan(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -58,7 +56,7 @@ func Replan(ctx context.Context, do func() error) error {
 	}
 }
 
-// CheckText returns the text trimmed, or Invalid or TooLarge naming the field.
+// CheckText returns the text trimmed, or an Invalid or TooLarge error with the field's name.
 func (e *Core) CheckText(field, s string) (string, error) {
 	trimmed := strings.TrimSpace(s)
 	switch {
@@ -72,7 +70,7 @@ func (e *Core) CheckText(field, s string) (string, error) {
 	return trimmed, nil
 }
 
-// Done returns the changes that a request with this key made when it came first.
+// Done returns the changes of the first request with this key.
 func (e *Core) Done(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
 	if key == "" {
 		return nil, nil
@@ -80,10 +78,10 @@ func (e *Core) Done(ctx context.Context, owner memory.Owner, key string) ([]memo
 	return e.AllChanges(ctx, owner, memory.ChangeQuery{Run: IDFor(owner, key)})
 }
 
-// ErrOtherRequest says that a key of one request came with another.
+// ErrOtherRequest reports a key that another request used.
 var ErrOtherRequest = Lasting(memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request"))
 
-// RunOf is the run that completes a job.
+// RunOf returns the id of the run that completes a job.
 func RunOf(job string) string { return "run-" + job }
 
 // Version returns the owner's version.
@@ -95,7 +93,7 @@ func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
 	return versions[0], nil
 }
 
-// rewords are the actions after which a fact may have other words than before.
+// rewords are the actions that may change a fact's text.
 var rewords = map[memory.Action]bool{memory.ActionAdd: true, memory.ActionUpdate: true, memory.ActionUndo: true}
 
 // FactVectors embeds the facts that changes add or reword.
@@ -114,7 +112,7 @@ func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memo
 	return out, nil
 }
 
-// Mode returns what a channel's request may do with memory, of what it asks for: at most read.
+// Mode returns what a channel's request may do with memory: what it asks for, at most read.
 func (c Channels) Mode(asked string) string {
 	if c != ChannelsRead || asked == chatapi.ModeOff || asked == chatapi.ModeWrite {
 		return chatapi.ModeOff
@@ -122,41 +120,39 @@ func (c Channels) Mode(asked string) string {
 	return chatapi.ModeRead
 }
 
-// FilesRoot is the folder of the files that a model keeps. Such a file is a context whose
-// title is its path.
+// FilesRoot is the folder of a model's files. Such a file is a context with its path as title.
 const FilesRoot = "/memories"
 
 // IsFile reports whether a context is a model's file.
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
 
-// ErrMeanwhile is of words that both sides changed.
+// ErrMeanwhile reports text that both sides changed.
 var ErrMeanwhile = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same words meanwhile"))
 
-// EveryStatus is the statuses of all that there ever was.
+// EveryStatus lists all statuses.
 var EveryStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 
-// WasErased reports whether nothing is left of a fact but its id and its times.
+// WasErased reports whether only ids and times of a fact are left.
 func WasErased(f memory.Fact) bool { return f.Status == memory.Retired && f.Content == "" }
 
-// ErrErased is about a thing whose words are gone.
+// ErrErased reports that a thing's text was erased.
 func ErrErased(target string) error {
 	return memory.Errorf(memory.Conflict, "%s was erased: its words are gone for good", strings.Replace(target, ":", " ", 1))
 }
 
-// Upkeep is what leaves recall by itself. What leaves stays in the history and can
-// be taken back; what a person wrote, approved or pinned never leaves.
+// Upkeep is what leaves recall automatically. It stays in the history and can be restored; what a
+// person wrote, approved or pinned never leaves.
 type Upkeep struct {
-	User         int           // most facts and turns of a user; 0: any number
-	Conversation int           // most of a conversation: its turns and the facts that belong to it; 0: any number
-	HalfLife     time.Duration // in which a fact that is not said again loses half of its confidence; 0: it keeps it
+	User         int           // most facts and turns of a user; 0: unlimited
+	Conversation int           // most turns and facts of a conversation; 0: unlimited
+	HalfLife     time.Duration // in which a fact that is not repeated loses half its confidence; 0: never
 }
 
-// UpkeepAtOnce is how many changes one transaction makes, so that other writes do
-// not wait for long.
+// UpkeepAtOnce bounds the changes of a transaction, so that other writes do not wait for long.
 const UpkeepAtOnce = 200
 
-// UpkeepJobs are the owner's job of a day and, where a number may not be passed, of
-// a run that added to a conversation.
+// UpkeepJobs returns the owner's daily job and, with a limit per conversation, a job for a run that
+// added to one.
 func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory.Job {
 	out := []memory.Job{{ID: "upkeep-" + e.Time().Format(time.DateOnly), Owner: owner, Kind: memory.JobUpkeep}}
 	if e.Opts.Learn.Upkeep.User+e.Opts.Learn.Upkeep.Conversation > 0 {
@@ -165,10 +161,10 @@ func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory
 	return out
 }
 
-// faded is the confidence below which a fact leaves that was not said again.
+// faded is the confidence below which a fact that was not repeated leaves.
 const faded = 0.2
 
-// Over says why a fact's time is over, "" if it is not.
+// Over returns why a fact leaves, "" if it stays.
 func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
 	switch {
 	case f == nil:
@@ -178,12 +174,12 @@ func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
 	case Kept(f) || u.HalfLife <= 0:
 		return ""
 	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < faded:
-		return "not said again for long"
+		return "not repeated for long"
 	}
 	return ""
 }
 
-// Kept reports whether a fact stays whatever its age: a person stands behind it.
+// Kept reports whether a fact stays whatever its age, because a person confirmed it.
 func Kept(f *memory.Fact) bool {
 	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }

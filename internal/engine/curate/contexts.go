@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ContextEdit is what is written of a context; what is nil stays as it is.
+// ContextEdit is an edit of a context. A nil field stays unchanged.
 type ContextEdit struct {
 	Title       *string
 	Content     *string
-	Idempotency string // the same key again returns what was written then
+	Idempotency string // a repeated key returns the first result
 }
 
 // AddContext writes a context by hand.
@@ -33,7 +33,7 @@ func (e *Curator) AddContext(ctx context.Context, owner memory.Owner, edit Conte
 	return e.applyContext(ctx, next, edit.Idempotency, memory.Change{Action: memory.ActionAdd, Reason: "written by hand"}, author)
 }
 
-// EditContext changes a context by hand. What somebody else changes of it meanwhile stays.
+// EditContext changes a context by hand. Concurrent changes to other fields are kept.
 func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (next memory.Context, err error) {
 	ctx = memory.ForWrite(ctx)
 	err = core.Replan(ctx, func() error {
@@ -68,7 +68,7 @@ func (e *Curator) Write(c *memory.Context, edit ContextEdit) (err error) {
 	return err
 }
 
-// CheckLine returns the text on one line, which may be empty, or Invalid or TooLarge.
+// CheckLine returns the text as one line, which may be empty, or Invalid or TooLarge.
 func (e *Curator) CheckLine(field, s string) (string, error) {
 	line := strings.Join(strings.Fields(s), " ")
 	switch {
@@ -80,7 +80,7 @@ func (e *Curator) CheckLine(field, s string) (string, error) {
 	return line, nil
 }
 
-// MaxTitleBytes is how many bytes a title given by hand has at most.
+// MaxTitleBytes is the longest title set by hand.
 const MaxTitleBytes = 500
 
 func (e *Curator) applyContext(ctx context.Context, next memory.Context, key string, c memory.Change, author memory.Author) (memory.Context, error) {
@@ -100,14 +100,13 @@ func (e *Curator) applyContext(ctx context.Context, next memory.Context, key str
 	return next, nil
 }
 
-// DropContext takes a context away, in a run that can be undone. Conversations that it
-// is attached to go on naming it; it is in their prompts again if it comes back. With
-// erase its words are removed for good.
+// DropContext removes a context in a run that can be undone. Conversations keep its id, so it is in
+// their prompts again if restored. With erase its text is removed for good.
 func (e *Curator) DropContext(ctx context.Context, owner memory.Owner, id string, erase bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	gone, err := e.Context(ctx, owner, id, memory.At{})
 	if erase {
-		if err != nil && !errors.Is(err, memory.NotFound) { // one that was taken away before has words, too
+		if err != nil && !errors.Is(err, memory.NotFound) { // one removed before has text too
 			return memory.Receipt{}, err
 		}
 		receipt, failed := e.Store.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)

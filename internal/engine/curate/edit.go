@@ -23,11 +23,11 @@ type Edit struct {
 	ExpiresAt  *time.Time
 	Metadata   *json.RawMessage
 
-	Idempotency string // the same key again returns the first result
+	Idempotency string // a repeated key returns the first result
 }
 
-// EditFact changes a live fact in place; new words get a new vector, and what they
-// contradict is superseded.
+// EditFact changes a live fact in place; new text gets a new vector, and facts that it contradicts
+// are superseded.
 func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, edit.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
@@ -61,8 +61,8 @@ func set[T any](field *T, to *T) {
 	}
 }
 
-// Restore brings a forgotten, superseded or rejected fact back, in the place of what
-// it contradicts. The same key again returns the first result.
+// Restore restores a forgotten, superseded or rejected fact, which replaces what it contradicts. A
+// repeated key returns the first result.
 func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if core.WasErased(*f) {
@@ -77,9 +77,8 @@ func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key strin
 	})
 }
 
-// change reads a fact, lets edit work on a copy, and applies that; when somebody
-// else was quicker it does so again. What comes back or has other words then
-// supersedes what it contradicts. With a key that was used it does nothing.
+// change reads a fact, lets edit change a copy, and applies that, again after a conflict. A
+// restored or reworded fact supersedes what it contradicts. With a used key it does nothing.
 func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author}
@@ -123,9 +122,9 @@ func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string
 	return next, nil
 }
 
-// Revise completes next, the state that a run of an author gives a fact: the run gets the
-// vectors of new words and, if the fact comes back or has other words, what it was planned
-// on and who repeats what ends. It returns the changes that end what next contradicts.
+// Revise completes next, a fact's new state in an author's run: the run gets the vectors of new
+// text and, for a restored or reworded fact, its base and the ids of answers that repeat ended
+// facts. It returns the changes that end what next contradicts.
 func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, next *memory.Fact, reason string, author memory.Author) ([]memory.Change, error) {
 	var err error
 	next.UpdatedAt = e.Time()
@@ -149,8 +148,7 @@ func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, 
 	return ends, nil
 }
 
-// sameFact returns the fact that was changed when a request came first, as it is
-// now.
+// sameFact returns the current state of the fact that the first request with the key changed.
 func (e *Curator) sameFact(ctx context.Context, owner memory.Owner, id string, done memory.Change) (memory.Fact, error) {
 	if done.Action == memory.ActionAdd || done.After.Fact == nil || done.After.Fact.ID != id {
 		return memory.Fact{}, core.ErrOtherRequest
@@ -158,8 +156,8 @@ func (e *Curator) sameFact(ctx context.Context, owner memory.Owner, id string, d
 	return e.Fact(ctx, owner, id)
 }
 
-// Free reports whether no live fact of the scope has these words, and none with
-// them was refused or forgotten. Where that cannot be known they are taken.
+// Free reports whether no live fact of the scope has this text, and none with it was rejected or
+// forgotten. If that cannot be read, it returns false.
 func (e *Curator) Free(ctx context.Context, scope memory.Scope, words string) bool {
 	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: core.Compared})
 	return err == nil && !slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Fact.Scope == scope })

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes the words of memories for good, with all that says the same (see
-// saidElsewhere). What is left are ids and times. It cannot be undone.
+// Erase removes the text of memories for good, with everything that repeats it (see saidElsewhere).
+// Only ids and times remain. It cannot be undone.
 func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
 	ids := make([]string, len(gone))
 	conversations := map[string]bool{}
@@ -46,7 +46,7 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 		b.add(m)
 	}
 	var facts []memory.Fact
-	from, turns := map[string]bool{}, map[string]bool{} // turns: that facts are from; that are meant themselves
+	from, turns := map[string]bool{}, map[string]bool{} // facts' source turns; turns to erase themselves
 	for _, m := range found {
 		switch {
 		case m.Turn != nil:
@@ -100,8 +100,7 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 	return b.all, nil
 }
 
-// stillSay names what of an owner's says one of these memories and is none itself: it is not
-// erased with them.
+// stillSay names the owner's other memories that repeat one of these; they are not erased.
 func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
 	var facts []memory.Fact
 	for _, m := range gone {
@@ -137,8 +136,8 @@ func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memor
 	return held, nil
 }
 
-// answersTo adds the answers to those turns of a conversation that a bundle has which
-// take up one of their words: what they say without them is little.
+// answersTo adds the answers to a bundle's turns of a conversation that use one of their words:
+// without the turn they say little.
 func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.EveryStatus})
 	if err != nil {
@@ -158,7 +157,7 @@ func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversatio
 	return nil
 }
 
-// bundle is memories, each once.
+// bundle is a set of memories.
 type bundle struct {
 	all  []memory.Memory
 	have map[string]bool
@@ -177,8 +176,8 @@ func RestsOn(f memory.Fact, turns map[string]bool) bool {
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
 }
 
-// sayOne reports whether a turn or a summary says one of the facts. What shares no
-// word with one does not, which is soon seen.
+// sayOne reports whether a turn or a summary states one of the facts. Text without a common word
+// does not, which is a quick check.
 func sayOne(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false

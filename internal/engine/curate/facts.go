@@ -18,27 +18,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Note is a fact as a person or a program writes it down.
+// Note is a fact as a person or a program submits it.
 type Note struct {
 	Content      string
 	Category     string
 	Tags         []string
 	Project      string
 	Agent        string
-	Conversation string   // that it comes from
+	Conversation string   // its source
 	Confidence   *float64 // nil: 1
 	Core         memory.Core
 	ObservedAt   time.Time // zero: now
 	ExpiresAt    time.Time
 	Metadata     json.RawMessage
-	Replaces     string // id of a fact that it takes the place of; "": those that it contradicts
-	Idempotency  string // the same key again returns the first result
+	Replaces     string // id of the fact that it replaces; "": those that it contradicts
+	Idempotency  string // a repeated key returns the first result
 }
 
-// Remember writes a fact by hand. It is folded only into an exactly equal live
-// fact of the same scope, which then takes over what the note adds and is returned with
-// created false. What it contradicts is superseded in the same run. A fact that a model
-// writes may have to wait for a person: see waits.
+// Remember writes a fact by hand. A live fact of the same scope with the same text takes over what
+// the note adds, and is returned with created false. Facts that it contradicts are superseded in
+// the same run. A model's fact may become pending: see waits.
 func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
 	byModel := author.Kind == memory.ByModel
@@ -70,8 +69,8 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 	return written, created, err
 }
 
-// remember adds a fact, or returns what the same key added when it came first, or a
-// Conflict where somebody wrote meanwhile.
+// remember adds a fact, or returns the fact that the same key added, or a Conflict after a
+// concurrent write.
 func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
@@ -93,7 +92,7 @@ func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memo
 		add.Reason, why = "written by a tool call", "a tool call wrote what replaces it"
 		if wait := e.waits(ctx, next, olds); wait != "" {
 			next.Status, add.Reason = memory.Pending, wait
-			if len(olds) > 0 { // whose place it takes once it is approved
+			if len(olds) > 0 { // replaced on approval
 				add.OldID, olds = olds[0].ID, nil
 			}
 		}
@@ -113,7 +112,7 @@ func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memo
 	return next, true, nil
 }
 
-// Replaced returns what a fact took the place of in the write that made it as it is.
+// Replaced returns the facts that a fact replaced in the write of its current state.
 func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.Memory) {
 	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
 	if err != nil { // it is written all the same
@@ -127,13 +126,11 @@ func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.M
 	return olds
 }
 
-// seenAgain is how much later something must be written again to be observed anew.
+// seenAgain is the time after which a repeated note counts as a new observation.
 const seenAgain = time.Minute
 
-// writtenAgain brings what is written once more to the live fact that says so: its tags
-// and whatever else was said of it this time, and that it was observed again.
-// A fact that waited for a person is as good as approved. It is a Conflict if the fact
-// has gone meanwhile.
+// writtenAgain adds a repeated note to the live fact with its text: tags, other fields and the
+// observation. A pending fact becomes approved. It returns a Conflict if the fact has gone.
 func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
 	twin, err := e.twin(ctx, next)
 	if err != nil {
@@ -163,7 +160,7 @@ func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string
 		if next.ObservedAt.Sub(f.ObservedAt) >= seenAgain {
 			f.ObservedAt = next.ObservedAt
 		}
-		if key == "" && reflect.DeepEqual(*f, was) { // with a key the request is to be known again
+		if key == "" && reflect.DeepEqual(*f, was) { // a key must be recorded
 			twin = was
 			return "", "", same
 		}
@@ -175,7 +172,7 @@ func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string
 	return fact, err
 }
 
-// Noted returns the fact that a note is.
+// Noted returns the fact of a note.
 func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
 	content, err := e.CheckText("content", n.Content)
 	if err != nil {
@@ -211,7 +208,7 @@ func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
 	return f, CheckFact(f)
 }
 
-// CheckFact refuses what no fact may have.
+// CheckFact refuses invalid fields of a fact.
 func CheckFact(f memory.Fact) error {
 	if f.Confidence < 0 || f.Confidence > 1 {
 		return memory.Errorf(memory.Invalid, "confidence: %v is out of range; valid is 0 to 1", f.Confidence)
@@ -225,7 +222,7 @@ func CheckFact(f memory.Fact) error {
 	return nil
 }
 
-// Tags returns them trimmed, each once, in order.
+// Tags returns tags trimmed, without duplicates, in order.
 func Tags(in []string) []string {
 	var out []string
 	for _, t := range in {
@@ -236,7 +233,7 @@ func Tags(in []string) []string {
 	return out
 }
 
-// twin returns the live fact that equals f in its scope.
+// twin returns the live fact with f's text and scope.
 func (e *Curator) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) {
 	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
 	if err != nil {
@@ -250,7 +247,7 @@ func (e *Curator) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) 
 	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was just written and is gone again")
 }
 
-// firstOf returns the fact that a run was about, as it is now.
+// firstOf returns the current state of a run's fact.
 func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run})
 	if err != nil {
@@ -276,8 +273,8 @@ func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) er
 	return nil
 }
 
-// EditByTool changes a fact for a model. New words make a new fact that replaces the old one,
-// or waits for a person to approve that: see waits.
+// EditByTool changes a fact for a model. New text makes a new fact, which replaces the old one or
+// becomes pending: see waits.
 func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	if err := e.MayUse(ctx, owner, true); err != nil {
 		return memory.Fact{}, err
@@ -301,8 +298,8 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 	return f, err
 }
 
-// waits says why a fact that a model writes has to wait for a person, "" if it does not: by
-// the rules that hold back what is learned (learn.Plan). olds are the facts that it would replace.
+// waits returns why a model's fact needs a person's review, "" if it does not, by the rules for
+// learned facts (learn.Plan). olds are the facts that it would replace.
 func (e *Curator) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
 	review := e.Opts.Learn.Review
 	reviewed := learn.Reviewed(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
@@ -326,7 +323,7 @@ func ofPerson(f memory.Fact) bool {
 	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 
-// live reports whether a live fact has the same words.
+// live reports whether a live fact has the same text.
 func (e *Curator) live(ctx context.Context, f memory.Fact) bool {
 	_, err := e.twin(ctx, f)
 	return err == nil

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Verdict is what a person says of a fact that was recalled.
+// Verdict is a person's judgement of a recalled fact.
 type Verdict string
 
 // The verdicts.
@@ -20,20 +20,19 @@ const (
 	Wrong  Verdict = "wrong"
 )
 
-// What feedback does to confidence (design 5, "Confidence Score"). The numbers are set by
-// hand: a person's word counts as much as being told again (learn's reinforcement),
-// being used far less, and a fact that is called wrong twice falls behind others. It is
-// not forgotten by that. A pending fact that a person approves has no doubt left: see
-// [Curator.Judge].
+// The effect of feedback on confidence (design 5, "Confidence Score"). The numbers are set by hand:
+// a verdict counts as much as a repetition (learn's reinforcement), a use far less, and a fact that
+// is called wrong twice ranks behind others, but is not forgotten. Approving a pending fact removes
+// all doubt: see [Curator.Judge].
 const (
-	usefulGains = 0.25 // share of the doubt that is left
+	usefulGains = 0.25 // share of the remaining doubt
 	wrongLeaves = 0.5  // share of the confidence
-	useGains    = 0.05 // share of the doubt, each time
-	mostUses    = 10   // of one fact that count at once
+	useGains    = 0.05 // share of the remaining doubt, per use
+	mostUses    = 10   // uses of a fact that count at once
 )
 
-// Judged makes one of the owner's live facts surer, or less sure, by a person's word,
-// and returns it. It can be undone.
+// Judged raises or lowers the confidence of an owner's live fact by a person's verdict, and returns
+// it. It can be undone.
 func (e *Curator) Judged(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
@@ -50,20 +49,19 @@ func (e *Curator) Judged(ctx context.Context, owner memory.Owner, id string, v V
 	})
 }
 
-// byUse is who makes facts surer that answers took up.
+// byUse is the author of confidence raised by use in answers.
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
-// UsesAtOnce is from how many facts on their uses are written, so that an answer is no
+// UsesAtOnce is how many used facts are collected before a write, so that not every answer is a
 // transaction.
 const UsesAtOnce = 8
 
-// Uses are how often answers took up an owner's facts since that was last written. They may
-// be lost.
+// Uses count how often answers used an owner's facts since the last write. They may be lost.
 type Uses struct {
 	of recent.Map[memory.Owner, map[string]int]
 }
 
-// Add counts hits that an answer took up.
+// Add counts hits that an answer used.
 func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
 	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
 		if of == nil {
@@ -78,7 +76,7 @@ func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
 	})
 }
 
-// Take returns an owner's, if they are of so many facts at least.
+// Take returns and clears an owner's uses, if they are of at least so many facts.
 func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
 	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
 		if len(of) < least {
@@ -90,9 +88,8 @@ func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
 	return taken
 }
 
-// Credit makes the facts surer that answers took up, in one run, if they are so many at
-// least. When they were changed does not change: they are no newer for it. Of what
-// somebody changed meanwhile the use is lost.
+// Credit raises the confidence of used facts in one run, if there are at least so many. Their time
+// of change stays. Uses of concurrently changed facts are lost.
 func (e *Curator) Credit(ctx context.Context, owner memory.Owner, least int) {
 	used := e.Used.Take(owner, least)
 	if len(used) == 0 {

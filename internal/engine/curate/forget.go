@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Forget takes memories out of recall in one run that can be undone: facts with
-// the turns their quotes stand in, turns, summaries.
+// Forget removes memories from recall in one run that can be undone: facts with the turns that they
+// quote, turns, summaries.
 func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	return e.ForgetAll(ctx, owner, core.NewID(), ids, reason, author)
 }
 
-// ForgetAll is Forget in a run of the caller's.
+// ForgetAll is Forget in the caller's run.
 func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := core.Replan(ctx, func() error {
@@ -37,8 +37,8 @@ func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string,
 	return receipt, err
 }
 
-// forgetFound forgets what was read, in a run of its own. Summaries of what was
-// forgotten go with it, and are written anew from what is left.
+// forgetFound forgets memories in a run. Their summaries go with them, and are rewritten from the
+// rest.
 func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
 	changes, jobs, err := e.Forgetting(ctx, owner, run, found, reason, author)
 	if err != nil {
@@ -51,8 +51,8 @@ func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run strin
 	return receipt, err
 }
 
-// Forgetting returns the changes by which memories are forgotten, with the turns that
-// say the same and the summaries of all those, and the jobs that follow.
+// Forgetting returns the changes that forget memories, the turns that repeat them and the summaries
+// of all these, and the jobs to follow.
 func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
 	for _, m := range slices.Clone(found) {
 		if m.Fact == nil || m.Link != nil {
@@ -75,15 +75,15 @@ func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string
 	if err != nil {
 		return nil, nil, fmt.Errorf("read what is forgotten: %w", err)
 	}
-	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // it is out of recall already
+	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // it left recall before
 		return c.After.Turn != nil && slices.ContainsFunc(turns, func(m memory.Memory) bool { return m.ID() == c.After.Turn.ID && m.Status() == memory.Retired })
 	})
 	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes, turns)
 	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
 }
 
-// summariesOf returns the summaries that were made of turns which changes forget and
-// are not forgotten by them already, and the jobs that write them anew.
+// summariesOf returns the summaries of turns that changes forget, without those forgotten already,
+// and the jobs that rewrite them.
 func (e *Curator) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
 	var conversations []string
 	gone := map[string]bool{}
@@ -129,32 +129,31 @@ func missing(ids []string, found []memory.Memory) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return have[id] })
 }
 
-// Matching says what to forget: what a question finds, or these ids.
+// Matching selects what to forget: the results of a query, or ids.
 type Matching struct {
 	Query  string
 	IDs    []string
-	Erase  bool // remove the words for good, it cannot be undone
+	Erase  bool // remove the text for good; it cannot be undone
 	DryRun bool
 
-	Idempotency string // the same key again returns the first result
+	Idempotency string // a repeated key returns the first result
 }
 
-// wishOf reads a query as the wish to forget that it is: "what I said about my
-// job" is about the job.
+// wishOf parses a query as a wish to forget: "what I said about my job" is about the job.
 func wishOf(query string) extract.Command {
 	w := learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
 	if len(w.Forget) > 0 && w.Forget[0].Of == extract.NamesNothing {
 		return w.Forget[0]
 	}
-	return extract.Command{What: query} // whoever asks here means memory, by a mere name as well
+	return extract.Command{What: query} // an explicit request means memory, even by a mere name
 }
 
-// everyKind is all that recall can return.
+// everyKind lists the kinds that recall returns.
 var everyKind = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
 
-// Meant returns the memories of a scope that a wish to forget is about. Facts are all
-// looked at, since "my job" has no word of "User works as a nurse"; of turns and
-// summaries, those that a search finds.
+// Meant returns the memories of a scope that a wish to forget means. All facts are checked, since
+// "my job" has no word of "User works as a nurse"; of turns and summaries, those that a search
+// finds.
 func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Command) ([]memory.Memory, error) {
 	var found []memory.Memory
 	have := map[string]bool{}
@@ -170,11 +169,11 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 		err := e.Everything(ctx, scope.Owner, q, func(m memory.Memory) { found = append(found, m) })
 		return found, err
 	}
-	said, err := e.Retrieve.Like(ctx, scope, wish.What, retrieve.Candidates)
+	turns, err := e.Retrieve.Like(ctx, scope, wish.What, retrieve.Candidates)
 	if err != nil {
 		return nil, fmt.Errorf("find what to forget: %w", err)
 	}
-	for _, m := range said {
+	for _, m := range turns {
 		add(m)
 	}
 	if err := e.Everything(ctx, scope.Owner, q, add); err != nil {
@@ -183,10 +182,9 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 	return learn.Meant(wish, found), nil
 }
 
-// ForgetMatching forgets or erases what is meant, or only says what that would be. Of
-// what a question finds only that is meant which says what the question names. What
-// has left recall already is not forgotten once more, but is erased. What was erased
-// comes back without its words.
+// ForgetMatching forgets or erases the selected memories, or only returns them. Of a query's
+// results it selects those that state what the query names. Memories out of recall are not
+// forgotten again, but are erased. Erased ones are returned without text.
 func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) ([]memory.Memory, error) {
 		switch {
@@ -203,7 +201,8 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	})
 }
 
-// forgetTargets forgets or erases what targets returns; a request that came before has its first result.
+// forgetTargets forgets or erases what targets returns; a repeated request returns the first
+// result.
 func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Matching, author memory.Author, targets func(context.Context) ([]memory.Memory, error)) ([]memory.Memory, memory.Receipt, error) {
 	done, err := e.Done(ctx, owner, m.Idempotency)
 	switch {
@@ -244,7 +243,7 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Match
 	return left, r, err
 }
 
-// asked returns the memories that a query means: to be erased, also those that have left recall.
+// asked returns the memories that a query means; to erase, also those out of recall.
 func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
 	wish := wishOf(m.Query)
 	found, err := e.Meant(ctx, memory.Scope{Owner: owner}, wish)
@@ -261,7 +260,7 @@ func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]
 	return append(found, learn.Meant(wish, left)...), err
 }
 
-// sameForgotten returns what a request forgot or erased when it came first.
+// sameForgotten returns what the first request forgot or erased.
 func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
 	var ids []string
 	for _, c := range slices.Backward(done) {
@@ -275,13 +274,13 @@ func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []
 	return gone, receiptOf(done), err
 }
 
-// receiptOf returns the receipt that a run had when it was applied.
+// receiptOf returns the receipt of an applied run.
 func receiptOf(done []memory.Change) memory.Receipt {
 	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }
 
-// SaidAfter reports whether a memory was said after a turn: a wish that is read
-// late, or again, is not about that.
+// SaidAfter reports whether a memory is newer than a turn: a wish that is read late, or again, does
+// not mean it.
 func SaidAfter(m memory.Memory, t memory.Turn) bool {
 	switch {
 	case m.Fact != nil:
@@ -292,14 +291,13 @@ func SaidAfter(m memory.Memory, t memory.Turn) bool {
 	return m.CreatedAt().After(t.CreatedAt)
 }
 
-// mostFiltered is how many memories a filter forgets at once: all of it is one run.
+// mostFiltered bounds the memories that a filter forgets in its one run.
 const mostFiltered = 10_000
 
-// ForgetFiltered forgets or erases what a filter lets through, facts unless it names other
-// kinds, or only says what that would be: [Curator.ForgetMatching] with their ids, in one
-// run. What has left recall already is erased, too. [memory.Invalid] for a filter that
-// does not narrow, so that an empty one never means everything; [memory.TooLarge] if it
-// lets more than ten thousand through.
+// ForgetFiltered forgets or erases what a filter selects, facts unless it names other kinds, or
+// only returns it: [Curator.ForgetMatching] with their ids, in one run. It also erases memories out
+// of recall. It returns [memory.Invalid] for a filter that does not narrow, so that an empty one
+// never means everything, and [memory.TooLarge] for more than ten thousand results.
 func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memory.Query, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	q.Text = strings.TrimSpace(q.Text)
 	if q.Tag == "" && q.Category == "" && q.Project == "" && q.Conversation == "" && q.Text == "" {

@@ -9,12 +9,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// hiddenByReview is the reason of changes by which turns leave recall for a person's decision.
+// hiddenByReview is the reason of changes that hide turns until a person decides.
 const hiddenByReview = "what it says waits for review or is rejected"
 
-// Gate returns the changes that go with those of facts, and the jobs that follow. What says a fact
-// leaves recall, as if it were forgotten, while the fact waits by the settings of review and when it
-// is rejected; the turns come back when it is approved.
+// Gate returns the changes that accompany those of facts, and the jobs to follow. Memories that
+// repeat a fact leave recall while review settings hold it, and when it is rejected; its turns
+// return on approval.
 func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) (more []memory.Change, jobs []memory.Job, err error) {
 	var facts []memory.Memory
 	for _, c := range changes {
@@ -30,7 +30,7 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 		}
 		if is {
 			says := *f
-			says.Status = memory.Pending // or it is out of recall already
+			says.Status = memory.Pending // else it is out of recall already
 			facts = append(facts, memory.Memory{Fact: &says})
 		}
 		if c.Action == memory.ActionApprove {
@@ -59,7 +59,7 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 	}), jobs, nil
 }
 
-// held reports whether a fact waits by the settings of review, or was refused by a person.
+// held reports whether review settings hold a fact, or a person rejected it.
 func held(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	if f.Status != memory.Pending {
 		return f.Status == memory.Rejected, nil
@@ -68,9 +68,9 @@ func held(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	return learn.ByReview(why.Reason), err
 }
 
-// shown returns the changes by which turns come back that were hidden for a fact, which changes
-// approve: those that it names, and those that left in the run that made it wait. A turn stays hidden
-// where another fact of it is held or forgotten.
+// shown returns the changes that restore turns hidden for a fact that changes approve: those that
+// it names, and those that left in the run that made it pending. A turn stays hidden while another
+// fact of it is held or forgotten.
 func shown(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
 	owner := f.Scope.Owner
 	why, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})

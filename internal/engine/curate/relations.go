@@ -11,13 +11,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RelationKinds are the ways in which two facts belong together.
+// RelationKinds are the kinds of relations between facts.
 var RelationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
 
-// Relate ties one fact of an owner to another, in a run that can be undone. What is
-// tied that way already stays as it is, and the receipt is then the zero Receipt.
-// [memory.NotFound] where a fact is not the owner's own, [memory.Invalid] for a kind
-// that there is not and for a fact with itself.
+// Relate adds a relation between an owner's facts, in a run that can be undone. If it exists,
+// nothing changes and the receipt is zero. It returns [memory.NotFound] for a fact that is not the
+// owner's own, and [memory.Invalid] for an unknown kind and for a fact with itself.
 func (e *Curator) Relate(ctx context.Context, owner memory.Owner, from, to string, kind memory.RelationKind, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	switch {
@@ -44,8 +43,7 @@ func (e *Curator) Relate(ctx context.Context, owner memory.Owner, from, to strin
 	return core.ApplyAgain(ctx, e.Core, owner, run, change)
 }
 
-// Unrelate ends a relation, in a run that can be undone; [memory.NotFound] where there
-// is none.
+// Unrelate ends a relation in a run that can be undone; [memory.NotFound] without one.
 func (e *Curator) Unrelate(ctx context.Context, owner memory.Owner, from, to string, kind memory.RelationKind, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	tie, err := e.Relation(ctx, owner, from, to, kind)
@@ -74,16 +72,16 @@ func (e *Curator) Relation(ctx context.Context, owner memory.Owner, from, to str
 	return memory.Relation{}, memory.Errorf(memory.NotFound, "no such relation")
 }
 
-// Related is a fact and what it is tied to.
+// Related is a fact with its related facts.
 type Related struct {
-	Facts     []memory.Fact     // the one asked for first, then by how many steps away
-	Steps     []int             // of each fact; 0 of the first
+	Facts     []memory.Fact     // the requested one first, then by steps
+	Steps     []int             // of each fact; 0 for the first
 	Relations []memory.Relation // between these facts, each once
-	More      bool              // there are others still
+	More      bool              // there are more facts
 }
 
-// RelatedAt walks the relations of a fact for so many steps, both ways, until it has most facts: the relations that there
-// were at a time, between facts as they were. What was erased is not among them.
+// RelatedAt follows a fact's relations in both directions for so many steps, up to most facts: the
+// relations and facts of a time, without erased ones.
 func (e *Curator) RelatedAt(ctx context.Context, owner memory.Owner, id string, at memory.At, steps, most int) (Related, error) {
 	first, err := e.Fact(ctx, owner, id)
 	if err != nil {
@@ -141,21 +139,21 @@ func (e *Curator) RelatedAt(ctx context.Context, owner memory.Owner, id string, 
 	return w, nil
 }
 
-// FoundRelation is a relation of a fact that nobody made.
+// FoundRelation is a derived relation of a fact.
 type FoundRelation struct {
 	memory.Relation
 	Other memory.Fact
 }
 
-// How many entries of a fact's journal are read for relations, and how many facts of its subject.
+// How much of a fact's journal and how many facts of its subject are read for relations.
 const (
 	mostChanges = 200
 	mostSubject = 20
 )
 
-// FoundRelations returns the relations of a fact that history and words tell: what it replaced or
-// was replaced by, what waits to replace it, and what else is about the same person or thing. They
-// are read, not stored, so that they are always those of the facts as they are.
+// FoundRelations returns relations derived from history and text: what the fact replaced or was
+// replaced by, pending replacements, and other facts about the same person or thing. They are
+// computed at each call.
 func (e *Curator) FoundRelations(ctx context.Context, owner memory.Owner, id string, at memory.At) ([]FoundRelation, error) {
 	m, err := e.Retrieve.GetAt(ctx, owner, id, at)
 	if err != nil {
@@ -197,7 +195,7 @@ func (e *Curator) FoundRelations(ctx context.Context, owner memory.Owner, id str
 			tie.Kind = memory.Refines
 		case c.Action == memory.ActionReplace && old.SupersededBy == next.ID:
 			tie.Kind = memory.Follows
-		default: // it was undone, or decided on
+		default: // undone or decided on
 			continue
 		}
 		out = append(out, FoundRelation{tie, *m.Fact})

@@ -12,27 +12,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PendingFact is a pending fact, of the owner's own or shared by another user, with what a
-// person needs to decide on it.
+// PendingFact is a pending fact, the owner's own or shared by another user, with what a person
+// needs to decide on it.
 type PendingFact struct {
 	Memory memory.Memory
-	Turn   *memory.Turn // that its words are from; nil if there is none
-	Reason string       // why it waits
+	Turn   *memory.Turn // its source; nil without one
+	Reason string       // why it is pending
 	Author memory.Author
-	// Conflicts are the owner's active facts that it contradicts, and the one that the
-	// journal says it would replace. Approving a fact of the owner's own takes their place.
-	// A shared one replaces nothing: while they contradict it, recall leaves it out.
+	// Conflicts are the owner's active facts that it contradicts, and the one that the journal
+	// says it would replace. Approving the owner's own fact replaces them. A shared one replaces
+	// nothing: recall omits it while they contradict it.
 	Conflicts []memory.Fact
 }
 
-// PendingPage is a piece of the list of what waits. Next is "" at its end.
+// PendingPage is a page of pending facts. Next is "" on the last page.
 type PendingPage struct {
 	Waiting []PendingFact
 	Next    string
 }
 
-// Waiting returns the pending facts, newest first, each with its reason, the turn it
-// is from and what it contradicts. limit 0 means 50; at most 500.
+// Waiting returns the pending facts, newest first, with reason, source turn and conflicts. limit 0
+// means 50; at most 500.
 func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cursor string) (PendingPage, error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: limit, Cursor: cursor})
 	if err != nil {
@@ -59,13 +59,13 @@ func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cu
 	return out, nil
 }
 
-// WhyWaiting returns why a pending fact waits, "" if the journal does not say.
+// WhyWaiting returns why a fact is pending, "" if the journal does not say.
 func (e *Curator) WhyWaiting(ctx context.Context, owner memory.Owner, f memory.Fact) (string, error) {
 	c, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
 	return c.Reason, err
 }
 
-// Source returns the turn that a fact's words are from, nil without one.
+// Source returns the turn that a fact quotes, nil without one.
 func (e *Curator) Source(ctx context.Context, f memory.Fact) (*memory.Turn, error) {
 	id := ""
 	switch p := f.Provenance; {
@@ -86,24 +86,22 @@ func (e *Curator) Source(ctx context.Context, f memory.Fact) (*memory.Turn, erro
 	return found[0].Turn, nil
 }
 
-// Judgement is what a person says of a pending fact.
+// Judgement is a person's decision on a pending fact.
 type Judgement struct {
 	ID      string
 	Action  memory.Action // approve or reject
-	Content string        // better words to approve; "": those it has
-	Seen    string        // the words that the person saw; "": whatever it says
+	Content string        // better text to approve; "": unchanged
+	Seen    string        // the text that the person saw; "": any
 }
 
-// Judge approves and rejects pending facts, all or none, in one run that can be
-// undone. An approved fact is as sure as one that the person wrote, and takes the place
-// of those it contradicts; of two that are approved together and contradict each other
-// the newer one holds. A rejected fact is not learned again.
+// Judge approves and rejects pending facts, all or none, in one run that can be undone. An approved
+// fact is as certain as one that the person wrote, and replaces those it contradicts; of two
+// contradicting facts approved together the newer one holds. A rejected fact is not learned again.
 //
-// A fact that another user shares is accepted as it is, replaces nothing, and is hidden if
-// it is rejected.
+// A fact shared by another user is accepted unchanged, replaces nothing, and is hidden if rejected.
 //
-// Judge returns the facts as they are then, in the order of the judgements. What is not
-// pending is a Conflict, and so is what says something else than the person saw.
+// Judge returns the resulting facts in the order of the judgements. A fact that is not pending, or
+// that has other text than the person saw, is a Conflict.
 func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	done, err := e.Done(ctx, owner, key)
@@ -150,7 +148,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 	return j.judged, receipt, nil
 }
 
-// judged returns what a request decided when it came first.
+// judged returns what the first request with the key decided.
 func (e *Curator) judged(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
 	var judged []memory.Memory
 	for _, one := range judgements {
@@ -169,17 +167,17 @@ func (e *Curator) judged(ctx context.Context, owner memory.Owner, judgements []J
 	return judged, receiptOf(done), nil
 }
 
-// judging gathers what judgements change.
+// judging collects the changes of judgements.
 type judging struct {
 	engine  *Curator
 	owner   memory.Owner
 	author  memory.Author
-	met     map[string]bool // ids that are judged or replaced
-	ends    []memory.Change // what is replaced: first, so that its words are free
+	met     map[string]bool // ids of judged or replaced facts
+	ends    []memory.Change // replaced facts come first, so that their text is free
 	changes []memory.Change
 	vectors []memory.Vector
-	repeats []string        // ids of the answers that repeat what is replaced
-	judged  []memory.Memory // those of the judgements, as they are then
+	repeats []string        // ids of answers that repeat replaced facts
+	judged  []memory.Memory // the resulting facts of the judgements
 }
 
 func (j *judging) judge(ctx context.Context, one Judgement) error {
@@ -223,7 +221,7 @@ func (j *judging) judge(ctx context.Context, one Judgement) error {
 	return nil
 }
 
-// judgeShared accepts or hides what another user shares.
+// judgeShared accepts or hides a fact shared by another user.
 func (j *judging) judgeShared(ctx context.Context, link memory.Link, one Judgement) error {
 	switch one.Action {
 	case memory.ActionReject:
@@ -232,11 +230,11 @@ func (j *judging) judgeShared(ctx context.Context, link memory.Link, one Judgeme
 		if one.Content != "" && one.Content != link.Fact.Content {
 			return memory.Errorf(memory.Invalid, "%s belongs to %s: it is accepted as it is, or rejected", one.ID, link.Fact.Scope.Owner)
 		}
-		home, given, err := j.engine.Share.AsShared(ctx, j.owner, link.Fact)
+		home, shared, err := j.engine.Share.AsShared(ctx, j.owner, link.Fact)
 		switch {
 		case err != nil:
 			return err
-		case !given:
+		case !shared:
 			return memory.Errorf(memory.Conflict, "%s is no longer shared", one.ID)
 		case home.Content != link.Fact.Content:
 			return errChangedMeanwhile(one.ID)
@@ -260,8 +258,8 @@ func errNoJudgement(a memory.Action) error {
 	return memory.Errorf(memory.Invalid, "invalid judgement %q (valid: approve, reject)", a)
 }
 
-// settle lets the newer of two facts hold that are approved together and contradict
-// each other. The other one was true before.
+// settle lets the newer of two contradicting facts hold that are approved together. The other one
+// was true before.
 func (j *judging) settle(f *memory.Fact) {
 	for _, m := range j.judged[:len(j.judged)-1] {
 		if m.Link != nil {
@@ -281,8 +279,7 @@ func (j *judging) settle(f *memory.Fact) {
 	}
 }
 
-// approve makes f active and ends what it contradicts. It returns the id of the
-// first of those.
+// approve activates f and ends what it contradicts. It returns the first ended id.
 func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (replaced string, err error) {
 	e, now := j.engine, j.engine.Time()
 	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now

@@ -12,37 +12,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// UndoRequest names what to take back: exactly one of its first three fields.
+// UndoRequest selects what to undo by exactly one of its first three fields.
 type UndoRequest struct {
 	Change      string
 	Run         string
 	ToTime      time.Time // everything recorded after
-	Cascade     bool      // later changes of the same things are undone first
-	DryRun      bool      // only say what would change
+	Cascade     bool      // undo later changes of the same targets first
+	DryRun      bool      // only return what would change
 	Idempotency string
 }
 
-// Undone is what an undo changed or, in a dry run, would change.
+// Undone is the result of an undo or a dry run.
 type Undone struct {
 	memory.Receipt                 // zero in a dry run
-	Changes        []memory.Change // in the order made
-	// Later are the changes, newest first, that came after what is undone and are
-	// about the same things: cascade undoes them as well, without it they are a
-	// Conflict. Only a dry run tells them.
+	Changes        []memory.Change // in order of application
+	// Later are the later changes of the same targets, newest first: cascade undoes them too,
+	// without it they are a Conflict. Only a dry run sets them.
 	Later []memory.Change
 }
 
-// Undo takes changes back by new ones, in one run that can itself be undone. Later
-// changes of the same things are a Conflict, unless cascade takes them along. A dry
-// run shows them instead, and what would change with cascade. What was erased does
-// not come back: it is a Conflict or, where everything since a time is undone, left
-// as it is; so is whom facts are shared with, and whether the owner is closed; and so is
-// then what only followed the path of its chat.
+// Undo reverts changes by new ones, in one run that can itself be undone. Later changes of the same
+// targets are a Conflict, unless cascade reverts them too; a dry run returns them.
+//
+// Erasures, whom facts are shared with, and whether the owner is closed are not undone: they are a
+// Conflict or, when undoing to a time, left as they are, together with changes that only followed a
+// chat's path.
 func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
 	ctx = memory.ForWrite(ctx)
 	named := 0
-	for _, given := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
-		if given {
+	for _, supplied := range []bool{u.Change != "", u.Run != "", !u.ToTime.IsZero()} {
+		if supplied {
 			named++
 		}
 	}
@@ -90,7 +89,7 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 		return Undone{}, memory.Errorf(memory.NotFound, "there is no change or run %q", u.Change+u.Run)
 	}
 	journal := targets
-	if len(targets) > 0 && u.ToTime.IsZero() { // back to a time takes everything anyway
+	if len(targets) > 0 && u.ToTime.IsZero() { // undoing to a time takes everything anyway
 		first := targets[len(targets)-1]
 		if journal, err = e.AllChanges(ctx, owner, memory.ChangeQuery{After: first.At.Add(-time.Microsecond)}); err != nil {
 			return Undone{}, err
@@ -120,7 +119,7 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	if err := comesBack(changes, erased); err != nil {
 		return Undone{}, err
 	}
-	now := map[string]memory.Image{} // by thing
+	now := map[string]memory.Image{} // by target
 	for _, c := range slices.Backward(journal) {
 		now[c.After.Target()] = c.After
 	}
@@ -130,9 +129,8 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	return Undone{Changes: changes, Later: Later(targets, journal)}, nil
 }
 
-// notUndone returns a [memory.Conflict] if changes say whether an owner is closed or
-// whom a fact is shared with: others saw that happen, and each has a verb that asks
-// whether it may be.
+// notUndone returns a [memory.Conflict] for changes of an owner's closing or of sharing: others saw
+// them, and methods of their own check whether they are allowed.
 func notUndone(changes []memory.Change) error {
 	for _, c := range changes {
 		switch p := c.After.Profile; {
@@ -140,15 +138,14 @@ func notUndone(changes []memory.Change) error {
 		case p.Key == core.ClosedKey:
 			return memory.Errorf(memory.Conflict, "that a user was erased, or opened again, is not undone: erase or open the user")
 		case strings.HasPrefix(p.Key, share.SharedKeys):
-			return memory.Errorf(memory.Conflict, "whom %s is shared with is not undone: share it again, or end that", strings.TrimPrefix(p.Key, share.SharedKeys))
+			return memory.Errorf(memory.Conflict, "sharing of %s cannot be undone: share it again, or end that", strings.TrimPrefix(p.Key, share.SharedKeys))
 		}
 	}
 	return nil
 }
 
-// withoutVerbs returns changes without those that [notUndone] refuses. Where an owner
-// was closed or opened among them, they leave as it is what the owner has on hold, too:
-// that went with it.
+// withoutVerbs returns changes without those that [notUndone] refuses. If the owner was closed or
+// opened among them, the owner's pause stays too: it changed with that.
 func withoutVerbs(changes []memory.Change) []memory.Change {
 	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
@@ -156,8 +153,8 @@ func withoutVerbs(changes []memory.Change) []memory.Change {
 	})
 }
 
-// comesBack returns a [memory.Conflict] if changes are about a thing that was erased, or of
-// which only the journal lost the words: an erasure was cut off, see [memory.Eraser].
+// comesBack returns a [memory.Conflict] for changes of an erased thing, or of one whose text only
+// the journal lost: its erasure was interrupted, see [memory.Eraser].
 func comesBack(changes []memory.Change, erased map[string]bool) error {
 	for _, c := range changes {
 		f := c.After.Fact
@@ -168,9 +165,8 @@ func comesBack(changes []memory.Change, erased map[string]bool) error {
 	return nil
 }
 
-// goingBack returns those of all changes since a time that are undone: none of what
-// was erased, and none of what nobody decided about but the chat, which goes on from
-// where it is.
+// goingBack returns the changes since a time that can be undone: not those of erased things, and
+// not those that followed a chat, which goes on from where it is.
 func goingBack(changes []memory.Change, erased map[string]bool) []memory.Change {
 	decided := map[string]bool{}
 	for _, c := range changes {
@@ -184,8 +180,8 @@ func goingBack(changes []memory.Change, erased map[string]bool) []memory.Change 
 	})
 }
 
-// Later returns the changes of a journal, newest first, that came after targets and
-// are about the same things. Both sides of a replacement are one thing.
+// Later returns the changes of a journal, newest first, that follow targets and have the same
+// targets. Both sides of a replacement are one target.
 func Later(targets, journal []memory.Change) []memory.Change {
 	if len(targets) == len(journal) {
 		return nil

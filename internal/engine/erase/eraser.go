@@ -31,16 +31,16 @@ type Eraser struct {
 type Erased struct {
 	Owner    memory.Owner
 	ClosedAt time.Time
-	Runs     []string       // that removed something now, in order; none when nothing was left
-	Count    map[string]int // of what was removed, by what it was: "fact", "turn", …, "trace"
-	Links    int            // copies of the owner's facts that others had
-	Traces   int            // of others who were shown such by a pool or with everybody
-	Audit    int            // entries of the audit record that lost the owner's name
+	Runs     []string       // that removed something, in order; none if nothing was left
+	Count    map[string]int // removed things by kind: "fact", "turn", …, "trace"
+	Links    int            // copies of the owner's facts at others
+	Traces   int            // of others who saw such facts through a pool or with everybody
+	Audit    int            // audit entries that lost the owner's name
 
-	Since, Until time.Time // between which there were words, as far as is known; zero Since: there never were
+	Since, Until time.Time // between which there was text, if recorded; zero Since: never
 }
 
-// there notes that something of the owner's was there at a time.
+// there records that something of the owner existed at a time.
 func (e *Erased) there(at time.Time) {
 	if !at.IsZero() && (e.Since.IsZero() || at.Before(e.Since)) {
 		e.Since = at
@@ -48,25 +48,22 @@ func (e *Erased) there(at time.Time) {
 }
 
 const (
-	// eraseAtOnce is how much one transaction erases: after each one SQLite goes through
-	// its file.
+	// eraseAtOnce bounds the erasures of a transaction: after each one SQLite scans its file.
 	eraseAtOnce = 5000
 
-	// eraseRounds is how often what is left is looked for: what was under way when the
-	// owner was closed may still have come in.
+	// eraseRounds is how often the rest is searched: work in progress at the closing may still
+	// have been written.
 	eraseRounds = 3
 )
 
-// EraseAgain are when after an erasure what is left is looked for once more: after a
-// crash, and for what another server was about to write.
+// EraseAgain are the delays after which jobs search for the rest: after a crash, and for late
+// writes of another server.
 var EraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
 
-// EraseOwner removes all words of an owner for good, with the copies that others have
-// of the owner's facts, and closes the owner: chats and jobs that are under way write
-// nothing any more, and later chats go on without memory, until [Eraser.OpenOwner].
-// Ids, times and what models were paid stay. It is not an error to do
-// it again; after one that failed it goes on where that stopped, and a job does so by
-// itself.
+// EraseOwner removes all text of an owner for good, with other owners' copies of the owner's facts,
+// and closes the owner: chats and jobs in progress write nothing more, and later chats run without
+// memory, until [Eraser.OpenOwner]. Ids, times and model usage stay. It can be repeated; after a
+// failure it continues, and a job does so too.
 func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
 	ctx = memory.ForWrite(ctx)
 	if !owner.Valid() {
@@ -91,8 +88,8 @@ func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	return out, err
 }
 
-// hideName puts a hash in place of a user's name in the audit record: the acts and their times
-// stay. Its salt is kept nowhere, so that nobody can try names.
+// hideName replaces a user's name in the audit record by a hash. Its salt is stored nowhere, so
+// that nobody can test names.
 func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) {
 	if owner.Kind() != memory.UserKind {
 		return 0, nil
@@ -105,24 +102,23 @@ func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) 
 	return n, nil
 }
 
-// EraseExisting is [Eraser.EraseOwner] of an owner of whom there is or was anything:
-// [memory.NotFound] says that there never was, and nothing is done.
+// EraseExisting is [Eraser.EraseOwner], but returns [memory.NotFound] if nothing was ever stored of
+// the owner.
 func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
-	known, err := e.wasThere(memory.ForWrite(ctx), owner)
+	found, err := e.wasThere(memory.ForWrite(ctx), owner)
 	if err != nil {
 		return Erased{}, fmt.Errorf("look for %s: %w", owner.Called(), err)
 	}
-	if !known {
+	if !found {
 		return Erased{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever kept of that name, and nothing was done", owner.Called())
 	}
 	return e.EraseOwner(ctx, owner, author)
 }
 
-// wasThere reports whether anything was ever kept of an owner: memory, or a trace of what
-// was asked of none.
+// wasThere reports whether anything was ever stored of an owner: memory, or a trace.
 func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error) {
 	if !owner.Valid() {
-		return true, nil // what does not go with it, EraseOwner says
+		return true, nil // EraseOwner reports the rest
 	}
 	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] > 0 {
@@ -132,8 +128,7 @@ func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error)
 	return len(traces) > 0, err
 }
 
-// OpenOwner lets an owner that was erased begin anew, with nothing but what was shared
-// with them since.
+// OpenOwner lets an erased owner start over, with only what was shared with them since.
 func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
 	if _, err := e.DropProfileIn(ctx, owner, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}, core.ClosedKey); err != nil {
@@ -150,9 +145,8 @@ func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 	return errors.Join(err, e.Share.Meanwhile(ctx, owner))
 }
 
-// closeOwner marks an owner as closed, and chats as on hold for servers that have not
-// seen it yet, and queues the jobs that look for what is left. Nothing else is written from
-// then on: the store's gate reads the mark.
+// closeOwner marks an owner as closed, pauses chats on servers that have not seen that yet, and
+// queues the jobs that search for the rest. From then on the store's gate refuses other writes.
 func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
 	now := e.Time()
 	run := memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}
@@ -163,26 +157,25 @@ func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memo
 			at = was.UpdatedAt
 		}
 		run.Jobs = eraseJobs(owner, run.ID, was.Value, now)
-		_, err = e.Store.Apply(ctx, owner, run) // its jobs alone
+		_, err = e.Store.Apply(ctx, owner, run) // only its jobs
 		e.Closed.Set(owner, true, e.Time())
 		return at, err
 	}
 	if !errors.Is(err, memory.NotFound) {
 		return time.Time{}, err
 	}
-	e.Closed.Set(owner, false, now) // another server opened it, where this one believes otherwise
+	e.Closed.Set(owner, false, now) // another server opened the owner
 	if err := e.Pause(ctx, owner, core.PauseMemory, "", author); err != nil {
 		return time.Time{}, err
 	}
-	e.Closed.Set(owner, true, now) // who is at it stops now, not only once the mark is there
+	e.Closed.Set(owner, true, now) // stops work in progress before the mark is written
 	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
 	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
 	_, err = core.ApplyAgain(ctx, e.Core, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
 	return now, err
 }
 
-// eraseJobs look for what is left of the owner after the erasure that left a mark with
-// that value.
+// eraseJobs returns the jobs that search for the rest after the erasure with a mark's value.
 func eraseJobs(owner memory.Owner, run, mark string, now time.Time) []memory.Job {
 	var out []memory.Job
 	for _, after := range EraseAgain {
@@ -191,17 +184,17 @@ func eraseJobs(owner memory.Owner, run, mark string, now time.Time) []memory.Job
 	return out
 }
 
-// empty removes what there is of an owner, and reports whether there was anything.
+// empty removes an owner's memory, and reports whether there was any.
 func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Author, out *Erased) (bool, error) {
 	if err := e.leaveSenders(ctx, owner); err != nil {
-		return false, fmt.Errorf("end what is shared with whom is erased: %w", err)
+		return false, fmt.Errorf("end sharing with the erased owner: %w", err)
 	}
-	left, given, err := e.worded(ctx, owner, out)
+	left, shares, err := e.worded(ctx, owner, out)
 	if err != nil {
 		return false, fmt.Errorf("find what is erased: %w", err)
 	}
 	var many []string
-	for _, g := range given { // first: once the facts are gone nothing tells of them
+	for _, g := range shares { // first, since erased facts no longer show it
 		if traces.SeenByMany(g.to) {
 			many = append(many, g.fact)
 		}
@@ -219,7 +212,7 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	if out.Traces += shown; err != nil {
 		return false, err
 	}
-	own, err := e.Traces.EraseTraces(ctx, owner) // of who has nothing else no run takes them
+	own, err := e.Traces.EraseTraces(ctx, owner) // no run covers owners that have only traces
 	if own > 0 {
 		out.Count["trace"] += own
 	}
@@ -247,13 +240,12 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 			out.Count[kind]++
 		}
 	}
-	shown, err = e.Traces.EraseReaders(ctx, owner, many) // what was written since; from here on nothing is
+	shown, err = e.Traces.EraseReaders(ctx, owner, many) // written meanwhile; nothing is from here on
 	out.Traces += shown
 	return removed, err
 }
 
-// leaveSenders ends what others share with an owner, at their homes: who begins anew is
-// shared with anew.
+// leaveSenders ends sharing with an owner at the senders: a reopened owner starts without it.
 func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	got := map[memory.Owner][]string{}
 	if err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: core.EveryStatus}, func(m memory.Memory) {
@@ -267,7 +259,7 @@ func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	for _, home := range slices.Sorted(maps.Keys(got)) {
 		for facts := range slices.Chunk(got[home], core.UpkeepAtOnce) {
 			err := core.Replan(ctx, func() error { return e.Share.UnshareAll(ctx, home, facts, owner, share.BySharing) })
-			if err != nil && !errors.Is(err, memory.Gone) { // a home that is closed shares nothing
+			if err != nil && !errors.Is(err, memory.Gone) { // a closed owner shares nothing
 				return err
 			}
 		}
@@ -275,16 +267,16 @@ func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// given is whom a fact is or was shared with.
-type given struct {
+// recipients are the present and past recipients of a fact.
+type recipients struct {
 	fact string
 	to   []memory.Owner
 }
 
-// worded returns the ids of all that has words of an owner, whatever became of it, and
-// whom the owner's facts are shared with or ever were, and notes when they were there.
-// Settings of Loci's own stay, but for the user's name.
-func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []given, err error) {
+// worded returns the ids of everything of an owner that has text, whatever its status, and all
+// recipients of the owner's facts, and records when they existed. Loci's own settings stay, except
+// the user's name.
+func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []recipients, err error) {
 	have := map[string]bool{}
 	add := func(id string) {
 		if !have[id] {
@@ -294,7 +286,7 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}
 	if err := e.Everything(ctx, owner, q, func(m memory.Memory) {
-		if m.Turn != nil { // that it was said is in no change
+		if m.Turn != nil { // no change records a turn
 			out.there(m.Turn.RecordedAt)
 		}
 		if m.Content() != "" || m.Status() != memory.Retired {
@@ -310,7 +302,7 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 		}
 		add(c.ID)
 	}
-	// What else there was stands in the journal alone once it was taken away.
+	// Other removed things are only in the journal.
 	past, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})
 	if err != nil {
 		return nil, nil, err
@@ -338,13 +330,13 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 		if err != nil {
 			return nil, nil, err
 		}
-		shared = append(shared, given{fact, ever})
+		shared = append(shared, recipients{fact, ever})
 	}
 	return ids, shared, nil
 }
 
-// ResumeErasure is the handler of erase jobs: of an owner that is still closed by the
-// erasure that the job is of, it removes what is left.
+// ResumeErasure is the handler of erase jobs: it removes what is left of an owner that is still
+// closed by the job's erasure.
 func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
 	ctx = memory.ForWrite(ctx)
 	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)
@@ -355,7 +347,7 @@ func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, e
 		return "", err
 	}
 	e.Closed.Learn(job.Owner, true, e.Time())
-	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // and closed again, or by whom it does not know
+	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // closed again since
 		return jobs.Nothing, nil
 	}
 	out := Erased{Owner: job.Owner, Count: map[string]int{}}

@@ -10,12 +10,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// recalled is how many turns are read to know what was passed on lately.
+// recalled is how many stored turns are read to recognize text that Loci passed on.
 const recalled = 100
 
-// markForeign notes on the messages since the last answer what is not the person's though it comes in
-// their name: what Loci passed on lately, and what recurs in their conversations as a form. What it
-// cannot look up within the context it does not note.
+// markForeign marks text in the messages since the last answer that the person did not write: text
+// that Loci passed on, and forms that recur in their conversations. It skips lookups that do not
+// finish in time.
 func (x *Exchange) markForeign(ctx context.Context) error {
 	chat, owner, passed := x.In.Chat, x.In.Owner, &x.e.Blocks.Passed
 	err := passed.Recall(owner, x.e.Time(), func() ([]memory.Memory, error) {
@@ -34,15 +34,15 @@ func (x *Exchange) markForeign(ctx context.Context) error {
 			m.Foreign, err = x.forms(ctx, m.Text)
 		}
 	}
-	passed.Said(owner, chat, x.e.Time())
+	passed.AddRequest(owner, chat, x.e.Time())
 	return err
 }
 
-// A line is a form where it recurs, word for word, in so many conversations with other text around it.
+// A line is a form if it recurs, word for word, in so many conversations with other text around it.
 const (
-	formLine  = 40 // bytes it has at least
+	formLine  = 40 // minimum bytes
 	formOften = 3
-	formLines = 16 // of a message that are looked at, at most
+	formLines = 16 // most lines of a message that are checked
 )
 
 // forms returns the lines of a message that recur.

@@ -22,14 +22,14 @@ import (
 
 // GivenBlock is the block of a user turn, without its text.
 type GivenBlock struct {
-	Anew  bool          `json:"anew,omitempty"` // earlier blocks of the conversation are left out
-	Part  int           `json:"part,omitempty"` // as in [chatapi.Block]
-	Lines []recall.Line `json:"lines,omitempty"`
+	Restart bool          `json:"anew,omitempty"` // earlier blocks of the conversation are left out
+	Part    int           `json:"part,omitempty"` // as in [chatapi.Block]
+	Lines   []recall.Line `json:"lines,omitempty"`
 }
 
-// Bounds of kept blocks: the bytes of one as it is stored, and those of all in a request for each
-// token that one may have, which is about twice as many tokens. With more a request begins anew,
-// and tells again what matters.
+// Bounds of stored blocks: bytes of one, and bytes of all blocks of a request per token of a
+// block's budget, about twice as many tokens. Beyond them a request starts over and repeats what
+// matters.
 const (
 	maxGiven     = 64 << 10
 	keptBytes    = 8
@@ -37,7 +37,7 @@ const (
 	kindDocument = memory.Kind("context")
 )
 
-// write returns what the store keeps; "" of what is too long for it.
+// write returns the stored form; "" if it is too long.
 func (g GivenBlock) write(owner memory.Owner) string {
 	for i := range g.Lines {
 		if l := &g.Lines[i]; l.Owner == owner {
@@ -51,20 +51,20 @@ func (g GivenBlock) write(owner memory.Owner) string {
 	return string(b)
 }
 
-// ReadGiven reads [memory.Turn].Given; false where there is nothing readable.
+// ReadGiven reads [memory.Turn].Given; false if it is empty or unreadable.
 func ReadGiven(s string) (g GivenBlock, ok bool) {
 	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
 }
 
-// earlier is a block that a turn got before.
+// earlier is a block of an earlier turn.
 type earlier struct {
 	GivenBlock
-	message int // of the request, -1 for one that the upstream keeps
+	message int // index in the request, -1 for a message that the upstream keeps
 }
 
-// earlierBlocks returns the blocks of the user turns that the model still sees: those of the
-// request and those that the upstream keeps. What an answer's turn says of the block counts more
-// than the user turn: the first request may have been refused.
+// earlierBlocks returns the blocks of the user turns that the model still sees, in the request or
+// at the upstream. The answer's record of the block takes precedence over the user turn's: the
+// first request may have been refused.
 func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn) []earlier {
 	byID, userOf, stored := map[string]memory.Turn{}, map[string]string{}, map[string]string{}
 	for _, t := range turns { // parents come first
@@ -103,11 +103,11 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 			i = -1
 		}
 		g, ok := ReadGiven(stored[id])
-		refused := g.Anew && len(g.Lines) == 0 // where the upstream took no memory, another try may take it in another place
+		refused := g.Restart && len(g.Lines) == 0 // the upstream refused memory here; another place may work
 		if !ok || byID[id].Status == memory.Retired || refused && here && i == chat.LastUser() && !chat.ToolLoop() {
 			continue
 		}
-		if g.Anew {
+		if g.Restart {
 			out = nil
 		}
 		out = append(out, earlier{g, i})
@@ -115,30 +115,30 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 	return out
 }
 
-// putBack is the earlier blocks of the request, written again.
+// putBack are the earlier blocks of the request, rewritten.
 type putBack struct {
-	blocks []chatapi.Block
-	later  bool            // there is one with memories
-	told   map[string]bool // what they say, as keyOf names it
-	own    *chatapi.Block  // that of the last user message, if it had one: it is among blocks
-	hits   []memory.Hit    // of own
-	anew   bool            // there were too many: they are left out
-	room   int             // tokens that documents may still take
+	blocks  []chatapi.Block
+	later   bool            // one of them has memories
+	shown   map[string]bool // content of the blocks, by keyOf
+	own     *chatapi.Block  // that of the last user message, if it had one; also among blocks
+	hits    []memory.Hit    // of own
+	restart bool            // there were too many: they are omitted
+	room    int             // tokens left for documents
 
 	core       map[string]bool // the facts in their cores
-	coreTokens int             // which these have
+	coreTokens int             // their size
 }
 
 func (e *Exchanges) nothingBack() putBack {
-	return putBack{told: map[string]bool{}, core: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
+	return putBack{shown: map[string]bool{}, core: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
 }
 
 // tells reports whether an earlier block has a line, by its memory or its text.
 func (b *putBack) tells(l recall.Line, words string) bool {
-	return b.told[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, words+"\n") })
+	return b.shown[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, words+"\n") })
 }
 
-// keyOf identifies a line's content: its memory, and what disputes that.
+// keyOf identifies a line's content: its memory, and the fact that disputes it.
 func keyOf(l recall.Line) string {
 	key := string(l.Kind) + ":" + l.ID
 	if l.Disputed != nil {
@@ -147,7 +147,7 @@ func keyOf(l recall.Line) string {
 	return key
 }
 
-// readBack writes earlier blocks of the request again, from memory as it is now.
+// readBack rewrites the request's earlier blocks from current memory.
 func (x *Exchange) readBack(ctx context.Context, p *Placement, blocks []earlier) error {
 	if len(blocks) == 0 {
 		return nil
@@ -172,15 +172,15 @@ func (x *Exchange) readBack(ctx context.Context, p *Placement, blocks []earlier)
 	}
 	if most := keptBytes * cmp.Or(x.e.Opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
 		*back = x.e.nothingBack()
-		back.anew = true
+		back.restart = true
 	}
 	return nil
 }
 
-// rewrite writes one block again, without what those before it tell, and notes what it tells.
+// rewrite rewrites one block without the content of those before it, and records its content.
 func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Sources) string {
 	back := &p.back
-	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return back.told[keyOf(from.Settled(l))] })
+	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return back.shown[keyOf(from.Settled(l))] })
 	block, kept, tokens := recall.RenderLines(lines, from, x.e.Retrieve.Rendering(back.later))
 	back.coreTokens += tokens
 	documents, rules := "", ""
@@ -198,7 +198,7 @@ func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Source
 		}
 	}
 	for _, l := range kept {
-		back.told[keyOf(l)] = true
+		back.shown[keyOf(l)] = true
 		if l.Core {
 			back.core[l.ID] = true
 		}
@@ -208,7 +208,7 @@ func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Source
 	return WithRules(block, rules)
 }
 
-// sources reads what blocks were written from.
+// sources reads the memories of blocks.
 func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earlier) (recall.Sources, error) {
 	from, ids, profile := recall.Sources{Memories: map[string]memory.Memory{}}, map[memory.Owner][]string{}, false
 	for _, b := range blocks {
@@ -240,7 +240,7 @@ func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earli
 	return from, nil
 }
 
-// hitsOf returns the memories of lines, also of those that an earlier block tells.
+// hitsOf returns the memories of lines, including those of earlier blocks.
 func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
 	for _, l := range lines {
 		if m, ok := from.Find(l); ok {
@@ -250,14 +250,14 @@ func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
 	return hits
 }
 
-// attachTo puts the documents of the conversation and its rules to a block, as far as earlier
-// blocks do not tell them, and returns their lines. room is how many tokens documents may take.
-func (p *Placement) attachTo(block string, told map[string]bool, room int) (string, []recall.Line) {
+// attachTo adds the conversation's documents and rules to a block, unless earlier blocks have them,
+// and returns their lines. room is the budget of documents in tokens.
+func (p *Placement) attachTo(block string, shown map[string]bool, room int) (string, []recall.Line) {
 	var lines []recall.Line
 	var documents strings.Builder
 	for _, c := range p.contexts {
 		l := recall.Line{Kind: kindDocument, ID: c.ID}
-		if told[keyOf(l)] {
+		if shown[keyOf(l)] {
 			continue
 		}
 		words := recall.ContextText(c, &room)
@@ -266,7 +266,7 @@ func (p *Placement) attachTo(block string, told map[string]bool, room int) (stri
 		lines = append(lines, l)
 	}
 	rules := p.rules
-	if told[keyOf(recall.Line{Kind: kindRules})] {
+	if shown[keyOf(recall.Line{Kind: kindRules})] {
 		rules = ""
 	}
 	if rules != "" {
@@ -275,9 +275,8 @@ func (p *Placement) attachTo(block string, told map[string]bool, room int) (stri
 	return WithRules(recall.WithDocuments(block, documents.String()), rules), lines
 }
 
-// WithRules puts the rules of a conversation before its block. They stand outside the
-// fence: what is in it is data, and rules are what the user wants followed. Equal rules
-// give equal bytes, whatever memory adds behind them.
+// WithRules puts a conversation's rules before its block, outside the fence: the fence marks data,
+// and rules are instructions. Equal rules give equal bytes, whatever memory follows.
 func WithRules(block, rules string) string {
 	if rules == "" {
 		return block

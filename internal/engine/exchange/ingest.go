@@ -17,19 +17,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Talk is a piece of conversation to keep, as a program hands it in.
+// Talk is a piece of conversation that a program submits.
 type Talk struct {
 	Conversation string // "": a new one
 	Project      string
-	Parent       *string // [Said.Ref] of the message that the first one follows, "" for the beginning; nil: the last one
-	Messages     []Said
+	Parent       *string // [Message.Ref] of the message before the first one, "" for the beginning; nil: the last one
+	Messages     []Message
 	Infer        bool // learn from it
-	Wait         bool // until the learning is done
+	Wait         bool // until learning is done
 	Idempotency  string
 }
 
-// Said is one message of a [Talk].
-type Said struct {
+// Message is one message of a [Talk].
+type Message struct {
 	Role    memory.Role
 	Content string
 	Name    string
@@ -37,7 +37,7 @@ type Said struct {
 	At      time.Time // zero: now
 }
 
-// Kept says what came of a [Talk].
+// Kept is the result of storing a [Talk].
 type Kept struct {
 	Conversation string
 	Turns        []string
@@ -45,9 +45,8 @@ type Kept struct {
 	Learned      []memory.Memory // with Wait
 }
 
-// Ingest keeps the messages of a talk as turns, in order after what the
-// conversation has, and queues the learning in the transaction of the last ones.
-// With an Idempotency key a second call writes nothing.
+// Ingest appends the messages of a talk to its conversation and queues the learning in the last
+// transaction. With an Idempotency key a second call writes nothing.
 func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kept, error) {
 	ctx = memory.ForWrite(ctx)
 	if len(talk.Messages) == 0 {
@@ -83,15 +82,15 @@ func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (
 	return kept, err
 }
 
-// keep stores the turns and the job of a talk, and says so in kept. What another server
-// writes to the conversation meanwhile stands before what is left of the talk.
+// keep stores the turns and the job of a talk, and sets kept. Turns that another server writes
+// meanwhile precede the rest of the talk.
 func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *Kept) error {
-	said, err := e.turnsOf(owner, talk)
+	turns, err := e.turnsOf(owner, talk)
 	if err != nil {
 		return err
 	}
 	err = e.write(ctx, owner, kept.Conversation, false, func(again bool) (writing, error) {
-		return e.layTalk(ctx, owner, talk, said, again, kept)
+		return e.layTalk(ctx, owner, talk, turns, again, kept)
 	})
 	if err != nil {
 		return fmt.Errorf("keep messages: %w", err)
@@ -99,9 +98,9 @@ func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kep
 	return nil
 }
 
-// turnsOf makes turns of a talk's messages, whose places are not known.
+// turnsOf makes turns of a talk's messages, without their places.
 func (e *Exchanges) turnsOf(owner memory.Owner, talk Talk) ([]memory.Turn, error) {
-	var said []memory.Turn
+	var turns []memory.Turn
 	for i, m := range talk.Messages {
 		content, err := e.CheckText(fmt.Sprintf("messages[%d].content", i), m.Content)
 		if err != nil {
@@ -117,70 +116,70 @@ func (e *Exchanges) turnsOf(owner memory.Owner, talk Talk) ([]memory.Turn, error
 		if t.CreatedAt.IsZero() {
 			t.CreatedAt = e.Time()
 		}
-		said = append(said, t)
+		turns = append(turns, t)
 	}
-	return said, nil
+	return turns, nil
 }
 
-// layTalk makes the batch of what a talk says: behind the message that it names as its parent,
-// where what is there already is known again and what followed otherwise leaves the path, or
-// else at the end of the conversation. stored says that some of it may be there already.
-func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, said []memory.Turn, stored bool, kept *Kept) (w writing, err error) {
-	known, after := thread.Candidate{}, ""
+// layTalk makes the batch of a talk's turns. With a parent they follow it: stored ones are
+// recognized, and other turns behind it leave the path. Without one they go to the end. resumed
+// says that some may be stored already.
+func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, turns []memory.Turn, resumed bool, kept *Kept) (w writing, err error) {
+	stored, after := thread.Candidate{}, ""
 	if talk.Parent != nil && talk.Conversation != "" {
-		if known, err = e.conversation(ctx, owner, kept.Conversation); err != nil {
+		if stored, err = e.conversation(ctx, owner, kept.Conversation); err != nil {
 			return w, err
 		}
-		after = turnNamed(known.Turns, *talk.Parent)
+		after = turnNamed(stored.Turns, *talk.Parent)
 	}
-	rest, behind := said, after != ""
+	rest, behind := turns, after != ""
 	if !behind {
-		if stored || talk.Idempotency != "" {
-			if rest, err = e.notStored(ctx, owner, kept.Conversation, said); err != nil {
+		if resumed || talk.Idempotency != "" {
+			if rest, err = e.notStored(ctx, owner, kept.Conversation, turns); err != nil {
 				return w, err
 			}
 		}
-		if known, after, err = e.end(ctx, owner, kept.Conversation); err != nil {
+		if stored, after, err = e.end(ctx, owner, kept.Conversation); err != nil {
 			return w, err
 		}
 	}
 	messages := make([]chatapi.Message, len(rest))
 	for i, t := range rest {
 		if messages[i] = (chatapi.Message{Role: t.Role, Text: t.Content, Digest: t.Chain}); t.Role == memory.RoleSystem {
-			messages[i].Role = memory.RoleTool // it is kept, too
+			messages[i].Role = memory.RoleTool // stored, too
 		}
 	}
-	at := thread.Follow(known.Turns, thread.NewRequest(messages, 0), after, 0)
+	at := thread.Follow(stored.Turns, thread.NewRequest(messages, 0), after, 0)
 	w = newWriting(memory.Conversation{
-		ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: said[0].CreatedAt, UpdatedAt: e.Time(),
+		ID: kept.Conversation, Owner: owner, Project: talk.Project, CreatedAt: turns[0].CreatedAt, UpdatedAt: e.Time(),
 	}, at, false)
 	w.move(at.Leave, at.Rejoin, at.Path())
 	ids := at.Turns
 	for _, p := range at.New {
 		t := rest[p.Message]
 		if t.Index, t.Chain = p.Index, p.Chain; behind {
-			t.ID = "" // the same said twice at once is kept once
+			t.ID = "" // equal concurrent requests write one turn
 		}
-		confides := talk.Infer && w.confides(t.Role, t.Content) // else it is kept word for word, whatever it says
+		confides := talk.Infer && w.confides(t.Role, t.Content) // without learning it is stored word for word
 		ids[p.Message] = w.add(t, confides).ID
 	}
 	kept.Turns = nil
-	for _, t := range said[:len(said)-len(rest)] {
+	for _, t := range turns[:len(turns)-len(rest)] {
 		kept.Turns = append(kept.Turns, t.ID)
 	}
 	kept.Turns = append(kept.Turns, ids...)
-	stands := len(w.Turns)+len(w.Marks) == 0
-	if !stands {
-		w.Marks = append(w.Marks, goesOn(deleted(known.Conversation))...)
+	unchanged := len(w.Turns)+len(w.Marks) == 0
+	if !unchanged {
+		w.Marks = append(w.Marks, goesOn(deleted(stored.Conversation))...)
 	}
-	if kept.Job = ""; !talk.Infer || behind && stands {
+	if kept.Job = ""; !talk.Infer || behind && unchanged {
 		return w, nil
 	}
 	job := lessons.LearnJob(owner, kept.Conversation, kept.Turns[len(kept.Turns)-1], e.Time(), w.moved...)
-	if len(w.moved) > 0 { // each time that turns move
+	if len(w.moved) > 0 { // for each move of turns
 		job.ID += "-" + w.Run
 	}
-	if kept.Job = job.ID; stands { // it was kept with the job
+	if kept.Job = job.ID; unchanged { // stored with the job before
 		return w, nil
 	}
 	w.Jobs = []memory.Job{job}
@@ -190,26 +189,26 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	return w, nil
 }
 
-// end returns the last turn of a conversation's current path; without one also the conversation,
-// which may have been deleted.
-func (e *Exchanges) end(ctx context.Context, owner memory.Owner, id string) (known thread.Candidate, after string, err error) {
-	known.Turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: id, Last: 1})
+// end returns the last turn of a conversation's current path. Without one it also returns the
+// conversation, which may be deleted.
+func (e *Exchanges) end(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, after string, err error) {
+	stored.Turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: id, Last: 1})
 	if err != nil {
-		return known, "", err
+		return stored, "", err
 	}
-	if len(known.Turns) > 0 {
-		return known, known.Turns[0].ID, nil
+	if len(stored.Turns) > 0 {
+		return stored, stored.Turns[0].ID, nil
 	}
-	known, err = e.conversation(ctx, owner, id)
-	known.Turns = nil
-	return known, thread.Beginning, err
+	stored, err = e.conversation(ctx, owner, id)
+	stored.Turns = nil
+	return stored, thread.Beginning, err
 }
 
-// notStored returns what is left of a talk that was cut off or comes once more, a Conflict if its
-// key stands for another one.
-func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversation string, said []memory.Turn) ([]memory.Turn, error) {
-	ids := make([]string, len(said))
-	for i, t := range said {
+// notStored returns the rest of an interrupted or repeated talk, or a Conflict if another request
+// used its key.
+func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) ([]memory.Turn, error) {
+	ids := make([]string, len(turns))
+	for i, t := range turns {
 		ids[i] = t.ID
 	}
 	found, err := e.Store.Get(ctx, owner, ids...)
@@ -220,10 +219,10 @@ func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversat
 	for _, m := range found {
 		there[m.ID()] = m.Turn
 	}
-	for i, t := range said {
+	for i, t := range turns {
 		old := there[t.ID]
 		if old == nil {
-			return said[i:], nil
+			return turns[i:], nil
 		}
 		if old.Conversation != conversation || old.Content != "" && (old.Role != t.Role || old.Content != t.Content) {
 			return nil, core.ErrOtherRequest
@@ -232,8 +231,8 @@ func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversat
 	return nil, nil
 }
 
-// turnNamed returns the id of the turn to which the client gave that name, "" without one;
-// of several the one on the current path. The name "" is the beginning.
+// turnNamed returns the id of the turn with a client's name, preferring the current path, ""
+// without one. The name "" is the beginning.
 func turnNamed(turns []memory.Turn, name string) string {
 	if name == "" {
 		return thread.First
@@ -255,8 +254,8 @@ func Suffixed(key, suffix string) string {
 	return key + "\x00" + suffix
 }
 
-// finished waits for a job. What this process learns wakes it, and it looks ever more seldom
-// whether another has done it.
+// finished waits for a job. This process's learning wakes it; for other processes it polls at
+// growing intervals.
 func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
 		taught := e.Lessons.Taught.Next()
@@ -274,14 +273,14 @@ func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-taught: // it may be this one, which is about to be done
+		case <-taught: // perhaps from this job, which is about to finish
 			wait = time.Millisecond
 		case <-time.After(wait):
 		}
 	}
 }
 
-// taught returns the live facts that rest on these turns, each once.
+// taught returns the live facts learned from these turns, each once.
 func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	seen := map[string]bool{}
@@ -300,26 +299,26 @@ func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []stri
 	return out, nil
 }
 
-// Preview is what a talk would change.
+// Preview is what learning from a talk would change.
 type Preview struct {
 	Changes   []memory.Change
-	Decisions []learn.Outcome // what would become of each statement, those passed over too
-	Forgotten []memory.Memory // what its wishes to forget mean
+	Decisions []learn.Outcome // the outcome of each statement, also of dropped ones
+	Forgotten []memory.Memory // memories that its wishes to forget mean
 }
 
-// Preview says what learning from a talk would change, and changes nothing. A
-// model that learns is asked, and paid, as it would be.
+// Preview returns what learning from a talk would change, without changing it. It calls, and pays,
+// the learning model.
 func (e *Exchanges) Preview(ctx context.Context, owner memory.Owner, talk Talk) (Preview, error) {
 	if len(talk.Messages) == 0 {
 		return Preview{}, memory.Errorf(memory.Invalid, "messages: is empty; give messages or text")
 	}
 	kept := Kept{Conversation: cmp.Or(talk.Conversation, core.NewID())}
 	talk.Infer, talk.Idempotency, talk.Parent = true, "", nil
-	said, err := e.turnsOf(owner, talk)
+	turns, err := e.turnsOf(owner, talk)
 	if err != nil {
 		return Preview{}, err
 	}
-	w, err := e.layTalk(ctx, owner, talk, said, false, &kept)
+	w, err := e.layTalk(ctx, owner, talk, turns, false, &kept)
 	if err != nil {
 		return Preview{}, err
 	}

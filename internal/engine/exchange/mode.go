@@ -13,13 +13,13 @@ import (
 // mode is what a chat may do with memory.
 type mode struct {
 	reads  bool // it gets memory
-	writes bool // its turns have words; else they are redacted
+	writes bool // its turns have text; else they are redacted
 	learns bool // its turns are learned from
-	keeps  bool // it leaves turns and traces at all
-	unsure bool // what is paused was not known
+	keeps  bool // it stores turns and traces at all
+	unsure bool // the pause is unknown
 }
 
-// modes are those of chats that are kept, by the memory_mode that their requests name.
+// modes are the modes of stored chats, by the request's memory_mode.
 var modes = map[string]mode{
 	"":                    {reads: true, writes: true, learns: true, keeps: true},
 	chatapi.ModeReadWrite: {reads: true, writes: true, learns: true, keeps: true},
@@ -28,8 +28,8 @@ var modes = map[string]mode{
 	chatapi.ModeOff:       {keeps: true},
 }
 
-// modeOf returns what a request may do while nothing is paused. A channel and, unless its
-// mode says otherwise, a temporary chat leave nothing at all.
+// modeOf returns a request's mode while nothing is paused. A channel and, unless its mode overrides
+// it, a temporary chat store nothing.
 func (e *Exchanges) modeOf(in Incoming) mode {
 	asked := in.Extras.Mode
 	if in.temporary() && asked == "" {
@@ -43,8 +43,8 @@ func (e *Exchanges) modeOf(in Incoming) mode {
 	return m
 }
 
-// under returns what is left of a mode under a pause. While a pause is not known, memory is
-// not read; it is asked for again before a write.
+// under restricts a mode by a pause. While the pause is unknown, memory is not read; it is checked
+// again before a write.
 func (m mode) under(p core.Pause) mode {
 	switch p {
 	case core.PauseMemory:
@@ -58,8 +58,8 @@ func (m mode) under(p core.Pause) mode {
 	return m
 }
 
-// heed asks again, right before a write, what the user has paused: memory may have been paused
-// since. What was said before a pause of learning is learned from.
+// heed checks the pause again right before a write. Messages from before a pause of learning are
+// learned from.
 func (e *Exchanges) heed(ctx context.Context, owner memory.Owner, m mode) (mode, error) {
 	pause, err := e.AskPaused(ctx, owner)
 	if pause == core.PauseLearning && !m.unsure {
@@ -68,11 +68,10 @@ func (e *Exchanges) heed(ctx context.Context, owner memory.Owner, m mode) (mode,
 	return m.under(pause), err
 }
 
-// temporaryChats begin the ids that Open WebUI gives to chats that are not to be kept, those of
-// older versions last.
+// temporaryChats are the id prefixes of Open WebUI's temporary chats, older versions last.
 var temporaryChats = []string{"temporary:", "local:"}
 
-// channelChats begins the ids of Open WebUI's channels, whose answers are read by everybody there.
+// channelChats is the id prefix of Open WebUI's channels, whose members all read the answers.
 const channelChats = "channel:"
 
 func (in Incoming) temporary() bool { return in.idBegins(temporaryChats...) }
@@ -84,7 +83,7 @@ func (in Incoming) idBegins(prefixes ...string) bool {
 	})
 }
 
-// IsUnsaved reports whether an id of Open WebUI's names a chat that is not kept, or a channel.
+// IsUnsaved reports whether an Open WebUI id is that of a temporary chat or a channel.
 func IsUnsaved(chat string) bool {
 	in := Incoming{ChatID: chat}
 	return in.temporary() || in.channel()

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Outlook says what will be kept and learned of the request, and what of memory it asks to
-// forget, so that the built-in model does not promise more. It changes nothing, and waits as
-// long as recall may. Call it before the question is recorded.
+// Outlook predicts what will be stored, learned and forgotten because of the request, so that the
+// built-in model does not promise more. It changes nothing, and waits as long as recall may. Call
+// it before RecordQuestion.
 func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	ctx, cancel := context.WithTimeout(ctx, x.e.Opts.Deadline)
 	defer cancel()
@@ -35,7 +35,7 @@ func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 		o.Unkept = "Memory is paused"
 	case !kept:
 		o.Unkept = "This chat leaves nothing in memory"
-	case granted && o.Forget != "": // that is done whether anything is learned or not
+	case granted && o.Forget != "": // done whether anything is learned or not
 	case pause == core.PauseLearning:
 		o.Unlearned = "Learning is paused"
 	case !learned:
@@ -44,8 +44,8 @@ func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	return o
 }
 
-// toForget returns what the user asks to be forgotten, "everything" for all, and how many
-// memories that is about.
+// toForget returns what the user asks to forget, "everything" for all, and the number of memories
+// concerned.
 func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, found int, err error) {
 	var about []string
 	for _, wish := range x.wishes.Forget {
@@ -56,7 +56,7 @@ func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, fou
 			}
 		}
 		if wish.Of != extract.NamesNothing && n == 0 {
-			continue // nobody who is known: it was no wish about memory
+			continue // no fact about them: not a wish about memory
 		}
 		if found += n; wish.All {
 			wish.What = "everything"
@@ -66,8 +66,8 @@ func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, fou
 	return strings.Join(about, ", "), found, nil
 }
 
-// foreseen returns how many memories a wish will take out of recall: earlier wishes
-// and answers of the built-in model, which repeat what is known, are none.
+// foreseen returns how many memories a wish will remove from recall, without earlier wishes and the
+// built-in model's answers, which repeat memories.
 func (x *Exchange) foreseen(ctx context.Context, wish extract.Command) (int, error) {
 	found, err := x.e.Curate.Meant(ctx, memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}, wish)
 	if err != nil {
@@ -80,7 +80,7 @@ func (x *Exchange) foreseen(ctx context.Context, wish extract.Command) (int, err
 		return len(learn.WishesIn(*m.Turn).Forget) > 0
 	})
 	if wish.OffTheRecord {
-		return len(found) + 1, nil // what is being said
+		return len(found) + 1, nil // this message too
 	}
 	return len(found), nil
 }

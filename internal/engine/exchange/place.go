@@ -14,40 +14,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Placement is where a request belongs in its conversation. The zero Placement is nowhere.
+// Placement is a request's position in its conversation. The zero Placement is none.
 type Placement struct {
 	At      thread.Alignment
-	Err     error                    // why it was not found out, though that was tried
-	Ended   time.Time                // when it was; zero where that was not tried
-	Deleted *memory.ConversationMark // of a conversation that was deleted and goes on
+	Err     error                    // why placing failed
+	Ended   time.Time                // when placing ended; zero if it was not tried
+	Deleted *memory.ConversationMark // the mark of a deleted conversation that continues
 
 	conversation memory.Conversation
 	contexts     []memory.Context // attached to it
-	rules        string           // that its user set for it
+	rules        string           // set by its user
 	request      thread.Request
-	alone        string      // id of the turn of a message that comes without its history, "" for others
-	asked        memory.Turn // the last user message as it is stored, or its chain alone; see askedIn
-	back         putBack     // blocks that the conversation had before, as they are put back
-	unkept       error       // why they are not
+	alone        string      // id for the turn of a message without history, "" for others
+	asked        memory.Turn // the last user message as stored, or only its chain; see askedIn
+	back         putBack     // earlier blocks of the conversation, restored
+	unkept       error       // why restoring failed
 }
 
-// Known reports whether it is known where the request belongs.
-func (p *Placement) Known() bool { return p.Err == nil && p.conversation.ID != "" }
+// Found reports whether the request was placed.
+func (p *Placement) Found() bool { return p.Err == nil && p.conversation.ID != "" }
 
-// Conversation returns the id of the conversation, "" while it is not known.
+// Conversation returns the id of the conversation, "" before it is found.
 func (p *Placement) Conversation() string { return p.conversation.ID }
 
-// Place is where a conversation goes on: behind one of its turns. The zero Place is
-// nowhere.
+// Place is a turn that a conversation continues from. The zero Place is none.
 type Place struct {
 	Conversation string
 	Turn         string // its id
-	Chain        string // of that turn where it is an answer, for [chatapi.Message]
+	Chain        string // of that turn if it is an answer, for [chatapi.Message]
 }
 
-// PlaceOf returns the place behind the answer to which an upstream gave that id, of an
-// exchange whose answer may be named; the zero Place where the owner was given none, it
-// had no words, or the store could not say in time.
+// PlaceOf returns the place behind an answer with an upstream's id. It is zero if the owner has no
+// such answer, the answer was empty, or the store did not reply in time.
 func (e *Exchanges) PlaceOf(ctx context.Context, owner memory.Owner, answer string) Place {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
@@ -65,8 +63,8 @@ func placeBehind(t memory.Turn) Place {
 	return Place{Conversation: t.Conversation, Turn: t.ID, Chain: t.Chain}
 }
 
-// PlacesOfItems returns the places behind the answers of which these are items, by item;
-// those that are not stored, or that the store could not name in time, are missing.
+// PlacesOfItems returns the places behind the answers that contain these items, by item. Missing
+// are those that are not stored or that the store did not return in time.
 func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items []string) map[string]Place {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
@@ -80,33 +78,32 @@ func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items
 	places := map[string]Place{}
 	for _, t := range turns {
 		if t.Role == memory.RoleAssistant {
-			places[t.Ref] = placeBehind(t) // of an id that an upstream gave twice, the later one
+			places[t.Ref] = placeBehind(t) // if an upstream repeats an id, the later one counts
 		}
 	}
 	return places
 }
 
-// answerID is the id of the turn of such an answer, so that any server finds it by that.
+// answerID returns the turn id derived from an upstream's answer id, so that any server finds it.
 func answerID(owner memory.Owner, answer string) string {
 	return core.DerivedID(owner, "answer", answer)
 }
 
-// answerID returns the id that the answer's turn gets where a later request may name it,
-// "" for the usual one: an upstream may give the same id twice, and no words are lost by
-// that.
+// answerID returns the turn id for an answer that a later request may name, "" for the usual one:
+// an upstream may repeat an id, and no answer may be lost.
 func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) {
 	if !x.In.Named && x.In.Answer == "" || answer == "" {
 		return "", nil
 	}
 	id := answerID(x.In.Owner, answer)
-	known, err := x.e.Store.Get(ctx, x.In.Owner, id)
-	if err != nil || len(known) > 0 {
+	stored, err := x.e.Store.Get(ctx, x.In.Owner, id)
+	if err != nil || len(stored) > 0 {
 		return "", err
 	}
 	return id, nil
 }
 
-// shortlist is how many conversations that begin like the request are read.
+// shortlist bounds the conversations with the request's beginning that are read.
 const shortlist = 8
 
 // place chooses the conversation and aligns the request with it.
@@ -115,31 +112,31 @@ func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	p.request.Again, p.request.Left = x.In.Again, client.Err() != nil
 	var id string
 	id, p.alone = x.proof(x.named(), p.request)
-	known, err := x.known(ctx, id, p.request)
+	stored, err := x.find(ctx, id, p.request)
 	if err != nil {
 		return p, err
 	}
-	if p.contexts, p.rules, err = x.attached(ctx, known.Conversation); err != nil {
+	if p.contexts, p.rules, err = x.attached(ctx, stored.Conversation); err != nil {
 		return p, err
 	}
 	now := x.e.Time()
 	p.conversation = memory.Conversation{
-		ID: cmp.Or(id, known.Conversation.ID, core.NewID()), Owner: x.In.Owner, CreatedAt: now, UpdatedAt: now,
-		Project: cmp.Or(x.In.Extras.Project, known.Conversation.Project),
+		ID: cmp.Or(id, stored.Conversation.ID, core.NewID()), Owner: x.In.Owner, CreatedAt: now, UpdatedAt: now,
+		Project: cmp.Or(x.In.Extras.Project, stored.Conversation.Project),
 	}
-	if len(known.Turns) == 0 {
+	if len(stored.Turns) == 0 {
 		p.conversation.Title = title(x.In.Chat, x.e.Opts.Learn.Personal)
 	}
-	x.align(&p, known)
-	p.asked = askedIn(p.At, known.Turns, x.In.Chat.LastUser())
+	x.align(&p, stored)
+	p.asked = askedIn(p.At, stored.Turns, x.In.Chat.LastUser())
 	if p.back = x.e.nothingBack(); x.In.Keep && p.Deleted == nil {
-		p.unkept = x.readBack(ctx, &p, earlierBlocks(x.In.Chat, p.At, known.Turns))
+		p.unkept = x.readBack(ctx, &p, earlierBlocks(x.In.Chat, p.At, stored.Turns))
 	}
 	return p, nil
 }
 
-// maxTitle is how many letters a title has, and titleBytes how much of the first
-// message is looked at for it.
+// maxTitle bounds the letters of a title, and titleBytes the part of the first message that is read
+// for it.
 const (
 	maxTitle   = 80
 	titleBytes = 1 << 10
@@ -155,9 +152,8 @@ func title(c *chatapi.Chat, personal bool) string {
 	return ""
 }
 
-// proof names the turn of a message that comes without its history, and so does not show its
-// place: by the client's key for it, else as no other. Where the request names no conversation,
-// it is that of the key or of an answer that is not known.
+// proof identifies a message that comes without its history: by the client's key, or by a new id.
+// If the request names no conversation, the key or an unknown answer id identifies it.
 func (x *Exchange) proof(id string, r thread.Request) (conversation, alone string) {
 	key, single := x.In.Chat.Previous, r.Alone() >= 0 && x.In.After == ""
 	if single {
@@ -172,28 +168,28 @@ func (x *Exchange) proof(id string, r thread.Request) (conversation, alone strin
 	return id, alone
 }
 
-// align aligns the request with its conversation as that is now.
-func (x *Exchange) align(p *Placement, known thread.Candidate) {
-	p.Deleted = deleted(known.Conversation)
+// align aligns the request with the stored conversation.
+func (x *Exchange) align(p *Placement, stored thread.Candidate) {
+	p.Deleted = deleted(stored.Conversation)
 	switch {
 	case x.In.After != "":
-		p.At = thread.Follow(known.Turns, p.request, x.In.After, x.In.From)
+		p.At = thread.Follow(stored.Turns, p.request, x.In.After, x.In.From)
 	case p.alone != "":
 		ids := make([]string, len(x.In.Chat.Messages))
 		ids[p.request.Alone()] = p.alone
-		p.At = thread.Resume(known.Turns, p.request, ids)
+		p.At = thread.Resume(stored.Turns, p.request, ids)
 	default:
-		p.At = thread.Align(known.Turns, p.request)
+		p.At = thread.Align(stored.Turns, p.request)
 	}
 }
 
-// known reads the conversation of an id or, if id is "", the one that the request continues.
-// It is empty for a new one.
-func (x *Exchange) known(ctx context.Context, id string, r thread.Request) (thread.Candidate, error) {
+// find reads the conversation with an id or, if id is "", the one that the request continues. It is
+// empty for a new one.
+func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (thread.Candidate, error) {
 	if id != "" {
 		return x.e.conversation(ctx, x.In.Owner, id)
 	}
-	for _, chains := range [][]string{r.Telling(), r.Chains()} { // the answers first, which most often suffice
+	for _, chains := range [][]string{r.Telling(), r.Chains()} { // answers first: they usually suffice
 		cands, err := x.e.holding(ctx, x.In.Owner, chains)
 		if err != nil {
 			return thread.Candidate{}, err
@@ -205,20 +201,20 @@ func (x *Exchange) known(ctx context.Context, id string, r thread.Request) (thre
 	return thread.Candidate{}, nil
 }
 
-// conversation reads a conversation and the last of its turns; it is empty where there is none.
-func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id string) (known thread.Candidate, err error) {
-	if known.Turns, err = e.branches(ctx, owner, id); err != nil {
-		return known, err
+// conversation reads a conversation and its last turns; it is empty for an unknown id.
+func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, err error) {
+	if stored.Turns, err = e.branches(ctx, owner, id); err != nil {
+		return stored, err
 	}
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}})
 	if err == nil && len(page.Conversations) > 0 {
-		known.Conversation = page.Conversations[0]
+		stored.Conversation = page.Conversations[0]
 	}
-	return known, err
+	return stored, err
 }
 
-// attached reads what is attached to a stored conversation and its rules; nothing of one that
-// was deleted, and of one of Loci's own, which have places of their own.
+// attached reads a conversation's attached documents and rules. It returns none for a deleted
+// conversation and for one of Loci's own, which reads them elsewhere.
 func (x *Exchange) attached(ctx context.Context, c memory.Conversation) (contexts []memory.Context, rules string, err error) {
 	if x.In.Own || c.Status == memory.Retired {
 		return nil, "", nil
@@ -227,7 +223,7 @@ func (x *Exchange) attached(ctx context.Context, c memory.Conversation) (context
 	return contexts, c.Rules, err
 }
 
-// deleted returns the mark of a conversation that was deleted, nil for others.
+// deleted returns the mark of a deleted conversation, nil for others.
 func deleted(c memory.Conversation) *memory.ConversationMark {
 	if c.Status != memory.Retired {
 		return nil
@@ -236,8 +232,8 @@ func deleted(c memory.Conversation) *memory.ConversationMark {
 	return &mark
 }
 
-// goesOn returns the change by which a conversation that was deleted and goes on is there
-// again, without what was said in it before; nil for one that was not.
+// goesOn returns the change that reopens a deleted conversation, without its earlier messages; nil
+// for others.
 func goesOn(deleted *memory.ConversationMark) []memory.Change {
 	if deleted == nil {
 		return nil
@@ -247,8 +243,8 @@ func goesOn(deleted *memory.ConversationMark) []memory.Change {
 	return []memory.Change{{Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Reason: "the chat goes on", Author: core.ByDialog}}
 }
 
-// askedIn returns the turn of a user message, of one that is new the chain alone. Without a
-// message it is the last one of the user before what is known.
+// askedIn returns the turn of a user message, only its chain if it is new. Without a message it
+// returns the user's last stored turn.
 func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn {
 	id := at.Parent
 	if message >= 0 {
@@ -272,8 +268,7 @@ func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn 
 	return memory.Turn{}
 }
 
-// holding reads the conversations that hold a turn of one of these chains, at most
-// shortlist of them.
+// holding reads at most shortlist conversations that have a turn with one of these chains.
 func (e *Exchanges) holding(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
 	if len(chains) == 0 {
 		return nil, nil
@@ -296,7 +291,7 @@ func (e *Exchanges) holding(ctx context.Context, owner memory.Owner, chains []st
 	return cands, nil
 }
 
-// branches reads the last turns of a conversation, which may never end, of every branch.
+// branches reads the last turns of every branch of a conversation.
 func (e *Exchanges) branches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: core.MaxMessages,

@@ -21,7 +21,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		return retrieve.Prepared{}
 	}
 	if x.In.Chat.ToolLoop() || x.resultsAlone() {
-		if p, ok := x.pinned(); ok || x.resultsAlone() { // or nothing is asked
+		if p, ok := x.pinned(); ok || x.resultsAlone() { // or the request asks nothing
 			x.Prepared = p
 			return p
 		}
@@ -34,7 +34,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		Scope:          scope,
 		Text:           x.e.Retrieve.Question(x.In.Chat),
 		Chat:           true,
-		Said:           x.Said(),
+		Messages:       x.Texts(),
 		TopK:           topK,
 		ScoreThreshold: x.In.Extras.ScoreThreshold,
 		RecencyWeight:  x.In.Extras.RecencyWeight,
@@ -48,16 +48,16 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	at := x.Placed()
 	p.Kept = at.back.blocks
 	block := ""
-	if own := at.back.own; own != nil { // a retry: no more and no less than the first time
+	if own := at.back.own; own != nil { // a retry gets the same memories as the first try
 		p.Block, p.Hits, p.Core, block = "", at.back.hits, recall.Core{}, own.Text
 		r.Hits, r.Opening = p.Hits, p.Core
 	} else {
 		var attached []recall.Line
-		p.Block, attached = at.attachTo(p.Block, at.back.told, at.back.room)
+		p.Block, attached = at.attachTo(p.Block, at.back.shown, at.back.room)
 		block = p.Block
 		lines := append(r.Lines, attached...)
-		if at.Known() && at.unkept == nil && (len(r.Degraded) == 0 || len(lines) > 0) {
-			x.gives(GivenBlock{Anew: at.back.anew, Part: x.In.Part, Lines: lines})
+		if at.Found() && at.unkept == nil && (len(r.Degraded) == 0 || len(lines) > 0) {
+			x.gives(GivenBlock{Restart: at.back.restart, Part: x.In.Part, Lines: lines})
 		}
 	}
 	if at.unkept != nil {
@@ -83,12 +83,12 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	return p
 }
 
-// pinned returns what the user message of a tool loop got, as far as it is known.
+// pinned returns the block of a tool loop's user message, if it is cached.
 func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
 	at := x.Placed()
 	b, ok := x.e.Blocks.Get(x.In.Owner, at.asked.Chain)
 	if own := at.back.own; own != nil {
-		if b.Text != own.Text { // of another server, before a restart, or of what changed since
+		if b.Text != own.Text { // from another server, before a restart, or outdated
 			b = core.PinnedBlock{Hits: at.back.hits, Trace: b.Trace}
 		}
 		b.Text, ok = "", true
@@ -99,13 +99,12 @@ func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
 	return retrieve.Prepared{Block: b.Text, Kept: at.back.blocks, Hits: b.Hits, Core: b.Core, Trace: b.Trace, Read: true}, true
 }
 
-// retrievePlace waits for what recall wants to know of the chat: where it belongs, and what it
-// holds already.
+// retrievePlace waits for the chat's place, and returns it with what earlier blocks hold.
 func (x *Exchange) retrievePlace() retrieve.Place {
 	p := x.Placed()
 	exclude, replaced := map[string]bool{}, map[string]bool{}
 	for i, id := range p.At.Turns {
-		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // where no model reads it, the question alone
+		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // without a reading model, the question alone
 			exclude[id] = true
 		}
 	}
@@ -114,7 +113,7 @@ func (x *Exchange) retrievePlace() retrieve.Place {
 	}
 	return retrieve.Place{
 		In: p.conversation.ID, Exclude: exclude, Replaced: replaced,
-		Later: p.back.later, Told: p.back.tells, Core: p.back.core, CoreTokens: p.back.coreTokens,
+		Later: p.back.later, Shown: p.back.tells, Core: p.back.core, CoreTokens: p.back.coreTokens,
 	}
 }
 
@@ -123,20 +122,20 @@ func (x *Exchange) read() bool {
 	return x.e.Opts.Recall.Read && x.In.Chat.Model != memory.RecallModel
 }
 
-// Said returns what the request says, if a model reads it: the others must be told.
-func (x *Exchange) Said() []string {
+// Texts returns the request's messages if a model reads them; recall then does not repeat them.
+func (x *Exchange) Texts() []string {
 	if !x.read() {
 		return nil
 	}
-	var said []string
+	var texts []string
 	for _, m := range x.In.Chat.Messages {
-		said = append(said, m.Text)
+		texts = append(texts, m.Text)
 	}
-	return said
+	return texts
 }
 
-// SetFor returns the fenced documents that are attached to the conversation, and its rules.
-// Both are "" where they could not be read. Call it before anything is recorded.
+// SetFor returns the fenced documents attached to the conversation, and its rules, or "" if they
+// could not be read. Call it before anything is recorded.
 func (x *Exchange) SetFor() (contexts, rules string) {
 	p := x.Placed()
 	contexts = recall.WithContexts("", p.contexts, x.e.Opts.Recall.Contexts)
@@ -144,23 +143,23 @@ func (x *Exchange) SetFor() (contexts, rules string) {
 	return contexts, p.rules
 }
 
-// Pin caches the block by its user message, for the steps of a tool loop, and so that text
-// copied from it is recognized and not learned.
-func (x *Exchange) Pin(given string) {
+// Pin caches the block of the user message for the steps of a tool loop, and so that learning
+// recognizes text copied from it.
+func (x *Exchange) Pin(block string) {
 	if chain := x.Placed().asked.Chain; chain != "" {
-		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: given, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
+		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: block, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
 	}
 }
 
-// gives notes the block that the request is sent with, for later requests.
+// gives records the block sent with the request, for later requests.
 func (x *Exchange) gives(g GivenBlock) {
 	if x.In.Keep && g.Part != chatapi.Unplaced {
-		x.given = g.write(x.In.Owner)
+		x.sentBlock = g.write(x.In.Owner)
 	}
 }
 
-// Shrink halves the block, keeping the best hits, for a prompt that was too long. It is false
-// where that gains nothing. Later steps of the tool loop get the smaller block, too.
+// Shrink halves the block, keeping the best hits, for a prompt that was too long. It returns false
+// if that gains nothing. Later steps of the tool loop get the smaller block too.
 func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
 	p, at, was := x.Prepared, x.Placed(), len(x.Prepared.Block)
 	for _, b := range p.Kept {
@@ -181,7 +180,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 		p.Block, p.Kept = "", []chatapi.Block{{Text: text, Message: own.Message, Part: part}}
 	}
 	x.Prepared = p
-	x.gives(GivenBlock{Anew: true, Part: part, Lines: append(block.Lines, attached...)})
+	x.gives(GivenBlock{Restart: true, Part: part, Lines: append(block.Lines, attached...)})
 	x.e.Traces.Amend(ctx, x.In.Owner, p.Trace, func(t *memory.Trace) {
 		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
 		if !p.Untold {
@@ -192,11 +191,11 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 	return p, true
 }
 
-// Withdraw notes that the upstream refused the request with memory and got it without.
-// Later steps of its tool loop get no memory either.
+// Withdraw records that the upstream refused the request with memory and accepted it without. Later
+// steps of its tool loop get no memory either.
 func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
 	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
-	x.gives(GivenBlock{Anew: true})
+	x.gives(GivenBlock{Restart: true})
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, "prompt: "+why)
 	x.Pin("")
 	return x.Prepared

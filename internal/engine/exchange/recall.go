@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RecallBlock renders what recall finds, for a client that puts the block into its prompt
-// itself. What the conversation that asks ([retrieve.Question.In]) said, and what only that
-// taught, is left out. While memory is paused there is nothing.
+// RecallBlock renders recalled memories for a client that puts the block into its prompt itself. It
+// omits the turns of the asking conversation ([retrieve.Question.In]) and facts learned from it
+// alone. While memory is paused it returns nothing.
 func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retrieve.Found, error) {
 	pause := e.Paused(ctx, q.Scope.Owner)
 	if pause == core.PauseUnknown {
@@ -26,11 +26,11 @@ func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retri
 		if err != nil {
 			return retrieve.Found{}, fmt.Errorf("read the conversation that asks: %w", err)
 		}
-		q.Exclude, q.Said = make(map[string]bool, len(turns)), []string{q.Text}
+		q.Exclude, q.Messages = make(map[string]bool, len(turns)), []string{q.Text}
 		for _, t := range turns {
-			q.Exclude[t.ID] = true // also what was edited away, and what the client is about to replace
+			q.Exclude[t.ID] = true // also edited turns, and those that the client is about to replace
 			if t.Status == memory.Active {
-				q.Said = append(q.Said, t.Content)
+				q.Messages = append(q.Messages, t.Content)
 			}
 		}
 	}

@@ -15,62 +15,61 @@ import (
 )
 
 const (
-	// RecordTime is how long a chat waits for its turns to be stored, and storeTime how
-	// long storing may take in the background after that.
+	// RecordTime is how long a chat waits for its turns to be stored, and storeTime how long
+	// storing may continue in the background.
 	RecordTime = 2 * time.Second
 	storeTime  = 15 * time.Second
 
-	// LearnGrace is when the user's turn is learned from if no answer is ever recorded,
-	// because the upstream or this process died.
+	// LearnGrace is when learning starts if no answer is recorded, because the upstream or this
+	// process died.
 	LearnGrace = 2 * time.Minute
 
-	// Courtesy is how long storing the question and its trace waits for the first byte of
-	// the answer, to leave the processors to that.
+	// Courtesy is how long storing the question and its trace waits for the answer's first byte,
+	// which needs the processors.
 	Courtesy = 2 * time.Millisecond
 )
 
-// question is a question as it was stored.
+// question is a stored question.
 type question struct {
 	Placement
 	mode  mode
-	turns []string // ids of the turns that say the request's messages
-	id    string   // of the user turn that is answered, "" for none
-	asked string   // the same where it is new, and to be learned from
+	turns []string // ids of the turns of the request's messages
+	id    string   // of the answered user turn, "" for none
+	asked string   // the same if it is new and to be learned from
 	end   string   // the turn that the answer follows
-	moved []string // turns that left the path, or came back to it
+	moved []string // turns that left or rejoined the path
 }
 
-// RecordQuestion stores the request's new messages in the background of the upstream call,
-// with a job that learns from them should no answer follow; for a stream after
-// [Exchange.Answered], or [Courtesy]. If Open did not place the request in time, it is placed
-// now.
+// RecordQuestion stores the request's new messages during the upstream call, with a job that learns
+// from them if no answer follows; for a stream after [Exchange.Answered] or [Courtesy]. It places
+// the request if Open did not do so in time.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	if !x.stores() {
 		x.question = func(context.Context) (question, error) { return question{}, nil }
 		return
 	}
-	client, given := ctx, x.given
+	client, sentBlock := ctx, x.sentBlock
 	ctx, cancel := context.WithTimeout(memory.ForWrite(context.WithoutCancel(ctx)), storeTime)
-	x.question = core.Beside(x.e.Core, func() (question, error) {
+	x.question = core.Async(x.e.Core, func() (question, error) {
 		defer cancel()
 		if x.In.Chat.Stream {
 			x.yield()
 		}
-		return x.storeQuestion(ctx, client, given)
+		return x.storeQuestion(ctx, client, sentBlock)
 	})
 }
 
-// Asked waits for the question to be stored, and returns the id of the turn that is answered.
+// Asked waits until the question is stored, and returns the id of the answered turn.
 func (x *Exchange) Asked() (id string, err error) {
 	q, err := x.question(context.Background())
 	return q.id, err
 }
 
-// Answered says that the first of the answer is on its way to the client. It may be
-// called again, or not at all.
+// Answered reports that the answer's first byte was sent to the client. It is optional and
+// idempotent.
 func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
 
-// yield waits until the exchange is answered, or courtesy ends.
+// yield waits for Answered or Courtesy.
 func (x *Exchange) yield() {
 	wait := time.NewTimer(Courtesy)
 	defer wait.Stop()
@@ -80,25 +79,25 @@ func (x *Exchange) yield() {
 	}
 }
 
-func (x *Exchange) storeQuestion(ctx, client context.Context, given string) (q question, err error) {
+func (x *Exchange) storeQuestion(ctx, client context.Context, sentBlock string) (q question, err error) {
 	p := x.Placed()
 	if q.mode, err = x.e.heed(ctx, x.In.Owner, x.mode); err != nil {
 		return q, err
 	}
-	if !p.Known() {
+	if !p.Found() {
 		if p, err = x.place(ctx, client); err != nil {
 			return q, err
 		}
 	}
 	err = x.e.write(ctx, x.In.Owner, p.conversation.ID, true, func(again bool) (w writing, err error) {
 		if again {
-			known, err := x.e.conversation(ctx, x.In.Owner, p.conversation.ID)
+			stored, err := x.e.conversation(ctx, x.In.Owner, p.conversation.ID)
 			if err != nil {
 				return w, err
 			}
-			x.align(&p, known)
+			x.align(&p, stored)
 		}
-		q, w, err = x.layQuestion(ctx, p, q.mode, given)
+		q, w, err = x.layQuestion(ctx, p, q.mode, sentBlock)
 		return w, err
 	})
 	if err == nil && x.e.Opts.LearnAfter == core.AfterUser {
@@ -108,26 +107,26 @@ func (x *Exchange) storeQuestion(ctx, client context.Context, given string) (q q
 }
 
 // layQuestion makes the batch of a request's new messages.
-func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, given string) (q question, w writing, err error) {
+func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlock string) (q question, w writing, err error) {
 	at, last, now := p.At, x.In.Chat.LastUser(), x.e.Time()
 	q = question{Placement: p, mode: m, turns: slices.Clone(at.Turns)}
 	w = newWriting(p.conversation, at, (at.Retry || x.resultsAlone()) && x.confidential(p))
-	late := p.request.Left && at.WentOn() // it takes nothing back, and stands beside the path
+	late := p.request.Left && at.WentOn() // it moves no turns, and branches off the path
 	if m.writes && !late {
 		w.move(at.Leave, at.Rejoin, at.Path())
 	}
 	for _, place := range at.New {
-		said := x.In.Chat.Messages[place.Message]
+		message := x.In.Chat.Messages[place.Message]
 		t := memory.Turn{
-			ID: p.alone, Owner: x.In.Owner, Index: place.Index, Chain: place.Chain, Role: said.Role, Name: said.Name,
-			CreatedAt: now, NoLearn: !m.learns, Foreign: said.Foreign,
+			ID: p.alone, Owner: x.In.Owner, Index: place.Index, Chain: place.Chain, Role: message.Role, Name: message.Name,
+			CreatedAt: now, NoLearn: !m.learns, Foreign: message.Foreign,
 		}
-		if said.Role != memory.RoleTool {
-			t.Content = x.e.Stored(said.Text, x.marks[place.Message])
+		if message.Role != memory.RoleTool {
+			t.Content = x.e.Stored(message.Text, x.marks[place.Message])
 		}
-		if t.Content != said.Text { // cut, or without a secret: all from the first range on
+		if t.Content != message.Text { // cut, or without a secret: foreign from the first range on
 			t.Foreign = ""
-			for start := range said.Foreign.Within(len(t.Content)) {
+			for start := range message.Foreign.Within(len(t.Content)) {
 				t.Foreign = t.Foreign.With(start, len(t.Content))
 				break
 			}
@@ -135,9 +134,9 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, given s
 		if place.History {
 			x.e.Opts.History.Mark(&t, at.Heard)
 		}
-		confides := w.confides(said.Role, said.Text)
+		confides := w.confides(message.Role, message.Text)
 		if place.Message == last && m.writes && !confides {
-			t.Given = given
+			t.Given = sentBlock
 		}
 		q.turns[place.Message] = w.add(t, !m.writes || confides).ID
 	}
@@ -161,26 +160,26 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, given s
 	return q, w, err
 }
 
-// confidential reports whether the user's last message is off the record. Where the
-// request has only tool results, a retired question counts as such.
+// confidential reports whether the user's last message is off the record. In a request with only
+// tool results a retired question counts as such.
 func (x *Exchange) confidential(p Placement) bool {
 	return x.wishes.Confidential() || x.resultsAlone() && p.asked.Status == memory.Retired
 }
 
-// RecordAnswer stores the answer with the job that learns from the exchange, and
-// returns the place behind it when both are safe. An empty answer, from an upstream that gave
-// none, stores nothing and lets the question be learned from. It waits at most two
-// seconds; then the exchange counts as not recorded, the place is zero, and the chat goes on.
+// RecordAnswer stores the answer with the job that learns from the exchange, and returns the place
+// behind it when both are stored. An empty answer stores nothing and lets the question be learned
+// from. After two seconds the exchange counts as not recorded, the place is zero, and the chat goes
+// on.
 //
-// The context is the client's. Where it has ended the answer, or what was said of it so
-// far, is stored all the same. But who waits no more may have asked again, of another server
-// too: such an answer takes no other's place, and is kept beside it, off the path.
+// The context is the client's. If it has ended, the answer so far is stored all the same. Since the
+// client may have asked again, on another server too, such an answer replaces no other and is
+// stored off the path.
 func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 	x.e.Blocks.Passed.Answered(x.In.Owner, a, x.e.Time())
 	if !x.stores() || x.question == nil {
 		return Place{}
 	}
-	x.Answered() // if it never was
+	x.Answered() // if not called before
 	mark := x.e.CutMark(a.Text)
 	if mark != "" {
 		a.Text = x.e.Beginning(a.Text)
@@ -200,7 +199,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 		stored <- err
 		if err == nil {
 			x.nameOwner(ctx, q.mode)
-			x.e.Warm(x.In.Owner) // after the chat may go on
+			x.e.Warm(x.In.Owner) // once the chat may go on
 		}
 	})
 	wait := time.NewTimer(RecordTime)
@@ -233,19 +232,18 @@ func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatap
 		return w, err
 	})
 	if err == nil && jobs {
-		x.e.Idle.Begin()() // the client's next question may come at once
+		x.e.Idle.Begin()() // the client's next question may follow at once
 		x.e.WakeWhenIdle()
 	}
 	return place, err
 }
 
-// layAnswer makes the batch of an answer behind its question, and of the job that learns from
-// both.
+// layAnswer makes the batch of an answer behind its question, and of the job that learns from both.
 func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, mark string, gone bool) (place Place, w writing, err error) {
-	place = Place{Conversation: q.conversation.ID, Turn: q.end} // of an answer without words
+	place = Place{Conversation: q.conversation.ID, Turn: q.end} // of an empty answer
 	now, exchanges, answers := x.e.Time(), 0, false
 	w = newWriting(q.conversation, q.At, false)
-	w.Conversation.Title = "" // the question's batch had it
+	w.Conversation.Title = "" // the question's batch set it
 	if !a.Empty() {
 		turns, err := x.e.branches(ctx, x.In.Owner, q.conversation.ID)
 		if err != nil {
@@ -254,8 +252,8 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 		at := thread.Resume(turns, q.request, q.turns)
 		reply := at.Answer(a.Digest)
 		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
-		lost := len(at.New) > 0                                       // its question is there no more
-		onPath := !at.WentOn() && !(gone && (lost || len(leave) > 0)) // else it stands beside
+		lost := len(at.New) > 0                                       // the question was removed
+		onPath := !at.WentOn() && !(gone && (lost || len(leave) > 0)) // else it is off the path
 		asked := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.id }); i >= 0 {
 			asked = turns[i]
@@ -278,8 +276,8 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 			if t.ID, err = x.answerID(ctx, cmp.Or(x.In.Answer, a.ID)); err != nil {
 				return place, w, err
 			}
-			if q.mode.writes && !w.private && x.given != asked.Given { // that was stored before, or got something else
-				t.Given = x.given
+			if q.mode.writes && !w.private && x.sentBlock != asked.Given { // not stored before, or changed since
+				t.Given = x.sentBlock
 			}
 			w.add(t, !q.mode.writes || w.private)
 			if answers = onPath; onPath && q.asked == "" {
@@ -288,7 +286,7 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 		}
 		place.Turn = cmp.Or(reply.Stored, w.parent)
 		exchanges = (reply.Index + 1) / 2
-		if len(w.Turns)+len(w.Marks) == 0 { // it stands there
+		if len(w.Turns)+len(w.Marks) == 0 { // stored already
 			w.Path = nil
 		}
 	}
@@ -302,7 +300,7 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 	return place, w, nil
 }
 
-// nameOwner stores the display name that the client gives the owner.
+// nameOwner stores the client's display name of the owner.
 func (x *Exchange) nameOwner(ctx context.Context, m mode) {
 	if !m.writes {
 		return
@@ -312,7 +310,7 @@ func (x *Exchange) nameOwner(ctx context.Context, m mode) {
 	}
 }
 
-// failed counts, logs and traces an error of memory in this chat.
+// failed counts, logs and traces a memory error of this chat.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
 	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.Placed().conversation.ID, "err", err)

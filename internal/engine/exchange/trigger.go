@@ -12,9 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// asksToLearn returns the job that a question is stored with: it learns should the
-// exchange never come to its end or, where learning counts, once the conversation
-// rests.
+// asksToLearn returns the job stored with a question: it learns if the exchange never ends or,
+// where learning counts messages, once the conversation rests.
 func (x *Exchange) asksToLearn(ctx context.Context, q question, now time.Time) ([]memory.Job, error) {
 	if !q.mode.writes || q.asked == "" {
 		return nil, nil
@@ -45,12 +44,12 @@ func (x *Exchange) asksToLearn(ctx context.Context, q question, now time.Time) (
 	return []memory.Job{x.e.Lessons.RestJob(x.In.Owner, q.conversation.ID, first, now)}, nil
 }
 
-// endToLearn returns the job that an answer is stored with: it learns from the exchange, if
-// enough has been said, the user asked memory for something, or turns moved that had taught something.
+// endToLearn returns the job stored with an answer: it learns from the exchange if enough messages
+// came, the user addressed memory, or turns moved that facts were learned from.
 func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, exchanges int, now time.Time) ([]memory.Job, error) {
 	asked, l := q.asked, x.e.Opts.Learn
 	if asked == "" && len(moved) > 0 && !x.resultsAlone() {
-		asked = q.id // asked again, or the chat went back to where it was, with the answer that it had
+		asked = q.id // asked again, or the chat went back with the same answer
 	}
 	if !q.mode.learns || asked == "" || x.e.Opts.LearnAfter == core.Never {
 		return nil, nil
@@ -60,7 +59,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 	}
 	job := lessons.LearnJob(x.In.Owner, q.conversation.ID, asked, now, moved...)
 	job.ID += "-end"
-	if len(moved) > 0 { // each time that turns move
+	if len(moved) > 0 { // for each move of turns
 		job.ID += "-" + core.NewID()
 	}
 	if !l.Counts() {
@@ -75,7 +74,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 		return wishes.Remember || len(wishes.Forget) > 0
 	}
 	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, asks)
-	if !enough && len(moved) > 0 { // what turns taught that moved follows at once
+	if !enough && len(moved) > 0 { // facts follow moved turns at once
 		turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{
 			Conversation: q.conversation.ID, IDs: moved, Statuses: []memory.Status{memory.Active, memory.Replaced},
 		})

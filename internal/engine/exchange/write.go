@@ -11,30 +11,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A request may ask that nothing is stored (memory_mode off or read, memory paused), and a
-// later request of the same chat may send the same messages without asking so. To recognize
-// them then, each message leaves a redacted turn: retired, without text, identified by its
-// place in the chat. A recall leaves a trace without text. Chats that are temporary by their
-// id, and channels, leave nothing at all.
+// A request may forbid storing (memory_mode off or read, memory paused), and a later request of the
+// same chat may send the same messages without that. To recognize them, each message leaves a
+// redacted turn: retired, without text, identified by its place in the chat. A recall leaves a
+// trace without text. Temporary chats and channels leave nothing.
 
-// writing is a batch in the making, whose turns follow each other.
+// writing is a batch of consecutive turns under construction.
 type writing struct {
 	memory.Batch
 	parent  string        // id of the turn that the next one follows
-	moved   []string      // turns that left the path, or came back to it
-	private bool          // what the user said last is off the record, and so are answers to it
-	unsaid  []memory.Turn // those of the batch that are redacted, with their words
+	moved   []string      // turns that left or rejoined the path
+	private bool          // the user's last message is off the record, and so are answers to it
+	unsaid  []memory.Turn // redacted turns of the batch, with their text
 }
 
-// newWriting begins a batch behind the turn where a request was laid.
+// newWriting starts a batch at a request's position.
 func newWriting(c memory.Conversation, at thread.Alignment, private bool) writing {
 	w := writing{parent: at.Parent, private: private}
 	w.Conversation, w.Run = c, core.NewID()
 	return w
 }
 
-// move has turns leave the current path and others come back to it; path is what it is then,
-// with the turns that are added.
+// move has turns leave and rejoin the current path; path is the resulting one with the added turns.
 func (w *writing) move(leave, rejoin []string, path *memory.Path) {
 	for _, id := range leave {
 		w.Marks = append(w.Marks, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByDialog})
@@ -46,8 +44,8 @@ func (w *writing) move(leave, rejoin []string, path *memory.Path) {
 	w.Path = path
 }
 
-// confides reports whether a message is off the record, since the user asked not to remember
-// it, or since it answers such a message and may repeat it.
+// confides reports whether a message is off the record: the user asked not to remember it, or it
+// answers such a message and may repeat it.
 func (w *writing) confides(role memory.Role, words string) bool {
 	if role == memory.RoleUser {
 		w.private = learn.WishesIn(memory.Turn{Role: role, Content: words}).Confidential()
@@ -55,8 +53,8 @@ func (w *writing) confides(role memory.Role, words string) bool {
 	return w.private
 }
 
-// add adds the next turn, off the path unless there is one. Unless it has an id, that is derived
-// from place and text, so that two requests with the same history at once store one turn.
+// add adds the next turn, off the path without one. A missing id is derived from place and text, so
+// that two concurrent requests with the same history store one turn.
 func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
 	t.Conversation, t.Project, t.Parent = w.Conversation.ID, w.Conversation.Project, w.parent
 	t.ID = cmp.Or(t.ID, core.DerivedID(t.Owner, t.Conversation, t.Parent, t.Chain))
@@ -73,18 +71,18 @@ func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
 	return t
 }
 
-// redacted returns a turn without text, as it is stored.
+// redacted returns a turn's stored form without text.
 func redacted(t memory.Turn) memory.Turn {
 	t = t.Erased()
 	t.Name, t.Status = "", memory.Retired
 	return t
 }
 
-// IngestBatch is how many turns go into one transaction: other writers wait for that.
+// IngestBatch bounds the turns of a transaction, since other writers wait for it.
 const IngestBatch = 500
 
-// write stores what plan makes of a conversation as it is now; where another writer is quicker
-// it is planned again. Since a client of a chat waits, vectors of a model are left to a job.
+// write stores the batch that plan makes of the current conversation, and plans again after a
+// Conflict. For a waiting client, a job computes model vectors.
 func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation string, waits bool, plan func(again bool) (writing, error)) error {
 	leave, err := e.Writes.Enter(ctx, owner, conversation)
 	if err != nil {
@@ -103,7 +101,7 @@ func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation 
 				return fmt.Errorf("mark what is hidden: %w", err)
 			}
 		}
-		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the newest last, with the jobs
+		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the last turns with the jobs
 			part := w.Batch
 			if part.Turns = turns; len(turns) > IngestBatch {
 				part.Turns, part.Jobs, part.Run = turns[:IngestBatch:IngestBatch], nil, core.NewID()
@@ -121,8 +119,8 @@ func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation 
 	})
 }
 
-// redactForgotten redacts new turns of the chat's history whose text the owner has forgotten
-// or erased. Otherwise a client that sends an old chat under a new id would bring it back.
+// redactForgotten redacts new turns of the chat's history whose text the owner has forgotten or
+// erased. Otherwise a client that sends an old chat under a new id would restore it.
 func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, w *writing, at thread.Alignment) error {
 	var history []memory.Turn
 	var of []int
@@ -138,8 +136,8 @@ func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, w *
 	if err != nil {
 		return fmt.Errorf("look for what was forgotten: %w", err)
 	}
-	for i, known := range gone {
-		if known {
+	for i, found := range gone {
+		if found {
 			w.Turns[of[i]] = redacted(w.Turns[of[i]])
 		}
 	}

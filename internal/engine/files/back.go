@@ -14,19 +14,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Back is what came back of what a run forgot when files were deleted.
+// Back is what was restored of a run that forgot memories with their files.
 type Back struct {
-	Run  string // that forgot it
-	Came int    // memories that came back, facts included
-	Left int    // facts and turns that came not, though they belong to it: what was learned since, or is forgotten still, stands against them
+	Run  string // that forgot them
+	Came int    // restored memories, including facts
+	Left int    // facts and turns of the run that were not restored, because of later facts or ones still forgotten
 }
 
-// BringBack takes back that the deletion of their files forgot facts, and with them the turns
-// that say so and say no other fact which was forgotten together with them or since, and
-// still is. It leaves alone what was said in chats that were deleted since, facts that were
-// forgotten in another way or were changed since, and those that would contradict one that
-// was learned since. What a file says besides of its fact, and nothing can contradict, comes
-// with it. key names the call: the same again changes nothing more.
+// BringBack restores facts forgotten with their files, and the turns that state them unless these
+// also state a fact that is still forgotten. It skips turns of chats deleted since, facts that were
+// forgotten in another way or changed since, and facts that contradict later ones. Other changes in
+// a file that contradict nothing are applied too. key names the call: repeating it changes nothing.
 func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]Back, error) {
 	ctx = memory.ForWrite(ctx)
 	leave, err := e.Compare.Deciding(ctx, owner)
@@ -62,15 +60,15 @@ func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileE
 	return all, nil
 }
 
-// withItsFile reports whether a change forgot a fact with its file, and with it what was said: not
-// one whose words were changed by the same save, nor one that ended alone.
+// withItsFile reports whether a change forgot a fact with its file, and its turns with it: not one
+// reworded by the same save, nor one that ended alone.
 func withItsFile(c memory.Change) bool {
 	was := c.Before.Fact
 	return c.Action == memory.ActionRetire && c.Author == ByFile && was != nil && was.Content == c.After.Fact.Content &&
 		!strings.HasPrefix(c.Reason, fileWasBack)
 }
 
-// bringBack takes back a part of what a run forgot, in a run of this id, or returns a Conflict.
+// bringBack restores a part of what a run forgot, in a run with this id, or returns a Conflict.
 func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
 	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
 		return r.back, err
@@ -93,7 +91,7 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 	if run.Vectors, err = e.FactVectors(ctx, changes); err != nil {
 		return Back{}, err
 	}
-	for _, c := range slices.Sorted(maps.Keys(r.told)) {
+	for _, c := range slices.Sorted(maps.Keys(r.summarized)) {
 		run.Jobs = append(run.Jobs, core.SummaryJob(owner, c, run.ID))
 	}
 	if _, err = e.Store.Apply(ctx, owner, run, changes...); err == nil && len(run.Jobs) > 0 {
@@ -102,22 +100,22 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 	return r.back, err
 }
 
-// returning is what of a run is to come back.
+// returning is the part of a run to restore.
 type returning struct {
 	e       *Files
 	owner   memory.Owner
 	back    Back
-	targets []memory.Change // to be taken back
+	targets []memory.Change // to undo
 
-	coming map[string]bool // ids of facts that come back, also of other runs
-	says   map[string]FileEdit
-	facts  []memory.Fact   // that come back of this one
-	others []memory.Fact   // that stay forgotten
-	told   map[string]bool // conversations whose summary the run forgot, and of which turns come back
+	coming     map[string]bool // ids of facts that are restored, also of other runs
+	says       map[string]FileEdit
+	facts      []memory.Fact   // restored facts of this run
+	others     []memory.Fact   // facts that stay forgotten
+	summarized map[string]bool // conversations with restored turns, whose summary the run forgot
 }
 
-// asFileSays returns a fact that comes back with what its file says of it besides, if that is
-// nothing which may contradict another one: what is goes the way of an edit afterwards.
+// asFileSays returns a restored fact with the other changes in its file, if these cannot contradict
+// anything; else they are applied as an edit afterwards.
 func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
 	edit, there := r.says[f.ID]
 	if !there {
@@ -125,7 +123,7 @@ func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
 	}
 	edit.Was.Fact = &f
 	next, err := edit.merged(r.e, f)
-	if err != nil { // as an edit it is refused with that
+	if err != nil { // the edit afterwards reports it
 		return &f
 	}
 	plain := next
@@ -171,8 +169,8 @@ func (r *returning) read(ctx context.Context, facts []memory.Change) error {
 	return nil
 }
 
-// readOthers reads the facts that are forgotten still, of what was together or since: what was
-// said was forgotten by then, and tells of them, too.
+// readOthers reads the facts forgotten in the run or since that stay forgotten: the turns state
+// them too.
 func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) error {
 	var ids []string
 	for _, c := range forgot {
@@ -192,8 +190,7 @@ func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) erro
 	return nil
 }
 
-// readTurns adds the turns that only facts which come back are known from, if nothing
-// changed about them and their chats since.
+// readTurns adds the turns known only for restored facts, unless they or their chats changed since.
 func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgot {
@@ -206,9 +203,9 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 	}
 	turns, err := r.e.Store.Get(ctx, r.owner, slices.Sorted(maps.Keys(changes))...)
 	if err != nil {
-		return fmt.Errorf("read what was said and forgotten: %w", err)
+		return fmt.Errorf("read forgotten turns: %w", err)
 	}
-	r.told = map[string]bool{}
+	r.summarized = map[string]bool{}
 	deep := len(turns)*(len(r.facts)+len(r.others)) <= mostReadAgain
 	for _, m := range turns {
 		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, knownFrom(m, deep)) {
@@ -218,7 +215,7 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 			r.back.Left++
 			continue
 		}
-		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // deleted meanwhile
+		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // deleted since
 			continue
 		} else if err != nil {
 			return err
@@ -230,19 +227,19 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 		if c := changes[m.Turn.ID]; last.ID == c.ID {
 			r.targets = append(r.targets, c)
 			if summed[m.Turn.Conversation] {
-				r.told[m.Turn.Conversation] = true
+				r.summarized[m.Turn.Conversation] = true
 			}
 		}
 	}
 	return nil
 }
 
-// mostReadAgain bounds how many pairs of turn and fact are compared by what they say: of more,
-// only those come back that the facts name.
+// mostReadAgain bounds the pairs of turn and fact that are compared by text; beyond it only turns
+// that the facts name are restored.
 const mostReadAgain = 100_000
 
-// knownFrom reports whether a fact is known from a turn: it was learned from it or, if one looks
-// deep, the turn says it.
+// knownFrom reports whether a turn is a source of a fact: it was learned from it or, with deep, the
+// turn states it.
 func knownFrom(m memory.Memory, deep bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		p := f.Provenance

@@ -1,4 +1,4 @@
-// Package files takes edits of a vault's files back into memory, and serves the files that
+// Package files turns edits of a vault's files into changes of memory, and serves the files that
 // models keep by Anthropic's memory tool.
 package files
 
@@ -17,50 +17,48 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FileEdit is what a person did to one file of a vault, as values: what Loci knew of
-// the memory, and what the file says. An added file has no Was, a deleted one says
-// nothing.
+// FileEdit is a person's edit of a vault's file, as values: the memory before, and the file's
+// content. An added file has no Was, a deleted one no Says.
 type FileEdit struct {
 	Owner memory.Owner
-	Key   string // names the edit: the same edit of the same state again changes nothing more
+	Key   string // names the edit: repeating it changes nothing
 	Was   memory.FileContent
 	Says  memory.FileContent
 
-	// PutBack: Loci itself wrote the file so earlier. All that it says counts, also what is Loci's to
-	// say, and it ends a fact alone.
+	// PutBack: the file equals an earlier version by Loci. All its fields count, also Loci's own,
+	// and it ends a fact alone.
 	PutBack bool
 
-	// Elsewhere: another machine's Loci wrote the file, after all that is known here. What it keeps
-	// count of counts, too, but for turns, which are not known here.
+	// Elsewhere: another machine's Loci wrote the file, after the state known here. Its
+	// bookkeeping counts too, except turns, which are not known here.
 	Elsewhere bool
 
-	// Coming are facts whose files came with this one, and are taken over after it.
+	// Coming are facts whose files were added with this one, and follow it.
 	Coming map[string]bool
 
-	// Moved: from what holds to what is deleted, or back.
+	// Moved: to or from the folder of deleted memories.
 	Moved bool
 }
 
-// ByFile is who edits files.
+// ByFile is the author of edits of files.
 var ByFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
-// Why, in the journal.
+// Reasons in the journal.
 const (
 	inFile      = "edited in a file"
 	fileWasBack = "its file was put back"
 )
 
-// errSaid is of a file whose words nobody may change.
-var errSaid = memory.Errorf(memory.Invalid, "what was said is not edited: delete the file to forget it")
+// errVerbatim refuses to edit a turn's file.
+var errVerbatim = memory.Errorf(memory.Invalid, "messages cannot be edited: delete the file to forget one")
 
-// TakeFile makes changes of an edit and returns the target of the memory. Whatever a
-// file and the memory it is of differ in is taken over but for what Loci keeps count
-// of: a fact's source, provenance and times of writing. New words come from a person,
-// are embedded anew, and end what they contradict. A deleted file is forgotten with the
-// turns that say the same, as [curate.Curator.Forget] does; one that is back is restored.
+// TakeFile makes changes of an edit and returns the memory's target. Every difference counts,
+// except Loci's bookkeeping: a fact's source, provenance and times. New text is the person's, gets
+// a new vector, and ends what it contradicts. A deleted file forgets its memory as
+// [curate.Curator.Forget] does; one that returns restores it.
 //
-// [memory.Invalid]: nothing can be made of it; [memory.Conflict]: Loci changed the
-// same words meanwhile; [memory.Duplicate]: another live fact says it.
+// It returns [memory.Invalid] for an impossible edit, [memory.Conflict] if Loci changed the same
+// text meanwhile, and [memory.Duplicate] if another live fact has the text.
 func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err error) {
 	ctx = memory.ForWrite(ctx)
 	switch was, says := edit.Was, edit.Says; {
@@ -86,7 +84,7 @@ func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err
 	return "", memory.Errorf(memory.Invalid, "it is the file of nothing that Loci knows")
 }
 
-// why says in the journal why an edit does something to what its file is of.
+// why returns the journal's reason for an action by an edit.
 func (f FileEdit) why(action memory.Action) string {
 	switch action {
 	case memory.ActionAdd:
@@ -109,13 +107,14 @@ func (f FileEdit) why(action memory.Action) string {
 	return "its file says that it is " + string(f.Says.Image().Status())
 }
 
-// run is a run of changes by an edit.
+// run returns the run of an edit.
 func (f FileEdit) run() memory.Run {
 	return memory.Run{ID: core.IDFor(f.Owner, f.Key), Kind: "manual", Author: ByFile}
 }
 
-// Forget takes what files were of out of recall, as [curate.Curator.Forget] does: facts, turns and
-// summaries in one run, and entries of the profile and contexts in another, so that each is one undo.
+// Forget removes the memories of deleted files from recall, as [curate.Curator.Forget] does: facts,
+// turns and summaries in one run, profile entries and contexts in another, so that each is one
+// undo.
 func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit) error {
 	ctx = memory.ForWrite(ctx)
 	run, why := gone[0].run(), gone[0].why(memory.ActionRetire)
@@ -156,7 +155,7 @@ func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit)
 	return err
 }
 
-// applyFile makes the one change of an edit, if there is one to make.
+// applyFile makes an edit's change, if needed.
 func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action, after memory.Image, needed bool) (string, error) {
 	if !needed {
 		return after.Target(), nil
@@ -172,8 +171,8 @@ func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action,
 	return after.Target(), err
 }
 
-// addFile makes a fact of a file that Loci did not write. One that names an id, such
-// as a file that was brought back from elsewhere, keeps it.
+// addFile adds the fact of a file that Loci did not write. A file with an id, as one from another
+// machine, keeps it.
 func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (string, error) {
 	owner, key := edit.Owner, edit.Key
 	content, err := e.CheckText("the file", f.Content)
@@ -213,7 +212,7 @@ func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (stri
 	return "fact:" + f.ID, core.Replan(ctx, func() error { return e.tryAddFile(ctx, edit, run, f) })
 }
 
-// tryAddFile adds the fact of a file, or returns a Conflict.
+// tryAddFile adds a file's fact, or returns a Conflict.
 func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f memory.Fact) error {
 	var ends []memory.Change
 	if f.Status == memory.Active {
@@ -234,7 +233,7 @@ func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f
 	return err
 }
 
-// editFile changes a fact as its file was.
+// editFile applies a file's edit to its fact.
 func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	was := edit.Was.Fact
 	merged, err := edit.merged(e, *was)
@@ -255,9 +254,8 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	return core.Replan(ctx, func() error { return e.tryFile(ctx, edit) })
 }
 
-// tryFile makes a fact what its file says, in one run. What it says now
-// supersedes what it contradicts, as a person's edit has it; words of a fact that ends by the
-// same edit end nothing.
+// tryFile applies a file's content to its fact in one run. New text supersedes what it contradicts,
+// as an edit by a person does; a fact that ends by the same edit ends nothing.
 func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	run := edit.run()
 	f, err := e.Fact(ctx, edit.Owner, edit.Was.Fact.ID)
@@ -290,11 +288,11 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	}
 	changes := compare.Replacing(ends, change)
 	if !alone {
-		beside, err := e.endedBeside(ctx, &run, f, change)
+		related, err := e.endRelated(ctx, &run, f, change)
 		if err != nil {
 			return err
 		}
-		changes = append(changes, beside...)
+		changes = append(changes, related...)
 	}
 	_, err = e.Store.Apply(ctx, edit.Owner, run, changes...)
 	if err == nil && len(run.Jobs) > 0 {
@@ -303,15 +301,14 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	return err
 }
 
-// turnFile forgets a turn whose file was moved away, and brings it back. Its words
-// are what was said.
+// turnFile forgets a turn whose file was moved away, and restores it. Its text is fixed.
 func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
 	was, says := edit.Was.Turn, edit.Says.Turn
 	switch {
 	case was == nil:
-		return "", memory.Errorf(memory.Invalid, "what was said comes from chats: write facts into a facts folder")
+		return "", memory.Errorf(memory.Invalid, "messages come from chats: write facts into a facts folder")
 	case strings.TrimSpace(says.Content) != strings.TrimSpace(was.Content):
-		return "", errSaid
+		return "", errVerbatim
 	case was.Status == memory.Active && says.Status != memory.Active:
 		return edit.Was.Image().Target(), e.Forget(ctx, edit.Owner, []FileEdit{edit})
 	case was.Status == memory.Retired && says.Status == memory.Active && was.Content != "":
@@ -320,14 +317,14 @@ func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
 	case was.Status != says.Status:
 		return "", memory.Errorf(memory.Invalid, "another turn took its place in the chat, or its words were erased")
 	}
-	return "", errSaid
+	return "", errVerbatim
 }
 
-// summaryFile rewords a summary, forgets it or brings it back.
+// summaryFile rewords, forgets or restores a summary.
 func (e *Files) summaryFile(ctx context.Context, edit FileEdit) (string, error) {
 	was, says := edit.Was.Summary, edit.Says.Summary
 	if was == nil {
-		return "", memory.Errorf(memory.Invalid, "summaries are made of what was said: edit the one that is there")
+		return "", memory.Errorf(memory.Invalid, "summaries are made of messages: edit the existing one")
 	}
 	if was.Text == "" {
 		return "", core.ErrErased("summary:" + was.ID)
@@ -348,7 +345,7 @@ func (e *Files) summaryFile(ctx context.Context, edit FileEdit) (string, error) 
 	return e.applyFile(ctx, edit, action, memory.Image{Summary: &next}, next != *was)
 }
 
-// profileFile writes an entry of the profile.
+// profileFile writes a profile entry.
 func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) {
 	says := *edit.Says.Profile
 	value, err := e.CheckText("the file", says.Value)
@@ -365,13 +362,13 @@ func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) 
 		next.Tokens = text.Tokens(value)
 	}
 	next.Value, next.Status, next.UpdatedAt = value, says.Status, e.Time()
-	if edit.Elsewhere { // since that is another one, there is something to write
+	if edit.Elsewhere { // that entry differs, so there is something to write
 		needed, next.Tokens, next.UpdatedAt = true, says.Tokens, memory.Time(says.UpdatedAt)
 	}
 	return e.applyFile(ctx, edit, action, memory.Image{Profile: &next}, needed)
 }
 
-// Files takes edits of a vault's files back into memory and serves the files of models.
+// Files turns edits of a vault's files into changes, and serves models' files.
 type Files struct {
 	*core.Core
 	Chats    *chats.Chats

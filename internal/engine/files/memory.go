@@ -11,9 +11,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EditFiles calls edit with the files of an owner by path, and stores what edit changed: all of
-// it or nothing, in one run that can be undone. A file that edit moves keeps its ID; one
-// without an ID is new. edit may be called again.
+// EditFiles calls edit with an owner's files by path, and stores its changes, all or none, in one
+// run that can be undone. A moved file keeps its ID; one without an ID is new. edit may be called
+// again.
 func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(files map[string]memory.Context) error, author memory.Author) error {
 	leave, err := e.Writes.Enter(ctx, owner, core.FilesRoot)
 	if err != nil {
@@ -46,23 +46,23 @@ func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(fil
 	})
 }
 
-// fileChanges returns what leads from the files that were there, by id, to those that are, by path.
+// fileChanges returns the changes from the files before, by id, to those after, by path.
 func (e *Files) fileChanges(owner memory.Owner, before, after map[string]memory.Context) ([]memory.Change, error) {
 	const reason = "written by the memory tool"
 	var out []memory.Change
 	now := e.Time()
 	for path, next := range after {
-		was, known := before[next.ID]
+		was, found := before[next.ID]
 		delete(before, next.ID)
 		next.Title = path
-		if known && next == was {
+		if found && next == was {
 			continue
 		}
 		if err := e.checkFile(next); err != nil {
 			return nil, err
 		}
 		change := memory.Change{Action: memory.ActionUpdate, Base: was.Version, Reason: reason}
-		if !known {
+		if !found {
 			next.ID, next.Owner, next.Status, next.CreatedAt = core.NewID(), owner, memory.Active, now
 			change.Action = memory.ActionAdd
 		}
@@ -78,8 +78,8 @@ func (e *Files) fileChanges(owner memory.Owner, before, after map[string]memory.
 	return out, nil
 }
 
-// checkFile refuses a path or content that cannot be a context's. The content stays as it is,
-// blanks around it included.
+// checkFile refuses a path or content that a context cannot have. The content stays as it is,
+// including outer blanks.
 func (e *Files) checkFile(c memory.Context) error {
 	switch {
 	case len(c.Title) > curate.MaxTitleBytes:

@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// merged returns a fact with what a person changed in its file. What replaced it is named in the
-// file; of a file that was put back the rest counts too that is Loci's to say.
+// merged returns a fact with a person's changes in its file. The file names its replacement; in a
+// restored version Loci's own fields count too.
 func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
 	was, says := *f.Was.Fact, *f.Says.Fact
 	next, err := e.merged(fact, was, says)
@@ -35,7 +35,7 @@ func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
 		next.Subject, next.Attribute, next.Confidence, next.ValidTo = says.Subject, says.Attribute, says.Confidence, says.ValidTo
 		next.ObservedAt, next.ObservedSeq = says.ObservedAt, says.ObservedSeq
 	}
-	// Where it was learned no machine writes other words into it and says still that it was.
+	// Another machine never rewords a fact and still calls it learned.
 	if learned := was.Source == memory.Extracted && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content); f.Elsewhere && !learned {
 		next.Source = sourceHere(says.Source)
 	}
@@ -58,8 +58,8 @@ func actionOf(was, is memory.Status) memory.Action {
 	return memory.ActionUpdate
 }
 
-// merged returns a fact with what a person changed between was and says. What Loci
-// changed meanwhile stays, but the same words cannot be changed by both.
+// merged returns a fact with a person's changes between was and says. Loci's concurrent changes
+// stay, but both must not change the same text.
 func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 	if content, err := e.CheckText("the file", says.Content); err != nil {
 		return f, err
@@ -108,24 +108,23 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 	return f, curate.CheckFact(f)
 }
 
-// take sets a field to what a person made of it.
+// take copies a field if the person changed it.
 func take[T comparable](field *T, was, says T) {
 	if says != was {
 		*field = says
 	}
 }
 
-// sameButTimes reports whether nothing is to be written.
+// sameButTimes reports whether two facts differ only in times.
 func sameButTimes(f, g memory.Fact) bool {
 	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Core == g.Core && f.Confidence == g.Confidence &&
 		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
 		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
 }
 
-// endedByFile is an edit beside the fact that it is of, as that is now: what ended meanwhile ends by no
-// file once more, and what another fact is said to take the place of has one that does. alone:
-// the fact ends by itself, since Loci once wrote its file so, or wrote what replaced it: the files
-// of the turns that taught it stand for themselves.
+// endedByFile adjusts an edit to the current fact: it drops endings that already happened and sets
+// the replacement. alone: only the fact ends, since Loci wrote the file or its replacement; turns
+// have files of their own.
 func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, alone bool, err error) {
 	was, says := edit.Was.Fact, *edit.Says.Fact
 	if !was.Status.Live() || says.Status.Live() {
@@ -144,8 +143,8 @@ func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (
 	return edit, alone, nil
 }
 
-// elsewhere is a fact that another machine's file brings, as it is known here: from its file, where
-// it was learned from turns there.
+// elsewhere returns the fact of another machine's file as it is stored here: facts learned from
+// turns there are from a file here.
 func (f FileEdit) elsewhere(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
 	fact.Source = sourceHere(fact.Source)
 	if fact.Status != memory.Superseded {
@@ -154,8 +153,7 @@ func (f FileEdit) elsewhere(ctx context.Context, e *Files, fact memory.Fact) (me
 	return e.successor(ctx, f, fact)
 }
 
-// sourceHere is where a fact is known from that another machine wrote into a file: the turns that
-// it was learned from are not here.
+// sourceHere returns the source of another machine's fact here, where its turns are missing.
 func sourceHere(there memory.FactSource) memory.FactSource {
 	if there == memory.Manual || there == memory.Imported {
 		return there
@@ -163,24 +161,24 @@ func sourceHere(there memory.FactSource) memory.FactSource {
 	return memory.FromFile
 }
 
-// endedBeside returns what goes with a fact that a change forgets or rejects: the turns that say the
-// same and their summaries. The run gets the jobs that follow.
-func (e *Files) endedBeside(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (beside []memory.Change, err error) {
+// endRelated returns the changes that accompany forgetting or rejecting a fact: of the turns that
+// state it and their summaries. The run gets the jobs to follow.
+func (e *Files) endRelated(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (related []memory.Change, err error) {
 	owner := f.Scope.Owner
 	switch {
 	case change.Action == memory.ActionRetire:
 		run.Kind = "forget"
-		beside, run.Jobs, err = e.Curate.Forgetting(ctx, owner, run.ID, []memory.Memory{{Fact: &f}}, change.Reason, ByFile)
-		beside = slices.DeleteFunc(beside, func(c memory.Change) bool { return c.After.Target() == change.After.Target() })
+		related, run.Jobs, err = e.Curate.Forgetting(ctx, owner, run.ID, []memory.Memory{{Fact: &f}}, change.Reason, ByFile)
+		related = slices.DeleteFunc(related, func(c memory.Change) bool { return c.After.Target() == change.After.Target() })
 	case change.Action == memory.ActionReject && f.Status == memory.Pending:
 		run.Kind = "review"
-		beside, run.Jobs, err = e.Curate.Gate(ctx, owner, run.ID, []memory.Change{change}, ByFile)
+		related, run.Jobs, err = e.Curate.Gate(ctx, owner, run.ID, []memory.Change{change}, ByFile)
 	}
-	return beside, err
+	return related, err
 }
 
-// successor is what the file of a superseded fact says: one that no other fact took the place of is
-// only retired.
+// successor returns the content of a superseded fact's file: without a replacement the fact is only
+// retired.
 func (e *Files) successor(ctx context.Context, edit FileEdit, says memory.Fact) (memory.Fact, error) {
 	if edit.Coming[says.SupersededBy] && says.SupersededBy != says.ID {
 		return says, nil

@@ -13,14 +13,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebranch lets facts follow their turns: what an edited message or a regenerated
-// answer had taught is taken back, with what it replaced, and comes again with it.
-// What rests on other turns too, or was decided by a person since, stays; so does what was
-// said after the message that was edited, though it is off the path. Turns
-// leave from the last to the first, so that what one replaced is back before the
-// turn that taught it leaves, and come back the other way round.
+// rebranch lets facts follow their turns: facts learned from an edited message or a regenerated
+// answer are taken back, their predecessors are restored, and both return with the turn. Facts that
+// rest on other turns too, or that a person decided about since, stay; so do those learned after
+// the edited message. Turns leave from last to first, so that a predecessor is restored before its
+// own turn leaves, and return in the opposite order.
 func (e branches) rebranch(ctx context.Context, job memory.Job) error {
-	if len(job.Turns) < 2 { // the first is what the job learns from
+	if len(job.Turns) < 2 { // the first is the one to learn from
 		return nil
 	}
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{
@@ -56,8 +55,8 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 	return e.resummarize(ctx, job, turns)
 }
 
-// resummarize takes summaries out of recall that turns were summed up in which moved,
-// and has them written anew from the path as it is.
+// resummarize removes summaries of moved turns from recall, and queues a new summary of the current
+// path.
 func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
 	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
 	if err != nil || len(moved) == 0 {
@@ -73,12 +72,11 @@ func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memor
 		return nil
 	}
 	changes := learn.Forget(stale, e.Time(), "the chat was edited or regenerated", core.ByDialog)
-	anew := []memory.Job{core.SummaryJob(job.Owner, job.Conversation, job.ID)}
-	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" sums up anew"), Jobs: anew}, changes)
+	jobs := []memory.Job{core.SummaryJob(job.Owner, job.Conversation, job.ID)}
+	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" sums up anew"), Jobs: jobs}, changes)
 }
 
-// taughtBy returns an owner's own facts that name a turn and have one of the
-// statuses.
+// taughtBy returns an owner's own facts learned from a turn, with one of the statuses.
 func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory.Status) ([]memory.Fact, error) {
 	var out []memory.Fact
 	err := e.Everything(ctx, t.Owner, memory.Query{Turn: t.ID, Statuses: statuses}, func(m memory.Memory) {
@@ -89,15 +87,15 @@ func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memor
 	return out, err
 }
 
-// leaveWith takes out of recall what only turns have taught that are not on the
-// path, and brings back what that had replaced, even if it is to leave next.
+// leaveWith removes facts learned only from turns off the path, and restores the facts that they
+// replaced, even if those leave next.
 func (e branches) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
 		return err
 	}
 	for _, f := range facts {
-		stands, err := e.stands(ctx, f, nil)
+		supported, err := e.hasSupport(ctx, f, nil)
 		if err != nil {
 			return err
 		}
@@ -105,7 +103,7 @@ func (e branches) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, 
 		if err != nil {
 			return err
 		}
-		if stands || slices.ContainsFunc(journal, func(c memory.Change) bool { return about(c, f) && c.Author.Kind == memory.ByPerson }) {
+		if supported || slices.ContainsFunc(journal, func(c memory.Change) bool { return about(c, f) && c.Author.Kind == memory.ByPerson }) {
 			continue
 		}
 		back, err := e.replacedBy(ctx, f, journal, moved)
@@ -117,7 +115,7 @@ func (e branches) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, 
 		out := memory.Change{Action: memory.ActionRetire, After: memory.Image{Fact: &gone}, Base: f.Version, Reason: "its message was edited or regenerated"}
 		run := memory.Run{ID: core.IDFor(job.Owner, job.ID+" leaves "+f.ID)}
 		err = e.follow(ctx, job, run, append([]memory.Change{out}, back...))
-		if errors.Is(err, memory.Duplicate) { // what would come back was said again
+		if errors.Is(err, memory.Duplicate) { // the predecessor was learned again
 			err = e.follow(ctx, job, run, []memory.Change{out})
 		}
 		if err != nil {
@@ -127,12 +125,12 @@ func (e branches) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, 
 	return nil
 }
 
-// about reports whether a change is one of the fact itself.
+// about reports whether a change is one of the fact.
 func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
-// stands reports whether a fact rests on more than turns that were taken back; those that
-// moved just now may count as if they were not.
-func (e branches) stands(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
+// hasSupport reports whether a fact rests on more than turns that were taken back. Turns in moved
+// may count as not taken back.
+func (e branches) hasSupport(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
 	}
@@ -157,8 +155,7 @@ func (e branches) stands(ctx context.Context, f memory.Fact, moved []memory.Turn
 	return false, nil
 }
 
-// replacedBy returns the changes that bring back what a fact took the place of, as
-// far as it still stands.
+// replacedBy returns the changes that restore the predecessors of a fact which are still supported.
 func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
 	var back []memory.Change
 	for _, c := range journal {
@@ -174,11 +171,11 @@ func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memor
 			continue
 		}
 		old := *c.Before.Fact
-		stands, err := e.stands(ctx, old, moved)
+		supported, err := e.hasSupport(ctx, old, moved)
 		if err != nil {
 			return nil, err
 		}
-		if stands {
+		if supported {
 			old.UpdatedAt = e.Time()
 			back = append(back, memory.Change{Action: memory.ActionRestore, After: memory.Image{Fact: &old}, Base: found[0].Fact.Version, Reason: "what replaced it was edited or regenerated"})
 		}
@@ -186,8 +183,8 @@ func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memor
 	return back, nil
 }
 
-// returnWith brings back what had left with a turn, in the place of what it
-// contradicts, or behind what was said since.
+// returnWith restores the facts that left with a turn: they replace what they contradict, or go
+// behind what was learned since.
 func (e branches) returnWith(ctx context.Context, job memory.Job, t memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Retired)
 	if err != nil {
@@ -195,21 +192,21 @@ func (e branches) returnWith(ctx context.Context, job memory.Job, t memory.Turn)
 	}
 	for _, f := range facts {
 		err := core.Replan(ctx, func() error { return e.returnOne(ctx, job, f) })
-		if err != nil && !errors.Is(err, memory.Duplicate) { // or else it was said again
+		if err != nil && !errors.Is(err, memory.Duplicate) { // a duplicate was learned again
 			return err
 		}
 	}
 	return nil
 }
 
-// returnOne brings back a fact that had left with its turn, unless somebody decided that
-// since. [memory.Conflict]: somebody else wrote meanwhile.
+// returnOne restores a fact that left with its turn, unless somebody decided about it since. It
+// returns [memory.Conflict] after a concurrent write.
 func (e branches) returnOne(ctx context.Context, job memory.Job, f memory.Fact) error {
 	base, err := e.Curate.Compare.PlannedOn(ctx, f)
 	if err != nil {
 		return err
 	}
-	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // before who decided about it
+	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // before it is read who decided about it
 		return err
 	}
 	last, err := e.LastChange(ctx, job.Owner, "fact:"+f.ID)
@@ -237,13 +234,13 @@ func (e branches) returnOne(ctx context.Context, job memory.Job, f memory.Fact) 
 	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
-// returning returns the changes by which a fact comes back, in the place of what it
-// contradicts, and of the one that is named, or behind what is newer.
+// returning returns the changes that restore a fact: it replaces what it contradicts and the named
+// fact, or goes behind newer ones.
 func (e branches) returning(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
 	next := *back.After.Fact
 	var against []memory.Fact
 	var err error
-	if next.Status == memory.Active { // what is pending takes no place
+	if next.Status == memory.Active { // a pending fact replaces none
 		if against, err = e.Curate.Compare.Conflicts(ctx, next, named); err != nil {
 			return nil, err
 		}
@@ -262,8 +259,8 @@ func (e branches) returning(ctx context.Context, back memory.Change, named strin
 	return append(changes, back), nil
 }
 
-// follow applies the changes of a run while the job is still held. Should somebody else
-// have been quicker, the job is tried again.
+// follow applies the changes of a run while the job's lease holds. After a concurrent write the job
+// is tried again.
 func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
 	if err := e.Holds(ctx, job); err != nil {
 		return err
@@ -273,16 +270,16 @@ func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, ch
 	return err
 }
 
-// A message stands where it stands on its path: if one before it is edited, and all
-// after that is kept, the rest of the path is stored anew. Its facts then rest on turns
-// that are off the path, but what they say is still said.
+// A message's id depends on its place on the path: if an earlier one is edited and the rest kept,
+// the rest is stored again. Its facts then rest on turns off the path, although their text is still
+// on it.
 
-// sayings is what a conversation's turns say, on its path and off it.
+// sayings is the text of a conversation's turns, on its path and off it.
 type sayings struct {
-	on  map[string]bool          // by role and words
+	on  map[string]bool          // by role and text
 	off map[string][]memory.Turn // replaced turns, likewise
 
-	instead map[string]int64 // by role and parent, the version of the turn that was on the path last
+	instead map[string]int64 // by role and parent, the version of the turn last on the path
 }
 
 // sayings reads a conversation.
@@ -291,7 +288,7 @@ func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation 
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Replaced},
 	})
 	if err != nil {
-		return sayings{}, fmt.Errorf("read what is said on the path: %w", err)
+		return sayings{}, fmt.Errorf("read the turns of the path: %w", err)
 	}
 	s := sayings{on: map[string]bool{}, off: map[string][]memory.Turn{}, instead: map[string]int64{}}
 	for _, t := range turns {
@@ -311,8 +308,7 @@ func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation 
 	return s, nil
 }
 
-// Spoken is what a turn is compared by with others: who speaks, and what; "" if
-// nothing is said.
+// Spoken is the key by which turns are compared: role and text; "" without text.
 func Spoken(t memory.Turn) string {
 	words := text.Normalize(t.Content)
 	if words == "" {
@@ -321,15 +317,14 @@ func Spoken(t memory.Turn) string {
 	return string(t.Role) + "\n" + words
 }
 
-// takenBack reports whether another message stands in a turn's place, and nothing on the path
-// says what it said. A turn that is off the path only since an earlier one was replaced is
-// not taken back.
+// takenBack reports whether another message replaced a turn, and no turn on the path repeats its
+// text. A turn that is off the path only because an earlier one was replaced is not taken back.
 func (s sayings) takenBack(t memory.Turn) bool {
 	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[Spoken(t)]
 }
 
-// copies returns the turn and the replaced ones that say the same, with its status:
-// what the words taught when they stood elsewhere goes with them, and comes back.
+// copies returns the turn and the replaced turns with the same text, with its status: facts learned
+// from the text at another place leave and return with it.
 func (s sayings) copies(t memory.Turn) []memory.Turn {
 	all := []memory.Turn{t}
 	for _, other := range s.off[Spoken(t)] {

@@ -2,13 +2,13 @@ package lessons
 
 import "sync"
 
-// broadcast wakes whoever waits for something to happen. The zero value is ready.
+// broadcast wakes all waiters. The zero value is ready.
 type broadcast struct {
 	mu   sync.Mutex // guards next
 	next chan struct{}
 }
 
-// Next returns a channel that is closed when it happens next.
+// Next returns a channel that the next Ring closes.
 func (b *broadcast) Next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -18,7 +18,7 @@ func (b *broadcast) Next() <-chan struct{} {
 	return b.next
 }
 
-// Ring wakes all who wait.
+// Ring wakes all waiters.
 func (b *broadcast) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,9 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dropKnownContexts parts a lesson's candidates from those that a context of the
-// owner's says, attached to this conversation or not: what stands in a document is
-// never learned again.
+// dropKnownContexts drops candidates whose content is in one of the owner's contexts, attached to
+// this conversation or not: text of a document is never learned again.
 func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if len(l.cands) == 0 {
 		return nil
@@ -25,7 +24,7 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if err != nil {
 		return fmt.Errorf("read contexts to compare with: %w", err)
 	}
-	// A model writes its files from what the user says.
+	// A model writes its files from the user's messages.
 	if contexts = slices.DeleteFunc(contexts, core.IsFile); len(contexts) == 0 {
 		return nil
 	}
@@ -47,7 +46,7 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// quote returns the words that a candidate was learned from, "" where that is not known.
+// quote returns the text that a candidate was learned from, "" if unknown.
 func (l Lesson) quote(c extract.Candidate) string {
 	if c.Span == nil {
 		return ""
@@ -65,13 +64,13 @@ func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts [
 	if err != nil || near == nil {
 		return "", err
 	}
-	for _, known := range contexts {
-		passages, of, err := e.passages(ctx, known)
+	for _, stored := range contexts {
+		passages, of, err := e.passages(ctx, stored)
 		if err != nil {
-			return "", fmt.Errorf("embed context %s: %w", known.ID, err)
+			return "", fmt.Errorf("embed context %s: %w", stored.ID, err)
 		}
 		for i, p := range passages {
-			if name := learn.NearContext(c, known, p, cosine(near, of[i]), e.Retrieve.DuplicateScore()); name != "" {
+			if name := learn.NearContext(c, stored, p, cosine(near, of[i]), e.Retrieve.DuplicateScore()); name != "" {
 				return name, nil
 			}
 		}
@@ -79,7 +78,7 @@ func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts [
 	return "", nil
 }
 
-// cosine is the similarity of vectors of unit length.
+// cosine is the cosine of unit vectors.
 func cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0
@@ -91,11 +90,11 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// contextsKept is of how many contexts the vectors are remembered: every candidate is compared with
-// all contexts of its owner.
+// contextsKept bounds the contexts with cached vectors: every candidate is compared with all
+// contexts of its owner.
 const contextsKept = 128
 
-// passages cuts a context into passages as long as the embedder reads at once, with their vectors.
+// passages splits a context into passages of the embedder's length, with their vectors.
 func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
 	most, count := 0, (func(string) int)(nil)
 	if w, ok := e.Embedder.(interface {
@@ -105,8 +104,8 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 	}
 	passages := learn.Passages(c.Content, most, count)
 	key := sha256.Sum256(fmt.Append(nil, e.Embedder.Fingerprint(), e.Embedder.Dims(), c.Content))
-	vectors, known := e.contexts.Get(key)
-	if known {
+	vectors, found := e.contexts.Get(key)
+	if found {
 		return passages, vectors, nil
 	}
 	vectors, err := e.Embedder.Embed(ctx, memory.AsDocument, passages...)
@@ -116,8 +115,8 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 	return passages, vectors, err
 }
 
-// attached returns the contexts that are attached to a conversation, for a model that is to
-// know what needs no learning: whole, or as much as room, in tokens, allows.
+// attached returns the contexts attached to a conversation, so that the model does not learn them:
+// whole, or as much as fits in room, in tokens.
 func (e reader) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
 	contexts, err := e.ContextsOf(ctx, owner, conversation)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// grant plans what a lesson asks to forget in plain words. The turns
-// that ask leave recall as well, since they repeat what is to be forgotten.
+// grant plans what a lesson asks to forget in plain language. The asking turns leave recall too,
+// since they repeat it.
 func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) error {
 	var found []memory.Memory
 	for _, wish := range l.forget {
@@ -46,7 +46,7 @@ func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) e
 	return nil
 }
 
-// wished returns the memories that a wish to forget means: what was said before it.
+// wished returns the earlier memories that a wish to forget means.
 func (e *Learner) wished(ctx context.Context, l Lesson, wish extract.Command) ([]memory.Memory, error) {
 	found, err := e.Curate.Meant(ctx, l.scope, wish)
 	if err != nil {
@@ -64,12 +64,11 @@ func (e *Learner) wished(ctx context.Context, l Lesson, wish extract.Command) ([
 	return append(meant, stored...), nil
 }
 
-// ForgetPrefix begins the ids of jobs that grant what a turn wishes to be forgotten
-// and learn nothing: while learning is paused, forgetting is not.
+// ForgetPrefix begins the ids of jobs that only forget: a pause of learning does not pause
+// forgetting.
 const ForgetPrefix = "forget-"
 
-// forgetOnly carries out a job that grants wishes to forget. Doing it again finds
-// nothing left of what was said before the wish.
+// forgetOnly handles a job that only forgets. Running it again is a no-op.
 func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {
@@ -79,14 +78,14 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 		return jobs.Nothing, nil
 	}
 	for i := range turns {
-		turns[i].NoLearn = false // or the guard leaves it out; only what it wishes is read
+		turns[i].NoLearn = false // else the guard drops it; only the wish is read
 	}
 	l := Lesson{
-		scope:  memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},
-		said:   guard(e.Core, turns, learn.GuardOptions{}),
-		author: byRule,
+		scope:      memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},
+		utterances: guard(e.Core, turns, learn.GuardOptions{}),
+		author:     byRule,
 	}
-	if _, l.forget = extract.Commands(l.said); len(l.forget) == 0 {
+	if _, l.forget = extract.Commands(l.utterances); len(l.forget) == 0 {
 		return jobs.Nothing, nil
 	}
 	run := memory.Run{ID: core.RunOf(job.ID), Kind: "forget", Author: l.author, Lease: &job.Lease}

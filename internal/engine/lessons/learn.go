@@ -19,25 +19,25 @@ import (
 )
 
 const (
-	// learnTurns and learnBytes are how much one call of the model reads; more is
-	// read in several.
+	// learnTurns and learnBytes bound one call of the model; more is split.
 	learnTurns = 16
 	learnBytes = 24 << 10
 
-	// patience is how many attempts a failing model gets before the rules learn instead:
-	// all but the last. With the delays between attempts that is more than ten minutes. The
-	// job's age does not count, since it may have waited in the queue.
+	// patience is how many attempts a failing model gets before the rules learn instead: all but
+	// the last. With the delays between attempts that is more than ten minutes. The job's age does
+	// not count, since it may have waited in the queue.
 	patience = memory.MaxAttempts - 1
 
-	// halvings is how often a failed attempt halves what a model, which may be slow, reads at once.
+	// halvings is how many failed attempts halve the input of one call, since the model may be
+	// slow.
 	halvings = 2
 
-	// nearest is how many known facts each candidate is compared with.
+	// nearest is how many stored facts each candidate is compared with.
 	nearest = 5
 )
 
-// Learn is the handler of learn jobs: it learns from all turns of the job's conversation that
-// were not learned from yet. Running it again is a no-op.
+// Learn is the handler of learn jobs: it learns from all turns of the job's conversation not yet
+// learned from. Running it again is a no-op.
 func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.Taught.Ring()
 	e.Idle.Wait(ctx)
@@ -58,10 +58,10 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return e.learnAll(ctx, job, turns)
 }
 
-// Learns reports whether anything learns: a model or the rules.
+// Learns reports whether learning is possible: by a model or by rules.
 func (e *Learner) Learns() bool { return e.LLM != nil || e.Opts.Rules }
 
-// learnAll learns from turns of one conversation, and completes the job.
+// learnAll learns from turns of one conversation and completes the job.
 func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.Turn) (jobs.End, error) {
 	if len(turns) == 0 || !e.Learns() {
 		e.Metrics.Learned("nothing")
@@ -78,7 +78,7 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 			return "", err
 		}
 	}
-	e.Taught.Ring() // nobody waits for what follows
+	e.Taught.Ring() // waiters do not need the rest
 	e.Warm(job.Owner)
 	return jobs.Applied, nil
 }
@@ -97,24 +97,24 @@ func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn,
 	if err != nil {
 		return nil, fmt.Errorf("read the answers to turns: %w", err)
 	}
-	said := map[string]bool{}
+	current := map[string]bool{}
 	for _, t := range turns {
-		said[t.ID] = true
+		current[t.ID] = true
 	}
 	var all []memory.Turn
 	answers := false
 	for _, t := range path {
 		if t.Role == memory.RoleUser {
-			answers = said[t.ID]
+			answers = current[t.ID]
 		}
-		if said[t.ID] || (answers || slices.Contains(job.Turns, t.ID)) && t.Role == memory.RoleAssistant && t.Tells() && t.LearnedAt.IsZero() {
+		if current[t.ID] || (answers || slices.Contains(job.Turns, t.ID)) && t.Role == memory.RoleAssistant && t.Tells() && t.LearnedAt.IsZero() {
 			all = append(all, t)
 		}
 	}
 	return all, nil
 }
 
-// InChunks splits turns into pieces that one call of a model reads, after so many failed attempts.
+// InChunks splits turns into the inputs of single model calls, after so many failed attempts.
 func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	most := max(1, min(len(turns), learnTurns)>>min(failed, halvings))
 	var out [][]memory.Turn
@@ -131,14 +131,14 @@ func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	return out
 }
 
-// apart reports whether a turn begins a new chunk: it belongs to another project or agent, or
-// asks to forget something that the turns before it may teach.
+// apart reports whether a turn starts a new chunk: it belongs to another project or agent, or asks
+// to forget something that may be learned from the turns before.
 func apart(before []memory.Turn, t memory.Turn) bool {
 	return t.Project != before[0].Project || t.Agent != before[0].Agent || len(learn.WishesIn(t).Forget) > 0
 }
 
-// LearnFrom learns from one chunk of turns and stores the outcome. What the turns ask to
-// forget is retired in the same run.
+// LearnFrom learns from one chunk of turns and stores the result. The run also retires what the
+// turns ask to forget.
 func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
 	for _, t := range turns {
 		run.Learned = append(run.Learned, t.ID)
@@ -151,8 +151,8 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 	return e.apply(ctx, job, l, run)
 }
 
-// apply compares a lesson with known facts and applies the changes. On a conflict with
-// another run it compares again.
+// apply compares a lesson with stored facts and applies the changes. After a conflict it compares
+// again.
 func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
 	for try := 1; ; try++ {
 		p, err := e.Plan(ctx, l, run.ID)
@@ -167,7 +167,7 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 		}
 		receipt, err := e.commit(ctx, job, p, attempt)
 		if err == nil {
-			if !receipt.Again { // or else it was said then
+			if !receipt.Again { // else it was counted then
 				e.decided(ctx, l, p.Outcomes)
 			}
 			return nil
@@ -178,8 +178,8 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 	}
 }
 
-// commit applies a plan. [memory.Conflict]: the facts it was compared with have changed
-// since. [memory.LeaseLost]: another worker has the job.
+// commit applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
+// [memory.LeaseLost] if another worker has the job.
 func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
 	version, err := e.unmoved(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
 	if err != nil {
@@ -196,8 +196,8 @@ func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run mem
 	return e.Store.Apply(ctx, job.Owner, run, p.Changes...)
 }
 
-// Holds extends the lease of a job, for one more transaction that does not complete it.
-// [memory.LeaseLost] if another worker has the job. A job that was never claimed has no lease.
+// Holds extends a job's lease for one more transaction that does not complete it, or returns
+// [memory.LeaseLost]. A job that was never claimed has no lease.
 func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
 	if job.Lease == (memory.Lease{}) {
 		return nil
@@ -208,24 +208,24 @@ func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
 	return nil
 }
 
-// planned is the changes of a lesson, and the outcome of each of its candidates.
+// planned is the changes of a lesson, and each candidate's outcome.
 type planned struct {
 	scope     memory.Scope
-	turns     []string            // that are read
-	version   int64               // the owner's, before anything was compared
-	cands     []extract.Candidate // each with what it was compared with
-	Forgotten []memory.Memory     // what it asks to forget
-	gone      map[string]bool     // the ids of those
+	turns     []string            // that were read
+	version   int64               // the owner's version before comparing
+	cands     []extract.Candidate // each with its neighbours
+	Forgotten []memory.Memory     // memories that it asks to forget
+	gone      map[string]bool     // their ids
 	Changes   []memory.Change
 	Outcomes  []learn.Outcome
 	jobs      []memory.Job
-	repeats   []string // ids of the answers that repeat what is replaced
+	repeats   []string // ids of answers that repeat replaced facts
 }
 
-// Plan compares a lesson with what is known.
+// Plan compares a lesson with stored facts.
 func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, error) {
 	p := planned{scope: l.scope, cands: slices.Clone(l.cands), gone: map[string]bool{}}
-	for _, s := range l.said {
+	for _, s := range l.utterances {
 		p.turns = append(p.turns, s.Turn.ID)
 	}
 	var err error
@@ -252,15 +252,15 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	})
 	p.repeats = e.Retrieve.Repeats(memory.WithVersion(ctx, l.scope.Owner, p.version), changes)
 	p.Changes, p.Outcomes = append(p.Changes, changes...), outcomes
-	said := slices.Clone(p.Changes)
+	current := slices.Clone(p.Changes)
 	for _, c := range p.cands {
-		for _, n := range c.Near { // it is said again
+		for _, n := range c.Near { // it was repeated
 			if !c.Remember && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
-				said = append(said, memory.Change{Action: memory.ActionReject, After: memory.Image{Fact: &n.Fact}})
+				current = append(current, memory.Change{Action: memory.ActionReject, After: memory.Image{Fact: &n.Fact}})
 			}
 		}
 	}
-	more, after, err := e.Curate.Gate(ctx, l.scope.Owner, run, said, l.author)
+	more, after, err := e.Curate.Gate(ctx, l.scope.Owner, run, current, l.author)
 	if err != nil {
 		return planned{}, err
 	}
@@ -271,12 +271,12 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	return p, nil
 }
 
-// unmoved returns a [memory.Conflict] if another run has written a fact that the plan would
-// have been compared with: two runs that learn contradicting facts at once would otherwise
-// both add theirs. [memory.Unavailable]: a turn was forgotten or edited since it was read; the
-// job is tried again with the others. Otherwise it returns the version that this holds for.
+// unmoved returns the version for which the plan still holds. It returns [memory.Conflict] if
+// another run wrote a fact that the plan should have been compared with, since both runs would add
+// contradicting facts, and [memory.Unavailable] if a turn was forgotten or edited since it was
+// read; the job is then tried again.
 func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
-	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // all that follows is of its version or later
+	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // the rest is of this version or later
 	if err != nil {
 		return 0, fmt.Errorf("read the turns again: %w", err)
 	}
@@ -314,9 +314,9 @@ func sameNear(a, b []extract.Neighbour) bool {
 	return len(a) == len(b)
 }
 
-// decisions says what the candidates do to what is near them: what the model replied
-// with them or, where its prompt asks for facts alone, what it says when it is asked. The
-// rules decide where there is no model, nothing near, or no readable reply.
+// decisions returns what each candidate does to its neighbours: the model's reply or, if its prompt
+// asks for facts alone, its answer to a second question. Rules decide without a model, without
+// neighbours and after an unreadable reply.
 func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
 	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
 	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
@@ -343,8 +343,8 @@ func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands
 	return decisions, err
 }
 
-// askOneByOne asks about each candidate that has known facts near it by itself: the
-// prompt compares one new fact with what is known. The others are new.
+// askOneByOne asks about each candidate with neighbours separately: the prompt compares one new
+// fact with stored ones. The others are new.
 func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
 	var out []learn.Decision
 	for i, c := range cands {
@@ -364,18 +364,17 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []e
 	return out, nil
 }
 
-// decided logs and counts what a run decided (design 3's memory_decision). Without
-// the option LogContent a decision has the id of the stored fact in place of its text, and no
-// reason in a model's words.
+// decided logs and counts a run's decisions (design 3's memory_decision). Without LogContent a
+// decision has the stored fact's id instead of its text, and no reason by a model.
 func (e *Learner) decided(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
 	outcomes = append(outcomes, l.PassedOver()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
-	for _, s := range l.said {
+	for _, s := range l.utterances {
 		line.InputMessageLength += len(s.Text)
 	}
 	for _, o := range outcomes {
 		d := obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason}
-		if o.Action == "reinforce" { // design 3's word for it, whatever it does to the known fact
+		if o.Action == "reinforce" { // design 3's term, whatever it does to the stored fact
 			d.Action, d.Reason = "ignore", obs.Redundant
 		}
 		if !e.Opts.LogContent {

@@ -1,4 +1,4 @@
-// Package lessons runs the jobs that learn facts from turns and sum up conversations.
+// Package lessons runs the jobs that learn facts from turns and summarize conversations.
 package lessons
 
 import (
@@ -12,30 +12,30 @@ import (
 	"github.com/loci-memory/loci/internal/recent"
 )
 
-// Learner runs the jobs that learn facts from turns and sum up conversations.
+// Learner runs the jobs that learn facts from turns and summarize conversations.
 type Learner struct {
 	Curate   *curate.Curator
 	Retrieve *retrieve.Retriever
 
 	Asker
-	Taught   broadcast                                   // after each lesson
-	contexts *recent.Map[[sha256.Size]byte, [][]float32] // vectors of passages, by model and words
+	Taught   broadcast                                   // rung after each lesson
+	contexts *recent.Map[[sha256.Size]byte, [][]float32] // vectors of passages, by model and text
 }
 
-// Asker asks the learning model, within what it may cost.
+// Asker calls the learning model within its budget.
 type Asker struct {
 	*core.Core
-	limited atomic.Int32 // how often in a row the model's server said that it is asked too often
-	trying  sync.Mutex   // held while a model is tried
+	limited atomic.Int32 // consecutive replies of the server that it is called too often
+	trying  sync.Mutex   // held during a model's trial
 }
 
-// NewLearner returns a learner over other parts of the engine.
+// NewLearner returns a learner that uses other parts of the engine.
 func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learner {
 	return &Learner{Curate: cur, Retrieve: r, Asker: Asker{Core: c}, contexts: recent.New[[sha256.Size]byte, [][]float32](contextsKept)}
 }
 
-// reader reads what turns say that is worth knowing.
+// reader extracts facts from turns.
 type reader struct{ *Learner }
 
-// branches lets facts follow the turns that left the path of a conversation, or came back.
+// branches lets facts follow turns that leave or rejoin a conversation's path.
 type branches struct{ *Learner }

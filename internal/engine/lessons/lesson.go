@@ -19,15 +19,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Lesson is what was extracted from some turns, before it is compared with known facts.
+// Lesson is the facts extracted from some turns, before they are compared with stored ones.
 type Lesson struct {
-	scope   memory.Scope // where new facts belong
-	said    []extract.Utterance
-	cands   []extract.Candidate
-	dropped []learn.Dropped
-	forget  []extract.Command // what the user asks to forget
-	named   []learn.Named     // the same, as a model read it
-	author  memory.Author     // who read it
+	scope      memory.Scope // of new facts
+	utterances []extract.Utterance
+	cands      []extract.Candidate
+	dropped    []learn.Dropped
+	forget     []extract.Command // the user's wishes to forget
+	named      []learn.Named     // the same, as a model read them
+	author     memory.Author     // of the facts
 }
 
 // PassedOver returns the dropped candidates as outcomes, with the reasons.
@@ -43,27 +43,27 @@ func (l Lesson) PassedOver() []learn.Outcome {
 func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
 	r := reader{e}
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: r.Retrieve.LearnsFor(turns[0].Conversation)}}
-	l.said = guard(r.Core, turns, learn.GuardOptions{
-		Assistant: r.Opts.Assistant, Injected: r.Given(ctx, l.scope, turns), Whole: r.Prompts.Form() == prompt.InLine,
+	l.utterances = guard(r.Core, turns, learn.GuardOptions{
+		Assistant: r.Opts.Assistant, Injected: r.InjectedText(ctx, l.scope, turns), Whole: r.Prompts.Form() == prompt.InLine,
 	})
-	before, err := r.talkBefore(ctx, job.Owner, l.said)
+	before, err := r.talkBefore(ctx, job.Owner, l.utterances)
 	if err != nil {
 		return Lesson{}, err
 	}
-	if err := r.answering(ctx, job.Owner, l.said, before); err != nil {
+	if err := r.answering(ctx, job.Owner, l.utterances, before); err != nil {
 		return Lesson{}, err
 	}
-	playing(l.said, before)
+	playing(l.utterances, before)
 	d, err := r.extract(ctx, job, l, before)
 	if err != nil {
 		return Lesson{}, err
 	}
 	if d.author.Kind == memory.ByModel {
-		r.ground(job.Owner, l.said, d.known, before)
+		r.ground(job.Owner, l.utterances, d.facts, before)
 	}
-	d.cands, l.named = learn.ForgetOps(d.cands, l.said)
-	remember, forget := extract.Commands(l.said)
-	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.said)
+	d.cands, l.named = learn.ForgetOps(d.cands, l.utterances)
+	remember, forget := extract.Commands(l.utterances)
+	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.utterances)
 	l.forget, l.author = forget, d.author
 	r.givePlace(&l)
 	if err := r.leaveOut(ctx, &l); err != nil {
@@ -75,8 +75,8 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	return l, nil
 }
 
-// leaveOut drops candidates whose source is a wish to forget. A wish that names nothing known is
-// talk where a model reads something in it: "forget the gym i cancelled it".
+// leaveOut drops candidates extracted from a wish to forget. A wish that matches no memory counts
+// as talk if a model reads a fact in it: "forget the gym i cancelled it".
 func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	within := func(c extract.Candidate, w extract.Command) bool {
 		return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
@@ -105,9 +105,9 @@ func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// turn returns one of the turns that are read.
+// turn returns one of the lesson's turns.
 func (l Lesson) turn(id string) memory.Turn {
-	for _, s := range l.said {
+	for _, s := range l.utterances {
 		if s.Turn.ID == id {
 			return s.Turn
 		}
@@ -115,61 +115,61 @@ func (l Lesson) turn(id string) memory.Turn {
 	return memory.Turn{ID: id}
 }
 
-// playable is how many turns back the beginning of a role play is looked for.
+// playable is how many turns back the start of a role play is searched.
 const playable = 24
 
-// talkBefore returns the last turns of a conversation, none if its first is among said.
-func (e reader) talkBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance) ([]memory.Turn, error) {
-	first := slices.IndexFunc(said, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
-	if first < 0 || said[first].Turn.Index == 0 {
+// talkBefore returns a conversation's last turns, none if its first is among utterances.
+func (e reader) talkBefore(ctx context.Context, owner memory.Owner, utterances []extract.Utterance) ([]memory.Turn, error) {
+	first := slices.IndexFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
+	if first < 0 || utterances[first].Turn.Index == 0 {
 		return nil, nil
 	}
-	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: said[first].Turn.Conversation, Last: playable})
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: utterances[first].Turn.Conversation, Last: playable})
 	if err != nil {
-		return nil, fmt.Errorf("read what was said before: %w", err)
+		return nil, fmt.Errorf("read earlier turns: %w", err)
 	}
 	return turns, nil
 }
 
-// groundedOn is from how many earlier messages a new fact may take names and numbers.
+// groundedOn is how many earlier messages a new fact may take names and numbers from.
 const groundedOn = 8
 
-// ground adds to each utterance what a fact learned from it may refer to: the messages before
-// it and the facts that the model was told are known.
-func (e reader) ground(owner memory.Owner, said []extract.Utterance, known []memory.Fact, before []memory.Turn) {
+// ground adds to each utterance what a fact learned from it may refer to: earlier messages, and
+// facts in the model's prompt.
+func (e reader) ground(owner memory.Owner, utterances []extract.Utterance, facts []memory.Fact, before []memory.Turn) {
 	earlier := e.guardedBefore(owner, before)
-	for i := range said {
-		s := &said[i]
+	for i := range utterances {
+		s := &utterances[i]
 		for _, t := range earlier {
 			if t.Turn.Index < s.Turn.Index {
 				s.Earlier = append(s.Earlier, t.Text)
 			}
 		}
-		if s.Earlier == nil { // all of the conversation is read at once
-			for _, o := range said[:i] {
+		if s.Earlier == nil { // the whole conversation is read at once
+			for _, o := range utterances[:i] {
 				s.Earlier = append(s.Earlier, o.Before, o.Text)
 			}
 		}
 		s.Earlier = s.Earlier[max(0, len(s.Earlier)-groundedOn):]
-		for _, f := range slices.Concat(known, s.Facts) {
-			if f.Status == memory.Active { // what waits may be made up itself
+		for _, f := range slices.Concat(facts, s.Facts) {
+			if f.Status == memory.Active { // pending facts are not evidence
 				s.Background = append(s.Background, f.Content)
 			}
 		}
 	}
 }
 
-// answering adds to the user's utterances the assistant's message before, and the facts
-// learned from the user's message before that.
-func (e reader) answering(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) error {
-	parents, err := e.parents(ctx, owner, said, before)
+// answering adds to the user's utterances the assistant's message before, and facts learned from
+// the user's message before that.
+func (e reader) answering(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) error {
+	parents, err := e.parents(ctx, owner, utterances, before)
 	if err != nil {
 		return err
 	}
-	var taught []int // of which of said
+	var taught []int // indexes of utterances
 	var l memory.Look
-	for i := range said {
-		s := &said[i]
+	for i := range utterances {
+		s := &utterances[i]
 		parent, ok := parents[s.Turn.Parent]
 		if s.Turn.Role != memory.RoleUser || !ok {
 			continue
@@ -192,29 +192,29 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, said []extrac
 	for k, i := range taught {
 		for _, m := range seen.Pages[k].Memories {
 			if m.Link == nil {
-				said[i].Facts = append(said[i].Facts, *m.Fact)
+				utterances[i].Facts = append(utterances[i].Facts, *m.Fact)
 			}
 		}
 	}
 	return nil
 }
 
-// parents returns, by id, the turns that the user's utterances follow.
-func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) (map[string]memory.Turn, error) {
-	known := map[string]memory.Turn{}
+// parents returns, by id, the turns before the user's utterances.
+func (e reader) parents(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) (map[string]memory.Turn, error) {
+	byID := map[string]memory.Turn{}
 	var missing []string
-	for _, s := range said {
+	for _, s := range utterances {
 		if s.Turn.Role != memory.RoleUser || s.Turn.Parent == "" {
 			continue
 		}
 		if at := slices.IndexFunc(before, func(t memory.Turn) bool { return t.ID == s.Turn.Parent }); at >= 0 {
-			known[s.Turn.Parent] = before[at]
+			byID[s.Turn.Parent] = before[at]
 			continue
 		}
 		missing = append(missing, s.Turn.Parent)
 	}
 	if len(missing) == 0 {
-		return known, nil
+		return byID, nil
 	}
 	found, err := e.Store.Get(ctx, owner, missing...)
 	if err != nil {
@@ -222,31 +222,31 @@ func (e reader) parents(ctx context.Context, owner memory.Owner, said []extract.
 	}
 	for _, m := range found {
 		if m.Turn != nil && m.Turn.Status == memory.Active {
-			known[m.Turn.ID] = *m.Turn
+			byID[m.Turn.ID] = *m.Turn
 		}
 	}
-	return known, nil
+	return byID, nil
 }
 
 // playing marks the user's first utterance if it continues a role play.
-func playing(said []extract.Utterance, before []memory.Turn) {
-	first := slices.IndexFunc(said, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
+func playing(utterances []extract.Utterance, before []memory.Turn) {
+	first := slices.IndexFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
 	if first < 0 {
 		return
 	}
-	if at := slices.IndexFunc(before, func(t memory.Turn) bool { return t.Index >= said[first].Turn.Index }); at >= 0 {
+	if at := slices.IndexFunc(before, func(t memory.Turn) bool { return t.Index >= utterances[first].Turn.Index }); at >= 0 {
 		before = before[:at]
 	}
-	said[first].Playing = extract.Playing(before)
+	utterances[first].Playing = extract.Playing(before)
 }
 
-// suspectsFound is how many memories one suspect sentence is compared with.
+// suspectsFound is how many memories a suspect sentence is compared with.
 const suspectsFound = 4
 
-// Given returns what recognizes text that came out of memory: the blocks of requests up to a
-// turn and, where those are not cached any more, similar memories from before the turns. If
-// the searcher fails, only the blocks are used.
-func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
+// InjectedText returns a detector of text that came from memory: the blocks of requests up to a
+// turn and, if those are no longer cached, similar memories older than the turns. If the search
+// fails, it uses only the blocks.
+func (e *Learner) InjectedText(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
 	blocks := reader{e}.blocksOf(scope.Owner, turns)
 	return func(i int) *learn.Injected {
 		var found []memory.Memory
@@ -271,9 +271,9 @@ func (e *Learner) Given(ctx context.Context, scope memory.Scope, turns []memory.
 
 // blocks are the cached blocks of turns; "" for none.
 type blocks struct {
-	of    []string
-	last  int // how many were read into given
-	given *learn.Injected
+	of       []string
+	last     int // how many were added to injected
+	injected *learn.Injected
 }
 
 func (e reader) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
@@ -286,37 +286,36 @@ func (e reader) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	return b
 }
 
-// upTo returns what recognizes the blocks of turns up to i; nil if there are none. Call it
-// with rising i.
+// upTo returns a detector of the blocks of turns up to i; nil without any. Call it with rising i.
 func (b *blocks) upTo(i int) *learn.Injected {
 	for ; b.last <= i; b.last++ {
 		if block := b.of[b.last]; block != "" {
-			if b.given == nil {
-				b.given = learn.NewInjected()
+			if b.injected == nil {
+				b.injected = learn.NewInjected()
 			}
-			b.given.Add(block)
+			b.injected.Add(block)
 		}
 	}
-	return b.given
+	return b.injected
 }
 
-// byRule is who a fact is by that no model wrote.
+// byRule is the author of facts that no model wrote.
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
-// draft is what a model or the rules propose, and the facts that the model was told are known.
+// draft is the candidates that a model or the rules propose, and the facts in the model's prompt.
 type draft struct {
 	cands  []extract.Candidate
-	known  []memory.Fact
+	facts  []memory.Fact
 	author memory.Author
 }
 
-// extract returns what the model or, without one, the rules read.
+// extract extracts candidates with the model or, without one, by rule.
 func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []memory.Turn) (draft, error) {
-	if len(l.said) == 0 {
+	if len(l.utterances) == 0 {
 		return draft{author: byRule}, nil
 	}
 	if e.LLM == nil {
-		return draft{cands: extract.Rules(l.said), author: byRule}, nil
+		return draft{cands: extract.Rules(l.utterances), author: byRule}, nil
 	}
 	d, err := e.extractByModel(ctx, l, before)
 	var off *jobs.PutOff
@@ -325,28 +324,28 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []
 	}
 	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel) || errors.Is(err, context.DeadlineExceeded) && job.Attempts >= halvings) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
-		return draft{cands: extract.Rules(l.said), author: byRule}, nil
+		return draft{cands: extract.Rules(l.utterances), author: byRule}, nil
 	}
 	return draft{}, err
 }
 
-// extractByModel asks the model, several times if the turns are long, unless none of them can
-// teach anything. What a model writes that is not trusted waits, and the rules learn beside it.
+// extractByModel calls the model, several times for long turns, unless no turn can hold a fact.
+// Facts of an untrusted model become pending, and the rules learn as well.
 func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Turn) (draft, error) {
 	all := draft{author: byRule}
-	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant && !slices.ContainsFunc(l.said, learn.MayTeach) {
+	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant && !slices.ContainsFunc(l.utterances, learn.MayTeach) {
 		return all, nil
 	}
 	why, err := e.distrust(ctx, l.scope.Owner)
 	if err != nil {
 		return draft{}, err
 	}
-	for piece := range learn.Pieces(l.said, learnBytes) {
+	for piece := range learn.Pieces(l.utterances, learnBytes) {
 		d, err := e.askForFacts(ctx, l.scope, piece, before)
 		if err != nil {
 			return draft{}, err
 		}
-		all = draft{append(all.cands, learn.WithTurnIDs(d.cands, piece)...), append(all.known, d.known...), d.author}
+		all = draft{append(all.cands, learn.WithTurnIDs(d.cands, piece)...), append(all.facts, d.facts...), d.author}
 	}
 	if why == "" {
 		return all, nil
@@ -355,57 +354,56 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Tu
 		all.cands[i].Waits = why
 	}
 	if all.author = byRule; e.Opts.Rules {
-		all.cands = append(extract.Rules(l.said), all.cands...)
+		all.cands = append(extract.Rules(l.utterances), all.cands...)
 	}
 	return all, nil
 }
 
-// saidBefore returns the last messages before the new ones, for a model that reads them
-// together. Secrets and what memory gave are blanked there as everywhere.
-func (e reader) saidBefore(ctx context.Context, owner memory.Owner, said []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
+// saidBefore returns the last messages before the new ones, for a model that reads both. Secrets
+// and injected text are blanked as everywhere.
+func (e reader) saidBefore(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
-		room -= len(said)
+		room -= len(utterances)
 	}
-	first := said[0].Turn
+	first := utterances[0].Turn
 	if room <= 0 || first.Index == 0 {
 		return nil, nil
 	}
 	turns := before
 	if len(turns) == 0 || turns[0].Index > max(0, first.Index-room) {
 		var err error
-		if turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: first.Conversation, Last: room + len(said) + 2*learnTurns}); err != nil {
-			return nil, fmt.Errorf("read what was said before: %w", err)
+		if turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: first.Conversation, Last: room + len(utterances) + 2*learnTurns}); err != nil {
+			return nil, fmt.Errorf("read earlier turns: %w", err)
 		}
 	}
 	turns = slices.DeleteFunc(slices.Clone(turns), func(t memory.Turn) bool { return t.Index >= first.Index })
 	return e.guardedBefore(owner, turns[max(0, len(turns)-room):]), nil
 }
 
-// guardedBefore returns messages that are only read to understand others, without secrets and
-// what memory gave.
+// guardedBefore returns messages that are read only as context, without secrets and injected text.
 func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
 	return guard(e.Core, turns, learn.GuardOptions{Assistant: true, Others: true, Injected: e.blocksOf(owner, turns).upTo})
 }
 
-// guard returns what turns say, by the settings and without fenced blocks.
+// guard returns the text of turns, by the settings and without fenced blocks.
 func guard(e *core.Core, turns []memory.Turn, o learn.GuardOptions) []extract.Utterance {
 	o.Personal, o.Begin, o.End = e.Opts.Learn.Personal, recall.FenceOpen, recall.FenceClose
 	return learn.Guard(turns, o)
 }
 
-// What a model is told is known: facts near to each clause of what is said, and the newest.
+// Facts in a model's prompt: those near to each clause of the utterances, and the newest.
 const (
 	knownSearches = 16
 	knownBytes    = 2 << 10 // of each
-	wholeBytes    = 80      // of a turn that is searched for whole
-	knownNear     = 8       // or one a search, if those are more
+	wholeBytes    = 80      // of a turn that is searched for as a whole
+	knownNear     = 8       // or one per search, if those are more
 	knownFacts    = 32
 )
 
-// known returns the facts that a model is told are known: all of somebody who has few of them.
-func (e reader) known(ctx context.Context, scope memory.Scope, said []extract.Utterance) ([]memory.Fact, error) {
-	near, err := e.nearClauses(ctx, scope, said)
+// factsForPrompt returns the stored facts for a model's prompt: all of an owner with few of them.
+func (e reader) factsForPrompt(ctx context.Context, scope memory.Scope, utterances []extract.Utterance) ([]memory.Fact, error) {
+	near, err := e.nearClauses(ctx, scope, utterances)
 	if err != nil {
 		return nil, err
 	}
@@ -430,11 +428,11 @@ func (e reader) known(ctx context.Context, scope memory.Scope, said []extract.Ut
 	return out, nil
 }
 
-// nearClauses returns the facts nearest to each clause of what is said, the best of each
-// before the second best of any. Of more clauses than are searched for, neighbours go together.
-func (e reader) nearClauses(ctx context.Context, scope memory.Scope, said []extract.Utterance) ([]memory.Fact, error) {
+// nearClauses returns the facts nearest to each clause of the utterances, the best of each before
+// the second best of any. Beyond the number of searches neighbouring clauses are joined.
+func (e reader) nearClauses(ctx context.Context, scope memory.Scope, utterances []extract.Utterance) ([]memory.Fact, error) {
 	var clauses []string
-	for _, s := range said {
+	for _, s := range utterances {
 		if len(s.Text) <= wholeBytes {
 			clauses = append(clauses, strings.TrimSpace(s.Text))
 			continue
@@ -456,7 +454,7 @@ func (e reader) nearClauses(ctx context.Context, scope memory.Scope, said []extr
 	}
 	memories, err := e.Store.Get(ctx, scope.Owner, ids...)
 	if err != nil {
-		return nil, fmt.Errorf("read what is known: %w", err)
+		return nil, fmt.Errorf("read stored facts: %w", err)
 	}
 	var out []memory.Fact
 	for rank := range knownNear {
@@ -475,42 +473,42 @@ func (e reader) nearClauses(ctx context.Context, scope memory.Scope, said []extr
 }
 
 const (
-	windowTokens = 32_000 // that nearly every model reads at once
-	promptTokens = 2000   // of these are left for the instructions and the reply
+	windowTokens = 32_000 // fits nearly every model
+	promptTokens = 2000   // reserved for instructions and reply
 )
 
-// roomBeside returns how many tokens of the model's window what is said and known leaves.
-func (e reader) roomBeside(said []extract.Utterance, known []memory.Fact) int {
+// contextRoom returns how many tokens of the model's window the utterances and facts leave.
+func (e reader) contextRoom(utterances []extract.Utterance, facts []memory.Fact) int {
 	room := windowTokens - promptTokens
-	for _, s := range said {
+	for _, s := range utterances {
 		room -= text.Tokens(s.Shown())
 	}
-	for _, f := range known {
+	for _, f := range facts {
 		room -= text.Tokens(f.Content)
 	}
 	return max(room, 0)
 }
 
-func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extract.Utterance, earlier []memory.Turn) (draft, error) {
-	before, err := e.saidBefore(ctx, scope.Owner, said, earlier)
+func (e reader) askForFacts(ctx context.Context, scope memory.Scope, utterances []extract.Utterance, earlier []memory.Turn) (draft, error) {
+	before, err := e.saidBefore(ctx, scope.Owner, utterances, earlier)
 	if err != nil {
 		return draft{}, err
 	}
-	known, err := e.known(ctx, scope, said)
+	facts, err := e.factsForPrompt(ctx, scope, utterances)
 	if err != nil {
 		return draft{}, err
 	}
-	attached, err := e.attached(ctx, scope.Owner, said[0].Turn.Conversation, e.roomBeside(said, known))
+	attached, err := e.attached(ctx, scope.Owner, utterances[0].Turn.Conversation, e.contextRoom(utterances, facts))
 	if err != nil {
 		return draft{}, err
 	}
-	own, err := e.LearningOf(ctx, scope, said[0].Turn.Conversation)
+	own, err := e.LearningOf(ctx, scope, utterances[0].Turn.Conversation)
 	if err != nil {
 		return draft{}, err
 	}
 	prompts := e.learnPrompts(scope.Owner)
 	ask, err := learn.AskFacts(learn.Asked{
-		Utterances: said, Before: before, Facts: known, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
+		Utterances: utterances, Before: before, Facts: facts, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
 	}, prompts)
 	if err != nil {
 		return draft{}, fmt.Errorf("fill the extraction prompt: %w", err)
@@ -527,9 +525,9 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 			if err != nil {
 				return nil, err
 			}
-			cands, err = learn.Settle(cands, said, known)
+			cands, err = learn.Settle(cands, utterances, facts)
 			if reads > 1 && len(cands) > 0 {
-				err = nil // there is no third reply: what holds alone is kept
+				err = nil // there is no third call: valid candidates are kept
 			}
 			return cands, err
 		}
@@ -541,5 +539,5 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, said []extr
 	for i := range cands {
 		cands[i].Model = reply.Model + "+" + ask.Hash
 	}
-	return draft{cands, known, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}}, nil
+	return draft{cands, facts, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}}, nil
 }

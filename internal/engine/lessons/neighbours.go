@@ -11,28 +11,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// neighbors returns of each candidate the facts that it is compared with: the most similar,
-// those about the same thing, those of the same words that were refused before, and
-// those that its turn taught and that are out of recall. What is about to be forgotten
-// counts as forgotten. Of what was written after the owner's version some may be left
-// out: whoever decides by it makes sure that nothing was ([Learner.unmoved]).
+// neighbors returns the facts that each candidate is compared with: the most similar, those about
+// the same thing, equal ones refused before, and those learned from the same turn that left recall.
+// Facts about to be forgotten count as forgotten. Facts written after the owner's version may be
+// missing; [Learner.unmoved] checks that.
 func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []extract.Candidate, gone map[string]bool) ([][]extract.Neighbour, error) {
 	if len(cands) == 0 {
 		return nil, nil
 	}
-	known := memory.WithVersion(ctx, scope.Owner, version)
+	located := memory.WithVersion(ctx, scope.Owner, version)
 	alike := make([][]memory.Candidate, len(cands))
 	var l memory.Look
 	for i, c := range cands {
 		var err error
-		if alike[i], err = e.similarFacts(known, scope, c.Text, nearest); err != nil {
+		if alike[i], err = e.similarFacts(located, scope, c.Text, nearest); err != nil {
 			return nil, err
 		}
 		l.IDs, l.Queries = slices.Concat(l.IDs, core.IDsOf(alike[i]), c.Targets), append(l.Queries, comparing(c)...)
 	}
 	slices.Sort(l.IDs)
 	l.IDs = slices.Compact(l.IDs)
-	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l) // at what is near all of them
+	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l) // similar facts of all of them
 	if err != nil {
 		return nil, fmt.Errorf("read facts to compare with: %w", err)
 	}
@@ -46,7 +45,8 @@ func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64
 	return near, nil
 }
 
-// comparing asks for what a candidate is compared with beside the most similar.
+// comparing returns the queries for the facts that a candidate is compared with besides similar
+// ones.
 func comparing(c extract.Candidate) []memory.Query {
 	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: core.Compared}}
 	if c.Attribute != "" {
@@ -58,7 +58,7 @@ func comparing(c extract.Candidate) []memory.Query {
 	return queries
 }
 
-// nearOne adds to the facts that are most similar those of pages that are not among them.
+// nearOne adds the facts of pages to the most similar ones, without duplicates.
 func (e reader) nearOne(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
 	for _, page := range pages {
 		for _, m := range page.Memories {
@@ -91,8 +91,8 @@ func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words stri
 	return found, nil
 }
 
-// neighboursAmong returns those of the memories that were found alike and may be compared
-// with, in the order in which they were found.
+// neighboursAmong returns the memories that the search found and that may be compared with, in its
+// order.
 func (e reader) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
 	var out []extract.Neighbour
 	for _, c := range alike {

@@ -10,20 +10,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RelearnOptions says which turns are to be learned from again: the user's of a
-// conversation, or of all, said since a time. It is how facts that rules learned
-// while a model was away are learned by the model.
+// RelearnOptions select the user's turns to learn from again, of a conversation or of all, since a
+// time. A model thus learns again from turns that rules learned from while it was unavailable.
 type RelearnOptions struct {
 	Conversation string
 	Since        time.Time
-	Idempotency  string // the same key again queues nothing new
+	Idempotency  string // repeating a key queues nothing
 }
 
 // relearnAtOnce is how many turns one job learns from.
 const relearnAtOnce = 200
 
-// Relearn queues the learning and returns how many turns it is about. What is known
-// already is said again by it; what was forgotten, undone or rejected stays so.
+// Relearn queues the learning and returns the number of turns. Stored facts are only confirmed;
+// forgotten, undone and rejected ones stay so.
 func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOptions) (int, error) {
 	if !e.Learns() {
 		return 0, memory.Errorf(memory.Invalid, "nothing learns: learn.model is empty and learn.rules is off")

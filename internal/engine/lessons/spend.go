@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Complete asks the learning model on an owner's account. Where the owner has
-// spent what a day allows, the error is a [*jobs.PutOff].
+// Complete calls the learning model on an owner's account. If the day's budget is spent, the error
+// is a [*jobs.PutOff].
 func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
 	if err := e.affords(ctx, owner); err != nil {
 		return memory.Reply{}, err
@@ -41,7 +41,7 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 		Day: e.Time(), Purpose: p.Name, Model: reply.Model, Calls: 1,
 		InputTokens: int64(reply.InputTokens), OutputTokens: int64(reply.OutputTokens),
 	}
-	if u.InputTokens+u.OutputTokens == 0 { // not every server counts
+	if u.InputTokens+u.OutputTokens == 0 { // some servers do not count
 		u.InputTokens, u.OutputTokens = int64(text.Tokens(p.System+p.User)), int64(text.Tokens(reply.Text))
 	}
 	u.Cost = e.Opts.Learn.Spending.Cost(u.InputTokens, u.OutputTokens)
@@ -52,8 +52,8 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 	return reply, nil
 }
 
-// learnModel returns the model that learns for an owner: the one of the settings or that was
-// chosen since, else that of the owner's last chat; "" while no chat has named one.
+// learnModel returns the model that learns for an owner: the configured or later chosen one, else
+// that of the owner's last chat; "" before a chat names one.
 func (e *Asker) learnModel(owner memory.Owner) string {
 	chosen := ""
 	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
@@ -62,13 +62,13 @@ func (e *Asker) learnModel(owner memory.Owner) string {
 	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Of(owner).Model)
 }
 
-// learnPrompts returns the prompts in the variants for the model that learns.
+// learnPrompts returns the prompt variants for the learning model.
 func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
 	return e.Prompts.For(e.learnModel(owner))
 }
 
-// backOff returns the error of a model or, where its server is asked too often, a
-// [*jobs.PutOff]: for as long as it says, at least a minute and twice as long each time.
+// backOff returns a model's error or, if its server is called too often, a [*jobs.PutOff]: for as
+// long as the server asks, at least a minute and twice as long each time.
 func (e *Asker) backOff(err error) error {
 	var limit interface {
 		RateLimited() (after time.Duration, ok bool)
@@ -84,11 +84,10 @@ func (e *Asker) backOff(err error) error {
 	return &jobs.PutOff{Until: e.Time().Add(max(after, min(wait, time.Hour))), Why: err.Error()}
 }
 
-// errUnreadable is why a model is not asked again.
+// errUnreadable reports that the model is not called again.
 var errUnreadable = errors.New("the model's second reply could not be read")
 
-// askFor asks the learning model and reads its reply; once more, should that not be
-// possible.
+// askFor calls the learning model and parses its reply; once more if that fails.
 func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
 	var none T
 	reply, err := e.Complete(ctx, owner, ask)
@@ -106,21 +105,20 @@ func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory
 	}
 	if out, err = read(again.Text); err != nil {
 		e.logReply(again)
-		// Another time it may do better: the job is not to be given up at once.
+		// Another attempt may succeed: do not give up the job at once.
 		return none, again, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
 	}
 	return out, again, nil
 }
 
-// logReply shows a reply that could not be read, where the log may have texts.
+// logReply logs an unreadable reply if the log may have texts.
 func (e *Asker) logReply(reply memory.Reply) {
 	if e.Opts.LogContent {
 		e.Log.Warn("the model's reply could not be read", "model", reply.Model, "reply", reply.Text)
 	}
 }
 
-// affords reports, as a put-off until tomorrow, that an owner has spent what a day
-// allows.
+// affords returns a put-off until tomorrow if an owner has spent the day's budget.
 func (e *Asker) affords(ctx context.Context, owner memory.Owner) error {
 	most := e.Opts.Learn.Spending
 	if most.DayTokens == 0 {
@@ -141,7 +139,7 @@ func (e *Asker) affords(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// Spent returns what models were paid for on an owner's account from a day on.
+// Spent returns an owner's model usage since a day.
 func (e *Asker) Spent(ctx context.Context, owner memory.Owner, from time.Time) ([]memory.Usage, error) {
 	return e.Store.Spent(ctx, owner, from)
 }

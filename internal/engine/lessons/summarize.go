@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Summarize is the handler of summarize jobs: the conversation's summary is written
-// anew, by the model or else by rule, and takes the place of the one before unless that is kept.
+// Summarize is the handler of summarize jobs: the model or the rules write a new summary of the
+// conversation, which replaces the previous one unless that is kept.
 func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
 	before, err := e.Summaries(ctx, job.Owner, job.Conversation)
@@ -33,15 +33,15 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	if err != nil {
 		return "", fmt.Errorf("read turns: %w", err)
 	}
-	said := guard(e.Core, turns, learn.GuardOptions{Assistant: true, Injected: reader{e}.blocksOf(job.Owner, turns).upTo})
-	said = slices.DeleteFunc(said, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // it repeats what is known
-	if len(said) < e.Opts.Learn.Summary.Least() {
+	utterances := guard(e.Core, turns, learn.GuardOptions{Assistant: true, Injected: reader{e}.blocksOf(job.Owner, turns).upTo})
+	utterances = slices.DeleteFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // it repeats memories
+	if len(utterances) < e.Opts.Learn.Summary.Least() {
 		return jobs.Nothing, nil
 	}
-	if err := e.leaveOutRefused(ctx, job, said); err != nil {
+	if err := e.leaveOutRefused(ctx, job, utterances); err != nil {
 		return "", err
 	}
-	words, author, err := e.sumUp(ctx, job.Owner, said, previous)
+	words, author, err := e.sumUp(ctx, job.Owner, utterances, previous)
 	if err != nil {
 		return "", err
 	}
@@ -55,9 +55,9 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	return jobs.Applied, nil
 }
 
-// leaveOutRefused blanks the sentences that facts are from which wait for a person, or
-// were rejected: a summary would state them all the same.
-func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, said []extract.Utterance) error {
+// leaveOutRefused blanks sentences whose facts are pending or rejected: a summary must not state
+// them.
+func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
 	quotes := map[string][]memory.Span{} // by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
 	err := e.Everything(ctx, job.Owner, q, func(m memory.Memory) {
@@ -68,26 +68,27 @@ func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, said []ex
 	if err != nil {
 		return fmt.Errorf("read what waits or was rejected: %w", err)
 	}
-	for i, s := range said {
-		said[i] = learn.Without(s, quotes[s.Turn.ID])
+	for i, s := range utterances {
+		utterances[i] = learn.Without(s, quotes[s.Turn.ID])
 	}
 	return nil
 }
 
-// sumUp asks the model or, without one that replies and is trusted, the rules, unless it is put off.
-func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
+// sumUp summarizes with the model or, without a trusted one that replies, by rule, unless the job
+// is put off.
+func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
 	if e.LLM != nil {
 		var off *jobs.PutOff
-		words, author, err := e.sumUpByModel(ctx, owner, said, previous)
+		words, author, err := e.sumUpByModel(ctx, owner, utterances, previous)
 		if err == nil || errors.As(err, &off) {
 			return words, author, err
 		}
 		e.Log.Warn("the rules sum up, since the model could not", "err", err)
 	}
-	return learn.Summarize(said, previous), memory.Author{Kind: memory.ByRule, Name: core.RuleBased}, nil
+	return learn.Summarize(utterances, previous), memory.Author{Kind: memory.ByRule, Name: core.RuleBased}, nil
 }
 
-func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []extract.Utterance, previous string) (string, memory.Author, error) {
+func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
 	why, err := e.distrust(ctx, owner)
 	if why != "" {
 		err = errors.New(why)
@@ -95,7 +96,7 @@ func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []e
 	if err != nil {
 		return "", memory.Author{}, err
 	}
-	ask, err := learn.AskSummary(said, previous, e.learnPrompts(owner))
+	ask, err := learn.AskSummary(utterances, previous, e.learnPrompts(owner))
 	if err != nil {
 		return "", memory.Author{}, err
 	}
@@ -103,8 +104,8 @@ func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, said []e
 	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
 }
 
-// writeSummary puts a summary of turns in the place of others, or returns a [*jobs.PutOff] where
-// some of them were forgotten since they were read.
+// writeSummary replaces summaries by a new one of turns, or returns a [*jobs.PutOff] if some turns
+// were forgotten since they were read.
 func (e *Learner) writeSummary(ctx context.Context, job memory.Job, turns []memory.Turn, words string, author memory.Author, before []memory.Summary) error {
 	last, ids := turns[len(turns)-1], make([]string, len(turns))
 	for i, t := range turns {
@@ -121,7 +122,7 @@ func (e *Learner) writeSummary(ctx context.Context, job memory.Job, turns []memo
 	var changes []memory.Change
 	for _, old := range before {
 		old.Status = memory.Retired
-		changes = append(changes, memory.Change{Action: memory.ActionRetire, After: memory.Image{Summary: &old}, Base: old.Version, NewID: s.ID, Reason: "summed up anew", Author: author})
+		changes = append(changes, memory.Change{Action: memory.ActionRetire, After: memory.Image{Summary: &old}, Base: old.Version, NewID: s.ID, Reason: "summarized again", Author: author})
 	}
 	changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Summary: &s}, NewID: s.ID, Reason: "summed up", Author: author})
 	run := memory.Run{ID: core.RunOf(job.ID), Kind: "summarize", Author: author, Lease: &job.Lease, Vectors: vectors}

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// LearnPrefix begins the ids of jobs that learn from a turn and those before it.
+// LearnPrefix begins the ids of jobs that learn from turns up to one.
 const LearnPrefix = "learn-"
 
-// LearnJob is the job that learns from a conversation up to a turn, and lets facts
-// follow the turns that left the path or came back to it.
+// LearnJob returns the job that learns from a conversation up to a turn, and lets facts follow the
+// turns that left or rejoined the path.
 func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, moved ...string) memory.Job {
 	return memory.Job{
 		ID: LearnPrefix + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
@@ -24,20 +24,18 @@ func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, mo
 	}
 }
 
-// restPrefix begins the ids of jobs that learn what a count left over: they wait
-// for the conversation to rest.
+// restPrefix begins the ids of jobs that learn remaining messages once the conversation rests.
 const restPrefix = "rest-"
 
-// RestJob is the job that learns from a conversation once it rests; first is the
-// first turn that is not learned from, so that there is one such job at a time.
+// RestJob returns the job that learns from a conversation once it rests. first, the first turn not
+// learned from, is in its id, so that there is one such job at a time.
 func (e *Learner) RestJob(owner memory.Owner, conversation, first string, now time.Time) memory.Job {
 	j := LearnJob(owner, conversation, first, now.Add(e.Opts.Learn.Idle))
 	j.ID = restPrefix + first
 	return j
 }
 
-// rests returns a [*jobs.PutOff] if the job waits for a conversation to rest that
-// does not.
+// rests returns a [*jobs.PutOff] if the job waits for its conversation to rest.
 func (e *Learner) rests(ctx context.Context, job memory.Job) error {
 	if !strings.HasPrefix(job.ID, restPrefix) {
 		return nil
@@ -55,8 +53,8 @@ func (e *Learner) rests(ctx context.Context, job memory.Job) error {
 	return nil
 }
 
-// needless returns the ids of those jobs that wait in case an exchange never comes to
-// its end, and are about one that did and was learned from: they will find nothing.
+// needless returns the ids of jobs that wait for an exchange to fail, although it ended and was
+// learned from: they will find nothing.
 func (e *Learner) needless(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
 	waits := map[string]string{} // turn to job
 	for _, j := range all {

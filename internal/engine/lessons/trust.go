@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// onTrial is a model that is tried before it learns. One that the program brings is not.
+// onTrial is a model that is tried before it learns; a program's own model is not.
 type onTrial interface {
 	Trial(model string) (is learn.Trial, ok bool)
 	KeepTrial(is learn.Trial)
 }
 
-// distrust returns why a person looks at what the model that learns for an owner writes, "" if that is
-// remembered at once. It tries a model that was not tried yet.
+// distrust returns why a person must review the facts of the owner's learning model, "" if they
+// need no review. It tries a new model first.
 func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (why string, err error) {
 	model, ok := e.LLM.(onTrial)
 	switch {
@@ -34,7 +34,7 @@ func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (why string, e
 		if is, err = learn.Try(e.learnPrompts(owner), func(p memory.Prompt) (memory.Reply, error) { return e.Complete(ctx, owner, p) }); err != nil {
 			return "", err
 		}
-		is.Model = e.learnModel(owner) // the first call may decide which
+		is.Model = e.learnModel(owner) // the first call may choose it
 		model.KeepTrial(is)
 	}
 	if is.Passed {

@@ -9,26 +9,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Intent is what a query is after. It decides the words in which memory's part is
-// explained, and is shown beside the agents that worked.
+// Intent is the purpose of a query. It decides how memory's part is worded, and is shown with the
+// agents that worked.
 type Intent string
 
 // The intents.
 const (
-	IntentImage    Intent = "image"     // there are images to look at
-	IntentMemory   Intent = "memory"    // what was said before, or who the user is
-	IntentSummary  Intent = "summary"   // a summary of what was said
+	IntentImage    Intent = "image"     // the query has images
+	IntentMemory   Intent = "memory"    // earlier messages, or who the user is
+	IntentSummary  Intent = "summary"   // a summary of the conversation
 	IntentCode     Intent = "code"      // programming
-	IntentLocation Intent = "location"  // what is near
+	IntentLocation Intent = "location"  // places nearby
 	IntentChat     Intent = "smalltalk" // greetings and thanks
 	IntentGeneral  Intent = "general"   // anything else
 )
 
-// intents are tried in order: a query is of the first whose words it has.
+// intents are tried in order: the first with a matching word is taken.
 var intents = []struct {
 	intent   Intent
 	keywords *lazy.Pattern
-	example  string // what an embedder compares a query with that has none of the words
+	example  string // compared with a query without such words, by embedder
 }{
 	{IntentSummary, lazy.Compile(`(?i)\b(?:summari[sz]e|summary|recap|tl;?dr|sum up|key points)\b`), "Give me an overview of our conversation"},
 	{IntentMemory, lazy.Compile(`(?i)\b(?:remember|recall|remind me|earlier|previously|last time|before that|did i (?:say|tell|mention)|have i (?:said|told|mentioned)|i (?:said|told you|mentioned)|you (?:said|told me)|who am i|what(?:'s| is| are| was) my|where do i|about me)\b`), "What have I told you about myself in the past?"},
@@ -38,8 +38,7 @@ var intents = []struct {
 
 var greeting = lazy.Compile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?|thank you very much|how are you|bye|goodbye)(?: there| all| so much)?\W*$`)
 
-// Intent says what a query is after, by its words and, where that is switched on, by
-// what it is like.
+// Intent returns a query's intent, by its words and, if enabled, by similarity.
 func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 	if len(q.Images) > 0 {
 		return IntentImage
@@ -58,21 +57,20 @@ func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 	return IntentGeneral
 }
 
-// The ways in which intents are found.
+// The methods of finding intents.
 const (
 	IntentsByKeywords  = "keywords"
 	IntentsByEmbedding = "embedding"
 )
 
-// intentText is how many bytes of a query its intent is found by.
+// intentText is how many bytes of a query are read for its intent.
 const intentText = 4 << 10
 
-// likeEnough is the cosine from which a query is taken to be of the intent of an
-// example.
+// likeEnough is the cosine from which a query has the intent of an example.
 const likeEnough = 0.5
 
-// likest returns the intent whose example is most like the text. An embedder that
-// fails, or takes longer than recall may, leaves the general one.
+// likest returns the intent whose example is most similar to the text, the general one if the
+// embedder fails or is too slow.
 func (e *Querier) likest(ctx context.Context, words string) Intent {
 	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()

@@ -1,4 +1,4 @@
-// Package query answers POST /query: what memory holds around a text, and what to make of it.
+// Package query answers POST /query with the memory around a text.
 package query
 
 import (

@@ -17,51 +17,50 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Request is a query to a session, to be answered whole (design 2's POST /query).
+// Request is a query in a session (design 2's POST /query).
 type Request struct {
-	Owner     memory.Owner // "": nobody in particular, and no memory
+	Owner     memory.Owner // "": anonymous, without memory
 	Session   string       // the conversation; "": a new one
 	Text      string
 	UseMemory bool
 	TopK      int // similar messages; 0: the setting
 	Images    []string
 	Location  string
-	Model     string // that the [Writer] asks
-	Once      string // the client's key for the query: the same again is a retry; "": it has none
+	Model     string // for the [Writer]
+	Once      string // the client's key of the query: a repeated key is a retry; "": none
 }
 
-// Answer is the answer to a query, and how it came about.
+// Answer is the answer to a query, and how it was made.
 type Answer struct {
 	Session    string
 	Response   string
 	Model      string
 	Around     Around
-	Cited      []memory.Hit // similar messages that the writer was shown
+	Cited      []memory.Hit // similar messages in the writer's prompt
 	Intent     Intent
-	Agents     []string // in the order they worked
+	Agents     []string // in order of work
 	NeedMemory bool
-	Reason     string // why memory was read, or not
-	Trace      string // "" where it was not read
+	Reason     string // why memory was read or not
+	Trace      string // "" if memory was not read
 
-	contexts, rules string // of the session, that the writer is told
+	contexts, rules string // of the session, for the writer
 }
 
-// Writer completes a prompt with a model that can see images, given as URLs. nil
-// where there is none: then [responder] answers.
+// Writer completes a prompt with a model that can see images, passed as URLs. nil: [responder]
+// answers.
 type Writer func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error)
 
-// The names of the parts that work on a query, as the answer lists them.
+// The parts that work on a query, as the answer lists them.
 const (
-	agentMemory      = "MemoryAgent"      // read what memory has
+	agentMemory      = "MemoryAgent"      // read memory
 	agentCoordinator = "CoordinatorAgent" // chose the route by the intent
 	AgentVision      = "VisionAgent"      // described images
 	agentWriter      = "WriterAgent"      // wrote the answer
 	agentRecall      = "RecallAgent"      // answered from memory without a model
 )
 
-// Query answers a query of a session: it reads memory, lets a model describe images
-// and write, and records both sides as a chat does. Memory may fail, the answer may
-// not: only a writer that fails is an error.
+// Query answers a query of a session: it reads memory, lets a model describe images and write, and
+// records both sides like a chat. Only a failing writer is an error; failing memory is not.
 func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, error) {
 	out := Answer{Session: cmp.Or(q.Session, core.IDFor(q.Owner, exchange.Suffixed(q.Once, "session"))), Intent: e.Intent(ctx, q)}
 	out.NeedMemory, out.Reason = e.needs(ctx, q, out.Intent)
@@ -88,13 +87,13 @@ func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, e
 	if x != nil {
 		a := chatapi.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
 		a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
-		x.RecordAnswer(ctx, a) // an empty one lets the question be learned from
+		x.RecordAnswer(ctx, a) // an empty answer lets the question be learned from
 	}
 	out.Response, out.Model = reply.Text, reply.Model
 	return out, err
 }
 
-// needs decides whether memory is read for a query, and says why.
+// needs returns whether memory is read for a query, and why.
 func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need bool, why string) {
 	switch {
 	case !q.UseMemory:
@@ -106,16 +105,16 @@ func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need boo
 	case core.PauseMemory:
 		return false, "memory is paused"
 	case core.PauseUnknown:
-		return false, "it is not known whether memory is paused"
+		return false, "the store cannot say whether memory is paused"
 	}
 	switch {
 	case intent == IntentMemory || intent == IntentSummary:
-		return true, "the query asks for what was said before"
+		return true, "the query asks about earlier messages"
 	}
 	return true, "use_memory is true"
 }
 
-// openQuery begins to record a query as a chat of one message, nil for nobody.
+// openQuery opens an exchange for a query as a chat of one message, nil for an anonymous one.
 func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*exchange.Exchange, error) {
 	if q.Owner == "" {
 		return nil, nil
@@ -127,13 +126,13 @@ func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*ex
 	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}, Once: q.Once}), nil
 }
 
-// answerQuery describes the images, assembles the prompt and writes. Without a writer
-// the built-in model answers, which knows what will become of the query.
+// answerQuery describes the images, assembles the prompt and calls the writer. Without one the
+// built-in model answers, using the outlook.
 func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write Writer, outlook responder.Outlook) (memory.Reply, error) {
 	if write == nil {
 		out.Agents = append(out.Agents, agentRecall)
 		out.Cited = out.Around.Similar
-		return memory.Reply{Text: responder.Respond(q.Text, out.Around.known(), outlook), Model: responder.Name}, nil
+		return memory.Reply{Text: responder.Respond(q.Text, out.Around.repeatable(), outlook), Model: responder.Name}, nil
 	}
 	images := ""
 	if len(q.Images) > 0 {
@@ -141,7 +140,7 @@ func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return memory.Reply{}, err
-		case err != nil: // the query is answered without them, and says so
+		case err != nil: // answered without them, with a note
 			e.Log.Warn("images were not described", "err", err)
 			images = "(There are images that could not be read.)"
 		default:
@@ -176,27 +175,26 @@ func (e *Querier) describe(ctx context.Context, q Request, write Writer) (string
 	return strings.TrimSpace(reply.Text), nil
 }
 
-// Around is what memory holds around a query (design 2's memory_context).
+// Around is the memory around a query (design 2's memory_context).
 type Around struct {
-	Similar   []memory.Hit          // turns, the most similar first; Similarity says how much
+	Similar   []memory.Hit          // turns, most similar first; see Similarity
 	Recent    []memory.Turn         // of the session, oldest first
 	Summaries []memory.Summary      // the session's first, then the newest of the user's others
-	Profile   []memory.ProfileEntry // the latest first
-	Dims      int                   // of the query's embedding; 0: it was not embedded
+	Profile   []memory.ProfileEntry // latest first
+	Dims      int                   // of the query's embedding; 0: none
 
 	trace string
 }
 
-// How much is read around a query (design 2, "Complete Memory Bundle").
+// Bounds of the memory around a query (design 2, "Complete Memory Bundle").
 const (
 	recentPairs   = 6
 	nearSummaries = 3
 	nearEntries   = 8
 )
 
-// Around reads what memory holds around a query, within the deadline of a chat's
-// recall. Its parts do not wait for each other; those that fail are skipped and named in
-// the trace.
+// Around reads the memory around a query, within the deadline of a chat's recall. Parts are read
+// concurrently; failed ones are skipped and named in the trace.
 func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
 	started := e.Now()
 	defer e.Idle.Begin()()
@@ -233,7 +231,7 @@ func (e *Querier) Around(ctx context.Context, q Request, session string) Around 
 	return a
 }
 
-// recentTurns returns the last turns of a session that tell something, oldest first.
+// recentTurns returns a session's last turns that have content, oldest first.
 func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session string, most int) ([]memory.Turn, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: session, Last: most})
 	if err != nil {
@@ -262,7 +260,7 @@ func (e *Querier) nearSummaries(ctx context.Context, owner memory.Owner, session
 	return own[:min(nearSummaries, len(own))], nil
 }
 
-// latestEntries returns the profile entries that were written last.
+// latestEntries returns the profile entries written last.
 func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
 	entries, err := e.Entries(ctx, owner, memory.At{})
 	if err != nil {
@@ -272,9 +270,9 @@ func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memo
 	return entries[:min(nearEntries, len(entries))], nil
 }
 
-// known are the hits that an answer without a model may repeat: what was said, and the
-// profile entries that the query names.
-func (a Around) known() []memory.Hit {
+// repeatable returns the hits that an answer without a model may repeat: turns, and the profile
+// entries that the query names.
+func (a Around) repeatable() []memory.Hit {
 	hits := slices.Clone(a.Similar)
 	for _, p := range a.Profile {
 		f := memory.Fact{Content: p.Key + ": " + p.Value, ObservedAt: p.UpdatedAt, CreatedAt: p.UpdatedAt, Status: memory.Active}

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// How much of what is around a query the writer is shown (design 2, "Content Truncation
-// Limits"): so many of each, and so many letters of one.
+// Bounds of the writer's prompt (design 2, "Content Truncation Limits"): how many of each kind, and
+// how many letters of one.
 const (
 	writtenHistory, historyLetters   = 10, 200
 	writtenSummaries, summaryLetters = 3, 240
@@ -22,7 +22,7 @@ const (
 	writtenRecent, recentLetters     = 6, 180
 )
 
-// Assemble returns what the writer is shown of it, in design 2's order.
+// Assemble returns the prompt's values in design 2's order.
 func (a Around) Assemble() prompt.Write {
 	var w prompt.Write
 	for _, t := range lastTurns(a.Recent, writtenHistory) {
@@ -36,7 +36,7 @@ func (a Around) Assemble() prompt.Write {
 	}
 	for _, h := range a.Similar[:min(writtenSimilar, len(a.Similar))] {
 		line := fmt.Sprintf("[%.2f] %s", retrieve.Similarity(h), saidLine(*h.Memory.Turn, similarLetters))
-		for _, f := range h.Now { // what it says is not so any more
+		for _, f := range h.Now { // what it says no longer holds
 			line += strings.TrimSuffix(" [no longer so: "+letters(f.Content, similarLetters), ": ") + "]"
 		}
 		w.Similar = append(w.Similar, line)
@@ -53,7 +53,7 @@ func saidLine(t memory.Turn, most int) string {
 	return string(t.Role) + ": " + letters(t.Content, most)
 }
 
-// letters returns the first so many letters of a text, on one line.
+// letters returns the first letters of a text, on one line.
 func letters(s string, most int) string {
 	runes := []rune(oneLine(s))
 	if len(runes) <= most {
@@ -64,7 +64,7 @@ func letters(s string, most int) string {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// oneMessage returns a chat request with one message of the user's.
+// oneMessage returns a chat request with one user message.
 func oneMessage(text string) []byte {
 	body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
@@ -73,7 +73,7 @@ func oneMessage(text string) []byte {
 	return body
 }
 
-// PutEntry writes an entry, as [core.Core.SetProfile] does, and returns it.
+// PutEntry writes a profile entry, as [core.Core.SetProfile] does, and returns it.
 func (e *Querier) PutEntry(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.ProfileEntry, error) {
 	ctx = memory.ForWrite(ctx)
 	if err := core.NotOwn(key); err != nil {
@@ -85,7 +85,7 @@ func (e *Querier) PutEntry(ctx context.Context, owner memory.Owner, key, value s
 	return e.Entry(ctx, owner, key, memory.At{})
 }
 
-// DropEntry takes an entry out, as [core.Core.DropProfile] does.
+// DropEntry removes a profile entry, as [core.Core.DropProfile] does.
 func (e *Querier) DropEntry(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
 	if err := core.NotOwn(key); err != nil {
 		return memory.Receipt{}, err

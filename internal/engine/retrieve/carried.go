@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// leavesOut returns why a hit is left out whatever its score, "" if it is not: it repeats the question ("echo"), or the
-// request has it already ("carried").
+// leavesOut returns why a hit is dropped whatever its score, "" if it stays: it repeats the
+// question ("echo"), or the request contains it ("carried").
 func (r *Pipeline) leavesOut(h memory.Hit) (stage string) {
 	switch {
 	case r.history == nil && r.filter().Is(h.Memory):
@@ -29,31 +29,31 @@ func (r *Pipeline) leavesOut(h memory.Hit) (stage string) {
 	return stage
 }
 
-// leftOutTraced bounds how many such hits a trace names.
+// leftOutTraced bounds the dropped hits in a trace.
 const leftOutTraced = 20
 
-// drop notes for the trace why a hit was left out.
+// drop records a dropped hit for the trace.
 func (r *Pipeline) drop(h memory.Hit, stage string) {
 	if len(r.Dropped) < leftOutTraced {
 		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: stage})
 	}
 }
 
-// filter returns what tells which turns repeat the question.
+// filter returns the detector of turns that repeat the question.
 func (r *Pipeline) filter() *recall.RepeatFilter {
 	if r.repeats == nil {
 		r.repeats = recall.NewRepeatFilter(r.asked)
-		r.repeats.Assistants, r.repeats.Keep = r.E.Opts.Recall.Told, r.E.Opts.Recall.Questions
+		r.repeats.Assistants, r.repeats.Keep = r.E.Opts.Recall.Statements, r.E.Opts.Recall.Questions
 	}
 	return r.repeats
 }
 
-// carries reports whether the request contains a memory already: a fact learned only from
-// its turns, or a text that it quotes word for word.
+// carries reports whether the request already contains a memory: a fact learned only from its
+// turns, or a text that it quotes word for word.
 func (r *Pipeline) carries(m memory.Memory) bool {
 	if m.Fact != nil && m.Link == nil && len(m.Fact.Provenance.Turns) > 0 {
 		from := r.Q.Replaced
-		if len(r.Q.Said) > 0 {
+		if len(r.Q.Messages) > 0 {
 			from = r.Q.Exclude
 		}
 		if !slices.ContainsFunc(m.Fact.Provenance.Turns, func(id string) bool { return !from[id] }) {
@@ -61,7 +61,7 @@ func (r *Pipeline) carries(m memory.Memory) bool {
 		}
 	}
 	content := strings.TrimSpace(m.Content())
-	return slices.ContainsFunc(r.Q.Said, func(said string) bool { return holds(said, content) })
+	return slices.ContainsFunc(r.Q.Messages, func(message string) bool { return holds(message, content) })
 }
 
 // quotable is the number of words from which a match inside another text is no coincidence.

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxSuccessors is how often a fact may have been replaced since.
+// maxSuccessors bounds the chain of replacements of a fact.
 const maxSuccessors = 8
 
-// hydrate reads candidates from the store and drops those that may not be shown any more.
-// For a question about the past it returns the memories that the search read.
+// hydrate reads candidates from the store and drops those that may not be shown. For a question
+// about the past it returns the memories that the search read.
 func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	defer r.E.Metrics.StageEnded("read", time.Now())
 	hits := make([]memory.Hit, 0, len(cands))
@@ -32,7 +32,7 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 	if err != nil {
 		return nil, fmt.Errorf("read what was found: %w", err)
 	}
-	for i := range cands { // in whose order they come, some left out
+	for i := range cands { // in candidate order, some dropped
 		c := &cands[i]
 		if len(memories) == 0 || memories[0].ID() != c.ID {
 			continue
@@ -45,8 +45,8 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 	return hits, nil
 }
 
-// overtaken adds to turns the replacements of facts learned from them, and moves such a
-// replacement in front of the turn where it is a hit too.
+// overtaken adds to turns the replacements of facts learned from them, and moves a replacement that
+// is a hit too before the turn.
 func (r *Pipeline) overtaken(ctx context.Context) {
 	var turns []string
 	for _, h := range r.Hits {
@@ -69,8 +69,8 @@ func (r *Pipeline) overtaken(ctx context.Context) {
 	r.Hits = recall.Overtaken(r.Hits)
 }
 
-// pair puts the assistant's answers behind the questions that they answer. A question that is no
-// hit joins its answer where the budget has room, unless it is asked again or the request has it.
+// pair puts the assistant's answers behind their questions. A question that is no hit joins its
+// answer if the budget allows, unless it is asked again or in the request.
 func (r *Pipeline) pair(ctx context.Context) {
 	var ids []string
 	for _, h := range r.Hits {
@@ -91,7 +91,7 @@ func (r *Pipeline) pair(ctx context.Context) {
 	r.Hits = recall.Paired(r.Hits, found, r.Q.Budget)
 }
 
-// before adds to facts the ones they replaced, so that the reader knows what was true before.
+// before adds to facts their predecessors, so that the reader knows what was true earlier.
 func (r *Pipeline) before(ctx context.Context) {
 	var facts []string
 	for _, h := range r.Hits {
@@ -114,14 +114,14 @@ func (r *Pipeline) before(ctx context.Context) {
 	}
 }
 
-// Successors returns, by turn, the current replacements of facts learned from turns. Where a
-// fact ended without one, or its replacement may not be shown, only the time is returned.
+// Successors returns, by turn, the current replacements of facts learned from turns. For a fact
+// that ended without one, or whose replacement may not be shown, only the time is set.
 func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
 	next, err := memory.SupersededBy(ctx, r.E.Store, r.Q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
 		return nil, err
 	}
-	known := map[string]*memory.Fact{}
+	facts := map[string]*memory.Fact{}
 	ids := slices.Concat(slices.Collect(maps.Values(next))...)
 	for step := 0; step < maxSuccessors && len(ids) > 0; step++ {
 		slices.Sort(ids)
@@ -134,8 +134,8 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 			if m.Fact == nil || m.Link != nil {
 				continue
 			}
-			known[m.ID()] = m.Fact
-			if next := m.Fact.SupersededBy; next != "" && known[next] == nil && !m.Visible(r.Now) {
+			facts[m.ID()] = m.Fact
+			if next := m.Fact.SupersededBy; next != "" && facts[next] == nil && !m.Visible(r.Now) {
 				ids = append(ids, next)
 			}
 		}
@@ -144,10 +144,10 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 	for turn, ids := range next {
 		var gone *memory.Fact
 		for _, id := range ids {
-			switch f := lastOf(id, known, r.Now); {
+			switch f := lastOf(id, facts, r.Now); {
 			case f != nil && f.Visible(r.Now):
 				now[turn] = append(now[turn], *f)
-			case f != nil && slices.Contains(f.Provenance.Turns, turn): // it ended by itself
+			case f != nil && slices.Contains(f.Provenance.Turns, turn): // without a replacement
 				if !f.ValidTo.After(r.Now) {
 					gone = &memory.Fact{ObservedAt: f.ValidTo}
 				}
@@ -164,12 +164,12 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 	return now, nil
 }
 
-// lastOf follows a chain of replacements to the first fact that may be shown, or the last
-// known one; nil for none.
-func lastOf(id string, known map[string]*memory.Fact, now time.Time) *memory.Fact {
+// lastOf follows a chain of replacements to the first fact that may be shown, or the last one; nil
+// for none.
+func lastOf(id string, facts map[string]*memory.Fact, now time.Time) *memory.Fact {
 	var last *memory.Fact
 	for range maxSuccessors {
-		f := known[id]
+		f := facts[id]
 		if f == nil {
 			return last
 		}

@@ -22,26 +22,26 @@ func (r *Source) ruled() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 
-// list answers such a question with facts, the most important first.
+// list answers such a question with facts, most important first.
 func (r *Pipeline) list(ctx context.Context, topK int) error {
 	r.placed()
 	q := r.filters()
 	q.Limit = Listed
 	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
 	if err != nil {
-		return fmt.Errorf("list what is known: %w", err)
+		return fmt.Errorf("list facts: %w", err)
 	}
-	known := page.Memories
-	if page.Next != "" { // who the user is may have been said long ago
+	memories := page.Memories
+	if page.Next != "" { // facts of identity may be old
 		more, err := r.identity(ctx, q)
 		if err != nil {
 			return err
 		}
-		known = append(known, more...)
+		memories = append(memories, more...)
 	}
 	seen := map[string]bool{}
 	var visible []memory.Memory
-	for _, m := range known {
+	for _, m := range memories {
 		if seen[m.ID()] {
 			continue
 		}
@@ -55,7 +55,7 @@ func (r *Pipeline) list(ctx context.Context, topK int) error {
 	return nil
 }
 
-// identity lists the facts that say who the user is, however old.
+// identity lists the facts about who the user is, of any age.
 func (r *Source) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
 	var facts []memory.Memory
 	q.Subject = "user"
@@ -69,7 +69,7 @@ func (r *Source) identity(ctx context.Context, q memory.Query) ([]memory.Memory,
 	return facts, nil
 }
 
-// searchPast searches what there was at another time: all of it, as it was.
+// searchPast searches all memory as it was at another time.
 func (r *Source) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	items, err := r.E.itemsAt(ctx, r.Q.Scope.Owner, r.Q.At)
 	if err != nil {
@@ -94,7 +94,7 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 			continue
 		}
 		item := memory.Item{Memory: m, ID: m.ID()}
-		if core.OfWords(e.Embedder) { // others take long; words find in the past
+		if core.OfWords(e.Embedder) { // model vectors take long; words search the past
 			vectors, err := e.TextVectors(ctx, m.ID(), m.Content())
 			if err != nil {
 				return nil, err
@@ -103,19 +103,17 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 		}
 		items = append(items, item)
 	}
-	slices.Reverse(items) // oldest first, as the store's versions are
+	slices.Reverse(items) // oldest first, in order of versions
 	return items, nil
 }
 
-// repeated is how many turns a fact that is replaced names, those that repeat it
-// included.
+// repeated bounds the turns of a replaced fact, including those that repeat it.
 const repeated = 16
 
-// Repeats adds to the provenance of each replaced fact the assistant's answers that repeat
-// it, so that recall shows such an answer only together with the fact's replacement. It
-// returns the ids of those answers: they count as learned from, since recall looks up
-// replacements of such turns only. Where answers are learned from anyway it returns none.
-// A search that fails is logged and skipped.
+// Repeats adds to the provenance of each replaced fact the assistant's answers that repeat it, so
+// that recall shows such an answer only together with the replacement. It returns the ids of those
+// answers, which count as learned from, since recall looks up replacements of such turns only. If
+// answers are learned from anyway it returns none. A failed search is logged and skipped.
 func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learned []string) {
 	for i := range changes {
 		old := changes[i].After.Fact
@@ -124,7 +122,7 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 		}
 		found, err := e.SayingSo(ctx, *old)
 		if err != nil {
-			e.Log.Warn("answers that repeat what is replaced are not known", "fact", old.ID, "err", err)
+			e.Log.Warn("cannot find answers that repeat a replaced fact", "fact", old.ID, "err", err)
 			continue
 		}
 		next := *old
@@ -142,17 +140,17 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 	return learned
 }
 
-// saying is how many turns are looked at for whether they say a fact.
+// saying bounds the turns that are checked for a statement of a fact.
 const saying = 30
 
-// SayingSo returns the turns and summaries that say a fact, also those that it was not
-// learned from: of times when learning was paused, of imports, or of the assistant.
+// SayingSo returns the turns and summaries that state a fact, including those it was not learned
+// from: during a pause of learning, of imports, or of the assistant.
 func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
 	turns, err := e.Like(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, saying)
 	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !Says(m, f) }), err
 }
 
-// Like returns the turns and summaries of a scope that are most like some words.
+// Like returns the turns and summaries of a scope that are most similar to a text.
 func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, most int) ([]memory.Memory, error) {
 	near, err := e.VectorToCompare(ctx, words)
 	if err != nil {
@@ -161,19 +159,19 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 	return core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
 }
 
-// Says reports whether a turn or a summary says a fact, or wishes it forgotten.
+// Says reports whether a turn or a summary states a fact, or asks to forget it.
 func Says(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
-		said := extract.Utterance{Turn: *t, Text: t.Content}
-		return learn.Says(said, f.Content) || slices.ContainsFunc(learn.WishesIn(*t).Forget, func(w extract.Command) bool {
+		utterance := extract.Utterance{Turn: *t, Text: t.Content}
+		return learn.Says(utterance, f.Content) || slices.ContainsFunc(learn.WishesIn(*t).Forget, func(w extract.Command) bool {
 			return !w.All && len(learn.Meant(w, []memory.Memory{{Fact: &f}})) > 0
 		})
 	}
 	return len(learn.Meant(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
 }
 
-// GetAt returns one memory as it was, or [memory.NotFound] if it was not there or, a
-// fact, not true at that time.
+// GetAt returns a memory as it was, or [memory.NotFound] if it did not exist or, for a fact, was
+// not valid at that time.
 func (e *Retriever) GetAt(ctx context.Context, owner memory.Owner, id string, at memory.At) (memory.Memory, error) {
 	m, err := e.Get(ctx, owner, id)
 	if err != nil || at == (memory.At{}) {

@@ -15,55 +15,55 @@ import (
 )
 
 const (
-	// perMemory is what the resident index takes for a short memory with a vector of 384
-	// dims, in bytes, about.
+	// perMemory is the approximate size in the index, in bytes, of a short memory with a vector of
+	// 384 dimensions.
 	perMemory = 1 << 10
-	// listWait is how long the load of an owner waits to learn who has very much.
+	// listWait is how long loading an owner waits for the list of large owners.
 	listWait = 20 * time.Millisecond
-	// fewPassing is how many ids a filter may leave for them to be named in a search
-	// elsewhere; of more, so many are asked for that enough of them pass, mostPassing at most.
+	// fewPassing is the most ids of a filter that are sent with an outside search. With more, the
+	// search asks for enough results that some pass, at most mostPassing.
 	fewPassing, mostPassing = 5000, 10_000
 )
 
-// VectorSearch finds vectors outside of this process. Vectors are those of active memories.
+// VectorSearch searches vectors of active memories outside this process.
 type VectorSearch interface {
-	// Nearest returns the n memories whose vectors of a model are nearest to a question's:
-	// of all that the owner has or, unless ids is nil, of these.
+	// Nearest returns the n memories with the vectors nearest to a question's: of all memories of
+	// the owner or, unless ids is nil, of these.
 	Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) ([]memory.Near, error)
-	// Vectors returns vectors by their memories, as package vector packs them.
+	// Vectors returns packed vectors (package vector) by memory.
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
 }
 
 // OffloadOptions are the settings of an [Offload].
 type OffloadOptions struct {
-	Above   int64 // bytes that an owner's index may take with vectors; 0: nobody's has any
+	Above   int64 // bytes of an owner's index with vectors; 0: no owner has vectors in it
 	Log     *slog.Logger
-	Large   func(ctx context.Context, memories int) ([]memory.Owner, error) // who has more than so many; nil: only loading tells
-	Prepare func(context.Context, memory.Owner) error                       // is run beside searches once an owner is offloaded; nil: nothing is
+	Large   func(ctx context.Context, memories int) ([]memory.Owner, error) // owners with more memories; nil: loading finds them
+	Prepare func(context.Context, memory.Owner) error                       // runs in the background once an owner is offloaded; nil: nothing
 }
 
-// Offload is a resident index without the vectors of owners who have very much: these are
-// searched elsewhere. Words and their statistics stay in the index, which also filters what
-// was found elsewhere and puts it beside what words find, so that ranking gets the same
-// candidates with the same numbers. While the search elsewhere fails, words alone find.
+// Offload is a resident index without the vectors of large owners, which an outside search covers.
+// Words and statistics stay in the index, which also filters the outside results and merges them,
+// so that ranking gets the same candidates and numbers. While the outside search fails, it searches
+// by words alone.
 type Offload struct {
 	*index.Index
 	model   string
 	outside VectorSearch
 	opts    OffloadOptions
 
-	ctx    context.Context // of what is done beside searches
+	ctx    context.Context // of background work
 	stop   context.CancelFunc
 	work   sync.WaitGroup
-	listed chan struct{} // closed when it is known who has very much
+	listed chan struct{} // closed once the list of large owners is read
 	blind  atomic.Bool   // nearest fails
-	unread atomic.Bool   // vectors of candidates cannot be read
+	unread atomic.Bool   // reading candidates' vectors fails
 
 	mu    sync.Mutex // guards large
 	large map[memory.Owner]bool
 }
 
-// NewOffload returns a searcher with an index of its own. Close releases both.
+// NewOffload returns a searcher with its own index. Close releases both.
 func NewOffload(source memory.Source, indexed index.Options, outside VectorSearch, opts OffloadOptions) *Offload {
 	ctx, stop := context.WithCancel(context.Background())
 	o := &Offload{model: indexed.Model, outside: outside, opts: opts, ctx: ctx, stop: stop, listed: make(chan struct{}), large: map[memory.Owner]bool{}}
@@ -73,7 +73,7 @@ func NewOffload(source memory.Source, indexed index.Options, outside VectorSearc
 	return o
 }
 
-// most is how many memories an owner may have in the index with vectors.
+// most is how many memories with vectors an owner may have in the index.
 func (o *Offload) most() int { return int(o.opts.Above / perMemory) }
 
 func (o *Offload) list() {
@@ -92,8 +92,8 @@ func (o *Offload) list() {
 	}
 }
 
-// offload has an owner's vectors searched elsewhere from the next load on, and reports whether
-// they were not so far.
+// offload moves an owner's vectors to the outside search from the next load on, and reports whether
+// that is new.
 func (o *Offload) offload(owner memory.Owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,16 +107,16 @@ func (o *Offload) offload(owner memory.Owner) bool {
 	return true
 }
 
-// prepare readies the search elsewhere for an owner.
+// prepare prepares the outside search for an owner.
 func (o *Offload) prepare(owner memory.Owner) {
 	if err := o.opts.Prepare(o.ctx, owner); err != nil && o.ctx.Err() == nil {
 		o.opts.Log.Warn("vectors outside of the index were not made ready to be searched; the next start tries again", "owner", owner, "err", err)
 	}
 }
 
-// Close waits for what is done beside searches and closes the index.
+// Close waits for background work and closes the index.
 func (o *Offload) Close() error {
-	o.mu.Lock() // nothing begins once Wait has begun
+	o.mu.Lock() // nothing starts after Wait
 	o.stop()
 	o.mu.Unlock()
 	err := o.Index.Close()
@@ -124,7 +124,7 @@ func (o *Offload) Close() error {
 	return err
 }
 
-// offloads reports whether an owner's vectors are searched elsewhere.
+// offloads reports whether an owner's vectors are searched outside.
 func (o *Offload) offloads(owner memory.Owner) bool {
 	if o.opts.Above == 0 {
 		return true
@@ -142,14 +142,14 @@ func (o *Offload) isLarge(owner memory.Owner) bool {
 	return o.opts.Above == 0 || o.large[owner]
 }
 
-// follower is a search elsewhere that has a copy of its own.
+// follower is an outside search with its own copy.
 type follower interface {
-	Warm(memory.Owner)                 // begins to copy what was written
-	Drop(memory.Owner) error           // removes what is there, since some was erased
-	DropEarlier(context.Context) error // gives up what is there by other embedders
+	Warm(memory.Owner)                 // starts to copy recent writes
+	Drop(memory.Owner) error           // removes an owner's copy after an erasure
+	DropEarlier(context.Context) error // removes copies by other embedders
 }
 
-// Warm lets the index, and the copy elsewhere, read what was written.
+// Warm lets the index and the outside copy read recent writes.
 func (o *Offload) Warm(owner memory.Owner) {
 	o.Index.Warm(owner)
 	if f, ok := o.outside.(follower); ok && o.isLarge(owner) {
@@ -157,7 +157,7 @@ func (o *Offload) Warm(owner memory.Owner) {
 	}
 }
 
-// Drop forgets an owner, as the index does, elsewhere too.
+// Drop removes an owner from the index and the outside copy.
 func (o *Offload) Drop(owner memory.Owner) error {
 	err := o.Index.Drop(owner)
 	if f, ok := o.outside.(follower); ok {
@@ -166,7 +166,7 @@ func (o *Offload) Drop(owner memory.Owner) error {
 	return err
 }
 
-// DropEarlier gives up the copies elsewhere of vectors by other embedders.
+// DropEarlier removes outside copies of vectors by other embedders.
 func (o *Offload) DropEarlier(ctx context.Context) error {
 	if f, ok := o.outside.(follower); ok {
 		return f.DropEarlier(ctx)
@@ -201,7 +201,7 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	return found, nil
 }
 
-// nearest asks for as many memories as the index would pick by their vectors.
+// nearest asks for as many memories as the index would pick by vector.
 func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Near, error) {
 	passing, err := o.Passing(ctx, owner, s, fewPassing)
 	if err != nil || passing.Share == 0 {
@@ -211,11 +211,11 @@ func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Sear
 	if passing.IDs != nil {
 		return o.outside.Nearest(ctx, owner, o.model, s.Vector, passing.IDs, want)
 	}
-	n := min(mostPassing, int(math.Ceil(1.25*float64(want)/passing.Share))) // what passes may lie further off
+	n := min(mostPassing, int(math.Ceil(1.25*float64(want)/passing.Share))) // passing ones may be further down
 	return o.outside.Nearest(ctx, owner, o.model, s.Vector, nil, n+len(s.Exclude))
 }
 
-// measure gives what was found its vectors.
+// measure adds their vectors to candidates.
 func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []float32, found []memory.Candidate) {
 	var ids []string
 	for _, c := range found {
@@ -232,8 +232,8 @@ func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []fl
 	}
 }
 
-// note logs when the search elsewhere begins to fail and when it is back, and reports whether
-// it did not fail.
+// note logs when the outside search starts to fail and when it recovers, and reports whether it
+// succeeded.
 func (o *Offload) note(ctx context.Context, failing *atomic.Bool, err error) bool {
 	switch {
 	case err == nil && failing.CompareAndSwap(true, false):
@@ -244,7 +244,7 @@ func (o *Offload) note(ctx context.Context, failing *atomic.Bool, err error) boo
 	return err == nil
 }
 
-// look offloads who was loaded with vectors and has too many.
+// look offloads owners who were loaded with too many vectors.
 func (o *Offload) look(scopes []memory.Scope) {
 	if o.opts.Above == 0 {
 		return
@@ -256,7 +256,7 @@ func (o *Offload) look(scopes []memory.Scope) {
 	}
 }
 
-// drop has an owner loaded again, without vectors.
+// drop reloads an owner without vectors.
 func (o *Offload) drop(owner memory.Owner) {
 	if err := o.Index.Drop(owner); err != nil {
 		o.opts.Log.Warn("the index of a user who has very much was not dropped", "owner", owner, "err", err)

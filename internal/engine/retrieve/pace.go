@@ -9,16 +9,16 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 )
 
-// paceOf is how many of a model's last times tell how long it takes.
+// paceOf is how many recent durations of a model count.
 const paceOf = 16
 
-// pace is how long a local model takes here. The zero pace is of one that was never asked.
+// pace is a local model's recent durations. The zero pace has none.
 type pace struct {
 	mu   sync.Mutex      // guards took
 	took []time.Duration // oldest first
 }
 
-// see notes how long the model took.
+// see records a duration.
 func (p *pace) see(took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -28,8 +28,8 @@ func (p *pace) see(took time.Duration) {
 	p.took = append(p.took, took)
 }
 
-// beyond returns how much longer than its share the model may take: up to twice the second longest of
-// its last times, so that one stall changes nothing. It is most before anything is known.
+// beyond returns how much longer than its share the model may take: up to twice the second longest
+// recent duration, so that one stall changes nothing; most before any duration.
 func (p *pace) beyond(share, most time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -40,21 +40,21 @@ func (p *pace) beyond(share, most time.Duration) time.Duration {
 	return min(most, max(0, 2*longest[max(0, len(longest)-2)]-share))
 }
 
-// The shares of the deadline of words that a part of recall leaves to what follows it.
+// Shares of the word search's deadline that a step leaves to the following ones.
 const (
 	searchLeaves = 0.2  // a search, to read recent facts after one that hangs
 	rerankLeaves = 0.36 // a reranker
 	embedLeaves  = 0.6  // an embedder, to search by words
 )
 
-// Deadline is how long recall in a chat may take: as long as words may, and longer where a local
-// model takes longer than its share of that, up to the bound.
+// Deadline is how long recall in a chat may take: the deadline of words, extended for a slow local
+// model up to the bound.
 func (e *Retriever) Deadline() time.Duration {
 	embedder, reranker := e.extra()
 	return e.Opts.Deadline + embedder + reranker
 }
 
-// extra is what local models may take beyond their shares of the deadline of words, the embedder
+// extra is how long local models may exceed their shares of the deadline of words, the embedder
 // first.
 func (e *Retriever) extra() (embedder, reranker time.Duration) {
 	spare := max(0, e.Opts.DeadlineMax-e.Opts.Deadline)
@@ -71,8 +71,8 @@ func (e *Retriever) share(of float64) time.Duration {
 	return time.Duration(of * float64(e.Opts.Deadline))
 }
 
-// before returns a context that ends so long before ctx's deadline, after half of the time left at
-// the earliest. Where ctx has none, it ends after most; 0: never.
+// before returns a context that ends leave before ctx's deadline, but after half of the remaining
+// time. Without a deadline it ends after most; 0: never.
 func before(ctx context.Context, leave, most time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		most = max(time.Until(end)/2, time.Until(end)-leave)

@@ -17,74 +17,73 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Question is one question to memory.
+// Question is a question to memory.
 type Question struct {
 	Scope          memory.Scope
 	Text           string
-	Chat           bool     // it is a message of a chat, which may ask nothing of memory; else somebody asks on purpose
+	Chat           bool     // a chat message, which may ask nothing of memory; else an explicit question
 	TopK           *int     // nil: the setting
 	ScoreThreshold *float64 // nil: the setting
 	RecencyWeight  *float64 // nil: the setting
 	Kinds          []memory.Kind
 	Category       string
 	Tag            string
-	Conversation   string // search only what it said or taught
+	Conversation   string // search only its turns and facts learned from it
 	Exclude        map[string]bool
-	Said           []string // what the request says, to a model that reads it: not told again
+	Messages       []string // the request's text, if a model reads it: not repeated
 	At             memory.At
-	Budget         int             // tokens; 0: any
-	Replaced       map[string]bool // turns that the request takes the place of: what they alone taught is not told
-	Place          func() Place    // of a chat, which is found meanwhile; nil: In, Exclude and Replaced are set
+	Budget         int             // tokens; 0: unlimited
+	Replaced       map[string]bool // turns that the request replaces: facts learned only from them are omitted
+	Place          func() Place    // of a chat, found concurrently; nil: In, Exclude and Replaced are set
 	Carries        int             // how many memories Place may exclude
-	In             string          // the conversation that asks, for the trace
-	Untold         bool            // its trace has no words
+	In             string          // the asking conversation, for the trace
+	Untold         bool            // its trace has no text
 	Untraced       bool            // [Retriever.Recall] keeps no trace
 	Door           string
 
-	// Core says that the block goes into a prompt that somebody's model reads, and begins with the facts that hold.
+	// Core reports that the block is for a model's prompt and begins with core facts.
 	Core bool
 }
 
-// Place is where a chat's question belongs, and what the chat holds already.
+// Place is the conversation of a chat's question, and what the chat already contains.
 type Place struct {
 	In                string // the conversation
 	Exclude, Replaced map[string]bool
 
-	// What earlier blocks tell, as in [recall.RenderOptions].
+	// Content of earlier blocks, as in [recall.RenderOptions].
 	Later      bool
-	Told       func(recall.Line, string) bool
-	Core       map[string]bool // the facts in their cores
-	CoreTokens int             // which these have
+	Shown      func(recall.Line, string) bool
+	Core       map[string]bool // facts in their cores
+	CoreTokens int             // their size
 }
 
-// Found is what memory has to a question, best first.
+// Found is the memories that answer a question, best first.
 type Found struct {
 	Hits     []memory.Hit
-	Trace    string   // "": none is kept
-	Degraded []string // parts that were skipped, and why
+	Trace    string   // "": none was stored
+	Degraded []string // skipped parts, and why
 	Misspelt []memory.Misspelt
 	Block    string // of [exchange.Exchanges.RecallBlock], as Pause is
 	Pause    core.Pause
 }
 
 const (
-	// Candidates is how many the searcher proposes.
+	// Candidates is how many candidates a search proposes.
 	Candidates = recall.Candidates
 
-	// spare is how many more memories than asked for are read from the store, since some
-	// are merged into others or were deleted meanwhile.
+	// spare is how many extra memories are read from the store, since some are merged or were
+	// deleted.
 	spare = 8
 
-	// maxCarried bounds the extra candidates of a chat, whose request may contain some of
-	// them already.
+	// maxCarried bounds a chat's extra candidates, since its request may already contain some.
 	maxCarried = 100
 )
 
-// Recall answers a question from memory. A part that fails is skipped and named;
-// only where nothing can be searched at all is it an error.
+// Recall answers a question from memory. A part that fails is skipped and named; it returns an
+// error only if no search works.
 func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	started := e.Now()
-	if e.Apart() && q.Conversation != "" && q.At == (memory.At{}) { // and what the user's own conversation said
+	if e.Apart() && q.Conversation != "" && q.At == (memory.At{}) { // and the user's own conversation
 		q.Scope.Conversation, q.Conversation = q.Conversation, ""
 	}
 	defer e.Idle.Begin()()
@@ -99,8 +98,8 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	return found, err
 }
 
-// Prepare recalls and adds what is in every prompt. What a chat asks has a deadline: a result
-// that comes too late is dropped. The caller traces the outcome.
+// Prepare recalls, and adds what every prompt gets. A chat's question has a deadline, after which
+// results are dropped. The caller stores the trace.
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
 	defer e.Idle.Begin()()
@@ -112,7 +111,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 	}
 	r = &Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	searched := *r
-	block, err := core.Beside(e.Core, func() (string, error) { return searched.block(ctx), nil })(ctx)
+	block, err := core.Async(e.Core, func() (string, error) { return searched.block(ctx), nil })(ctx)
 	if err == nil {
 		r = &searched
 	} else {
@@ -132,14 +131,14 @@ func (r *Pipeline) block(ctx context.Context) (text string) {
 	err := core.Guarded(r.E.Core, func() error { text = r.rendered(ctx); return nil })
 	if err != nil {
 		r.Skip("recall", err)
-		r.Hits = nil // they are in no block
+		r.Hits = nil // in no block
 	}
 	return text
 }
 
 func (r *Pipeline) rendered(ctx context.Context) string {
 	var standing recall.Core
-	beside := Source{E: r.E, Q: r.Q, Now: r.Now} // not r itself, which searches meanwhile
+	source := Source{E: r.E, Q: r.Q, Now: r.Now} // r itself searches concurrently
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		var err error
@@ -147,22 +146,22 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 			r.E.Log.Warn("what waits is not shown", "err", err)
 		}
 		defer r.E.Metrics.StageEnded("core", time.Now())
-		beside.Part("core", func() { standing = beside.standing(ctx, r.disputed) })
+		source.Part("core", func() { standing = source.standing(ctx, r.disputed) })
 	})
-	r.stands = func() recall.Core { reading.Wait(); return standing }
+	r.standing = func() recall.Core { reading.Wait(); return standing }
 	defer reading.Wait()
 	err := r.run(ctx)
 	r.settle(nil)
 	if err != nil {
 		r.Skip("search", err)
 	}
-	r.Degraded = append(r.Degraded, beside.Degraded...)
+	r.Degraded = append(r.Degraded, source.Degraded...)
 	r.Part("questions", func() { r.pair(ctx) })
 	opts := r.E.Rendering(false)
 	opts.Disputed = r.disputed
 	if r.Q.Place != nil {
 		place := r.Q.Place()
-		opts.Later, opts.Shown = place.Later, place.Told
+		opts.Later, opts.Shown = place.Later, place.Shown
 	}
 	defer r.E.Metrics.StageEnded("render", time.Now())
 	block := recall.Render(r.Opening, r.Hits, opts)
@@ -172,25 +171,25 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 	return block.Text
 }
 
-// Pipeline is one question on its way through the stages.
+// Pipeline is one question in progress.
 type Pipeline struct {
 	Source
 
-	asked    string // what of the question is asked, without what stands beside it
+	asked    string // the asking part of the question
 	Found    int
 	Cut      []recall.Cut
 	repeats  *recall.RepeatFilter // of the question
-	leftOut  map[string]bool      // ids of what repeats the question, or is in the request already
+	leftOut  map[string]bool      // ids of hits that repeat the question, or that the request contains
 	Dropped  []recall.Dropped
 	Hits     []memory.Hit
-	Opening  recall.Core            // what the block begins with, less what is among hits
-	overflow recall.Core            // what of that it had no room for
-	stands   func() recall.Core     // what the block may begin with; nil where that is settled
-	disputed map[string]memory.Fact // by the id of a fact, the one that waits to take its place
+	Opening  recall.Core            // the beginning of the block, without the hits
+	overflow recall.Core            // the part of it without room
+	standing func() recall.Core     // the possible beginning of the block; nil once it is settled
+	disputed map[string]memory.Fact // the pending replacement, by the fact's id
 	Lines    []recall.Line          // of the block
-	pending  int                    // how many facts wait for a person
+	pending  int                    // how many facts are pending
 	Misspelt []memory.Misspelt
-	reranked [2]int // candidates that the reranker read, and was given
+	reranked [2]int // candidates read by the reranker, and sent to it
 }
 
 // run takes the question through query, search, rank, hydration and fit.
@@ -228,8 +227,8 @@ func (r *Pipeline) run(ctx context.Context) error {
 	return nil
 }
 
-// find takes the query through search, rank, hydration and fit. A user with few facts is
-// shown all of them.
+// find takes the query through search, rank, hydration and fit. A user with few facts gets all of
+// them.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
@@ -268,11 +267,11 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	return nil
 }
 
-// repeatSearches bounds the searches for one question. While more than half of the candidates are left
-// out it searches again: a question asked a hundred times crowds out its answer.
+// repeatSearches bounds the searches for one question. While more than half of the candidates are
+// dropped it searches again: a question asked a hundred times crowds out its answer.
 const repeatSearches = 4
 
-// ranked returns what a search finds, best first, without what is left out whatever its score.
+// ranked returns a search's hits, best first, without those dropped whatever their score.
 func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
@@ -290,7 +289,7 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 		r.Misspelt = recall.Misspelt(cands)
 		left := len(r.leftOut)
 		hits, err := r.best(ctx, query, cands, topK)
-		index.Done(cands) // ranking copied what it kept
+		index.Done(cands) // ranking made copies
 		if err != nil || tries == repeatSearches || 2*(len(r.leftOut)-left) < s.Limit {
 			return hits, err
 		}
@@ -302,7 +301,7 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 	}
 }
 
-// best ranks candidates, with what a reranker says of the best of them.
+// best ranks candidates, with the reranker's scores of the best of them.
 func (r *Pipeline) best(ctx context.Context, query recall.Query, cands []memory.Candidate, topK int) ([]memory.Hit, error) {
 	opts := r.options(topK)
 	if r.E.Reranker != nil && len(cands) > 0 {
@@ -323,7 +322,7 @@ func (r *Pipeline) best(ctx context.Context, query recall.Query, cands []memory.
 	return r.rank(ctx, query, &cands, &opts)
 }
 
-// options returns by what candidates are ranked.
+// options returns the options of ranking.
 func (r *Pipeline) options(topK int) recall.Options {
 	opts := recall.Options{Limit: topK + spare, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
 	scale := r.scale()
@@ -341,12 +340,13 @@ func (r *Pipeline) options(topK int) recall.Options {
 	return opts
 }
 
-// askedAgain is the threshold of a question that was asked before: half the usual one,
-// since the earlier questions make its words common.
+// askedAgain is the threshold of a repeated question: half the usual one, since earlier copies of
+// it make its words common.
 var askedAgain = recall.DefaultAnswered / 2
 
-// rank ranks candidates and reads the best. Those to be left out would raise the bar for the others: it ranks again
-// without them, and by a lower bar where an earlier question stood among the best.
+// rank ranks candidates and reads the best. Dropped ones would raise the threshold for the others,
+// so it ranks again without them, with a lower threshold if an earlier copy of the question was
+// among the best.
 func (r *Pipeline) rank(ctx context.Context, query recall.Query, cands *[]memory.Candidate, opts *recall.Options) ([]memory.Hit, error) {
 	for {
 		kept, cut := r.byMeasure(query, *cands, *opts)
@@ -368,8 +368,8 @@ func (r *Pipeline) rank(ctx context.Context, query recall.Query, cands *[]memory
 	}
 }
 
-// measure sets what candidates are ranked by. A threshold of the settings holds for the
-// measure of the settings only, and a threshold decides alone.
+// measure sets the measure of ranking. A configured threshold applies to the configured measure
+// only, and decides alone.
 func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	if opts.Measure != m && opts.Threshold != r.Q.ScoreThreshold {
 		opts.Threshold = nil
@@ -378,8 +378,8 @@ func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	opts.Chat = opts.Chat && (m != recall.Fitted || opts.Threshold == nil)
 }
 
-// byMeasure ranks candidates: by their cosines, if that is the measure, those that have a vector, and
-// by their words the others.
+// byMeasure ranks candidates: if the measure is the cosine, those with a vector by it, and the
+// others by words.
 func (r *Pipeline) byMeasure(query recall.Query, cands []memory.Candidate, opts recall.Options) (kept []memory.Candidate, cut []recall.Cut) {
 	if opts.Measure != recall.Cosine {
 		return recall.Rank(query, cands, opts, r.Now)
@@ -397,7 +397,7 @@ func (r *Pipeline) byMeasure(query recall.Query, cands []memory.Candidate, opts 
 	return kept[:min(len(kept), opts.Limit)], cut
 }
 
-// unreranked returns the options by which candidates are ranked before a reranker reads them.
+// unreranked returns the options of ranking before a reranker.
 func unreranked(opts recall.Options) recall.Options {
 	if opts.Measure == recall.Reranker {
 		whole := 1.0
@@ -406,8 +406,8 @@ func unreranked(opts recall.Options) recall.Options {
 	return opts
 }
 
-// fit keeps the hits that fit into the budget: none that the request has already, and none shared by another user that
-// contradicts a fact of the user's own.
+// fit keeps the hits within the budget, without those that the request contains, and without shared
+// facts that contradict the user's own.
 func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	var fresh []memory.Hit
 	for _, h := range r.withReasons(ctx, hits) {
@@ -425,11 +425,11 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	r.Dropped = append(r.Dropped, dropped...)
 }
 
-// reasonsOf is how many facts are shown with their turns where a question is for a reason.
+// reasonsOf is how many facts are shown with their turns when a question asks for a reason.
 const reasonsOf = 3
 
-// withReasons inserts the source turns behind the first facts when the question asks why:
-// ranking prefers facts, which seldom contain the reason.
+// withReasons inserts the source turns after the first facts when the question asks why: ranking
+// prefers facts, which seldom contain the reason.
 func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.history != nil || !recall.AsksWhy(r.asked) {
 		return hits
@@ -464,8 +464,8 @@ func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.
 	return out
 }
 
-// contradicted reports whether a fact that another user shares contradicts one of the user's own, or that cannot be
-// known. Questions about the past are not checked.
+// contradicted reports whether a fact shared by another user contradicts one of the user's own, or
+// that is unknown. Questions about the past are not checked.
 func (r *Pipeline) contradicted(ctx context.Context, link *memory.Link) bool {
 	if r.history != nil || link == nil || !share.BetweenUsers(link.Fact.Scope.Owner, link.Owner) {
 		return false

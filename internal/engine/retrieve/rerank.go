@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	// Reranked is how many candidates a reranker is shown at most.
+	// Reranked bounds the candidates that a reranker reads.
 	Reranked = 24
 
-	// rerankText is how many bytes of a memory it is shown: some 200 tokens. What a
-	// pair costs grows with its length.
+	// rerankText bounds the bytes of a memory that it reads: about 200 tokens. The cost of a pair
+	// grows with its length.
 	rerankText = 800
 
-	// rerankTime is how long it may take where nobody set an end.
+	// rerankTime bounds the call if no deadline is set.
 	rerankTime = time.Second
 )
 
-// rerank asks the reranker about the best candidates and returns what it says, by id. One that fails, or takes longer
-// than it may, is skipped.
+// rerank returns the reranker's scores of the best candidates, by id. A reranker that fails or is
+// too slow is skipped.
 func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory.Hit) map[string]float32 {
 	asking, cancel := before(ctx, r.E.share(rerankLeaves-searchLeaves), rerankTime)
 	defer cancel()
@@ -36,7 +36,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 	}
 	began := time.Now()
 	defer r.E.Metrics.StageEnded("rerank", began)
-	scores, err := core.Beside(r.E.Core, func() ([]float32, error) {
+	scores, err := core.Async(r.E.Core, func() ([]float32, error) {
 		defer func() { r.E.reranks.see(time.Since(began)) }()
 		return r.E.Reranker.Rerank(asking, core.Clip(question, rerankText), texts...)
 	})(asking)
@@ -46,18 +46,18 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 		r.Skip("reranker", err)
 		return nil
 	}
-	said := make(map[string]float32, len(scores))
+	byID := make(map[string]float32, len(scores))
 	for i, score := range scores {
-		said[hits[i].Memory.ID()] = score
+		byID[hits[i].Memory.ID()] = score
 	}
-	return said
+	return byID
 }
 
-// sameAs is the cosine from which two texts say the same, by the embedder that a profile names
-// and by those that were fitted.
+// sameAs is the cosine from which two texts count as equal, by the profile's embedder and the
+// fitted ones.
 const sameAs = 0.90
 
-// DuplicateScore is the cosine for sameAs by the embedder in use.
+// DuplicateScore is sameAs for the current embedder.
 func (e *Retriever) DuplicateScore() float64 {
 	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
 		return sameAs
@@ -65,7 +65,7 @@ func (e *Retriever) DuplicateScore() float64 {
 	return recall.Place(sameAs, background(e.Embedder))
 }
 
-// background returns the cosine of unrelated texts by an embedder that knows, else 0.
+// background returns the cosine of unrelated texts for an embedder with that number, else 0.
 func background(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })
 	if !ok {

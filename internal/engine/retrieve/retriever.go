@@ -1,4 +1,4 @@
-// Package retrieve answers a question from memory: it asks the index and the store, lets package
+// Package retrieve answers a question from memory: it queries the index and the store, lets package
 // recall rank, and renders the block for a prompt.
 package retrieve
 
@@ -20,20 +20,20 @@ type Retriever struct {
 	embeds, reranks pace // of local models
 }
 
-// Prepared is what memory has to say to a request.
+// Prepared is the memory for a request.
 type Prepared struct {
-	Block string          // to put into the prompt, with the conversation's rules before it; "" for nothing
-	Kept  []chatapi.Block // blocks of earlier requests, to be put back
-	Hits  []memory.Hit    // in the block or in those before it
-	Core  recall.Core     // facts of the core and profile entries of the same, less what is among Hits
-	Trace string          // "" where not even that is kept
-	Read  bool            // whether memory was asked
+	Block string          // for the prompt, with the conversation's rules before it; "" for nothing
+	Kept  []chatapi.Block // blocks of earlier requests to restore
+	Hits  []memory.Hit    // in the block or earlier ones
+	Core  recall.Core     // facts of the core and equal profile entries, without Hits
+	Trace string          // "" if not even that is stored
+	Read  bool            // whether memory was read
 
-	Untold  bool // whether the trace has no words
-	Pending int  // how many facts wait for a person, a hundred at most
+	Untold  bool // whether the trace has no text
+	Pending int  // number of pending facts, at most a hundred
 }
 
-// Rendering is how blocks are written; later says that the prompt has one already.
+// Rendering returns the options of blocks; later: the prompt has an earlier one.
 func (e *Retriever) Rendering(later bool) recall.RenderOptions {
 	return recall.RenderOptions{Heading: e.Opts.Recall.Heading, Hint: e.Opts.Recall.Hint, Roles: e.Opts.Recall.Roles, Later: later}
 }

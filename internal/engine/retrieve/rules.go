@@ -17,7 +17,7 @@ import (
 
 // The reaches.
 const (
-	ReachUser         core.Reach = "user"         // everything of the user's
+	ReachUser         core.Reach = "user"         // everything of the user
 	ReachConversation core.Reach = "conversation" // the chat's own conversation; while that is short, recent ones too
 )
 
@@ -28,20 +28,20 @@ const (
 	FallbackEmpty core.Fallback = "empty" // also when it finds nothing
 )
 
-// Recents is how many of the newest facts stand in for a search (design 1).
+// Recents is how many of the newest facts replace a search (design 1).
 const Recents = 10
 
-// Question is what a chat asks memory.
+// Question returns a chat's question to memory.
 func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
 
-// unsearched reports whether facts may be shown that no search found. A question with a
-// threshold of its own gets none.
+// unsearched reports whether facts may be shown without a search. Not for a question with its own
+// threshold.
 func (r *Source) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
 
-// few returns the facts of a scope that a query selects, newest first. all is false where
-// there are more than most, or where too many other memories would have to be read.
+// few returns the facts of a scope that a query selects, newest first. all is false if there are
+// more than most, or if too many other memories would have to be read.
 func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
 	q.Limit = most + 1
 	for looked := 0; ; {
@@ -86,7 +86,7 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool)
 	if err != nil {
 		r.Skip("small_set", err)
 	}
-	if err != nil || !all || len(facts) == 0 { // without facts there may be talk
+	if err != nil || !all || len(facts) == 0 { // without facts there may be turns
 		return nil, false
 	}
 	for _, h := range recall.ByImportance(facts, r.Now) {
@@ -97,8 +97,8 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool)
 	return hits, true
 }
 
-// pools returns the scopes beside the user's own that a question reaches: the shared pools of the settings and, where the
-// user has next to nothing, the global pool (design 3, 4.5).
+// pools returns the other scopes that a question searches: the configured shared pools and, for a
+// user with next to nothing, the global pool (design 3, 4.5).
 func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	owner := r.Q.Scope.Owner
 	if !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
@@ -130,8 +130,8 @@ func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	return out
 }
 
-// read hydrates candidates of the user and of pools, and marks those of pools. A pool that
-// cannot be read is left out.
+// read hydrates candidates of the user and of pools, and marks those of pools. An unreadable pool
+// is skipped.
 func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != r.Q.Scope.Owner }) {
 		return r.hydrate(ctx, cands)
@@ -165,7 +165,7 @@ func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.H
 	return hits, nil
 }
 
-// standsIn reports whether recent facts replace the outcome of the search.
+// standsIn reports whether recent facts replace the search result.
 func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 	fallback := r.E.Opts.Recall.Fallback
 	if !r.unsearched() || fallback != FallbackError && fallback != FallbackEmpty {
@@ -175,7 +175,7 @@ func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 	return failed(ctx, err) || fallback == FallbackEmpty && r.Q.Chat && err == nil && !found
 }
 
-// recent answers with the newest facts, after a search that failed or found nothing.
+// recent answers with the newest facts after a search that failed or found nothing.
 func (r *Pipeline) recent(ctx context.Context, topK int) error {
 	r.placed()
 	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
@@ -202,7 +202,7 @@ func (r *Pipeline) atLeast(topK, n int) int {
 	return max(topK, n)
 }
 
-// summary returns that of the conversation which asks, by setting; nil without one.
+// summary returns the asking conversation's summary if the setting wants it, else nil.
 func (r *Source) summary(ctx context.Context) *memory.Summary {
 	if !r.E.Opts.Recall.Summary {
 		return nil
@@ -221,23 +221,23 @@ func (r *Source) summary(ctx context.Context) *memory.Summary {
 	return &all[0]
 }
 
-// failed reports whether an error means that the search failed, and not that the client
-// left or the question was invalid.
+// failed reports whether the search failed, as opposed to a client that left or an invalid
+// question.
 func failed(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, memory.Invalid)
 }
 
 const (
-	// FewInConversation is how many memories of its own make a conversation stand alone.
+	// FewInConversation is how many memories a conversation needs to be searched alone.
 	FewInConversation = 50
 
 	// MostNear is how many of its newest are searched, and how many of the user's newest join
-	// where there are fewer (design 2).
+	// below that (design 2).
 	MostNear = 200
 )
 
-// searchConversation searches the newest memories of the asking conversation, and the user's
-// newest ones while those are few. The global pool, where it joins in, is searched in full.
+// searchConversation searches the asking conversation's newest memories, and the user's newest
+// while those are few. The global pool, if it joins, is searched in full.
 func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var found []memory.Candidate
 	pool := s
@@ -262,7 +262,7 @@ func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]mem
 	return append(found, more...), err
 }
 
-// searchNear searches the newest of the conversation, and of everything while those are few.
+// searchNear searches the conversation's newest memories, and all memories while those are few.
 func (r *Source) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	s.Only = map[string]bool{}
 	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Q.In}, s.Only)
@@ -275,8 +275,8 @@ func (r *Source) searchNear(ctx context.Context, s memory.Search) ([]memory.Cand
 	return r.E.Searcher.Search(ctx, s)
 }
 
-// newest adds the ids of the newest memories that a query selects, of any kind where it names
-// none, and returns how many they are.
+// newest adds the ids of the newest memories that a query selects, of any kind if it names none,
+// and returns their number.
 func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
 	q.Limit = MostNear
 	if len(q.Kinds) == 0 {
@@ -295,20 +295,20 @@ func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool
 }
 
 const (
-	// userConversation is the conversation whose facts are the user's own: each other
-	// one is shown what was said and learned there, too.
+	// userConversation is the conversation whose facts are the user's own; all others see its
+	// turns and facts too.
 	userConversation = "global"
 
-	// UnnamedConversation is where a chat belongs that names none, while conversations
-	// are apart.
+	// UnnamedConversation is the conversation of chats without an id, while conversations are
+	// apart.
 	UnnamedConversation = "default"
 )
 
-// Apart reports whether conversations keep what they teach to themselves.
+// Apart reports whether facts stay in their conversations.
 func (e *Retriever) Apart() bool { return e.Opts.Learn.Scope == core.OfConversation }
 
-// LearnsFor returns what facts learned in a conversation belong to, as the conversation
-// of their scope: "" for the user.
+// LearnsFor returns the conversation in the scope of facts learned in a conversation: "" for the
+// user.
 func (e *Retriever) LearnsFor(conversation string) string {
 	if !e.Apart() || conversation == userConversation {
 		return ""
@@ -316,8 +316,8 @@ func (e *Retriever) LearnsFor(conversation string) string {
 	return conversation
 }
 
-// Compares returns the scope in which to search for facts that a statement may contradict.
-// While conversations are apart, the user's own scope excludes them.
+// Compares returns the scope of facts that a statement may contradict. While conversations are
+// apart, the user's own scope excludes them.
 func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	if e.Apart() && scope.Conversation == "" {
 		scope.Conversation = userConversation
@@ -325,9 +325,9 @@ func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	return scope
 }
 
-// Comparable reports whether a statement in a scope may change a memory that the scope sees.
-// While conversations are apart, none changes another's facts. A fact shared by another user
-// is not compared while it is pending or hidden, or where it is about that user.
+// Comparable reports whether a statement in a scope may change a memory that the scope sees. While
+// conversations are apart, none changes another's facts. A fact shared by another user is not
+// compared while it is pending or hidden, or if it is about that user.
 func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 	if m.Link != nil && m.Link.Status != memory.Active {
 		return false
@@ -335,8 +335,8 @@ func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 	return !share.TellsOfHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
 }
 
-// searchApart searches the memories of the question's conversation, and the same number of
-// the user's own facts and turns of the conversation "global".
+// searchApart searches the memories of the question's conversation, and as many of the user's own
+// facts and of the turns of conversation "global".
 func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	own, facts, turns := s, s, s
 	own.Conversation = r.Q.Scope.Conversation
@@ -376,7 +376,7 @@ func nearness(c memory.Candidate, s memory.Search) float64 {
 	return c.Score
 }
 
-// among returns those of some kinds that are wanted; an empty wanted means all.
+// among returns the kinds that are wanted; an empty wanted means all.
 func among(wanted []memory.Kind, kinds ...memory.Kind) []memory.Kind {
 	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(wanted) > 0 && !slices.Contains(wanted, k) })
 }

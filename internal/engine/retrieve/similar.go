@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SimilarityPart is the part of a hit's why that the threshold of a query is on.
+// SimilarityPart is the part of a hit's why that a query's threshold applies to.
 const SimilarityPart = "similarity"
 
-// Similarity is how near a hit is to the query, 0 to 1.
+// Similarity is a hit's similarity to the query, 0 to 1.
 func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 
-// Similar finds turns by the rule of reach, the most similar first, of at least the
-// threshold. It returns the dimensions of the query's embedding.
+// Similar finds turns by the rule of reach, most similar first, above the threshold. It returns the
+// dimensions of the query's embedding.
 func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
 	s := r.Wanted(ctx, query)
 	s.Scopes, s.Kinds = []memory.Scope{r.Q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0
-	r.Q.ScoreThreshold = &everything // the threshold here is on another number
+	r.Q.ScoreThreshold = &everything // this threshold is on another scale
 	hits, err := r.ranked(ctx, query, s, Candidates)
 	if err != nil {
 		return len(s.Vector), err
@@ -36,7 +36,7 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	for i, x := range Similarities(hits, byWords) {
 		bar := least
 		if r.scale().Measure == recall.Fitted && !byWords(hits[i]) {
-			bar = recall.Place(least, background(r.E.Embedder)) // by another model than the threshold's
+			bar = recall.Place(least, background(r.E.Embedder)) // another model than the threshold's
 		}
 		if x >= bar {
 			hits[i].Why = append(slices.Clip(hits[i].Why), memory.Part{Name: SimilarityPart, Value: x})
@@ -49,9 +49,9 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	return len(s.Vector), nil
 }
 
-// Similarities returns how near each hit is to the query, 0 to 1: the cosine, which design 2's
-// threshold is on. By words it is the chance that the hit answers, times its share of the words that
-// the best hit has itself.
+// Similarities returns each hit's similarity to the query, 0 to 1: the cosine, which design 2's
+// threshold applies to. By words it is the chance that the hit answers, times its share of the best
+// hit's words.
 func Similarities(hits []memory.Hit, byWords func(memory.Hit) bool) []float64 {
 	out := make([]float64, len(hits))
 	most := 0.0

@@ -10,34 +10,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Source is what a question is asked of: it searches and reads what the question may see.
+// Source searches and reads the memory that a question may see.
 type Source struct {
 	E        *Retriever
 	Q        Question
 	Now      time.Time
 	Degraded []string
-	isPlaced bool // the question has what its Place says
+	isPlaced bool // the values of Place are set
 
-	toldCore   map[string]bool // the facts that the cores of earlier blocks tell
+	toldCore   map[string]bool // facts in the cores of earlier blocks
 	toldTokens int
 
-	vector  bool                     // the question's was remembered
-	history map[string]memory.Memory // what there was, of a question to the past
+	vector  bool                     // the question's vector was cached
+	history map[string]memory.Memory // memory at the time of a question about the past
 }
 
-// Skip notes that a part of recall was skipped, and why.
+// Skip records that a part of recall was skipped, and why.
 func (r *Source) Skip(part string, err error) {
 	r.Degraded = append(r.Degraded, part+": "+err.Error())
 }
 
-// Part runs a part of recall without which the others go on: of one that panics it is noted.
+// Part runs an optional part of recall. A panic is recorded as skipped.
 func (r *Source) Part(name string, do func()) {
 	if err := core.Guarded(r.E.Core, func() error { do(); return nil }); err != nil {
 		r.Skip(name, err)
 	}
 }
 
-// placed waits until the conversation of the request is known, and what it contains already.
+// placed waits for the request's conversation and what it contains.
 func (r *Source) placed() {
 	if r.Q.Place != nil && !r.isPlaced {
 		place := r.Q.Place()
@@ -54,7 +54,7 @@ func (r *Source) kinds() []memory.Kind {
 	return r.Q.Kinds
 }
 
-// scale returns the scale of the embedder as it is now.
+// scale returns the current scale of the embedder.
 func (r *Source) scale() core.Scale {
 	if r.E.Opts.Words != nil && core.OfWords(r.E.Embedder) {
 		return *r.E.Opts.Words
@@ -62,8 +62,8 @@ func (r *Source) scale() core.Scale {
 	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
 }
 
-// Wanted returns the search to make. Where the embedder fails, or takes longer than it may, the
-// search is by words alone.
+// Wanted returns the search to make. If the embedder fails or is too slow, it searches by words
+// alone.
 func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
@@ -89,8 +89,7 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
 	return s
 }
 
-// embed returns the vector of a question. It does not wait for an embedder beyond the time that
-// this may take.
+// embed returns a question's vector. It waits for the embedder only within its time.
 func (r *Source) embed(ctx context.Context, question string) ([]float32, error) {
 	_, reranker := r.E.extra()
 	var most time.Duration
@@ -103,13 +102,13 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	c, ok := r.E.Embedder.(interface {
 		Knows(memory.EmbedAs, string) bool
 	})
-	known := ok && c.Knows(as, question)
-	r.vector = known
+	cached := ok && c.Knows(as, question)
+	r.vector = cached
 	began := time.Now()
 	defer r.E.Metrics.StageEnded("embed", began)
-	vectors, err := core.Beside(r.E.Core, func() ([][]float32, error) {
+	vectors, err := core.Async(r.E.Core, func() ([][]float32, error) {
 		vectors, err := r.E.Embedder.Embed(ctx, as, question)
-		if !known {
+		if !cached {
 			r.E.embeds.see(time.Since(began))
 		}
 		return vectors, err
@@ -120,7 +119,7 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	return vectors[0], nil
 }
 
-// Search asks the resident index or, for a time in the past, an index built for that time.
+// Search queries the resident index or, for a time in the past, an index built for it.
 func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	defer r.E.Metrics.StageEnded("search", time.Now())
 	switch {

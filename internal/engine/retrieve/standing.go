@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// standing reads what a prompt may be told without a search: the facts that hold, or only those that are
-// pinned, the profile entries, and the summary of the conversation that asks. What is disputed is not among them.
+// standing reads what a prompt may get without a search: core facts or only pinned ones, profile
+// entries, and the asking conversation's summary. Disputed facts are excluded.
 func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
 	facts, err := r.factsReady(ctx)
@@ -36,7 +36,8 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 	return c
 }
 
-// Standing returns what a conversation begins with, whatever is asked, what there is no room for, and the room in tokens.
+// Standing returns the facts that a conversation begins with, those without room, and the room in
+// tokens.
 func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
 	r := Source{E: e, Q: Question{Scope: scope, Core: true}, Now: e.Time()}
 	_, disputed, err := e.Compare.Disputes(ctx, scope.Owner)
@@ -48,7 +49,7 @@ func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left 
 	return in, left, r.coreRoom(), nil
 }
 
-// factsReady reads the facts that matter most. It does not wait longer than a search may take; the next
+// factsReady reads the facts that matter most. It waits no longer than for a search; the next
 // prompt finds them then.
 func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err error) {
 	if r.coreTokens() == 0 {
@@ -60,14 +61,14 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 	}
 	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
-	return core.Beside(r.E.Core, func() ([]recall.CoreFact, error) {
+	return core.Async(r.E.Core, func() ([]recall.CoreFact, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ComparingTime)
 		defer cancel()
 		return r.E.Blocks.Ready.Of(ctx, r.E.Core, r.Q.Scope.Owner, r.Now)
 	})(ctx)
 }
 
-// coreTokens is how many tokens of facts that hold a block begins with; 0: those that are pinned alone.
+// coreTokens is how many tokens of core facts a block begins with; 0: pinned ones alone.
 func (r *Source) coreTokens() int {
 	if !r.Q.Core {
 		return 0
@@ -75,17 +76,18 @@ func (r *Source) coreTokens() int {
 	return r.E.Opts.Recall.Core
 }
 
-// coreRoom is how many tokens a core may take.
+// coreRoom bounds the tokens of a core.
 func (r *Source) coreRoom() int { return cmp.Or(r.coreTokens(), recall.PinnedTokens) }
 
-// settle chooses, once, what the block begins with, by what a search found. What an earlier block of the conversation
-// tells takes room and is not told again, and neither is searched for, unless it is only what is pinned. It is false where that is done or not wanted.
+// settle chooses, once, the beginning of the block after a search. What an earlier block contains
+// takes room but is not repeated; both are excluded from the search, unless only pinned. It returns
+// false if that is done or not wanted.
 func (r *Pipeline) settle(cands []memory.Candidate) bool {
-	if r.stands == nil {
+	if r.standing == nil {
 		return false
 	}
-	c := r.stands()
-	r.stands = nil
+	c := r.standing()
+	r.standing = nil
 	r.placed()
 	r.Q.Exclude = maps.Clone(r.Q.Exclude)
 	if r.Q.Exclude == nil {

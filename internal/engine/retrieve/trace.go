@@ -14,15 +14,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of what a trace keeps: bytes of the question, and how much of what was
-// left out.
+// Bounds of a trace: bytes of the question, and number of dropped candidates.
 const (
 	TracedQuestion = 2 << 10
 	cutsTraced     = 20
 )
 
-// Trace stores what happened under an id. block is the text that a chat was given. Traces of
-// questions that are off the record have no text.
+// Trace stores the trace under an id. block is the chat's block. Traces of questions off the record
+// have no text.
 func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	question := traced(r.Q.Text, r.E.Opts.Learn.Personal)
 	untold := r.Untold()
@@ -53,7 +52,7 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	roundAll(left)
 	var misspelt []memory.Misspelt
 	if !untold && r.Misspelt != nil {
-		asked := text.Fold(question) // less what it does not tell
+		asked := text.Fold(question) // without its statements
 		misspelt = slices.DeleteFunc(recall.Spelt(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
 	}
 	r.E.Traces.Add(memory.Trace{
@@ -63,16 +62,15 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	})
 }
 
-// Untold reports whether the trace has no words.
+// Untold reports whether the trace has no text.
 func (r *Pipeline) Untold() bool { return r.Q.Untold || extract.OffTheRecord(r.Q.Text) }
 
-// traced is a question as a trace keeps it: no secrets, not all of a long one.
+// traced returns a question for a trace: shortened and without secrets.
 func traced(question string, personal bool) string {
 	return learn.Redact(core.Clip(question, TracedQuestion), personal)
 }
 
-// inCore is why something stands in a prompt that was not searched for: no number of it is
-// one of ranking.
+// inCore is the why of a memory that is in a prompt without a search: it has no number of ranking.
 var inCore = memory.Why{{Name: "core", Value: 1}}
 
 // tracedCore returns the facts and entries of a core, without words where content is false.

@@ -12,12 +12,12 @@ import (
 // The acceptances. The zero value means AcceptAsk. Pools and everybody need no consent:
 // only an admin shares with them.
 const (
-	AcceptAsk    core.Acceptance = "ask"    // the receiver's
-	AcceptAdmins core.Acceptance = "admins" // the receiver's, unless an admin shared the fact
-	AcceptOff    core.Acceptance = "off"    // nobody shares with users
+	AcceptAsk    core.Acceptance = "ask"    // the receiver's consent
+	AcceptAdmins core.Acceptance = "admins" // the receiver's consent, unless an admin shared the fact
+	AcceptOff    core.Acceptance = "off"    // no sharing with users
 )
 
-// MostWaiting is how many facts of one sender may wait for one receiver.
+// MostWaiting bounds the facts of one sender that are pending at a receiver.
 const MostWaiting = 20
 
 // BetweenUsers reports whether a share is from one user to another.
@@ -25,7 +25,7 @@ func BetweenUsers(home, to memory.Owner) bool {
 	return home.Kind() == memory.UserKind && to.Kind() == memory.UserKind
 }
 
-// needsConsent reports whether a receiver must accept what a fact of another owner says.
+// needsConsent reports whether a receiver must accept another owner's fact.
 func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, to memory.Owner) (bool, error) {
 	if !BetweenUsers(f.Scope.Owner, to) {
 		return false, nil
@@ -37,8 +37,7 @@ func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, to memory.Owne
 	return !byAdmin, err
 }
 
-// sharedByAdmin reports whether an admin shared a fact with a receiver as it is worded: the
-// share is an admin's, and nobody else changed the words since.
+// sharedByAdmin reports whether an admin shared a fact's current text with a receiver.
 func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, to memory.Owner) (bool, error) {
 	home := f.Scope.Owner
 	shares, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + SharedKeys + f.ID})
@@ -64,14 +63,14 @@ func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, to memory.Own
 	return true, nil
 }
 
-// sharesIn reports whether an image is an active entry that shares with an owner.
+// sharesIn reports whether an image is an active share entry for an owner.
 func sharesIn(i memory.Image, to memory.Owner) bool {
 	return i.Profile != nil && i.Profile.Status == memory.Active && slices.Contains(sharedIn(i.Profile.Value), to)
 }
 
-// roomToShare returns [memory.TooLarge] if as many facts of a sender wait for a receiver as
-// may. It returns the base of the run that shares one more, so that two at once cannot both
-// take the last place.
+// roomToShare returns [memory.TooLarge] if a sender's facts pending at a receiver reach the bound.
+// It returns the base of the run that shares one more, so that two at once cannot both take the
+// last place.
 func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base int64, err error) {
 	version, err := e.Version(ctx, home)
 	if err != nil {
@@ -94,7 +93,7 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 	if err != nil {
 		return 0, fmt.Errorf("read what waits for %s: %w", to.Called(), err)
 	}
-	// A receiver who is erased has no links, and must look like one who decides nothing.
+	// An erased receiver has no links, and must look like one who decides nothing.
 	waiting := len(ids)
 	for _, m := range found {
 		if m.Link == nil || m.Link.Status != memory.Pending {
@@ -107,9 +106,8 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 	return memory.PlannedOn(version), nil
 }
 
-// shownAs returns the status that a link to a fact has once its home shows it: was is the
-// link as it is or, if it ended, as it was before that; nil for none. What the receiver
-// accepted stays accepted until its words change.
+// shownAs returns the status of a link once its home shows the fact; was is the link now or, if it
+// ended, before that; nil for none. Accepted text stays accepted until it changes.
 func (e *Sharer) shownAs(ctx context.Context, was *memory.Link, f memory.Fact, to memory.Owner) (memory.Status, error) {
 	if was != nil && was.Status == memory.Active && was.Fact.Scope.Owner == f.Scope.Owner && was.Fact.Content == f.Content {
 		return memory.Active, nil

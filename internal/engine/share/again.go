@@ -11,8 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Meanwhile queues the job that shows an owner who was opened what was shared with them
-// while they were closed.
+// Meanwhile queues the job that shows a reopened owner what was shared with them meanwhile.
 func (e *Sharer) Meanwhile(ctx context.Context, owner memory.Owner) error {
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
 	run.Jobs = []memory.Job{SpreadJob(owner, run.ID)}
@@ -23,8 +22,8 @@ func (e *Sharer) Meanwhile(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// spreadTo shows an owner who was opened what was shared with them since they were
-// erased: nothing could be written there, and what was shared before was ended then.
+// spreadTo shows a reopened owner the facts shared since the erasure, when nothing could be written
+// there; earlier sharing ended then.
 func (e *Sharer) spreadTo(ctx context.Context, to memory.Owner) error {
 	ctx = memory.ForWrite(ctx)
 	homes, err := e.Store.Owners(ctx)
@@ -47,20 +46,18 @@ func (e *Sharer) spreadTo(ctx context.Context, to memory.Owner) error {
 	return errors.Join(errs...)
 }
 
-// backfillShares makes an owner's link to a fact of another's, where that is shared with them.
+// backfillShares creates an owner's link to another owner's fact, if it is shared with them.
 func (e *Sharer) backfillShares(ctx context.Context, to memory.Owner, f memory.Fact) error {
-	now, given, err := e.AsShared(ctx, to, f)
-	if err != nil || !given {
+	now, shared, err := e.AsShared(ctx, to, f)
+	if err != nil || !shared {
 		return err
 	}
 	return e.keepLink(ctx, to, now, true)
 }
 
-// shareReplacement shares what took a fact's place with those whom that was shared with, but
-// for who hid it: they were shown what holds, and it holds no longer. It is done once:
-// whoever is no longer shared with after that stays so.
-//
-// It is a run of its own, so that undoing the replacement undoes no sharing.
+// shareReplacement copies a fact's shares to its replacement, except for owners who hid it. It runs
+// once: ending a share later is final. It is a run of its own, so that undoing the replacement
+// undoes no sharing.
 func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []memory.Owner) error {
 	home, id := old.Scope.Owner, old.SupersededBy
 	_, ever, err := e.EverShared(ctx, home, id)
@@ -101,7 +98,7 @@ func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []m
 	return nil
 }
 
-// hidden reports whether an owner has a link to a fact that they ended themselves.
+// hidden reports whether an owner has ended their own link to a fact.
 func (e *Sharer) hidden(ctx context.Context, to memory.Owner, f memory.Fact) (bool, error) {
 	found, err := e.Store.Get(ctx, to, f.ID)
 	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status.Live() {

@@ -61,8 +61,8 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 	return receipt, nil
 }
 
-// EraseRun is the kind of the runs that remove words for good, and that close and open an
-// owner: they alone write to one who is closed.
+// EraseRun is the kind of runs that erase text, and that close and open an owner: only they may
+// write to a closed owner.
 const EraseRun = "erase"
 
 // Append implements [memory.Log].
@@ -88,13 +88,13 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	return receipt, nil
 }
 
-// Erase implements [memory.Eraser]. Copies of a shared fact are erased first, so that the
-// receipt is true once it is returned.
+// Erase implements [memory.Eraser]. Copies of a shared fact are erased first, so that the receipt
+// is true.
 func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	switch closed, err := g.e.IsClosed(ctx, owner); {
 	case err != nil:
 		return memory.Receipt{}, err
-	case closed: // the erasure of the whole owner removed the others' copies first
+	case closed: // erasing the owner removed the others' copies first
 		return g.Store.Erase(ctx, owner, run, ids...)
 	}
 	var shared, many []string
@@ -115,13 +115,13 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 			many = append(many, id)
 		}
 	}
-	if len(shared) > 0 { // one that was made meanwhile
+	if len(shared) > 0 { // made meanwhile
 		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
 	}
-	if owner.Kind() != memory.UserKind && run.Author != BySharing { // of its own, not a copy
+	if owner.Kind() != memory.UserKind && run.Author != BySharing { // its own, not a copy
 		many = ids
 	}
-	if len(many) > 0 { // what another server is about to write
+	if len(many) > 0 { // late writes of another server
 		again := SpreadJob(owner, run.ID+"-again", many...)
 		again.RunAt = g.e.Time().Add(SpreadAgain)
 		run.Jobs = append(run.Jobs, again)
@@ -130,41 +130,41 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 	if errors.Is(err, memory.Invalid) {
 		return receipt, err
 	}
-	// After that: a recall that read them before leaves no trace from then on.
+	// Last: a recall that read the facts earlier leaves no trace from then on.
 	traces, readers := g.e.Traces.EraseReaders(ctx, owner, many)
 	receipt.Traces = traces
 	return receipt, errors.Join(err, readers)
 }
 
-// Ping asks the store beneath.
+// Ping asks the wrapped store.
 func (g gate) Ping(ctx context.Context) error { return core.Ping(ctx, g.Store) }
 
-// Look asks the store beneath.
+// Look asks the wrapped store.
 func (g gate) Look(ctx context.Context, owner memory.Owner, l memory.Look) (memory.Seen, error) {
 	return memory.LookAt(ctx, g.Store, owner, l)
 }
 
-// SupersededBy asks the store beneath.
+// SupersededBy asks the wrapped store.
 func (g gate) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	return memory.SupersededBy(ctx, g.Store, owner, turns)
 }
 
-// Predecessors asks the store beneath.
+// Predecessors asks the wrapped store.
 func (g gate) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
 	return memory.Predecessors(ctx, g.Store, owner, facts)
 }
 
-// SpreadAgain is how long after a fact was shared its links are looked at once more, and
-// after one was erased the traces of those who were shown it.
+// SpreadAgain is the delay before the links of a shared fact, and the traces of readers of an
+// erased one, are checked again.
 const SpreadAgain = time.Minute
 
-// SpreadJob brings the links to facts up to date after a run.
+// SpreadJob returns the job that updates the links to facts after a run.
 func SpreadJob(home memory.Owner, run string, facts ...string) memory.Job {
 	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: facts}
 }
 
-// sharedAmong returns the ids of the shared facts that changes are about, and of those
-// whose sharing they change. What is new is not shared yet.
+// sharedAmong returns the ids of the shared facts among changes, and of those whose sharing they
+// change. New facts are not shared yet.
 func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
 	var about, out []string
 	for _, c := range changes {
@@ -187,7 +187,7 @@ func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []
 	return out, err
 }
 
-// sharedBy returns the entries that say whom an owner's facts are shared with, by fact.
+// sharedBy returns an owner's share entries, by fact.
 func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]memory.ProfileEntry, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
@@ -202,9 +202,9 @@ func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]m
 	return shared, nil
 }
 
-// stillGiven returns changes of which none makes a link live that its home does not share.
-// Links that become live say what their home says at the moment: an undo would bring back
-// old words. If the receiver never accepted those, the link waits.
+// stillGiven returns changes without those that make a link live that its home does not share.
+// Links that become live get the home's current text: an undo would restore old text. If the
+// receiver never accepted it, the link is pending.
 func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
 	if !slices.ContainsFunc(changes, comesByLink) {
 		return changes, nil
@@ -215,13 +215,13 @@ func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []m
 			continue
 		}
 		link := *c.After.Link
-		fact, given, err := e.AsShared(ctx, owner, link.Fact)
+		fact, shared, err := e.AsShared(ctx, owner, link.Fact)
 		switch {
 		case err != nil:
 			return nil, err
-		case !given && (c.Action == memory.ActionLink || c.Action == memory.ActionApprove):
+		case !shared && (c.Action == memory.ActionLink || c.Action == memory.ActionApprove):
 			return nil, memory.Errorf(memory.Forbidden, "%s is not shared with %s", link.Fact.ID, owner.Called())
-		case !given:
+		case !shared:
 			link.Status = memory.Retired
 		default:
 			if link.Status == memory.Active {
@@ -240,7 +240,7 @@ func comesByLink(c memory.Change) bool {
 	return c.After.Link != nil && c.After.Link.Status.Live()
 }
 
-// AsShared returns a fact as it is at home, and whether an owner is shown it.
+// AsShared returns the home's current fact, and whether it is shared with an owner.
 func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
 	home := f.Scope.Owner
 	with, _, err := e.EverShared(ctx, home, f.ID)

@@ -1,5 +1,5 @@
-// Package share gives facts to other users, teams and everybody, and keeps these links up to
-// date with every write of a shared fact.
+// Package share shares facts with other users, teams and everybody, and updates these links with
+// every write of a shared fact.
 package share
 
 import (
@@ -27,42 +27,40 @@ type Sharer struct {
 	Traces  *traces.Keeper
 }
 
-// A fact lives in one home. To be shared with another owner is to have a [memory.Link]
-// there, with a copy of it. Whom a fact is shared with stands at home, in a profile
-// entry of Loci's own; what stands elsewhere follows from that and from the fact, by
-// [Sharer.PropagateShares], however often it runs. So a crash between the two owners' writes
-// leaves a job, and no link that nothing looks after.
+// A fact lives in one home. Sharing creates a [memory.Link] with a copy at the receiver. A profile
+// entry of Loci's own at home lists the receivers; [Sharer.PropagateShares] derives the links from
+// that and the fact, however often it runs. So a crash between the two owners' writes leaves a job,
+// and no orphaned link.
 
-// BySharing is who makes, renews and ends links. What somebody else ended stays ended.
+// BySharing is the author of changes of links. A link that somebody else ended stays ended.
 var BySharing = memory.Author{Kind: memory.ByRule, Name: "share"}
 
-// SharedKeys begin the keys of the profile entries that say whom a fact is shared
-// with; its id follows. The value is a JSON list of owners.
+// SharedKeys is the key prefix of share entries, followed by a fact's id. The value is a JSON list
+// of owners.
 const SharedKeys = core.OwnKeys + "share."
 
-// maxShared bounds whom a fact is shared with one by one: more are a pool.
+// maxShared bounds the receivers of a fact; a pool serves more.
 const maxShared = 100
 
-// Sharing is whom a fact is shared with, or no more.
+// Sharing is a request to share a fact, or to end that.
 type Sharing struct {
 	To          string // "user/NAME", "pool/NAME" or "global"
-	End         bool   // no more
+	End         bool   // stop sharing
 	Admin       bool   // the caller is an admin: only admins share with pools and everybody
-	Idempotency string // the same key again changes nothing
+	Idempotency string // repeating a key changes nothing
 }
 
-// Share shares one of the owner's own facts with another owner of the namespace, or ends
-// that, and returns whom it is shared with then. Another user sees it once they accept it
-// (see [curate.Curator.Judge]), may hide it and never changes it. Share does not
-// say whether they exist. What replaces the fact is shared with the same owners.
+// Share shares one of the owner's own facts with another owner of the namespace, or ends that, and
+// returns the resulting receivers. Another user sees it after accepting it (see
+// [curate.Curator.Judge]), may hide it and never changes it. Share does not reveal whether they
+// exist. A replacement of the fact is shared with the same owners.
 //
-// Errors: [memory.NotFound] without such a fact; [memory.Forbidden] for a fact of another
-// owner, for a pool or everybody without Admin, and for users with [AcceptOff];
-// [memory.Invalid] for an impossible target and for words that read like an instruction;
-// [memory.TooLarge] if too many facts of the owner wait for the receiver; [memory.Conflict]
-// for a fact that is not active, for a receiver who has another memory with its id, and for
-// one who hid or rejected it: it is shared then, and they see it once they undo that.
-// A closed receiver gets it once they are opened.
+// Errors: [memory.NotFound] without such a fact; [memory.Forbidden] for another owner's fact, for a
+// pool or everybody without Admin, and for users with [AcceptOff]; [memory.Invalid] for an
+// impossible target and for text that reads like an instruction; [memory.TooLarge] if too many
+// facts of the owner are pending at the receiver; [memory.Conflict] for a fact that is not active,
+// for a receiver with another memory of its id, and for one who hid or rejected it: they see it
+// once they undo that. A closed receiver gets it after being opened.
 func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	to, err := sharesWith(owner, s)
@@ -83,7 +81,7 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	case !f.Visible(e.Time()):
 		return nil, memory.Errorf(memory.Conflict, "%s is %s; only what is active is shared", id, f.Status)
 	case learn.Instructs(f.Content):
-		return nil, memory.Errorf(memory.Invalid, "%s reads like an instruction to a model, which others are not given", id)
+		return nil, memory.Errorf(memory.Invalid, "%s reads like an instruction to a model and cannot be shared", id)
 	default:
 		if err := e.placeFor(ctx, to, f); err != nil {
 			return nil, err
@@ -99,9 +97,8 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	return with, memory.Errorf(memory.Conflict, "%s hid or rejected it: it is shared with them, and they see it once they undo that", to.Called())
 }
 
-// Unshare ends that one of the owner's own facts is shared with these, all in one run, and
-// returns whom it is shared with then. Whom it is not shared with is left out. Errors are as
-// of [Sharer.Share].
+// Unshare ends sharing one of the owner's own facts with these, in one run, and returns the
+// remaining receivers. Owners without it are ignored. Errors are those of [Sharer.Share].
 func (e *Sharer) Unshare(ctx context.Context, owner memory.Owner, id string, with []memory.Owner, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	if _, err := e.Fact(ctx, owner, id); err != nil {
@@ -110,7 +107,7 @@ func (e *Sharer) Unshare(ctx context.Context, owner memory.Owner, id string, wit
 	return e.reshare(ctx, owner, id, with, Sharing{End: true}, author)
 }
 
-// reshare shares a fact with others, or ends that, and shows it to them.
+// reshare changes a fact's receivers, and updates their links.
 func (e *Sharer) reshare(ctx context.Context, owner memory.Owner, id string, to []memory.Owner, s Sharing, author memory.Author) (with []memory.Owner, err error) {
 	leave, err := e.Compare.Deciding(ctx, owner)
 	if err != nil {
@@ -123,31 +120,31 @@ func (e *Sharer) reshare(ctx context.Context, owner memory.Owner, id string, to 
 	}); err != nil {
 		return nil, err
 	}
-	// The job does so too; whoever shared it wants to see it.
+	// The job does so too, but the caller expects it now.
 	if err := e.spread(ctx, owner, id); err != nil {
 		e.Log.Warn("a shared fact is shown later: the job sees to it", "fact", id, "err", err)
 	}
 	return with, nil
 }
 
-// placeFor returns [memory.Conflict] where an owner has something else of a fact's id:
-// their own, or what another home shows them. An import or a file gives a fact any id.
+// placeFor returns [memory.Conflict] if an owner has another memory with a fact's id: their own, or
+// a link to another home. Imports and files may contain any id.
 func (e *Sharer) placeFor(ctx context.Context, to memory.Owner, f memory.Fact) error {
 	found, err := e.Store.Get(ctx, to, f.ID)
 	if err != nil || len(found) == 0 || !taken(found[0], f) {
 		return err
 	}
-	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one anew to share it", to.Called(), f.ID)
+	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one again to share it", to.Called(), f.ID)
 }
 
-// taken reports whether what an owner has of a fact's id is their own, or a live link to
-// another home's fact.
+// taken reports whether an owner's memory with a fact's id is their own, or a live link to another
+// home's fact.
 func taken(m memory.Memory, f memory.Fact) bool {
 	return m.Link == nil || m.Link.Status.Live() && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
 
-// shareOnce writes whom a fact is shared with: with those of to as well, or no more. It returns
-// a Conflict where somebody else wrote that meanwhile.
+// shareOnce adds receivers of a fact or removes them, or returns a Conflict after a concurrent
+// change.
 func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, to []memory.Owner, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	entry, err := e.ReadEntry(ctx, owner, SharedKeys+id)
 	fresh := errors.Is(err, memory.NotFound)
@@ -175,8 +172,8 @@ func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	return with, err
 }
 
-// sharing returns whom a fact is shared with once it is shared with those of to as well, or
-// no more, and the change of the entry that says it; the zero Change if nothing changes.
+// sharing returns a fact's receivers with those of to added or removed, and the change of the share
+// entry; the zero Change if nothing changes.
 func (e *Sharer) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
 	with := sharedIn(entry.Value)
 	to = slices.DeleteFunc(slices.Clone(to), func(o memory.Owner) bool { return slices.Contains(with, o) != ends })
@@ -205,16 +202,16 @@ func (e *Sharer) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool
 	}, nil
 }
 
-// sharingRun is a run that changes whom facts are shared with. A change of one that was read
-// before it and is written after it brings no job of its own: they are looked at once more.
+// sharingRun returns a run that changes sharing. A fact changed concurrently queues no job of its
+// own, so a second job checks the facts later.
 func (e *Sharer) sharingRun(owner memory.Owner, id string, author memory.Author, facts ...string) memory.Run {
 	again := SpreadJob(owner, id+"-again", facts...)
 	again.RunAt = e.Time().Add(SpreadAgain)
 	return memory.Run{ID: id, Kind: "share", Author: author, Jobs: []memory.Job{again}}
 }
 
-// UnshareAll ends that facts of an owner's are shared with another, in one run. It returns a
-// Conflict where somebody else wrote whom one is shared with meanwhile.
+// UnshareAll ends sharing an owner's facts with another, in one run, or returns a Conflict after a
+// concurrent change.
 func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, facts []string, with memory.Owner, author memory.Author) error {
 	shared, err := e.sharedBy(ctx, owner)
 	if err != nil {
@@ -242,7 +239,7 @@ func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, facts []str
 	return err
 }
 
-// SharedWith returns whom one of the owner's own facts is shared with.
+// SharedWith returns the receivers of one of the owner's own facts.
 func (e *Sharer) SharedWith(ctx context.Context, owner memory.Owner, id string) ([]memory.Owner, error) {
 	if _, err := e.Fact(ctx, owner, id); err != nil {
 		return nil, err
@@ -251,7 +248,7 @@ func (e *Sharer) SharedWith(ctx context.Context, owner memory.Owner, id string) 
 	return sharedIn(shared[id].Value), err
 }
 
-// sharesWith returns whom a sharing means, if the owner may.
+// sharesWith returns the receiver that a sharing names, if the owner may share with it.
 func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 	kind, name, _ := strings.Cut(s.To, "/")
 	if len(name) > 256 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
@@ -271,14 +268,13 @@ func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 		return "", memory.Errorf(memory.Invalid, "to: %q is none of user/NAME, pool/NAME and global", core.Clip(s.To, 60))
 	case to == owner:
 		return "", memory.Errorf(memory.Invalid, "to: it is theirs already")
-	case to.Kind() != memory.UserKind && !s.Admin && !s.End: // who sees it is not asked
+	case to.Kind() != memory.UserKind && !s.Admin && !s.End: // readers are not asked
 		return "", memory.Errorf(memory.Forbidden, "to: only whoever runs the server shares with a pool or with everybody")
 	}
 	return to, nil
 }
 
-// sharedIn reads the value of a share entry. What is not an owner is left out: the entry of
-// a vault can be edited.
+// sharedIn parses a share entry without invalid owners: a vault's entry can be edited.
 func sharedIn(value string) []memory.Owner {
 	var with []memory.Owner
 	if json.Unmarshal([]byte(value), &with) != nil {
@@ -287,5 +283,5 @@ func sharedIn(value string) []memory.Owner {
 	return slices.DeleteFunc(with, func(o memory.Owner) bool { return !o.Valid() })
 }
 
-// TellsSharing reports whether a profile entry says whom a fact is shared with.
+// TellsSharing reports whether a profile key is that of a share entry.
 func TellsSharing(key string) bool { return strings.HasPrefix(key, SharedKeys) }

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PropagateShares is the handler of share jobs: links to the facts that a job names become what
-// they are to be. A job that names none is of who was opened.
+// PropagateShares is the handler of share jobs: it updates the links to a job's facts. A job
+// without facts serves a reopened owner.
 func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End, error) {
 	leave, err := e.Compare.Deciding(ctx, job.Owner)
 	if err != nil {
@@ -32,8 +32,7 @@ func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End,
 	return jobs.Nothing, nil
 }
 
-// spread makes the links to one fact what they are to be, with each owner that it is or
-// ever was shared with, and shares what took its place.
+// spread updates the links to a fact at all present and past receivers, and shares its replacement.
 func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error {
 	ctx = memory.ForWrite(ctx)
 	with, ever, err := e.EverShared(ctx, home, id)
@@ -65,7 +64,7 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 	return errors.Join(errs...)
 }
 
-// EverShared returns whom a fact is shared with, and whom it ever was.
+// EverShared returns a fact's present receivers, and all present and past ones.
 func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (with, ever []memory.Owner, err error) {
 	shared, err := e.sharedBy(ctx, home)
 	if err != nil {
@@ -75,7 +74,7 @@ func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (
 	ever = slices.Clone(with)
 	past, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + SharedKeys + id})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read whom %s was shared with: %w", id, err)
+		return nil, nil, fmt.Errorf("read the receivers of %s: %w", id, err)
 	}
 	for _, c := range past {
 		if c.After.Profile != nil {
@@ -87,8 +86,8 @@ func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (
 	return with, ever, nil
 }
 
-// keepLink makes the link to a fact with one owner what it is to be. An owner that was
-// erased has none until they are opened.
+// keepLink creates, updates or ends an owner's link to a fact. An erased owner has none until
+// opened.
 func (e *Sharer) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
 	if core.WasErased(f) {
 		_, err := e.EraseLink(ctx, to, f.Scope.Owner, f.ID)
@@ -108,9 +107,9 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	}
 	link := memory.Link{Owner: to, Fact: CopyOf(f), HomeVersion: f.Version, CreatedAt: e.Time()}
 	c := memory.Change{Action: memory.ActionLink, Reason: "shared by " + f.Scope.Owner.Called(), Author: BySharing}
-	var was *memory.Link // as it was before it ended, if it did
+	var was *memory.Link // before it ended
 	if len(found) > 0 {
-		if taken(found[0], f) { // both came at once, or by files alone
+		if taken(found[0], f) { // both came at once, or by files
 			if shown {
 				e.Log.Warn("a shared fact is not shown to who has something else of its id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
 			}
@@ -154,12 +153,12 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	return err
 }
 
-// showable reports whether others are shown what a fact says.
+// showable reports whether a fact may be shown to others.
 func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
 
-// linkEnding returns the last change that ended a link to a home's fact, the zero Change if
-// the journal has none, and whether the receiver made it, by hiding or rejecting the fact. An
-// erasure of the receiver since then, or that they began anew, makes that void.
+// linkEnding returns the last change that ended a link to a home's fact, the zero Change without
+// one, and whether the receiver made it by hiding or rejecting the fact. An erasure or reopening of
+// the receiver since then voids it.
 func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.Owner) (ended memory.Change, hid bool, err error) {
 	past, err := e.AllChanges(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
 	if err != nil {
@@ -175,13 +174,12 @@ func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.O
 		return ended, false, nil
 	}
 	marks, err := e.AllChanges(ctx, link.Owner, memory.ChangeQuery{Target: "profile:" + core.ClosedKey})
-	anew := len(marks) > 0 && (marks[0].After.Status() == memory.Active || !marks[0].At.Before(ended.At))
-	return ended, !anew, err
+	reopened := len(marks) > 0 && (marks[0].After.Status() == memory.Active || !marks[0].At.Before(ended.At))
+	return ended, !reopened, err
 }
 
-// EraseLink removes the words of a copy of a home's fact, and reports whether there was
-// one that had any. Where another home's fact of that id came after it, which the journal
-// keeps with it, that one is given again by a job.
+// EraseLink removes the text of a copy of a home's fact, and reports whether it had any. If another
+// home's fact with that id followed it in the journal, a job restores that link.
 func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string) (had bool, err error) {
 	found, err := e.Store.Get(ctx, to, id)
 	if err != nil || len(found) == 0 || found[0].Link == nil {
@@ -205,14 +203,13 @@ func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string
 	return true, err
 }
 
-// wordsOf reports whether an image of a link has words of a home's fact.
+// wordsOf reports whether an image of a link has text of a home's fact.
 func wordsOf(i memory.Image, home memory.Owner) bool {
 	return i.Link != nil && i.Link.Fact.Scope.Owner == home && i.Link.Fact.Content != ""
 }
 
-// CopyOf is what others are shown of a fact: what it says and since when, nothing of
-// where it was said, of what belongs to the owner's own order, or of others. What it
-// says of the user it says of whose it is.
+// CopyOf returns a fact as others see it: its text and validity, without sources, the owner's
+// categories and other people. Statements about the user name the home's owner.
 func CopyOf(f memory.Fact) memory.Fact {
 	out := memory.Fact{
 		ID: f.ID, Scope: memory.Scope{Owner: f.Scope.Owner}, Content: f.Content, Category: f.Category,
@@ -226,8 +223,8 @@ func CopyOf(f memory.Fact) memory.Fact {
 	return out
 }
 
-// TellsOfHome reports whether a memory is another user's fact about themselves: it says
-// nothing of whoever sees it, in whatever words.
+// TellsOfHome reports whether a memory is another user's fact about themselves, and so says nothing
+// about its reader.
 func TellsOfHome(m memory.Memory) bool {
 	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EraseIDs erases what ids name, in the store and in the index.
+// EraseIDs erases memories in the store and in the index.
 func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	receipt, err := e.Store.Erase(ctx, owner, run, ids...)
-	if receipt.Changes > 0 || err != nil { // which may be half done
+	if receipt.Changes > 0 || err != nil { // perhaps half done
 		e.tracing.Lock()
 		e.forgetShown(owner)
 		e.tracing.Unlock()
 	}
-	// Indexes keep words as well, in memory and on disk. Where one could not be told,
-	// the store does: what it followed so far is gone.
+	// Indexes hold text too, in memory and on disk. If this fails, the store reports the erasure
+	// later: what the index followed is dropped then.
 	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {
 		err = errors.Join(err, d.Drop(owner))
 	}
@@ -29,8 +29,7 @@ func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Ru
 	return receipt, nil
 }
 
-// EraseTraces removes all traces of an owner, those that wait as well, and returns how
-// many there were.
+// EraseTraces removes all traces of an owner, including waiting ones, and returns their number.
 func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
 	e.tracing.Lock()
 	defer e.tracing.Unlock()
@@ -42,10 +41,9 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 	return n, nil
 }
 
-// forgetShown lets go of what an owner was shown and this process still has: what chats
-// under way are given again, and traces that wait, of which it returns how many there
-// were. It is called with e.tracing held, once the store has none of the words: what is
-// found in the store again is not kept here again.
+// forgetShown drops this process's blocks and waiting traces of an owner, and returns the number of
+// the traces. Call it with e.tracing held, after the store has erased the text: it cannot be cached
+// again then.
 func (e *Keeper) forgetShown(owner memory.Owner) int {
 	e.Blocks.Forget(core.GivenTo(owner))
 	e.Blocks.Passed.Forget(owner)
@@ -53,8 +51,8 @@ func (e *Keeper) forgetShown(owner memory.Owner) int {
 	return e.forget(func(t memory.Trace) bool { return t.Owner == owner })
 }
 
-// ErasedElsewhere lets go of what this process still has of what another erased from the
-// same store: of that owner or, without one, of anybody.
+// ErasedElsewhere drops what this process holds of memory that another process erased: of an owner
+// or, for "", of everybody.
 func (e *Keeper) ErasedElsewhere(owner memory.Owner) {
 	if owner == "" {
 		e.Blocks.Forget(func(core.PinnedBlock) bool { return true })
@@ -64,15 +62,13 @@ func (e *Keeper) ErasedElsewhere(owner memory.Owner) {
 	e.tracing.Lock()
 	e.forgetShown(owner)
 	e.tracing.Unlock()
-	e.Blocks.Forget(func(b core.PinnedBlock) bool { // of who was shown it by a pool or with everybody
+	e.Blocks.Forget(func(b core.PinnedBlock) bool { // of readers through a pool or with everybody
 		return b.HasHit(func(m memory.Memory) bool { return m.Scope().Owner == owner })
 	})
 }
 
-// EraseReaders removes what those keep who were shown facts of a home by a pool or with
-// everybody: nothing says who they are but what they were given, and their traces. It
-// returns how many traces there were. What another server is about to write is looked for
-// once more by a job.
+// EraseReaders erases traces and blocks of readers of shared facts; only those traces identify
+// them. It returns the number of traces. A job repeats it for late writes of another server.
 func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []string) (int, error) {
 	if len(facts) == 0 {
 		return 0, nil
@@ -99,8 +95,7 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 	return n, nil
 }
 
-// SeenByMany reports whether one of those whom a fact is or was shared with is read by
-// others.
+// SeenByMany reports whether a present or past receiver of a fact has many readers.
 func SeenByMany(ever []memory.Owner) bool {
 	return slices.ContainsFunc(ever, func(o memory.Owner) bool { return o.Kind() != memory.UserKind })
 }

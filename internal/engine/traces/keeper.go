@@ -1,5 +1,5 @@
-// Package traces keeps what recalls and answers were made of (design 5's traces): in memory
-// until they are written to the store, which happens while nobody waits.
+// Package traces stores how recalls and answers were made (design 5's traces): in memory until
+// idle, then in the store.
 package traces
 
 import (
@@ -14,22 +14,22 @@ import (
 
 // Bounds of traces.
 const (
-	TracesKept    = 1000        // of each owner, in the store
+	TracesKept    = 1000        // per owner, in the store
 	MostWaiting   = 500         // in memory: 10 MB at 20 kB each
 	traceInterval = time.Second // between writes
-	tracesAtOnce  = 64          // in a write, so that others do not wait for long
+	tracesAtOnce  = 64          // per write, so that others do not wait for long
 )
 
-// Keeper keeps the traces of recalls and answers until they are written, off the path of
-// requests, and erases them. Under a flood the oldest are lost unwritten.
+// Keeper collects the traces of recalls and answers, writes them in the background, and erases
+// them. Under a flood the oldest are lost unwritten.
 type Keeper struct {
 	*core.Core
 
 	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
 
-	mu      sync.Mutex      // guards what follows
+	mu      sync.Mutex      // guards the rest
 	waiting []*memory.Trace // oldest first
-	forgets int             // how often some were removed by an erasure
+	forgets int             // counts erasures of traces
 }
 
 // New returns a keeper without traces.
@@ -49,8 +49,7 @@ func (e *Keeper) add(t memory.Trace) {
 	e.waiting = append(e.waiting, &t)
 }
 
-// forget removes the waiting traces that match, and returns how many there were, those of one
-// id as one.
+// forget removes the waiting traces that match, and returns their number, counting each id once.
 func (e *Keeper) forget(gone func(memory.Trace) bool) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -66,7 +65,7 @@ func (e *Keeper) forget(gone func(memory.Trace) bool) int {
 	return len(ids)
 }
 
-// find returns a trace that is not written yet.
+// find returns a waiting trace.
 func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -78,7 +77,7 @@ func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	return memory.Trace{}, false
 }
 
-// Trace returns what one request asked and was given.
+// Trace returns one request's trace.
 func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
 	if t, ok := e.find(owner, id); ok {
 		return t, nil
@@ -86,12 +85,12 @@ func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memo
 	return e.Store.Trace(ctx, owner, id)
 }
 
-// Degrade adds to a trace what went wrong after it was made.
+// Degrade adds a later failure to a trace.
 func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, what string) {
 	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), what) })
 }
 
-// Amend changes a trace that was made, unless some were erased meanwhile: it may be one of them.
+// Amend changes a trace, unless traces were erased meanwhile: it may be one of them.
 func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, change func(*memory.Trace)) {
 	if id == "" {
 		return
@@ -112,7 +111,7 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 	}
 }
 
-// Run writes traces every now and then until ctx ends, and all that are left then.
+// Run writes traces regularly until ctx ends, and then the rest.
 func (e *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(traceInterval)
 	defer tick.Stop()
@@ -130,13 +129,13 @@ func (e *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// lastTraces is how long what is left may take to be written.
+// lastTraces bounds writing the rest.
 const lastTraces = 2 * time.Second
 
-// WriteTraces writes some of the oldest traces and reports whether there were any. Of owners
-// whose memory is closed, as far as the store can say, nothing is written.
+// WriteTraces writes some of the oldest traces and reports whether there were any. Traces of closed
+// owners, if the store can tell, are dropped.
 func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
-	e.tracing.Lock() // nothing is erased between reading them and writing them
+	e.tracing.Lock() // no erasure between reading and writing
 	defer e.tracing.Unlock()
 	e.mu.Lock()
 	oldest := slices.Clone(e.waiting[:min(tracesAtOnce, len(e.waiting))])
@@ -150,7 +149,7 @@ func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
 	if len(open) > 0 {
 		if err := e.Store.SaveTraces(ctx, TracesKept, open...); err != nil {
 			e.Log.Warn("traces were not written", "count", len(open), "err", err)
-			if ctx.Err() != nil { // there may be another time
+			if ctx.Err() != nil { // the rest may be written later
 				return false
 			}
 		}

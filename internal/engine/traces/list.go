@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Traces returns what requests asked and were given, newest first: those that were
-// written, by any process on the same store, and those of this one that wait to be.
+// Traces returns requests' traces, newest first: those in the store, and those waiting in this
+// process.
 func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
-	fresh := e.list(owner, q) // before the store, since what waits moves there
+	fresh := e.list(owner, q) // before the store, since waiting traces move there
 	written, err := e.Store.Traces(ctx, owner, q)
 	if err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQ
 	return out, nil
 }
 
-// list returns the traces that wait and match, the later of those with the same id first.
+// list returns the waiting traces that match, newest version first.
 func (e *Keeper) list(owner memory.Owner, q memory.TraceQuery) (out []memory.Trace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

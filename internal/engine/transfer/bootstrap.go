@@ -17,15 +17,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bootstrapper makes the global pool's facts that come from a file. It is also
-// what they name as their Model, by which they are known again.
+// bootstrapper is the author of a file's facts in the global pool, also as their Model, which
+// identifies them.
 var bootstrapper = memory.Author{Kind: memory.ByRule, Name: "bootstrap"}
 
-// Bootstrap makes a namespace's global pool hold the facts of a file, and no longer
-// what an earlier file had that this one has not. The same file again changes
-// nothing. A fact that somebody else wrote or has changed since is left as it is.
-// [memory.Invalid], naming the line, if the file cannot be read; see
-// [ReadBootstrap].
+// Bootstrap makes a namespace's global pool hold a file's facts, and removes an earlier file's
+// facts that are missing. The same file again changes nothing. Facts that somebody else wrote or
+// changed stay. An unreadable file is [memory.Invalid] with the line; see [ReadBootstrap].
 func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte) (memory.Receipt, error) {
 	notes, err := ReadBootstrap(file)
 	if err != nil {
@@ -52,7 +50,7 @@ func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte)
 	}
 }
 
-// bootstrap applies what has to change for the pool to hold what is wanted.
+// bootstrap applies the changes that make the pool hold the wanted facts.
 func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[string]memory.Fact, order []string) (memory.Receipt, error) {
 	have, live, err := e.pooled(ctx, owner)
 	if err != nil {
@@ -72,7 +70,7 @@ func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[s
 		if action == "" {
 			continue
 		}
-		if old, known := have[id]; known {
+		if old, found := have[id]; found {
 			f.CreatedAt = old.CreatedAt
 		}
 		changes = append(changes, memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: have[id].Version, Reason: "in the bootstrap file", Author: bootstrapper})
@@ -88,8 +86,7 @@ func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[s
 	return e.Store.Apply(ctx, owner, run, changes...)
 }
 
-// leavePool returns the changes by which facts of an earlier file go that this one
-// has not.
+// leavePool returns the changes that remove an earlier file's facts that this one lacks.
 func (e *Transfer) leavePool(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
 	var changes []memory.Change
 	for _, id := range slices.Sorted(maps.Keys(have)) {
@@ -109,12 +106,11 @@ func (e *Transfer) leavePool(ctx context.Context, have, want map[string]memory.F
 	return changes, nil
 }
 
-// joinPool returns how a wanted fact comes to be in the pool, "" if it is there or
-// somebody else decided about it. old is what has its id, zero for nothing; told is
-// whether a live fact has its words.
-func (e *Transfer) joinPool(ctx context.Context, f, old memory.Fact, told bool) (memory.Action, error) {
+// joinPool returns the action that adds a wanted fact to the pool, "" if it is there or somebody
+// else decided about it. old is the fact with its id, or zero; exists: a live fact has its text.
+func (e *Transfer) joinPool(ctx context.Context, f, old memory.Fact, exists bool) (memory.Action, error) {
 	switch {
-	case old.ID == "" && told:
+	case old.ID == "" && exists:
 		return "", nil
 	case old.ID == "":
 		return memory.ActionAdd, nil
@@ -127,13 +123,13 @@ func (e *Transfer) joinPool(ctx context.Context, f, old memory.Fact, told bool) 
 		return "", err
 	case old.Status == memory.Active:
 		return memory.ActionUpdate, nil
-	case told:
+	case exists:
 		return "", nil
 	}
 	return memory.ActionRestore, nil
 }
 
-// pooled returns all facts of the pool by id, and the hashes of those that live.
+// pooled returns the pool's facts by id, and the hashes of live ones.
 func (e *Transfer) pooled(ctx context.Context, owner memory.Owner) (facts map[string]memory.Fact, live map[string]bool, err error) {
 	facts, live = map[string]memory.Fact{}, map[string]bool{}
 	err = e.Everything(ctx, owner, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) {
@@ -151,7 +147,7 @@ func (e *Transfer) pooled(ctx context.Context, owner memory.Owner) (facts map[st
 	return facts, live, nil
 }
 
-// untouched reports whether the last to change a fact was a file.
+// untouched reports whether a file made a fact's last change.
 func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
 	last, err := e.LastChange(ctx, f.Scope.Owner, memory.Image{Fact: &f}.Target())
 	if err != nil {
@@ -160,12 +156,11 @@ func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
 	return last.Author == bootstrapper, nil
 }
 
-// listMark is what stands in front of an item of a Markdown list.
+// listMark matches the beginning of a Markdown list item.
 var listMark = lazy.Compile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
 
-// ReadBootstrap reads facts from a file, one a line: a JSON object with content
-// and, if wanted, category and tags, or an item of a list, or plain text.
-// Empty lines, Markdown headings and comments of one line are passed over.
+// ReadBootstrap reads facts from a file, one per line: a JSON object with content, category and
+// tags, a list item, or plain text. It skips empty lines, Markdown headings and one-line comments.
 func ReadBootstrap(file []byte) ([]curate.Note, error) {
 	var notes []curate.Note
 	number := 0

@@ -16,12 +16,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Part is a kind of thing that an export holds.
+// Part is a kind of record in an export.
 type Part string
 
-// The parts, in the order they are written. Conversations come with their turns,
-// relations with the facts that they begin at, contexts with the profile: both are
-// written by hand and belong to no project.
+// The parts, in order. Conversations come with their turns, relations with the facts that they
+// start at, contexts with the profile: both are written by hand and belong to no project.
 const (
 	TurnPart     Part = "turns"
 	FactPart     Part = "facts"
@@ -30,22 +29,22 @@ const (
 	RelationPart Part = "relations"
 )
 
-// allParts are all of them.
+// allParts lists all parts.
 var allParts = []Part{TurnPart, FactPart, SummaryPart, ProfilePart, RelationPart}
 
-// ExportOptions is what an export holds. The zero Taking is everything.
+// ExportOptions selects the content of an export. The zero value is everything.
 type ExportOptions struct {
 	Format   portable.Format // "": JSONL
 	Parts    []Part          // none: all
 	Statuses []memory.Status
-	Project  string // only what belongs to it; without the profile, which belongs to no project
+	Project  string // only its memory, without the profile, which has no project
 	At       memory.At
 }
 
-// Export writes what an owner has to w, as it goes: it holds a conversation, or a page
-// of memories, at a time. What is written meanwhile may be in it or not; as of a time it
-// is whole. Left out are facts seen by link, which belong to others, what was erased, and
-// Loci's own settings. An error after the first byte leaves an export that is not whole.
+// Export streams an owner's memory to w; it holds one conversation, or one page of memories, at a
+// time. Concurrent writes may be included or not; an export as of a time is consistent. It omits
+// links, erased memories and Loci's own settings. An error after the first byte leaves an
+// incomplete export.
 func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptions, w io.Writer) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -68,7 +67,7 @@ func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptio
 	return out.Flush()
 }
 
-// Check reports as [memory.Invalid] what no export can hold, before anything is written.
+// Check returns [memory.Invalid] for impossible options, before anything is written.
 func (t ExportOptions) Check() error {
 	if f := []portable.Format{"", portable.JSONL, portable.Markdown, portable.Zip}; !slices.Contains(f, t.Format) {
 		return memory.Errorf(memory.Invalid, "format: %q is none of %v", t.Format, f[1:])
@@ -83,7 +82,7 @@ func (t ExportOptions) Check() error {
 
 func (t ExportOptions) has(p Part) bool { return len(t.Parts) == 0 || slices.Contains(t.Parts, p) }
 
-// statuses are those of what was true at a time, if that is asked, else every one.
+// statuses returns the statuses true at a time, if one is set, else all.
 func (t ExportOptions) statuses() []memory.Status {
 	if len(t.Statuses) == 0 && t.At.ValidAt.IsZero() {
 		return core.EveryStatus
@@ -91,17 +90,17 @@ func (t ExportOptions) statuses() []memory.Status {
 	return t.Statuses
 }
 
-// walker goes through an owner's memory.
+// walker reads an owner's memory.
 type walker struct {
 	ExportOptions
 	e     *Transfer
 	owner memory.Owner
 }
 
-// section yields a part of what is taken away, record by record.
+// section yields a part's records.
 type section func(ctx context.Context, yield func(portable.Record) error) error
 
-// write writes sections behind a header.
+// write writes a header and sections.
 func (w walker) write(ctx context.Context, to portable.Writer, sections []section) error {
 	if err := to.Write(portable.Record{Header: portable.NewHeader(w.e.Time(), w.At, w.Project)}); err != nil {
 		return err
@@ -135,8 +134,8 @@ func (w walker) talkPages(ctx context.Context, yield func(portable.Record) error
 	})
 }
 
-// eachTalk yields conversations, oldest first, with what is in each; of the past only those
-// in which there was something: else they may not have been there yet.
+// eachTalk yields conversations, oldest first, with their content; for a past time only those with
+// content, since others may not have existed.
 func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error, within func(ctx context.Context, conversation string, yield func(portable.Record) error) error) error {
 	all, err := w.conversations(ctx)
 	if err != nil {
@@ -160,8 +159,8 @@ func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error,
 	return nil
 }
 
-// conversations returns all of them, some 200 bytes each. When they were last
-// changed is not known of the past.
+// conversations returns all conversations, about 200 bytes each. Their time of change is unknown
+// for the past.
 func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error) {
 	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
 	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // it may have been deleted since
@@ -186,7 +185,7 @@ func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error
 	return all, nil
 }
 
-// turns yields what was said in a conversation.
+// turns yields a conversation's turns.
 func (w walker) turns(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	turns, err := w.e.Store.Turns(ctx, w.owner, memory.TurnQuery{Conversation: conversation, Statuses: w.statuses(), AsOf: w.At.AsOf})
 	if err != nil {
@@ -200,7 +199,7 @@ func (w walker) turns(ctx context.Context, conversation string, yield func(porta
 	return nil
 }
 
-// facts yields the owner's own facts, each followed by the relations that begin at it.
+// facts yields the owner's own facts, each followed by the relations that start at it.
 func (w walker) facts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(FactPart) {
 		return nil
@@ -208,8 +207,8 @@ func (w walker) facts(ctx context.Context, yield func(portable.Record) error) er
 	return w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.fact(ctx, m, yield) })
 }
 
-// groups yields what facts does, by group. It goes through them once and keeps their ids, some
-// 60 bytes each; of the past, facts themselves.
+// groups yields the facts by group. It reads them once and holds their ids, about 60 bytes each;
+// for a past time, the facts.
 func (w walker) groups(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(FactPart) {
 		return nil
@@ -276,7 +275,7 @@ func (w walker) summaries(ctx context.Context, yield func(portable.Record) error
 	return w.summariesOf(ctx, "", yield)
 }
 
-// summariesOf yields those of a conversation, or of all.
+// summariesOf yields a conversation's summaries, or all.
 func (w walker) summariesOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	if !w.has(SummaryPart) {
 		return nil
@@ -306,7 +305,7 @@ func (w walker) profile(ctx context.Context, yield func(portable.Record) error) 
 	return nil
 }
 
-// contexts yields them in order of id: with a project those that its conversations name.
+// contexts yields contexts in order of id: for a project those that its conversations name.
 func (w walker) contexts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(ProfilePart) {
 		return nil
@@ -336,8 +335,8 @@ func (w walker) contexts(ctx context.Context, yield func(portable.Record) error)
 	return nil
 }
 
-// list goes through what matches, status by status, newest first: that is the order in which
-// stores can read it.
+// list reads matching memories, status by status, newest first, the order in which stores can read
+// them.
 func (w walker) list(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
 	each := [][]memory.Status{q.Statuses}

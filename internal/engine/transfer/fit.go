@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Ids as Loci makes them, and names of conversations, which clients choose.
+// idForm matches Loci's ids and names of conversations, which clients choose.
 var idForm = lazy.Compile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
 func checkIDs(name string, ids ...string) error {
@@ -32,11 +32,11 @@ func checkIDs(name string, ids ...string) error {
 }
 
 const (
-	maxImportName  = 512 // of what only names something: projects, categories
+	maxImportName  = 512 // of names: projects, categories
 	maxImportTitle = 4096
 )
 
-// checkNames takes fields and their values in turns.
+// checkNames takes alternating fields and values.
 func checkNames(pairs ...string) error {
 	for pair := range slices.Chunk(pairs, 2) {
 		if s := pair[1]; len(s) > maxImportName || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
@@ -60,7 +60,7 @@ func require(ok bool, field, what string) error {
 	return memory.Errorf(memory.Invalid, "%s: %s", field, what)
 }
 
-// fit makes a record one that stores take, or says why it is none.
+// fit makes a record acceptable to stores, or returns why it cannot.
 func (i *importer) fit(r *portable.Record) error {
 	switch {
 	case r.Conversation != nil:
@@ -91,7 +91,7 @@ func (i *importer) fit(r *portable.Record) error {
 	return cmp.Or(oneOf("kind", x.Kind, memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows), checkIDs("from", x.From), checkIDs("to", x.To))
 }
 
-// fitContext keeps a context's words as they are: a person wrote them.
+// fitContext keeps a context's text: a person wrote it.
 func (i *importer) fitContext(c *memory.Context) error {
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title, c.Status = core.Clip(c.Title, maxImportTitle), cmp.Or(c.Status, memory.Active)
@@ -102,7 +102,7 @@ func (i *importer) fitContext(c *memory.Context) error {
 func (i *importer) fitConversation(c *memory.Conversation) error {
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title = core.Clip(i.redact(c.Title), maxImportTitle)
-	c.Status = cmp.Or(c.Status, memory.Active) // others' formats say none
+	c.Status = cmp.Or(c.Status, memory.Active) // other formats have none
 	switch {
 	case len(c.Contexts) > chats.MaxAttached:
 		return memory.Errorf(memory.Invalid, "contexts: are %d, more than %d", len(c.Contexts), chats.MaxAttached)
@@ -173,7 +173,7 @@ func (i *importer) fitFact(f *memory.Fact, made bool) error {
 	)
 }
 
-// make gives a fact of others' words what they do not say.
+// make fills in the fields that a fact of another format lacks.
 func (i *importer) make(f *memory.Fact) {
 	f.Scope.Owner, f.Source, f.Confidence, f.Status = i.owner, memory.Imported, 1, memory.Active
 	f.Category, f.Tags = core.Clip(strings.TrimSpace(f.Category), maxImportName), curate.Tags(f.Tags)

@@ -12,37 +12,37 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// imports is the kind of an import's runs; importReason the reason of its changes.
+// imports is the kind of import runs; importReason is the reason of their changes.
 const (
 	imports      = "import"
 	importReason = "imported"
 )
 
-// ImportOptions is how an import is to be read.
+// ImportOptions configures reading an import.
 type ImportOptions struct {
 	Format      portable.Format // "": JSONL
-	Project     string          // of what says none itself; others' formats alone
+	Project     string          // of records without one; other formats only
 	DryRun      bool
-	Strict      bool // end at the first problem; what stood before it stays
-	Learn       bool // from turns that wait for it
+	Strict      bool // end at the first problem; earlier records stay
+	Learn       bool // from the turns not learned from
 	Idempotency string
 }
 
-// ImportReport says what an import did, or would do.
+// ImportReport is the result of an import or a dry run.
 type ImportReport struct {
 	Read       int // records
 	Added      Tally
-	There      Tally // was there already
-	Duplicates int   // facts that another live one says already
-	Waiting    int   // of the added facts: those that wait for a person
-	Redacted   int   // records that had secrets blanked
+	There      Tally // existing already
+	Duplicates int   // facts with the text of a live one
+	Waiting    int   // added facts that are pending
+	Redacted   int   // records with blanked secrets
 	Conflicts  []ImportProblem
 	Problems   []ImportProblem
-	// Conflicting and Broken count all of them; the lists are bounded.
+	// Conflicting and Broken count all; the lists are bounded.
 	Conflicting, Broken int
-	Sample              []memory.Image // of what was added, the first few
-	Runs                []string       // what undo takes; the first few
-	Jobs                int            // of learning that were queued
+	Sample              []memory.Image // the first few added
+	Runs                []string       // for undo; the first few
+	Jobs                int            // queued learning jobs
 }
 
 // Tally counts by kind.
@@ -50,10 +50,10 @@ type Tally struct {
 	Conversations, Turns, Facts, Summaries, Profile, Relations, Contexts int
 }
 
-// ImportProblem is a record that was not taken, or not as it is.
+// ImportProblem is a record that was skipped or changed.
 type ImportProblem struct {
 	Line   int    // as [portable.Record.Line] has it
-	Target string // as [portable.Record.Target] writes it; "" if it could not be read
+	Target string // as [portable.Record.Target] writes it; "" if unreadable
 	Reason string
 }
 
@@ -66,19 +66,17 @@ const (
 	maxRuns     = 100
 )
 
-// Import reads a file into an owner's memory, some hundreds of records at a time, each
-// batch whole or not at all: what was written stays when it is cut off, and the same
-// file again goes on from there, since what is there already is passed over.
+// Import reads a file into an owner's memory in batches of some hundred records, each whole or not
+// at all: an interrupted import keeps its batches, and the same file again continues, since
+// existing records are skipped.
 //
-// What has an id of Loci's own comes back as it was, with its times, status and
-// source; where something else stands under that id, that is left as it is and named.
-// Others' words become facts of source imported and turns. Secrets are blanked, but in
-// what a person wrote or approved; a fact that a live one of its scope says already,
-// word for word, is not added twice. Nothing is reconciled: an import supersedes
-// nothing.
+// Records with ids of Loci's own are restored with times, status and source; a different record
+// under the same id is kept, and reported. Other formats become turns, and facts with source
+// imported. Secrets are blanked, except in what a person wrote or approved; a fact with the text of
+// a live one in its scope is skipped. An import reconciles and supersedes nothing.
 //
-// A record that cannot be read is named by its line and left out, or, if b.Strict,
-// ends the import with [memory.Invalid].
+// An unreadable record is reported with its line and skipped or, with b.Strict, ends the import
+// with [memory.Invalid].
 func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptions, author memory.Author, in io.Reader) (ImportReport, error) {
 	ctx = memory.ForWrite(ctx)
 	switch e.Paused(ctx, owner) {
@@ -110,7 +108,7 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptio
 	return i.out, nil
 }
 
-// importer gathers records into batches.
+// importer collects records into batches.
 type importer struct {
 	ImportOptions
 	e      *Transfer
@@ -121,11 +119,11 @@ type importer struct {
 	batch   []portable.Record
 	bytes   int
 	flushes int
-	talking *talk           // the conversation that was written last
-	seen    map[hashIn]bool // of a dry run: live facts that it would have added
+	talking *talk           // written last
+	seen    map[hashIn]bool // in a dry run: live facts that would be added
 }
 
-// hashIn is what live facts may not share.
+// hashIn is the key that no two live facts may share.
 type hashIn struct {
 	scope memory.Scope
 	hash  string
@@ -149,7 +147,7 @@ func (i *importer) conflict(r portable.Record, format string, args ...any) {
 	}
 }
 
-// take checks a record and keeps it for the next batch.
+// take checks a record and adds it to the next batch.
 func (i *importer) take(ctx context.Context, r portable.Record) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -183,7 +181,7 @@ func (i *importer) flush(ctx context.Context) error {
 	return i.things(ctx, batch, there)
 }
 
-// there returns what the owner has under the batch's ids.
+// there returns the owner's memories with the batch's ids.
 func (i *importer) there(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {

@@ -18,10 +18,10 @@ import (
 type talk struct {
 	memory.Conversation
 	isNew   bool           // it is not in the store
-	deleted bool           // it is here, and the file does not say so
+	deleted bool           // deleted here, but not in the file
 	path    map[int]string // ids of its active turns by index
-	end     memory.Turn    // of the path; at -1 for none
-	last    memory.Turn    // that the next made turn follows
+	end     memory.Turn    // the last turn of the path; index -1 for none
+	last    memory.Turn    // the turn before the next new one
 }
 
 // talks appends the batch's turns to their conversations.
@@ -52,10 +52,10 @@ func (i *importer) talks(ctx context.Context, batch []portable.Record, there map
 	return nil
 }
 
-// meet returns a conversation as it is here. The one that was written last is known.
+// meet returns a conversation as stored, or the cached last one.
 func (i *importer) meet(ctx context.Context, id string) (*talk, error) {
 	if t := i.talking; t != nil && t.ID == id {
-		i.talking = nil // until this batch is written, too
+		i.talking = nil // until this batch is written too
 		return t, nil
 	}
 	none := memory.Turn{Index: -1}
@@ -79,14 +79,14 @@ func (i *importer) meet(ctx context.Context, id string) (*talk, error) {
 	return t, nil
 }
 
-// say appends turns to one conversation, of which the file may have a line. Where somebody
-// else wrote to it since it was met, it is met again.
-func (i *importer) say(ctx context.Context, id string, line portable.Record, said []portable.Record, there map[string]memory.Memory) error {
+// say appends turns to one conversation, for which the file may have a line. After a concurrent
+// write it reads the conversation again.
+func (i *importer) say(ctx context.Context, id string, line portable.Record, turns []portable.Record, there map[string]memory.Memory) error {
 	before, again := i.out, false
 	return core.Replan(ctx, func() (err error) {
 		if again {
 			i.out = before
-			if there, err = i.there(ctx, said); err != nil {
+			if there, err = i.there(ctx, turns); err != nil {
 				return err
 			}
 		}
@@ -95,7 +95,7 @@ func (i *importer) say(ctx context.Context, id string, line portable.Record, sai
 		if err != nil {
 			return err
 		}
-		batch := i.plan(t, line, said, there)
+		batch := i.plan(t, line, turns, there)
 		if len(batch.Turns) > 0 || t.isNew && line.Conversation != nil {
 			if t.isNew {
 				i.out.Added.Conversations++
@@ -113,9 +113,8 @@ func (i *importer) say(ctx context.Context, id string, line portable.Record, sai
 	})
 }
 
-// plan returns the turns that are to be appended, and counts or names the others. t has
-// them then.
-func (i *importer) plan(t *talk, line portable.Record, said []portable.Record, there map[string]memory.Memory) memory.Batch {
+// plan returns the turns to append, adds them to t, and counts or reports the others.
+func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, there map[string]memory.Memory) memory.Batch {
 	wants := t.Conversation
 	if c := line.Conversation; c != nil {
 		if !t.isNew {
@@ -123,12 +122,12 @@ func (i *importer) plan(t *talk, line portable.Record, said []portable.Record, t
 		}
 		wants, t.deleted = *c, t.deleted && c.Status != memory.Retired
 	} else if t.isNew {
-		first := said[0].Turn
+		first := turns[0].Turn
 		wants.Project, wants.Agent, wants.CreatedAt, wants.UpdatedAt = first.Project, first.Agent, first.CreatedAt, first.CreatedAt
 	}
 	batch := memory.Batch{Conversation: wants}
 	met, end := map[string]bool{}, t.end
-	for _, r := range said {
+	for _, r := range turns {
 		turn := r.Turn
 		if old, ok := there[turn.ID]; ok || met[turn.ID] {
 			i.compareTurn(r, old)
@@ -158,13 +157,12 @@ func (i *importer) plan(t *talk, line portable.Record, said []portable.Record, t
 	}
 	if len(batch.Turns) > 0 {
 		batch.Path = grows(end, batch.Turns)
-		batch.Conversation.UpdatedAt = cmp.Or(wants.UpdatedAt, t.last.CreatedAt) // an export of the past has none
+		batch.Conversation.UpdatedAt = cmp.Or(wants.UpdatedAt, t.last.CreatedAt) // an export of the past has no time
 	}
 	return batch
 }
 
-// grows returns what the path is behind its end once turns are appended; nil if they do not
-// all belong there.
+// grows returns the path after turns are appended behind its end; nil if not all belong there.
 func grows(end memory.Turn, turns []memory.Turn) *memory.Path {
 	p := &memory.Path{From: -1}
 	for _, turn := range turns {
@@ -185,8 +183,8 @@ func grows(end memory.Turn, turns []memory.Turn) *memory.Path {
 	return p
 }
 
-// compareTalk counts a conversation that is here already, or names how it differs. Titles
-// are not compared: those that chats get by themselves change.
+// compareTalk counts an existing conversation, or reports how it differs. Titles are not compared:
+// automatic ones change.
 func (i *importer) compareTalk(line portable.Record, here memory.Conversation) {
 	switch c := line.Conversation; {
 	case here.Status != c.Status:
@@ -200,11 +198,11 @@ func (i *importer) compareTalk(line portable.Record, here memory.Conversation) {
 	}
 }
 
-// compareTurn counts a turn whose id is there, or names how it differs.
+// compareTurn counts an existing turn, or reports how it differs.
 func (i *importer) compareTurn(r portable.Record, old memory.Memory) {
 	switch turn := old.Turn; {
 	case old.Kind() == "":
-		i.conflict(r, "stands in the file twice; the first is taken")
+		i.conflict(r, "is in the file twice; the first counts")
 	case turn == nil:
 		i.conflict(r, "is a %s here", old.Kind())
 	case r.Made:
@@ -220,14 +218,13 @@ func (i *importer) compareTurn(r portable.Record, old memory.Memory) {
 	}
 }
 
-// follow puts a made turn behind another.
+// follow places a new turn behind another.
 func follow(turn *memory.Turn, last memory.Turn) {
 	turn.Index, turn.Parent = last.Index+1, last.ID
 	turn.Chain = thread.Chain(last.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
 }
 
-// appended writes a batch of turns, with the learning that it waits for, or returns a
-// Conflict.
+// appended writes a batch of turns, with jobs for those to learn from, or returns a Conflict.
 func (i *importer) appended(ctx context.Context, b *memory.Batch) error {
 	leave, err := i.e.Writes.Enter(ctx, i.owner, b.Conversation.ID)
 	if err != nil {

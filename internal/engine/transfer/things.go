@@ -20,7 +20,7 @@ func (i *importer) things(ctx context.Context, batch []portable.Record, there ma
 	run := memory.Run{ID: core.IDFor(i.owner, exchange.Suffixed(i.Idempotency, imports+strconv.Itoa(i.flushes))), Kind: imports, Author: i.author}
 	before, again := i.out, false
 	return core.Replan(ctx, func() (err error) {
-		if again { // somebody writes the same things now
+		if again { // somebody writes the same memories now
 			i.out = before
 			if there, err = i.there(ctx, batch); err != nil {
 				return err
@@ -57,11 +57,11 @@ type planning struct {
 	*importer
 	there   map[string]memory.Memory
 	met     map[string]bool // targets
-	live    map[hashIn]bool // facts among the records that can be found
+	live    map[hashIn]bool // findable facts among the records
 	records []portable.Record
 }
 
-// adds reports whether a record is to be added; if not it is counted or named.
+// adds reports whether a record is added; others are counted or reported.
 func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 	target := r.Target()
 	switch {
@@ -71,7 +71,7 @@ func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 		p.out.Duplicates++
 		return false, nil
 	case p.met[target]:
-		p.conflict(r, "stands in the file twice; the first is taken")
+		p.conflict(r, "is in the file twice; the first counts")
 		return false, nil
 	}
 	p.met[target] = true
@@ -103,7 +103,7 @@ func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 	return false, nil
 }
 
-// addsLive reports whether no other live fact of the same scope says the same.
+// addsLive reports whether no other live fact of the same scope has the text.
 func (p *planning) addsLive(ctx context.Context, f memory.Fact) (bool, error) {
 	key := hashIn{f.Scope, f.Hash}
 	twin := p.live[key] || p.seen[key]
@@ -121,7 +121,7 @@ func (p *planning) addsLive(ctx context.Context, f memory.Fact) (bool, error) {
 	return !twin, nil
 }
 
-// compare counts a record that is there already, or names how what is there differs.
+// compare counts an existing record, or reports how it differs.
 func (i *importer) compare(r, was portable.Record) {
 	switch words := r.Words(); {
 	case r.Made:
@@ -160,7 +160,7 @@ func (i *importer) tally(to *Tally, r portable.Record) {
 	}
 }
 
-// count notes what was added under a run.
+// count records what a run added.
 func (i *importer) count(added []portable.Record, run string) {
 	for _, r := range added {
 		i.tally(&i.out.Added, r)
@@ -188,8 +188,7 @@ func changesOf(plan []portable.Record, author memory.Author) []memory.Change {
 	return changes
 }
 
-// embed embeds what facts and summaries say, whatever became of them, since they may be
-// restored.
+// embed embeds facts and summaries of every status, since they may be restored.
 func (i *importer) embed(ctx context.Context, plan []portable.Record) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, r := range plan {

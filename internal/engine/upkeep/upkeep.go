@@ -1,4 +1,4 @@
-// Package upkeep removes what expired, what faded, and what is too much.
+// Package upkeep removes expired, faded and excess memories.
 package upkeep
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// byUpkeep is who decides what leaves.
+// byUpkeep is the author of what leaves.
 var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
 
-// Tidy is the handler of upkeep jobs: expired and faded facts leave, and the oldest
-// memories where there are too many. The job of a run, which names a conversation,
-// reads no more than it must: all there is only where that is too much.
+// Tidy is the handler of upkeep jobs: expired and faded facts leave, and the oldest memories beyond
+// the limits. A job with a conversation, queued by a run, reads no more than it must: everything
+// only if there is too much.
 func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
 	e.Curate.Credit(ctx, job.Owner, 1)
@@ -57,8 +57,8 @@ func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return jobs.Applied, nil
 }
 
-// TidyNow does an owner's upkeep at once, in one run, and returns what left and the
-// run; in a dry run, what would leave. The same key again returns the first result.
+// TidyNow runs an owner's upkeep at once, in one run, and returns the changes and the run; in a dry
+// run, what would leave. A repeated key returns the first result.
 func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key string, author memory.Author) ([]memory.Change, string, error) {
 	done, err := e.Done(ctx, owner, key)
 	switch {
@@ -79,7 +79,7 @@ func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key 
 	return changes, receipt.Run, nil
 }
 
-// full reports whether a user has more memories than there may be.
+// full reports whether a user has more memories than the limit.
 func (e *Keeper) full(ctx context.Context, owner memory.Owner) (bool, error) {
 	most := e.Opts.Learn.Upkeep.User
 	if most == 0 {
@@ -97,7 +97,7 @@ func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]mem
 	return e.leavingFrom(ctx, owner, memory.Query{})
 }
 
-// leavingFrom returns those of Leaving that a look at what within selects tells.
+// leavingFrom returns the changes of PreviewEviction for the memories that within selects.
 func (e *Keeper) leavingFrom(ctx context.Context, owner memory.Owner, within memory.Query) ([]memory.Change, error) {
 	u, now := e.Opts.Learn.Upkeep, e.Time()
 	within.Kinds = []memory.Kind{memory.KindFact}
@@ -142,7 +142,7 @@ func (e *Keeper) leavingFrom(ctx context.Context, owner memory.Owner, within mem
 	return out, nil
 }
 
-// conversationOf returns the conversation that a memory counts in, "" for none.
+// conversationOf returns a memory's conversation, "" for none.
 func conversationOf(m memory.Memory) string {
 	if m.Turn != nil {
 		return m.Turn.Conversation
@@ -150,7 +150,7 @@ func conversationOf(m memory.Memory) string {
 	return m.Fact.Scope.Conversation
 }
 
-// leaving is the change by which a memory leaves.
+// leaving returns the change that removes a memory from recall.
 func leaving(m memory.Memory, now time.Time, reason string) memory.Change {
 	c := memory.Change{Action: memory.ActionRetire, Reason: reason, Author: byUpkeep}
 	if m.Turn != nil {
@@ -164,9 +164,9 @@ func leaving(m memory.Memory, now time.Time, reason string) memory.Change {
 	return c
 }
 
-// crowd is the memories of which there may be too many.
+// crowd is a group of memories with a limit.
 type crowd struct {
-	most    int // 0: any number
+	most    int // 0: unlimited
 	count   int
 	leavers []leaver
 }
@@ -177,7 +177,7 @@ type leaver struct {
 	id string
 }
 
-// join counts a memory. Turns that are still to be learned from do not leave.
+// join adds a memory. Turns not yet learned from do not leave.
 func (c *crowd) join(m memory.Memory) {
 	c.count++
 	if c.most == 0 || m.Fact != nil && core.Kept(m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
@@ -186,12 +186,12 @@ func (c *crowd) join(m memory.Memory) {
 	c.leavers = append(c.leavers, leaver{m.CreatedAt(), m.ID()})
 }
 
-// slack is the part of a number that leaves at once when it is passed, one in so
-// many: all that there is need not be read for each one more.
+// slack is the share of a limit, one in so many, that is freed at once when it is exceeded, so that
+// not every new memory causes a full read.
 const slack = 100
 
-// thin adds the oldest of those that may leave to those that are gone if there are
-// too many, until there is some room again.
+// thin adds the oldest memories that may leave to gone if there are too many, until there is some
+// room again.
 func (c *crowd) thin(gone map[string]bool) {
 	left := c.count
 	for _, l := range c.leavers {
@@ -214,7 +214,7 @@ func (c *crowd) thin(gone map[string]bool) {
 	}
 }
 
-// Keeper removes what expired, faded or is too much.
+// Keeper removes expired, faded and excess memories.
 type Keeper struct {
 	*core.Core
 	Curate  *curate.Curator

@@ -1,5 +1,5 @@
-// Package vectors embeds memories that lack a vector of today's embedder, and removes those
-// of models that are gone.
+// Package vectors embeds memories without a vector of the current embedder, and removes vectors of
+// former ones.
 package vectors
 
 import (
@@ -16,40 +16,40 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Filler embeds memories that lack a vector of today's model.
+// Filler embeds memories without a vector of the current model.
 type Filler struct {
 	*core.Core
 
-	known recent.Map[memory.Owner, progress]
+	owners recent.Map[memory.Owner, progress]
 }
 
-// Vectors is how far an owner's memories have vectors of the embedder.
+// Vectors is the progress of embedding an owner's memories.
 type Vectors struct {
 	Model    string // the embedder's Fingerprint
-	Memories int    // that have one or are to get one
-	Lacking  int    // of those, how many have none
-	UnderWay bool   // a job gives them, or is to
-	Error    string // of that job, while it waits to be tried again
+	Memories int    // with a vector or to be embedded
+	Lacking  int    // of those, how many have no vector
+	UnderWay bool   // a job embeds them, or will
+	Error    string // of that job, before its next attempt
 }
 
-// progress is what this process knows of an owner's vectors. Forgetting it costs one look at
-// all that the owner has.
+// progress is what this process knows about an owner's vectors. Losing it costs one read of the
+// owner's memory.
 type progress struct {
-	queued bool    // a job was queued and has not begun
-	now    Vectors // of a job under way
+	queued bool    // a job was queued and has not started
+	now    Vectors // of a job in progress
 
-	space   string  // of the vectors that the rest is about
-	upTo    int64   // everything written until this version has a vector
-	counted Vectors // what there is at that version; zero: not known
+	space   string  // of the vectors counted below
+	upTo    int64   // every memory up to this version has a vector
+	counted Vectors // the counts at that version; zero: unknown
 }
 
-// space names what the embedder's vectors may be compared with.
+// space identifies vectors that may be compared with the embedder's.
 func (e *Filler) space() string { return fmt.Sprint(e.Embedder.Fingerprint(), e.Embedder.Dims()) }
 
-// update changes what is known of an owner's vectors, and returns what is known then.
+// update changes the cached progress of an owner, and returns it.
 func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress) {
 	space := e.space()
-	e.known.Update(owner, func(was progress, _ bool) (progress, bool) {
+	e.owners.Update(owner, func(was progress, _ bool) (progress, bool) {
 		if is = was; is.space != space {
 			is.space, is.upTo, is.counted = space, 0, Vectors{}
 		}
@@ -59,26 +59,26 @@ func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress
 	return is
 }
 
-// Queue reports whether a job is to be queued, because none waits to begin.
+// Queue reports whether to queue a job, because none is waiting to start.
 func (e *Filler) Queue(owner memory.Owner) (first bool) {
 	e.update(owner, func(p *progress) { first, p.queued = !p.queued, true })
 	return first
 }
 
-// Begin notes that no job waits to begin any more.
+// Begin records that no job is waiting to start any more.
 func (e *Filler) Begin(owner memory.Owner) progress {
 	return e.update(owner, func(p *progress) { p.queued = false })
 }
 
-// EmbedJob is the job that gives vectors to what a run or batch writes.
+// EmbedJob returns the job that embeds what a run or batch writes.
 func EmbedJob(owner memory.Owner, of string) memory.Job {
 	return memory.Job{ID: "embed-" + of, Owner: owner, Kind: memory.JobEmbed}
 }
 
-// Lacking queues a job that gives an owner's memories the vectors that they lack,
-// unless one waits already. It is what an index is told by.
+// Lacking queues a job that embeds an owner's memories without vectors, unless one is waiting. The
+// index calls it.
 func (e *Filler) Lacking(owner memory.Owner, memories int) {
-	if is, _ := e.known.Get(owner); is.queued {
+	if is, _ := e.owners.Get(owner); is.queued {
 		return
 	}
 	e.Log.Info("memories have no vector of this embedder yet and are found by their words", "owner", owner, "memories", memories, "model", e.Embedder.Fingerprint())
@@ -87,7 +87,7 @@ func (e *Filler) Lacking(owner memory.Owner, memories int) {
 	}
 }
 
-// CatchUp queues the job for owners who have anything, whether something lacks or not.
+// CatchUp queues the job for owners with any memory, complete or not.
 func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
 	versions, err := e.Store.Versions(ctx, owners)
 	if err != nil {
@@ -118,9 +118,9 @@ func (e *Filler) queueVectors(ctx context.Context, owner memory.Owner, id string
 
 var byEmbedder = memory.Author{Kind: memory.ByRule, Name: "embedder"}
 
-// Vectors says how far an owner's memories have vectors of the embedder.
+// Vectors returns the progress of embedding an owner's memories.
 func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, error) {
-	if is, _ := e.known.Get(owner); is.now.UnderWay {
+	if is, _ := e.owners.Get(owner); is.now.UnderWay {
 		return is.now, nil
 	}
 	is, _, _, err := e.missingVectors(ctx, owner, 0)
@@ -134,7 +134,7 @@ func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 	for _, j := range waiting {
 		if j.Kind == memory.JobEmbed && j.State != memory.JobParked {
 			is.UnderWay = true
-			if j.RunAt.After(e.Time()) { // else it is tried again at once
+			if j.RunAt.After(e.Time()) { // else it is retried at once
 				is.Error = cmp.Or(is.Error, j.Error)
 			}
 		}
@@ -142,9 +142,8 @@ func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 	return is, nil
 }
 
-// Reembed queues the job that gives an owner's memories the vectors that they lack,
-// and returns how many those are. Vectors by other embedders stay. In a dry run, and
-// where nothing lacks, nothing is queued.
+// Reembed queues the job that embeds an owner's memories without vectors, and returns their number.
+// Vectors by other embedders stay. In a dry run, and if none is missing, nothing is queued.
 func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key string) (Vectors, error) {
 	is, err := e.Vectors(ctx, owner)
 	if err != nil || dry || is.Lacking == 0 || is.UnderWay {
@@ -154,16 +153,16 @@ func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key 
 	return is, e.queueVectors(ctx, owner, core.IDFor(owner, key))
 }
 
-// Everyone is how far the memories of all owners have vectors of the embedder. Each
-// owner's recall begins to use them by itself, once nearly all of that owner's are there.
+// Everyone is the progress of embedding all owners' memories. Each owner's recall starts to use the
+// vectors once nearly all are there.
 type Everyone struct {
-	Vectors      // of all together; Error is one of theirs
-	Owners   int // that have memories
-	Complete int // of those, in whose memory nothing lacks
+	Vectors      // of all together; Error is that of one owner
+	Owners   int // with memories
+	Complete int // of those, without missing vectors
 }
 
-// ReembedAll does for each owner what [Filler.Reembed] does for one. The jobs are in
-// the store: killed midway, each owner's goes on where it was.
+// ReembedAll calls [Filler.Reembed] for each owner. The jobs are in the store: after a crash each
+// continues.
 func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Everyone, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
@@ -175,15 +174,15 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Ever
 	}
 	all.Model = e.Embedder.Fingerprint()
 	for i, owner := range owners {
-		known := e.update(owner, func(*progress) {})
-		is := known.counted
-		if is.Memories == 0 || known.upTo != versions[i] {
+		counts := e.update(owner, func(*progress) {})
+		is := counts.counted
+		if is.Memories == 0 || counts.upTo != versions[i] {
 			if is, err = e.Reembed(ctx, owner, dry, key); err != nil {
 				return all, fmt.Errorf("vectors of %s: %w", owner, err)
 			}
-			if is.Lacking == 0 && !is.UnderWay { // it is asked often how far all are
+			if is.Lacking == 0 && !is.UnderWay { // this is called often, for all owners
 				e.update(owner, func(p *progress) {
-					if p.space == known.space {
+					if p.space == counts.space {
 						p.upTo, p.counted = versions[i], is
 					}
 				})
@@ -204,18 +203,18 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Ever
 	return all, nil
 }
 
-// EmbedAtOnce is how many memories get vectors in one transaction: what a kill costs.
+// EmbedAtOnce is how many memories are embedded in one transaction: the loss at a crash.
 const EmbedAtOnce = 128
 
-// EmbedderRests is how long a job waits for an embedder that cannot be had.
+// EmbedderRests is how long a job waits for an unavailable embedder.
 const EmbedderRests = time.Minute
 
-// EmbedMissing is the handler of embed jobs: what has no vector of the embedder gets
-// one. Killed midway, the next attempt goes on where it was.
+// EmbedMissing is the handler of embed jobs: it embeds memories without a vector of the embedder.
+// After a crash the next attempt continues.
 func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, error) {
 	owner := job.Owner
 	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
-		if err := m.Measure(ctx); err != nil { // cosines count as they come until a job can
+		if err := m.Measure(ctx); err != nil { // cosines are used unscaled until a job can measure
 			e.Log.Warn("the embedder was not measured", "err", err)
 		}
 	}
@@ -231,7 +230,7 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 		e.Idle.Wait(ctx)
 		err := e.giveVectors(ctx, owner, batch)
 		switch {
-		case ctx.Err() != nil: // told to stop: that is not a failure
+		case ctx.Err() != nil: // stopping is not a failure
 			return "", &jobs.PutOff{Until: e.Time(), Why: "it was stopped; it goes on where it was"}
 		case errors.Is(err, memory.Unavailable):
 			return "", &jobs.PutOff{Until: e.Time().Add(rest(err)), Why: err.Error()}
@@ -251,8 +250,8 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 	return jobs.Nothing, nil
 }
 
-// rest is how long an embedder is left alone that could not be had: longer than
-// [EmbedderRests] where its server asks for that, an hour at most.
+// rest is how long an unavailable embedder is left alone: at least [EmbedderRests], or as long as
+// its server asks, at most an hour.
 func rest(err error) time.Duration {
 	var limit interface {
 		RateLimited() (after time.Duration, ok bool)
@@ -264,8 +263,8 @@ func rest(err error) time.Duration {
 	return max(EmbedderRests, min(after, time.Hour))
 }
 
-// missingVectors returns the ids of memories written after a version that have no vector of
-// the embedder, the count of what it saw, and the version that this is the state of.
+// missingVectors returns the ids of memories after a version without a vector of the embedder, the
+// counts, and the version that they are of.
 func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
 	is.Model = e.Embedder.Fingerprint()
 	dims := e.Embedder.Dims()
@@ -289,12 +288,12 @@ func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after i
 	return is, ids, upTo, nil
 }
 
-// embeds reports whether a memory is to have a vector: there is something to find.
+// embeds reports whether a memory gets a vector: it has text to find.
 func embeds(m memory.Memory) bool {
 	return m.Content() != "" && m.Status() == memory.Active && (m.Turn == nil || m.Turn.Tells())
 }
 
-// giveVectors embeds memories and writes the vectors of those that still say the same.
+// giveVectors embeds memories and writes the vectors of those that are unchanged.
 func (e *Filler) giveVectors(ctx context.Context, owner memory.Owner, ids []string) error {
 	texts, err := e.texts(ctx, owner, ids)
 	if err != nil {
@@ -330,7 +329,7 @@ func (e *Filler) giveVectors(ctx context.Context, owner memory.Owner, ids []stri
 	})
 }
 
-// texts returns what is to be embedded of memories, by id.
+// texts returns the texts to embed of memories, by id.
 func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (map[string]string, error) {
 	found, err := e.Store.Get(ctx, owner, ids...)
 	if err != nil {
@@ -345,8 +344,7 @@ func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (m
 	return texts, nil
 }
 
-// embedAll embeds texts; one by one if some are such as the embedder does not take,
-// which are left out.
+// embedAll embeds texts; one by one if the embedder rejects some, which are left out.
 func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (out []memory.Vector, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -378,8 +376,8 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 	return core.VectorsOf(ids, model, values), nil
 }
 
-// MissingVector returns the id of the first turn of a batch that is to have a vector and is
-// written without one, "" if there is none.
+// MissingVector returns the id of the first turn of a batch that gets a vector and has none, ""
+// without one.
 func (e *Filler) MissingVector(b memory.Batch) string {
 	if core.OfWords(e.Embedder) {
 		return "" // they come with their turns
@@ -393,7 +391,7 @@ func (e *Filler) MissingVector(b memory.Batch) string {
 	return ""
 }
 
-// AddsContent reports whether changes write something that is to have a vector.
+// AddsContent reports whether changes write something that gets a vector.
 func AddsContent(changes []memory.Change) bool {
 	return slices.ContainsFunc(changes, func(c memory.Change) bool {
 		return c.After.Status() == memory.Active && (c.After.Fact != nil || c.After.Link != nil || c.After.Summary != nil || c.After.Turn != nil)

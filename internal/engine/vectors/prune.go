@@ -10,22 +10,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Pruned is the receipt of vectors that were given up.
+// Pruned is the receipt of removed vectors.
 type Pruned struct {
-	Model  string // whose vectors they were
-	Owners int    // that had any
+	Model  string // the model of the vectors
+	Owners int    // owners with any
 	Count  int
 }
 
-// switchShare is of how many memories one may lack a vector for recall to use the
-// others': as package index has it.
+// switchShare is the number of memories of which one may lack a vector for recall to use the
+// others', as in package index.
 const switchShare = 100
 
-// Prune gives up the vectors by which owners' memories were found with other embedders, and
-// returns how many of each there were; in a dry run how many there are. It stops with a
-// [memory.Conflict] at the first owner whose recall has not switched to the embedder in use,
-// because more than one memory in a hundred lacks a vector by it. Broken off, it may be begun
-// again.
+// Prune removes owners' vectors by other embedders, and returns their numbers; in a dry run only
+// the numbers. It stops with a [memory.Conflict] at the first owner whose recall has not switched
+// to the current embedder, because more than one memory in a hundred lacks a vector by it. It can
+// be repeated after an interruption.
 func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (all []Pruned, err error) {
 	for _, owner := range owners {
 		is, _, _, err := e.missingVectors(ctx, owner, 0)
@@ -33,7 +32,7 @@ func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (a
 			return nil, err
 		}
 		if is.Lacking*switchShare > is.Memories && !dry {
-			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector by %s: old vectors are given up once nearly all have one", is.Lacking, is.Memories, owner, is.Model)
+			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector by %s: old vectors are removed once nearly all have one", is.Lacking, is.Memories, owner, is.Model)
 		}
 		models, err := e.Store.VectorModels(ctx, owner)
 		if err != nil {
@@ -61,8 +60,8 @@ func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (a
 	return all, nil
 }
 
-// PruneAll is [Filler.Prune] of every owner. Then copies of these vectors on another server
-// go: they can be made again.
+// PruneAll is [Filler.Prune] of every owner. Then it removes copies of these vectors on another
+// server, which can be rebuilt.
 func (e *Filler) PruneAll(ctx context.Context, dry bool) ([]Pruned, error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
@@ -75,8 +74,8 @@ func (e *Filler) PruneAll(ctx context.Context, dry bool) ([]Pruned, error) {
 	return all, err
 }
 
-// prune puts nothing in the place of a model's vectors: the contract of a store says
-// that the last vector by a model counts, and an empty one is none.
+// prune writes an empty vector in place of a model's: by the contract of a store the last vector by
+// a model counts, and an empty one is none.
 func (e *Filler) prune(ctx context.Context, owner memory.Owner, model string, dry bool) (int, error) {
 	var ids []string
 	if _, err := e.Store.Since(ctx, owner, model, 0, func(item memory.Item) error {

@@ -7,20 +7,20 @@
 //	embedding  the vector
 //	owner      OWNER
 //
-// and those of a second collection, NAME-marks, say up to which version of the store an
-// owner's vectors are there:
+// and those of a second collection, NAME-marks, have the version of the store up to which an
+// owner's vectors are copied:
 //
 //	id          OWNER
 //	embedding   [1]
-//	collection  the id of the collection that this is said of
+//	collection  the id of the collection of vectors
 //	version     of the store
 //	last        a memory that was written with a version, last_version, and none later:
-//	            a store that does not know it is another, and copied anew; without it the
-//	            copy has begun at that version and is not complete
+//	            a store without it is another one, and is copied again; if last is empty,
+//	            the copy is incomplete
 //
 // Writes go to the server when a search, or [Index.Warm], finds the owner's mark behind the
 // store. Any number of Locis with one store may share a collection. Collections of embedders
-// that were used earlier stay until [Index.DropEarlier]; what is erased leaves them, too.
+// used earlier stay until [Index.DropEarlier]; erasures reach them too.
 package chroma
 
 import (
@@ -42,14 +42,14 @@ import (
 )
 
 const (
-	// format is raised when what is in a collection changes its meaning.
+	// format is raised when the meaning of a collection's content changes.
 	format = 1
 	// batchSize is how many records a request writes or deletes, and pageSize how many ids
 	// are read at once.
 	batchSize, pageSize = 500, 5000
-	// followWait is how long a search waits for what was written last; then it goes on without.
+	// followWait is how long a search waits for the latest writes.
 	followWait = 100 * time.Millisecond
-	// Between two tries to fill a collection lies a time that doubles from the first to the longest.
+	// The pause between attempts to fill a collection doubles from the first to the longest.
 	firstPause, longestPause = time.Second, time.Minute
 )
 
@@ -63,8 +63,8 @@ type Source interface {
 type Options struct {
 	URL        string // of the server, as http://localhost:8000
 	Key        string // "": none
-	Collection string // what the name of the collection begins with
-	Model      string // whose vectors these are: the embedder's Fingerprint
+	Collection string // prefix of the collection's name
+	Model      string // the model of the vectors: the embedder's Fingerprint
 	Log        *slog.Logger
 }
 
@@ -75,26 +75,25 @@ type Index struct {
 	opts   Options
 	name   string
 
-	ctx  context.Context // of what is done beside searches
+	ctx  context.Context // of background work
 	stop context.CancelFunc
 	work sync.WaitGroup
-	fill chan struct{} // tells that all owners are to be looked at again
-	owed atomic.Int64  // erasures of which something may be on the server
+	fill chan struct{} // requests to check all owners again
+	owed atomic.Int64  // erasures that may not have reached the server
 
-	mu      sync.Mutex                // guards all below
-	open    collections               // zero: they are to be opened
-	marks   map[memory.Owner]metadata // up to which an owner's vectors are there, as far as is known
+	mu      sync.Mutex                // guards the rest
+	open    collections               // zero: not opened
+	marks   map[memory.Owner]metadata // cached marks of owners
 	syncing map[memory.Owner]*syncing
 }
 
-// syncing is an owner's copy being brought up to the store.
+// syncing is an update of an owner's copy in progress.
 type syncing struct {
 	done chan struct{}
 	err  error // set before done is closed
 }
 
-// New returns an index and begins to fill it. It does not wait for the server. Close releases
-// it.
+// New returns an index and starts to fill it, without waiting for the server. Close releases it.
 func New(source Source, o Options) *Index {
 	ctx, stop := context.WithCancel(context.Background())
 	x := &Index{
@@ -104,27 +103,27 @@ func New(source Source, o Options) *Index {
 	}
 	x.refill()
 	x.work.Go(x.run)
-	if s, ok := source.(interface{ OnErase(func(memory.Owner)) }); ok { // others write to the store, too
+	if s, ok := source.(interface{ OnErase(func(memory.Owner)) }); ok { // other processes write to the store too
 		s.OnErase(x.erased)
 	}
 	return x
 }
 
-// marksSuffix ends the name of the collection that has the marks of another.
+// marksSuffix ends the name of the collection of another's marks.
 const marksSuffix = "-marks"
 
-// name is that of an embedder's collection.
+// name returns the name of an embedder's collection.
 func (o Options) name(model string) string {
 	sum := sha256.Sum256([]byte(model))
 	return o.Collection + "-" + hex.EncodeToString(sum[:6])
 }
 
-// Name is the collection's.
+// Name returns the collection's name.
 func (x *Index) Name() string { return x.name }
 
-// Close breaks off what is copied, which goes on at the next start.
+// Close interrupts copying, which continues at the next start.
 func (x *Index) Close() error {
-	x.mu.Lock() // nothing begins once Wait has begun
+	x.mu.Lock() // nothing starts after Wait
 	x.stop()
 	x.mu.Unlock()
 	x.work.Wait()
@@ -139,7 +138,7 @@ func (x *Index) refill() {
 	}
 }
 
-// run brings all owners up to the store, at the start and whenever the collection was lost.
+// run updates all owners at the start and whenever the collection was lost.
 func (x *Index) run() {
 	for {
 		select {
@@ -162,7 +161,7 @@ func (x *Index) run() {
 			}
 			pause = min(2*pause, longestPause)
 		}
-		x.owed.CompareAndSwap(owed, 0) // with one more since, all are looked at again
+		x.owed.CompareAndSwap(owed, 0) // after a new erasure all are checked again
 		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.name)
 	}
 }
@@ -185,11 +184,11 @@ func (x *Index) syncAll() error {
 	return x.forgetErased(x.ctx)
 }
 
-// collections are the ids of the two.
+// collections are the ids of vectors and marks.
 type collections struct{ vectors, marks string }
 
-// opened returns the collections, making them if they are not there. One that is not ours is
-// [memory.Conflict].
+// opened returns the collections, created if missing, or [memory.Conflict] for one that is not
+// Loci's.
 func (x *Index) opened(ctx context.Context) (collections, error) {
 	x.mu.Lock()
 	ids := x.open
@@ -216,7 +215,7 @@ func (x *Index) opened(ctx context.Context) (collections, error) {
 	return ids, nil
 }
 
-// lost forgets the collections if an error says that one is no more, and has them filled again.
+// lost drops the collections if an error says that one is missing, and has them filled again.
 func (x *Index) lost(err error) error {
 	if !errors.Is(err, errGone) {
 		return err
@@ -229,7 +228,7 @@ func (x *Index) lost(err error) error {
 	return memory.Errorf(memory.Unavailable, "the collection %s is gone from the Chroma server; it is filled again", x.name)
 }
 
-// sync brings an owner's vectors up to the store beside the caller.
+// sync updates an owner's copy in the background.
 func (x *Index) sync(owner memory.Owner) *syncing {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -253,7 +252,7 @@ func (x *Index) sync(owner memory.Owner) *syncing {
 	return s
 }
 
-// follow copies what was written since the owner's mark.
+// follow copies the writes after the owner's mark.
 func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	ids, err := x.opened(ctx)
 	if err != nil {
@@ -267,10 +266,10 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	if was.Version > 0 {
 		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, was.Version, c.take)
 	}
-	if was.Version == 0 || errors.Is(err, memory.Gone) { // what is there may be erased, or another store's
+	if was.Version == 0 || errors.Is(err, memory.Gone) { // the copy may be erased, or another store's
 		*c = copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
 		versions, failed := x.source.Versions(ctx, []memory.Owner{owner})
-		if failed == nil { // with no last the mark says that the copy is not complete
+		if failed == nil { // a mark without last means an incomplete copy
 			failed = x.setMark(ctx, ids, owner, metadata{Collection: ids.vectors, Version: versions[0]})
 		}
 		if failed == nil {
@@ -302,12 +301,12 @@ func (x *Index) setMark(ctx context.Context, ids collections, owner memory.Owner
 	return x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{mark}})
 }
 
-// mark returns an owner's mark, the zero one if there is none of this collection and store.
+// mark returns an owner's mark, the zero one if there is none for this collection and store.
 func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (metadata, error) {
 	x.mu.Lock()
-	mark, known := x.marks[owner]
+	mark, cached := x.marks[owner]
 	x.mu.Unlock()
-	if known {
+	if cached {
 		return mark, nil
 	}
 	found, err := x.client.get(ctx, ids.marks, selection{IDs: []string{string(owner)}, Include: []string{"metadatas"}})
@@ -326,14 +325,14 @@ func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (
 	return mark, err
 }
 
-// version returns up to which an owner's vectors are there, as far as is known.
+// version returns the cached version of an owner's copy.
 func (x *Index) version(owner memory.Owner) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.marks[owner].Version
 }
 
-// copying is what is on its way to the server.
+// copying is a batch on its way to the server.
 type copying struct {
 	client *client
 	ctx    context.Context
@@ -388,19 +387,19 @@ func hasDirection(values []float32) bool {
 	return sum > 0 && !math.IsInf(sum, 0) && !math.IsNaN(sum)
 }
 
-// Warm begins to copy what was written for an owner.
+// Warm starts to copy an owner's latest writes.
 func (x *Index) Warm(owner memory.Owner) { x.sync(owner) }
 
-// Drop removes an owner's vectors from the server, those of earlier embedders too, since some
-// were erased, and begins to copy what the store still has. If the server does not answer,
-// that is done once it does, and [Index.MayHold] says so until then.
+// Drop removes an owner's vectors from the server, those of earlier embedders too, after an
+// erasure, and starts to copy the rest. If the server does not answer, that happens later, and
+// [Index.MayHold] reports it until then.
 func (x *Index) Drop(owner memory.Owner) error {
 	ctx, cancel := context.WithTimeout(x.ctx, requestTime)
 	defer cancel()
 	x.mu.Lock()
 	under := x.syncing[owner]
 	x.mu.Unlock()
-	if under != nil { // it may have read what was erased
+	if under != nil { // it may have read erased vectors
 		select {
 		case <-under.done:
 		case <-ctx.Done():
@@ -427,7 +426,7 @@ func (x *Index) Drop(owner memory.Owner) error {
 	return nil
 }
 
-// MayHold says what of erased memories may still be on the server.
+// MayHold returns where erased memories may still be on the server.
 func (x *Index) MayHold() []string {
 	if x.owed.Load() == 0 {
 		return nil
@@ -435,7 +434,7 @@ func (x *Index) MayHold() []string {
 	return []string{"vectors on the Chroma server, which did not answer; they are removed once it does"}
 }
 
-// earlier returns the collections of other embedders, by their fingerprints.
+// earlier returns the collections of other embedders, by fingerprint.
 func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 	all, err := x.client.list(ctx)
 	if err != nil {
@@ -454,11 +453,11 @@ func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 	return others, nil
 }
 
-// DropEarlier removes the collections of other embedders. Going back to one fills it again.
+// DropEarlier removes the collections of other embedders. Returning to one fills it again.
 func (x *Index) DropEarlier(ctx context.Context) error {
 	others, err := x.earlier(ctx)
 	for model := range others {
-		for _, suffix := range []string{marksSuffix, ""} { // while there are vectors, what broke off can be repeated
+		for _, suffix := range []string{marksSuffix, ""} { // marks first, so that an interruption can be repeated
 			failed := x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+x.opts.name(model)+suffix, nil, nil, writeTries)
 			if !errors.Is(failed, errGone) {
 				err = errors.Join(err, failed)
@@ -468,8 +467,7 @@ func (x *Index) DropEarlier(ctx context.Context) error {
 	return err
 }
 
-// forget removes an owner's vectors, and then the mark: by that they are found where this
-// breaks off.
+// forget removes an owner's vectors, and then the mark, which finds them after an interruption.
 func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner) error {
 	err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
 	if err != nil || ids.marks == "" {
@@ -478,8 +476,7 @@ func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner)
 	return x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}})
 }
 
-// forgetErased removes the vectors by other embedders of owners of whom something was erased
-// since their marks.
+// forgetErased removes other embedders' vectors of owners with erasures since their marks.
 func (x *Index) forgetErased(ctx context.Context) error {
 	others, err := x.earlier(ctx)
 	if err != nil {
@@ -499,7 +496,7 @@ func (x *Index) forgetErased(ctx context.Context) error {
 				if errors.Is(err, memory.Gone) {
 					err = x.forget(ctx, ids, owner)
 				} else {
-					at++ // what is removed makes room for the next
+					at++ // removals shift the page
 				}
 				if err != nil && !errors.Is(err, stays) {
 					return err
@@ -510,8 +507,8 @@ func (x *Index) forgetErased(ctx context.Context) error {
 	return nil
 }
 
-// erased brings an owner up to the store of whom another Loci erased something, or everybody
-// without one: what was on its way from here may have the vectors.
+// erased updates an owner after an erasure by another Loci, or everybody without one: vectors on
+// their way from here may be erased ones.
 func (x *Index) erased(owner memory.Owner) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -534,8 +531,8 @@ func (x *Index) erased(owner memory.Owner) {
 	})
 }
 
-// Nearest returns the n memories of an owner whose vectors are nearest to a question's, of
-// these ids unless they are nil. What was written last may be missing.
+// Nearest returns the n memories of an owner with the vectors nearest to a question's, among these
+// ids unless nil. The latest writes may be missing.
 func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Near, error) {
 	if !hasDirection(question) || n <= 0 || ids != nil && len(ids) == 0 {
 		return nil, nil
@@ -575,7 +572,7 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 	return near, nil
 }
 
-// Vectors returns vectors by their memories, as [vector.Pack] has them.
+// Vectors returns vectors by memory, as [vector.Pack] has them.
 func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids []string) (map[string][]uint16, error) {
 	open, err := x.opened(ctx)
 	if err != nil {
@@ -598,14 +595,13 @@ func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids [
 	return byID, nil
 }
 
-// Comparison is what [Index.Compare] found.
+// Comparison is the result of [Index.Compare].
 type Comparison struct {
 	Memories       int // with vectors, in the store
 	Missing, Extra int // on the server
 }
 
-// Compare compares what the server has with the store, and begins to copy the owners anew of
-// whom that differs.
+// Compare compares the server's copy with the store, and starts to copy owners again that differ.
 func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	open, err := x.opened(ctx)
 	if err != nil {
@@ -648,7 +644,7 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	return c, nil
 }
 
-// compare takes what the server has of an owner out of want, and counts what is not in it.
+// compare removes an owner's ids on the server from want, and counts the others.
 func (x *Index) compare(ctx context.Context, id string, owner memory.Owner, want map[string]bool) (extra int, err error) {
 	for at := 0; ; at += pageSize {
 		page, err := x.client.get(ctx, id, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})

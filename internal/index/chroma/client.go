@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// requestTime bounds one request, a batch of upserts included.
+	// requestTime bounds one request, even a batch of upserts.
 	requestTime = 30 * time.Second
-	// mostAnswer bounds what is read of an answer: the vectors of a page of memories.
+	// mostAnswer bounds the length of an answer: the vectors of a page of memories.
 	mostAnswer = 256 << 20
-	// firstWait lies between the first two tries of a write; it doubles.
+	// firstWait is the wait before the first retry of a write; it doubles.
 	firstWait = 100 * time.Millisecond
-	// readTries and writeTries are how often a request is sent that gets no answer, or one
-	// that says so of the server. All requests may be repeated.
+	// readTries and writeTries are how often a request is sent that gets no answer or a temporary
+	// error. All requests are idempotent.
 	readTries, writeTries = 2, 5
 )
 
-// collectionsPath is where the collections of a server without tenants are.
+// collectionsPath is the path of collections on a server without tenants.
 const collectionsPath = "/api/v2/tenants/default_tenant/databases/default_database/collections"
 
 // client speaks version 2 of Chroma's REST API.
@@ -37,28 +37,27 @@ type client struct {
 	http *http.Client
 }
 
-// errGone says that there is no such collection, and errUnknown that one of the ids to search
-// among is not in it.
+// errGone reports a missing collection, and errUnknown an id to search among that it lacks.
 var (
 	errGone    = errors.New("the collection does not exist")
 	errUnknown = errors.New("an id is not in the collection")
 )
 
-// collection is what a server says of one.
+// collection is the server's description of one.
 type collection struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
 	Metadata map[string]any `json:"metadata"`
 }
 
-// records are documents by columns, as requests and answers have them.
+// records are documents by column, as in requests and answers.
 type records struct {
 	IDs        []string    `json:"ids"`
 	Embeddings [][]float32 `json:"embeddings,omitempty"`
 	Metadatas  []metadata  `json:"metadatas,omitempty"`
 }
 
-// metadata is what is kept beside a vector, its owner, or in a mark: all others.
+// metadata is what is stored with a vector, its owner, or in a mark: the other fields.
 type metadata struct {
 	Owner       memory.Owner `json:"owner,omitempty"`
 	Collection  string       `json:"collection,omitempty"`
@@ -67,7 +66,7 @@ type metadata struct {
 	LastVersion int64        `json:"last_version,omitempty"`
 }
 
-// selection says which records are meant.
+// selection selects records.
 type selection struct {
 	IDs     []string  `json:"ids,omitempty"`
 	Where   *metadata `json:"where,omitempty"`
@@ -76,7 +75,7 @@ type selection struct {
 	Include []string  `json:"include"`
 }
 
-// open returns the collection of a name, making it if it is not there.
+// open returns a collection by name, created if missing.
 func (c *client) open(ctx context.Context, name string, about map[string]any) (collection, error) {
 	var is collection
 	err := c.do(ctx, http.MethodGet, collectionsPath+"/"+url.PathEscape(name), nil, &is, readTries)
@@ -114,14 +113,14 @@ func (c *client) get(ctx context.Context, collection string, s selection) (r rec
 	return r, c.do(ctx, http.MethodPost, path(collection, "get"), s, &r, readTries)
 }
 
-// query returns ids and cosine distances of the nearest n.
+// query returns ids and cosine distances of the n nearest vectors.
 func (c *client) query(ctx context.Context, collection string, question []float32, of memory.Owner, ids []string, n int) ([]string, []float32, error) {
 	asks := struct {
 		Questions [][]float32 `json:"query_embeddings"`
 		Most      int         `json:"n_results"`
 		selection
 	}{[][]float32{question}, n, selection{IDs: ids, Include: []string{"distances"}}}
-	if ids == nil { // which name their owner; with both a server takes two hundred times as long
+	if ids == nil { // ids imply the owner; filtering by both takes a server two hundred times as long
 		asks.Where = &metadata{Owner: of}
 	}
 	var found struct {
@@ -130,14 +129,14 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 	}
 	err := c.do(ctx, http.MethodPost, path(collection, "query"), asks, &found, readTries)
 	if errors.Is(err, errUnknown) {
-		known, err := c.get(ctx, collection, selection{IDs: ids, Include: []string{}})
-		if err != nil || len(known.IDs) == 0 {
+		present, err := c.get(ctx, collection, selection{IDs: ids, Include: []string{}})
+		if err != nil || len(present.IDs) == 0 {
 			return nil, nil, err
 		}
-		if len(known.IDs) == len(ids) {
+		if len(present.IDs) == len(ids) {
 			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma does not find ids that it has")
 		}
-		return c.query(ctx, collection, question, of, known.IDs, n)
+		return c.query(ctx, collection, question, of, present.IDs, n)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -150,7 +149,7 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 
 func path(collection, verb string) string { return collectionsPath + "/" + collection + "/" + verb }
 
-// do sends a request until it is answered, so many times at most.
+// do sends a request up to so many times until it is answered.
 func (c *client) do(ctx context.Context, method, path string, in, out any, tries int) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -169,7 +168,7 @@ func (c *client) do(ctx context.Context, method, path string, in, out any, tries
 	}
 }
 
-// once sends a request, and reports whether the same may succeed a little later.
+// once sends a request, and reports whether a retry may succeed.
 func (c *client) once(ctx context.Context, method, path string, body []byte, out any) (again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -186,11 +185,11 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 	if err != nil {
 		var at *url.Error
 		if errors.As(err, &at) {
-			err = at.Err // the address is known, and may hold a key
+			err = at.Err // without the address, which may contain a key
 		}
 		return ctx.Err() == nil, memory.Errorf(memory.Unavailable, "Chroma does not answer: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read, or is of no use
+	defer func() { _ = answer.Body.Close() }() // it was read, or is not needed
 	data, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
 	if err != nil {
 		return true, memory.Errorf(memory.Unavailable, "Chroma's answer broke off: %w", err)
@@ -207,24 +206,24 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 	return false, nil
 }
 
-// refusal says what an answer that is not a success means.
+// refusal returns the error of an unsuccessful answer, and whether to retry.
 func refusal(status int, data []byte) (again bool, err error) {
-	var said struct {
+	var reply struct {
 		Error   string `json:"error"`
 		Message string `json:"message"`
 	}
-	if json.Unmarshal(data, &said) != nil || said.Message == "" {
-		said.Message = strings.TrimSpace(string(data[:min(len(data), 200)]))
+	if json.Unmarshal(data, &reply) != nil || reply.Message == "" {
+		reply.Message = strings.TrimSpace(string(data[:min(len(data), 200)]))
 	}
 	switch {
-	case status == http.StatusNotFound && said.Error == "NotFoundError":
+	case status == http.StatusNotFound && reply.Error == "NotFoundError":
 		return false, errGone
-	case status == http.StatusInternalServerError && strings.Contains(said.Message, "Error finding id"):
+	case status == http.StatusInternalServerError && strings.Contains(reply.Message, "Error finding id"):
 		return false, errUnknown
 	case status == http.StatusNotFound || status == http.StatusGone:
 		return false, memory.Errorf(memory.Unavailable, "what answers at chroma.url has no version 2 of Chroma's API (status %d)", status)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return false, memory.Errorf(memory.Unavailable, "Chroma refuses the key (status %d): see chroma.key", status)
 	}
-	return status == http.StatusTooManyRequests || status >= 500, memory.Errorf(memory.Unavailable, "Chroma answered %d: %s", status, said.Message)
+	return status == http.StatusTooManyRequests || status >= 500, memory.Errorf(memory.Unavailable, "Chroma answered %d: %s", status, reply.Message)
 }

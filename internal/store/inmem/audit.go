@@ -15,19 +15,19 @@ func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.Au
 	return s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { draft.Note(entries...); return nil })
 }
 
-// Noted returns what is on record: see [memory.Audit].
+// Noted returns entries of the record: see [memory.Audit].
 func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (page memory.AuditPage, err error) {
 	err = s.read(ctx, memory.Global(namespace), func(sh *shelf.Shelf) (err error) { page, err = sh.Noted(q); return err })
 	return page, err
 }
 
-// DropNoted removes what is old: see [memory.Audit].
+// DropNoted removes old entries: see [memory.Audit].
 func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (n int, err error) {
 	err = s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { n = draft.DropNoted(before); return nil })
 	return n, err
 }
 
-// RenameNoted hides a name: see [memory.Audit].
+// RenameNoted replaces a user's name: see [memory.Audit].
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (n int, err error) {
 	err = s.write(ctx, memory.Global(namespace), func(draft *shelf.Shelf) error { n = draft.RenameNoted(user, to); return nil })
 	return n, err

@@ -1,7 +1,6 @@
-// Package inmem is the reference [memory.Store]: plain maps and slices behind one
-// mutex, written to be obviously right. Other stores are compared with it. It is
-// for tests and for trying things out, not for keeping: what it holds is gone
-// with the process, and a write copies the owner's maps.
+// Package inmem is the reference [memory.Store]: plain maps and slices behind one mutex, written to
+// be obviously right. Other stores are compared with it. It is for tests and experiments: its
+// content is lost with the process, and a write copies the owner's maps.
 package inmem
 
 import (
@@ -13,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options are what can be set about a store.
+// Options are the settings of a store.
 type Options struct {
 	Now func() time.Time // the store's clock; nil: time.Now
 }
@@ -22,7 +21,7 @@ type Options struct {
 type Store struct {
 	now func() time.Time
 
-	mu      sync.Mutex // guards everything below
+	mu      sync.Mutex // guards the rest
 	shelves map[memory.Owner]*shelf.Shelf
 	claims  int
 
@@ -52,8 +51,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.She
 	return do(s.shelf(owner))
 }
 
-// write calls do with a draft of the owner's shelf, which takes the shelf's place
-// unless do fails.
+// write calls do with a draft of the owner's shelf, which replaces the shelf unless do fails.
 func (s *Store) write(ctx context.Context, owner memory.Owner, do func(draft *shelf.Shelf) error) error {
 	if err := check(ctx, owner); err != nil {
 		return err

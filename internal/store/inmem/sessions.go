@@ -9,10 +9,10 @@ import (
 
 var _ memory.Sessions = (*Store)(nil)
 
-// sessionID names a session of a namespace.
+// sessionID identifies a session of a namespace.
 type sessionID struct{ namespace, hash string }
 
-// AddSession keeps a session: see [memory.Sessions].
+// AddSession stores a session: see [memory.Sessions].
 func (s *Store) AddSession(_ context.Context, namespace string, one memory.Session) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -80,13 +80,13 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	return turns, err
 }
 
-// Counts says how much an owner has.
+// Counts returns an owner's counts.
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts, err error) {
 	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { n = sh.Counts(); return nil })
 	return n, err
 }
 
-// Totals says how much there is.
+// Totals returns the counts over all owners.
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	if err := ctx.Err(); err != nil {
 		return memory.Counts{}, err
@@ -112,7 +112,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return total, nil
 }
 
-// Owners returns who was ever written.
+// Owners returns every owner ever written.
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 	return version, nil
 }
 
-// VectorModels returns the models by which an owner has vectors.
+// VectorModels returns the models of an owner's vectors.
 func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
 	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { models = sh.VectorModels(); return nil })
 	return models, err
@@ -233,12 +233,12 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
 }
 
-// Bury lets turns be known again. Their hashes have no key: they are nowhere but here.
+// Bury records turns so that they are recognized. Their hashes have no key: they exist only here.
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
 
-// Buried looks for turns of the same words that are out of recall.
+// Buried looks for turns with the same text that are out of recall.
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (out []bool, err error) {
 	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { out = sh.Buried(turns...); return nil })
 	return out, err

@@ -33,7 +33,7 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 	return ctx.Err()
 }
 
-// Trace returns one.
+// Trace returns a trace.
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
 	var trace memory.Trace
 	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {
@@ -47,7 +47,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memor
 	return trace, err
 }
 
-// Traces returns those that match.
+// Traces returns the traces that match.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	var out []memory.Trace
 	err := s.read(ctx, owner, func(sh *shelf.Shelf) error {
@@ -63,8 +63,8 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	return out, err
 }
 
-// showsErased reports whether a trace has the words of others' facts, or of links to facts,
-// that are erased. s.mu is held.
+// showsErased reports whether a trace has text of erased facts of others, or of erased links to
+// facts. The caller holds s.mu.
 func (s *Store) showsErased(t memory.Trace) bool {
 	for owner, facts := range t.ShownOf() {
 		if s.shelf(owner).ShowsErased(facts) {

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply is the one door: see [memory.Facts].
+// Apply makes the changes of a run: see [memory.Facts].
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
 	w := wanted{run: run.ID, memories: slices.Clone(run.Learned)}
 	w.add(changes)
@@ -66,8 +66,8 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	return receipt, err
 }
 
-// Erase removes words for good from all that the database can be asked for: see [memory.Eraser].
-// The server's own files, its log of operations and its backups are its keeper's.
+// Erase removes text for good from everything that the database can be asked for: see
+// [memory.Eraser]. The server's files, oplog and backups are its operator's.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	from := func(ctx context.Context, on *shelf.Shelf) error { return s.wantErased(ctx, owner, on, run, ids) }
@@ -82,11 +82,10 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 		}
 		_, err = s.in(traces).DeleteMany(ctx, gone)
 	}
-	return receipt, s.told(err)
+	return receipt, s.translate(err)
 }
 
-// wantErased puts what an erasure looks at on a shelf: the things, what quotes them, and what a
-// model said of any.
+// wantErased loads what an erasure needs: the things, what quotes them, and reasons by models.
 func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Shelf, run memory.Run, ids []string) error {
 	w := wanted{run: run.ID, memories: ids, conversations: ids}
 	w.addJobs(run.Jobs)
@@ -102,14 +101,14 @@ func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Sh
 			entries = append(entries, kind+":"+id)
 		}
 	}
-	var said []string // conversations, whose titles may be of a turn's words
+	var titled []string // whose titles may occur in a turn
 	for _, t := range on.Turns {
-		if !slices.Contains(said, t.Conversation) {
-			said = append(said, t.Conversation)
+		if !slices.Contains(titled, t.Conversation) {
+			titled = append(titled, t.Conversation)
 			entries = append(entries, "conversation:"+t.Conversation)
 		}
 	}
-	if err := s.want(ctx, owner, on, wanted{conversations: said}); err != nil {
+	if err := s.want(ctx, owner, on, wanted{conversations: titled}); err != nil {
 		return err
 	}
 	if err := s.fetch(ctx, on, bson.M{"owner": owner, "error": bson.M{"$exists": true}}, whole, jobs); err != nil {
@@ -127,7 +126,7 @@ func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Sh
 	return err
 }
 
-// Bury lets turns be known again: see [memory.Tombstones].
+// Bury records turns so that they are recognized: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		var ids []string
@@ -139,11 +138,11 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	return s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
 
-// Buried looks for turns of the same words that are out of recall: see [memory.Tombstones].
-func (s *Store) Buried(ctx context.Context, owner memory.Owner, said ...memory.Turn) (out []bool, err error) {
+// Buried looks for turns with the same text that are out of recall: see [memory.Tombstones].
+func (s *Store) Buried(ctx context.Context, owner memory.Owner, list ...memory.Turn) (out []bool, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		var marks []string
-		for _, t := range said {
+		for _, t := range list {
 			marks = append(marks, on.Tombstone(t))
 		}
 		for some := range slices.Chunk(marks, keysAtOnce) {
@@ -153,6 +152,6 @@ func (s *Store) Buried(ctx context.Context, owner memory.Owner, said ...memory.T
 		}
 		return s.fetchIDs(ctx, owner, on, lean, slices.Collect(maps.Keys(on.Tombs)), "turn")
 	}
-	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at.Buried(said...); return nil })
+	err = s.read(ctx, owner, from, func(at *shelf.Shelf) error { out = at.Buried(list...); return nil })
 	return out, err
 }

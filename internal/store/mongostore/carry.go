@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
+// Everyone returns every owner with data, in order: a namespace's keys belong to its global owner.
 func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
 	of := map[memory.Owner]bool{}
 	err := stream(ctx, s, commits, bson.M{}, options.Find().SetProjection(bson.M{"owner": 1}), func(h *head) bool { of[h.Owner] = true; return true })
@@ -29,10 +29,10 @@ func (s *Store) Everyone(ctx context.Context) ([]memory.Owner, error) {
 		all = append(all, o)
 	}
 	slices.Sort(all)
-	return all, s.told(err)
+	return all, s.translate(err)
 }
 
-// Carry returns all that an owner has.
+// Carry returns all of an owner's data.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		return s.fetch(ctx, on, ofOwner(owner), whole, slices.Collect(maps.Keys(takers))...)
@@ -41,7 +41,7 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf
 		return nil, err
 	}
 	slices.SortFunc(out.Journal, shelf.ByPlace)
-	for id := range out.Tombs { // of turns that are back nothing is told
+	for id := range out.Tombs { // restored turns have none
 		if t, kept := out.Turns[id]; kept && t.Status != memory.Retired {
 			delete(out.Tombs, id)
 		}
@@ -52,7 +52,7 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf
 		out.Traces[t.ID], failed = t, cmp.Or(failed, err)
 		return true
 	})
-	if err := cmp.Or(failed, s.told(err)); err != nil {
+	if err := cmp.Or(failed, s.translate(err)); err != nil {
 		return nil, err
 	}
 	if owner.Kind() == memory.GlobalKind {
@@ -64,27 +64,27 @@ func (s *Store) Carry(ctx context.Context, owner memory.Owner) (out *shelf.Shelf
 		}
 		record := options.Find().SetSort(keys("at id"))
 		if err = stream(ctx, s, audit, ofOwner(owner), record, func(d *auditDoc) bool { out.Audit = append(out.Audit, d.Entry); return true }); err != nil {
-			return nil, s.told(err)
+			return nil, s.translate(err)
 		}
 	}
 	out.Spent, err = s.Spent(ctx, owner, time.Time{})
 	return out, err
 }
 
-// Put writes all that an owner has in place of what is here of them.
+// Put replaces all of an owner's data.
 func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
 	}
 	for _, in := range append(slices.Collect(maps.Keys(takers)), traces, ledger, audit, parts, commits) {
 		if _, err := s.in(in).DeleteMany(ctx, ofOwner(owner)); err != nil {
-			return s.told(err)
+			return s.translate(err)
 		}
 	}
 	if owner.Kind() == memory.GlobalKind {
 		for _, in := range []string{apiKeys, signIns} {
 			if _, err := s.in(in).DeleteMany(ctx, inNamespace(owner.Namespace())); err != nil {
-				return s.told(err)
+				return s.translate(err)
 			}
 		}
 	}
@@ -95,7 +95,7 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	next := head{Owner: owner, Seq: 1, Version: from.Version, Clock: from.At, Horizon: from.Horizon, Erased: from.Erased, Secret: from.Secret}
 	done, err := s.commit(ctx, head{Owner: owner}, next, ops)
 	if err != nil || !done {
-		return cmp.Or(s.told(err), memory.Errorf(memory.Conflict, "somebody else writes to the database; stop every server first"))
+		return cmp.Or(s.translate(err), memory.Errorf(memory.Conflict, "somebody else writes to the database; stop every server first"))
 	}
 	for _, u := range from.Spent {
 		if err := s.Spend(ctx, owner, u); err != nil {
@@ -117,21 +117,21 @@ func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) 
 	}
 	for _, one := range from.SignIns {
 		if _, err := s.in(signIns).InsertOne(ctx, signInDocOf(owner.Namespace(), one)); err != nil {
-			return s.told(err)
+			return s.translate(err)
 		}
 	}
 	return nil
 }
 
-// Copying is the source of a copy into this database that was begun and is not done; "": none.
+// Copying returns the source of an unfinished copy into this database; "": none.
 func (s *Store) Copying(ctx context.Context) (string, error) {
 	var is aboutDoc
 	err := s.in(about).FindOne(ctx, byID(aboutID)).Decode(&is)
-	return is.Copying, s.told(err)
+	return is.Copying, s.translate(err)
 }
 
-// SetCopying says of which source a copy begins, or by "" that it is done.
+// SetCopying records the source of a copy that starts or, by "", its end.
 func (s *Store) SetCopying(ctx context.Context, source string) error {
 	_, err := s.in(about).UpdateOne(ctx, byID(aboutID), bson.M{"$set": bson.M{"copying": source}})
-	return s.told(err)
+	return s.translate(err)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// registry writes times as [micros], and the core as true or a text.
+// registry encodes times as [micros], and the core as true or a text.
 var registry = newRegistry()
 
 func newRegistry() *bson.Registry {
@@ -43,11 +43,11 @@ func newRegistry() *bson.Registry {
 	return r
 }
 
-// yearOne is the zero time in microseconds of Unix.
+// yearOne is the zero time in Unix microseconds.
 var yearOne = time.Time{}.UnixMicro()
 
-// micros is a time in microseconds since the year 1 in UTC, so that 0 is the zero time. BSON's
-// own dates end at milliseconds.
+// micros returns microseconds since the year 1 in UTC, so that 0 is the zero time. BSON's own dates
+// have only milliseconds.
 func micros(t time.Time) int64 { return t.UnixMicro() - yearOne }
 
 func fromMicros(n int64) time.Time {
@@ -57,5 +57,5 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n + yearOne).UTC()
 }
 
-// date is a time as a BSON date, for people and programs that read the collections.
+// date returns a BSON date, for people and programs that read the collections.
 func date(t time.Time) bson.DateTime { return bson.NewDateTimeFromTime(t) }

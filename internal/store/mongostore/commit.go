@@ -19,38 +19,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// head is a commit: how far its owner is with it, and what it writes. The last one of an owner
-// stays, and some before it.
+// head is a commit: its owner's state after it, and its writes. The last few of each owner are
+// kept.
 type head struct {
-	ID      string       `bson:"_id"` // owner and seq: who inserts it commits
+	ID      string       `bson:"_id"` // owner and seq: inserting it commits
 	Owner   memory.Owner `bson:"owner"`
-	Seq     int64        `bson:"seq"` // how many commits there were
+	Seq     int64        `bson:"seq"` // number of commits
 	Version int64        `bson:"version"`
 	Clock   time.Time    `bson:"clock"`
 	Horizon int64        `bson:"horizon,omitempty"`
 	Erased  time.Time    `bson:"erased"`
 	Secret  string       `bson:"secret"`
 	Attempt string       `bson:"attempt"`
-	Pending bool         `bson:"pending"` // its documents may not all be written yet
+	Pending bool         `bson:"pending"` // some documents may not be written yet
 }
 
-// keptCommits is how many commits of an owner stay: an answer that was lost is asked for before
-// many others have written.
+// keptCommits is how many commits of an owner are kept: a writer looks up an unanswered commit
+// before many others follow.
 const keptCommits = 8
 
 func (h head) shelf() *shelf.Shelf {
 	s := &shelf.Shelf{Version: h.Version, At: h.Clock, Horizon: h.Horizon, Erased: h.Erased, Secret: h.Secret}
-	return s.Clone() // with maps to write to
+	return s.Clone() // with writable maps
 }
 
-// op is a document that a commit writes.
+// op is a document written by a commit.
 type op struct {
 	In  string   `bson:"in"`
-	New bool     `bson:"new"` // it was not there
+	New bool     `bson:"new"` // the document did not exist
 	Doc bson.Raw `bson:"doc"`
 }
 
-// part is a piece of what a commit writes, put down before it.
+// part is a piece of a commit's writes, stored before it.
 type part struct {
 	ID      string       `bson:"_id"`
 	Owner   memory.Owner `bson:"owner"`
@@ -62,15 +62,15 @@ type part struct {
 
 const (
 	partSize = 4 << 20
-	// maxDocument leaves room for what is around a document in commits.
+	// maxDocument leaves room for what surrounds a document in commits.
 	maxDocument = 16<<20 - 64<<10
 )
 
-// load puts on a shelf what a write, or a read, looks at.
+// load loads the part of a shelf that a write or a read needs.
 type load func(ctx context.Context, s *shelf.Shelf) error
 
-// write loads a part of the owner's shelf, lets do change a draft of it, and commits what that
-// changed. do may be called again, after others have written.
+// write loads a part of the owner's shelf, lets do change a draft of it, and commits the changes.
+// do may be called again, after other writes.
 func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do func(draft *shelf.Shelf) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
@@ -96,17 +96,17 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do fun
 			}
 		}
 	})
-	return s.told(err)
+	return s.translate(err)
 }
 
-// stripe is what calls of one process for some owners share, so that they need not find each other
-// by way of the server.
+// stripe holds one process's locks for some owners, so that its calls need not meet at the server.
 type stripe struct {
-	write  sync.Mutex   // held by who writes
+	write  sync.Mutex   // held by a writer
 	commit sync.RWMutex // held from a commit until its documents are written
 }
 
-// acquire takes a lock that others may hold for as long as the server is away, unless ctx ends first.
+// acquire takes a lock that may be held as long as the server is unavailable, unless ctx ends
+// first.
 func acquire(ctx context.Context, try func() bool) error {
 	for wait := 100 * time.Microsecond; !try(); wait = min(2*wait, retry.FirstWait) {
 		if err := retry.Pause(ctx, wait); err != nil {
@@ -134,7 +134,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do 
 	}
 	draft := before.Clone()
 	if err := do(draft); err != nil {
-		now, again := s.head(ctx, owner) // was it the same while it was read?
+		now, again := s.head(ctx, owner) // unchanged while it was read?
 		return now.Seq == was.Seq && !now.Pending, errors.Join(again, ifSame(now, was, err))
 	}
 	ops, err := diff(owner, was.Seq+1, before, draft)
@@ -150,7 +150,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do 
 	return s.commit(ctx, was, next, ops)
 }
 
-// ifSame is the error of a write, unless what it was made of was no moment's.
+// ifSame returns the error of a write, unless its reads were not of one snapshot.
 func ifSame(now, was head, err error) error {
 	if now.Seq != was.Seq || now.Pending {
 		return nil
@@ -158,8 +158,8 @@ func ifSame(now, was head, err error) error {
 	return err
 }
 
-// commit puts the documents down, inserts the commit, and writes them to their collections. It is
-// not done, and nothing is, if another server committed first.
+// commit stores the documents, inserts the commit, and writes them to their collections. If another
+// server committed first, nothing is done.
 func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool, err error) {
 	next.ID, next.Attempt, next.Pending = fmt.Sprintf("%s %d", next.Owner, next.Seq), rand.Text(), true
 	pieces := cutParts(next, ops)
@@ -169,7 +169,7 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 		}
 	}
 	s.options.Point()
-	// A caller who leaves now finds it done.
+	// The commit continues if the caller leaves now.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	mine := s.stripe(was.Owner)
@@ -180,27 +180,27 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 		return err
 	})
 	if err != nil {
-		return false, memory.Errorf(memory.Unavailable, "the database server does not answer: whether it was written is not known")
+		return false, memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been done")
 	}
 	s.options.Point()
 	if !done {
 		_, err := s.in(parts).DeleteMany(ctx, bson.M{"attempt": next.Attempt})
 		return false, err
 	}
-	// It is committed: whoever reads next sees to what is not done here.
+	// It is committed: the next read completes the rest.
 	if err := s.settle(ctx, next, pieces); err != nil && s.options.Log != nil {
 		s.options.Log.Warn("a commit is written, and not yet to its collections", "err", err)
 	}
 	return true, nil
 }
 
-// insert commits, unless somebody else was first.
+// insert commits, unless another server was first.
 func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
 	_, err = s.in(commits).InsertOne(ctx, next)
 	if err != nil && !mongo.IsDuplicateKeyError(err) {
 		return false, err
 	}
-	var there head // of a duplicate: an earlier try may have done it whose answer was lost
+	var there head // after a duplicate: an earlier, unanswered attempt may have succeeded
 	if err := s.in(commits).FindOne(ctx, byID(next.ID)).Decode(&there); err != nil || there.Attempt != next.Attempt {
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			err = nil
@@ -211,7 +211,7 @@ func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
 	if err != nil || last.Seq == next.Seq || !there.Pending {
 		return err == nil, err
 	}
-	// It was first at a place that others had long left, and whose commit is gone.
+	// It was first at a seq that others had long passed, and whose commit is removed.
 	_, err = s.in(commits).DeleteOne(ctx, bson.M{"_id": next.ID, "attempt": next.Attempt})
 	return false, err
 }
@@ -230,8 +230,8 @@ func cutParts(next head, ops []op) []part {
 	return all
 }
 
-// settle writes the documents of a commit to their collections, and says so at the owner's. It may
-// be done by several at once, and late.
+// settle writes a commit's documents to their collections, and marks it as complete. It may run
+// late and concurrently.
 func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 	for _, p := range pieces {
 		in := map[string][]op{}
@@ -263,8 +263,8 @@ func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 	})
 }
 
-// put writes documents over those of lower seqs. Of those that were not there most are not, and
-// are inserted: the server looks for none.
+// put replaces documents of lower seqs. Most new ones do not exist, and are inserted without a
+// look-up.
 func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 	models := make([]mongo.WriteModel, len(ops))
 	for i, o := range ops {
@@ -284,7 +284,7 @@ func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 		if !mongo.IsDuplicateKeyError(e.WriteError) {
 			return err
 		}
-		if o := ops[e.Index]; o.New { // of this commit, of a later one, or what an erasure left
+		if o := ops[e.Index]; o.New { // by this commit, a later one, or left by an erasure
 			there = append(there, op{In: in, Doc: o.Doc})
 		}
 	}
@@ -296,7 +296,7 @@ func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 
 var lastFirst = options.FindOne().SetSort(keys("-seq"))
 
-// head reads an owner's last commit, as if there were one if there is none.
+// head reads an owner's last commit, a zero one if there is none.
 func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
 	var h head
 	err := s.in(commits).FindOne(ctx, ofOwner(owner), lastFirst).Decode(&h)
@@ -309,11 +309,12 @@ func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
 	return h, nil
 }
 
-// patienceWithOthers is how long another server has to end its commit before that is done for it.
+// patienceWithOthers is how long another server may take to complete its commit before this one
+// does.
 const patienceWithOthers = 500 * time.Millisecond
 
-// settled reads an owner's last commit when its documents are written, and writes those of one
-// that was left.
+// settled reads an owner's last commit after its documents are written, and completes an abandoned
+// one.
 func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 	start := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, retry.LongestWait) {
@@ -339,7 +340,7 @@ func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 		if err != nil {
 			return h, err
 		}
-		if now.Attempt != h.Attempt || !now.Pending { // its writer is there after all
+		if now.Attempt != h.Attempt || !now.Pending { // its writer is alive after all
 			continue
 		}
 		if len(pieces) == 0 {
@@ -352,13 +353,13 @@ func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 }
 
 const (
-	// maxReads bounds how often a read begins again because others write.
+	// maxReads bounds how often a read starts again because of writes.
 	maxReads = 200
-	// politeReads is how often it does before it holds up commits of this process.
+	// politeReads is how often it does before it blocks commits of this process.
 	politeReads = 3
 )
 
-// read loads a part of the owner's shelf as of one moment, and has do read it.
+// read loads a part of the owner's shelf from one snapshot, and calls do with it.
 func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
@@ -375,13 +376,13 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func
 		}
 		return memory.Errorf(memory.Unavailable, "the memory of %s is being written to without end", owner)
 	})
-	return s.told(err)
+	return s.translate(err)
 }
 
-// tryRead returns nil if somebody wrote meanwhile.
+// tryRead returns nil if there was a write meanwhile.
 func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold bool) (*shelf.Shelf, error) {
 	mine := s.stripe(owner)
-	if err := acquire(ctx, mine.commit.TryRLock); err != nil { // what this process commits is whole then
+	if err := acquire(ctx, mine.commit.TryRLock); err != nil { // commits of this process are then complete
 		return nil, err
 	}
 	if hold {
@@ -404,7 +405,7 @@ func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold
 	return at, nil
 }
 
-// diff returns the documents that a draft has other than its shelf.
+// diff returns the documents in which a draft differs from its shelf.
 func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, error) {
 	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
 	for target, image := range draft.Things {
@@ -416,7 +417,7 @@ func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, erro
 	for target, image := range before.Things {
 		if _, there := draft.Things[target]; !there {
 			in, _ := imageDoc(header{}, image, nil)
-			d.add(in, false, d.header(target)) // without an owner nobody finds it
+			d.add(in, false, d.header(target)) // without an owner no read finds it
 		}
 	}
 	for id, t := range draft.Turns {

@@ -16,26 +16,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// header begins every document that commits write.
+// header begins every document written by commits.
 type header struct {
 	Key string `bson:"_id"`  // owner and target: see keyOf
 	Seq int64  `bson:"seq"`  // the commit that wrote it
-	Of  string `bson:"user"` // the owner's name, as the platform's programs know a user
+	Of  string `bson:"user"` // the owner's name, the user of the platform's programs
 }
 
-// embedding is a vector as it is kept beside what it is of.
+// embedding is a vector as stored with its memory.
 type embedding struct {
 	Model string `bson:"model"`
 	Data  []byte `bson:"data"` // float16, little endian
 }
 
-// The documents of each collection: a type of package memory, whose tags name its fields, and what the collection is searched and read by.
+// The documents of each collection: a type of package memory, whose tags name its fields, and the
+// fields for searching.
 type (
 	factDoc struct {
 		Header  header       `bson:",inline"`
 		Owner   memory.Owner `bson:"owner"`
 		Fact    memory.Fact  `bson:",inline"`
-		Live    string       `bson:"live,omitempty"` // the hash, while it is live
+		Live    string       `bson:"live,omitempty"` // the hash, while live
 		Vectors []embedding  `bson:"vectors,omitempty"`
 	}
 	linkDoc struct {
@@ -117,8 +118,8 @@ type (
 	}
 )
 
-// keyOf is the _id of a document of an owner. Keys of the profile are words, which an erasure
-// must not leave behind: they are hashed.
+// keyOf is the _id of an owner's document. Profile keys are text that an erasure must remove: they
+// are hashed.
 func keyOf(owner memory.Owner, target string) string {
 	if key, is := strings.CutPrefix(target, "profile:"); is {
 		sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
@@ -135,7 +136,7 @@ func keysOf(owner memory.Owner, kind string, ids []string) []string {
 	return keys
 }
 
-// imageDoc returns the collection and the document of what an image shows.
+// imageDoc returns the collection and the document of an image.
 func imageDoc(h header, i memory.Image, vectors []embedding) (string, any) {
 	switch {
 	case i.Fact != nil:
@@ -161,7 +162,7 @@ func imageDoc(h header, i memory.Image, vectors []embedding) (string, any) {
 	}
 }
 
-// Each take puts what a document holds on a shelf.
+// Each take puts a document's content on a shelf.
 
 func (d *factDoc) take(s *shelf.Shelf) {
 	takeImage(s, memory.Image{Fact: &d.Fact}, d.Vectors)
@@ -223,7 +224,7 @@ func turnDocOf(h header, t memory.Turn, s *shelf.Shelf, vectors []embedding) tur
 	return d
 }
 
-// vectorsOf returns the vectors on a shelf by what they are of, each list in order of the model.
+// vectorsOf returns a shelf's vectors by memory, each list ordered by model.
 func vectorsOf(s *shelf.Shelf) map[string][]embedding {
 	of := map[string][]embedding{}
 	for key, values := range s.Vectors {
@@ -235,8 +236,7 @@ func vectorsOf(s *shelf.Shelf) map[string][]embedding {
 	return of
 }
 
-// targetKey is what entries of the journal are found by: the target, without the words of a
-// profile's key.
+// targetKey is the key of journal entries: the target, without the text of a profile key.
 func targetKey(target string) string {
 	if strings.HasPrefix(target, "profile:") {
 		return keyOf("", target)

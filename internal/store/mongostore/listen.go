@@ -13,15 +13,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pollEvery is how often the database is asked what other servers did: it may be one that cannot
-// tell by itself.
+// pollEvery is the interval of polling for other servers' commits: some databases cannot notify.
 const pollEvery = time.Second
 
-// clockEvery is how often the server is asked what time it is.
+// clockEvery is the interval of reading the server's clock.
 const clockEvery = time.Minute
 
-// Listen tells those of [Store.OnErase] of whom another server erased something, and calls wake
-// when one queued a job, until ctx ends.
+// Listen reports other servers' erasures to the functions of [Store.OnErase], and calls wake when
+// one queued a job, until ctx ends.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	polls := time.NewTicker(pollEvery)
 	defer polls.Stop()
@@ -36,7 +35,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 			clock = time.Now()
 		}
 		later := bson.M{"erased": bson.M{"$gt": erased}}
-		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // or with the next poll
+		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // else with the next poll
 			s.tell(h.Owner)
 			if h.Erased.After(erased) {
 				erased = h.Erased
@@ -50,13 +49,13 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 			queued = newest.Job.RunAt
 			wake()
 		} else if !errors.Is(err, mongo.ErrNoDocuments) && ctx.Err() == nil {
-			s.tell("") // what it missed is not known
+			s.tell("") // it may have missed any
 		}
 	}
 }
 
-// OnErase has tell called with each owner of whom another server erased something, and with none
-// when [Store.Listen] may have missed that, while it listens.
+// OnErase registers tell to be called with each owner after another server's erasure, and with ""
+// when [Store.Listen] may have missed one.
 func (s *Store) OnErase(tell func(memory.Owner)) {
 	s.hearing.Lock()
 	defer s.hearing.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// takers put the document that a cursor is at on a shelf, by collection.
+// takers put a cursor's document on a shelf, by collection.
 var takers = map[string]func(*mongo.Cursor, *shelf.Shelf) error{
 	facts: take[factDoc], links: take[linkDoc], turns: take[turnDoc], summaries: take[summaryDoc], profile: take[profileDoc], relations: take[relationDoc],
 	contexts: take[contextDoc], conversations: take[conversationDoc], jobs: take[jobDoc], journal: take[changeDoc], runs: take[runDoc], tombstones: take[tombDoc],
@@ -33,8 +33,8 @@ func take[D any, P interface {
 	return err
 }
 
-// memories are the collections of what can be recalled, and collectionOf all of what is named by
-// a target.
+// memories are the collections of recallable memories, and collectionOf maps kinds of targets to
+// collections.
 var (
 	memories     = []string{facts, links, summaries, turns}
 	collectionOf = map[string]string{
@@ -43,13 +43,13 @@ var (
 	}
 )
 
-// each calls do with a cursor at each document that a filter selects, until that says to stop.
+// each calls do with a cursor at each document that a filter selects, until do says to stop.
 func (s *Store) each(ctx context.Context, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*mongo.Cursor) (more bool, err error)) error {
 	found, err := s.in(in).Find(ctx, filter, o)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", in, err)
 	}
-	defer found.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it is read
+	defer found.Close(context.WithoutCancel(ctx)) //nolint:errcheck // all was read
 	for more := true; more && err == nil && found.Next(ctx); {
 		more, err = do(found)
 	}
@@ -59,7 +59,7 @@ func (s *Store) each(ctx context.Context, in string, filter bson.M, o *options.F
 	return nil
 }
 
-// stream calls do with each document that a filter selects, until that says to stop.
+// stream calls do with each document that a filter selects, until do says to stop.
 func stream[D any](ctx context.Context, s *Store, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*D) (more bool)) error {
 	return s.each(ctx, in, filter, o, func(at *mongo.Cursor) (bool, error) {
 		var d D
@@ -79,7 +79,7 @@ func (s *Store) fetch(ctx context.Context, on *shelf.Shelf, filter bson.M, o *op
 	return nil
 }
 
-// keysAtOnce is how many documents are asked for by their keys in one request.
+// keysAtOnce is how many documents are requested by key at a time.
 const keysAtOnce = 5000
 
 // fetchIDs puts an owner's things with these ids on a shelf.
@@ -94,8 +94,8 @@ func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, on *shelf.Shel
 	return nil
 }
 
-// anyOf selects what is one of the values. One alone is asked for as such: some servers look that
-// up in an index, and no list.
+// anyOf selects one of the values. A single one is not requested as a list: some servers use an
+// index only then.
 func anyOf[T any](values []T) any {
 	if len(values) == 1 {
 		return values[0]
@@ -108,8 +108,8 @@ func anyOf[T any](values []T) any {
 
 func ofOwner(owner memory.Owner) bson.M { return bson.M{"owner": owner} }
 
-// given adds to a filter the fields whose value is not empty.
-func given(filter bson.M, fields map[string]string) {
+// matchSet adds the fields with a value to a filter.
+func matchSet(filter bson.M, fields map[string]string) {
 	for field, value := range fields {
 		if value != "" {
 			filter[field] = value
@@ -117,18 +117,18 @@ func given(filter bson.M, fields map[string]string) {
 	}
 }
 
-// Of a memory that is not written again its vectors need not be read; of a turn, the list that
-// the platform's programs read, never.
+// Fields not to read: the vectors of a memory that is not written again; of a turn, the list for
+// the platform's programs.
 var (
 	noVectors = bson.M{"vectors": 0, "embedding": 0}
 	lean      = options.Find().SetProjection(noVectors)
 	whole     = options.Find().SetProjection(bson.M{"embedding": 0})
 )
 
-// wanted is what a write looks at, by ids.
+// wanted is what a write needs, by ids.
 type wanted struct {
 	run           string
-	targets       []string // as [memory.Image.Target] has them
+	targets       []string // as [memory.Image.Target] writes them
 	memories      []string // of any kind
 	hashes        []string // of live facts
 	jobs          []string

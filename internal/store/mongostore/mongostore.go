@@ -1,30 +1,29 @@
-// Package mongostore keeps everything on a MongoDB server: [memory.Store] on the collections that
-// the platform's design has, and some of its own. What a write may do, and what it leaves, says
-// package shelf; this package reads what that looks at, and commits what it changed. It does not
-// search: a resident index follows it by Since.
+// Package mongostore is a [memory.Store] on a MongoDB server, in the collections of the platform's
+// design and some of its own. Package shelf has the rules of writes; this package reads what they
+// need, and commits their changes. It does not search: a resident index follows it by Since.
 //
-// # How it writes
+// # Writes
 //
-// A server may be without transactions, so a commit is one document. What a write changes is put
-// down whole in the collection parts. Then a document is inserted in commits whose _id is the owner
-// and the next seq: that is the commit, and of two who try it one is refused. The documents of the
-// other collections are written from parts after it, each only over one of a lower seq, so that
-// doing so twice, late, or by somebody else does no harm; then the commit is pending no more. Who
-// finds one that is, and whose writer died, completes it first.
+// Some servers have no transactions, so a commit is one document. A write's changes are stored in
+// the collection parts. Then a document is inserted in commits whose _id is the owner and the next
+// seq: that is the commit, and of two concurrent ones the second fails. Afterwards the documents of
+// the other collections are written from parts, each only over one of a lower seq, so that
+// repeating this, late or by another server, does no harm; then the commit is not pending any more.
+// A server that finds a pending commit whose writer died completes it first.
 //
-// What became of an insert that was not answered is in commits, where an owner's last few stay.
+// The collection commits shows whether an unanswered insert was done: an owner's last few stay
+// there.
 //
-// # How it reads
+// # Reads
 //
-// A read asks for the owner's last commit before and after. If its seq rose meanwhile, it reads
+// A read reads the owner's last commit before and after. If its seq rose meanwhile, it starts
 // again: so it sees all of a commit or nothing.
 //
 // # Collections
 //
-// Each index begins with the owner, but for those by which workers find the next job, by which
-// other servers are told, and by which the traces of all who were shown a fact are found. Times
-// are microseconds since the year 1 in UTC; fields of that design that are dates are that besides.
-// Everything else is as package memory says.
+// Each index begins with the owner, except those for finding the next job, for notifying other
+// servers, and for finding the traces of all who saw a fact. Times are microseconds since the year
+// 1 in UTC; date fields of that design also have dates. Everything else is as in package memory.
 //
 //	sessions    session_id, user_id, created_at, updated_at | title, contexts, rules, project, agent, status
 //	vectors     session_id, user_id, message_index, role, content, embedding, timestamp | every turn, with or without
@@ -93,13 +92,13 @@ const (
 // Options are the tunables of a store. The zero value is the default.
 type Options struct {
 	Now func() time.Time // nil: the server's clock
-	Log *slog.Logger     // is told of what the server fails in, which users are not; nil: nobody is
+	Log *slog.Logger     // receives the server's failures, which users do not see; nil: none
 
-	// TraceBytes is how many bytes of traces an owner has at most, besides the number that
-	// SaveTraces is told: the oldest go first. 0: any number.
+	// TraceBytes bounds the bytes of an owner's traces, in addition to the number that SaveTraces
+	// keeps: the oldest are removed. 0: unlimited.
 	TraceBytes int64
 
-	Point func() // called before and after each commit; tests kill there
+	Point func() // called before and after each commit; tests crash there
 }
 
 // Store is a [memory.Store] in a database of a MongoDB server.
@@ -108,12 +107,12 @@ type Store struct {
 	db      *mongo.Database
 	options Options
 	about   string
-	ahead   atomic.Int64 // of this machine's clock the server's, in nanoseconds
+	ahead   atomic.Int64 // how far the server's clock is ahead of this machine's, in nanoseconds
 
 	identity string
 
 	stripes [256]stripe  // see [Store.stripe]
-	mu      sync.RWMutex // held for reading by those who write; guards closed
+	mu      sync.RWMutex // read-locked by writers; guards closed
 	closed  bool
 
 	hearing sync.Mutex
@@ -128,14 +127,14 @@ const (
 	// selectTime is how long the driver looks for a server before a call fails, to be tried again.
 	selectTime  = 2 * time.Second
 	connectTime = 5 * time.Second
-	// format is that of the documents that this version reads and writes.
+	// format is the version of the documents that this release reads and writes.
 	format = 1
 )
 
-// Open returns the store in the database that an address names, made if there is none.
+// Open opens the store in the database at an address, created if missing.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	parsed, err := connstring.ParseAndValidate(address)
-	if err != nil { // whose words may quote the address
+	if err != nil { // its text may quote the address
 		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", example)
 	}
 	if parsed.Database == "" {
@@ -163,12 +162,12 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// aboutDoc says what a database is.
+// aboutDoc describes a database.
 type aboutDoc struct {
 	ID       string `bson:"_id"`
 	Format   int    `bson:"format"`
 	Identity string `bson:"identity"`
-	Copying  string `bson:"copying,omitempty"` // the source of a copy into it that is not done
+	Copying  string `bson:"copying,omitempty"` // the source of an unfinished copy into it
 }
 
 const aboutID = "loci"
@@ -196,7 +195,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			}
 		}
 		_, err = s.in(about).InsertOne(ctx, aboutDoc{ID: aboutID, Format: format, Identity: rand.Text()})
-		if err == nil || mongo.IsDuplicateKeyError(err) { // another server starts, too
+		if err == nil || mongo.IsDuplicateKeyError(err) { // another server starts too
 			err = s.in(about).FindOne(ctx, byID(aboutID)).Decode(&was)
 		}
 	}
@@ -229,7 +228,7 @@ func (s *Store) hasAny(ctx context.Context, in string) (bool, error) {
 	return err == nil, err
 }
 
-// index makes the indexes that are not there.
+// index creates missing indexes.
 func (s *Store) index(ctx context.Context) error {
 	for name, each := range map[string][]string{
 		facts:         {"owner version", "owner status created id", "owner live", "owner provenance.turns", "owner subject attribute"},
@@ -257,7 +256,7 @@ func (s *Store) index(ctx context.Context) error {
 		}
 		var missing []mongo.IndexModel
 		for _, fields := range each {
-			name := strings.ReplaceAll(fields, " ", "_1_") + "_1" // as servers call it
+			name := strings.ReplaceAll(fields, " ", "_1_") + "_1" // as servers name it
 			if !slices.ContainsFunc(there, func(i mongo.IndexSpecification) bool { return i.Name == name }) {
 				missing = append(missing, mongo.IndexModel{Keys: keys(fields), Options: options.Index().SetName(name)})
 			}
@@ -272,7 +271,7 @@ func (s *Store) index(ctx context.Context) error {
 	return nil
 }
 
-// keys are fields in order, as indexes and sorts name them; "-" before one: the last comes first.
+// keys are fields in order, as in indexes and sorts; "-" before one means descending.
 func keys(fields string) (of bson.D) {
 	for _, f := range strings.Fields(fields) {
 		name, last := strings.CutPrefix(f, "-")
@@ -285,7 +284,7 @@ func keys(fields string) (of bson.D) {
 	return of
 }
 
-// setClock finds out how far the server's clock is ahead of this machine's.
+// setClock measures how far the server's clock is ahead of this machine's.
 func (s *Store) setClock(ctx context.Context) error {
 	var hello struct {
 		Local bson.DateTime `bson:"localTime"`
@@ -311,17 +310,17 @@ func byID(id any) bson.M { return bson.M{"_id": id} }
 
 // Ping reports whether the server answers.
 func (s *Store) Ping(ctx context.Context) error {
-	return s.told(s.client.Ping(ctx, nil))
+	return s.translate(s.client.Ping(ctx, nil))
 }
 
-// About says what the server is, for a log.
+// About describes the server for a log.
 func (s *Store) About() string { return s.about }
 
-// Identity is a name of the database, the same for every store that has it open and other than
-// that of one which is made anew at the same address.
+// Identity identifies the database: the same for every store that has it open, and another for a
+// new database at the same address.
 func (s *Store) Identity() string { return s.identity }
 
-// Close waits for writes that are under way and leaves the server.
+// Close waits for writes in progress and disconnects.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

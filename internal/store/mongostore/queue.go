@@ -25,7 +25,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 		}
 		left, err := s.settleLeft(ctx)
 		if err != nil {
-			return memory.Job{}, s.told(err)
+			return memory.Job{}, s.translate(err)
 		}
 		if !missed && !left {
 			return memory.Job{}, memory.Errorf(memory.NotFound, "no job of %q is due", kinds)
@@ -33,8 +33,8 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	}
 }
 
-// settleLeft completes commits that their writers left, whose jobs nobody would find, and reports
-// whether there were any.
+// settleLeft completes abandoned commits, whose jobs are not found otherwise, and reports whether
+// there were any.
 func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	var of []memory.Owner
 	err = stream(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
@@ -46,11 +46,11 @@ func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	return len(of) > 0, err
 }
 
-// claimDue returns the zero Job if none is due, and whether one seemed to be that was another's.
+// claimDue returns the zero Job if none is due, and whether another server took one.
 func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (claimed memory.Job, missed bool, err error) {
 	now := memory.Time(s.now())
 	if err := s.takeBack(ctx, now); err != nil {
-		return memory.Job{}, false, s.told(err)
+		return memory.Job{}, false, s.translate(err)
 	}
 	type work struct {
 		owner memory.Owner
@@ -63,24 +63,24 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 		return true
 	})
 	if err != nil {
-		return memory.Job{}, false, s.told(err)
+		return memory.Job{}, false, s.translate(err)
 	}
 	var failed error
 	due := bson.M{"state": memory.JobQueued, "run_at": bson.M{"$lte": now}, "kind": anyOf(kinds)}
 	byDue := options.Find().SetSort(keys("run_at created owner kind id"))
 	err = stream(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
 		if of := (work{d.Job.Owner, d.Job.Kind}); !busy[of] {
-			busy[of] = true // the next of them is not due before this one
+			busy[of] = true // the owner's next job of that kind is not due before it
 			claimed, failed = s.claim(ctx, d.Job, now, lease)
 			missed = missed || claimed.ID == ""
 		}
 		return failed == nil && claimed.ID == ""
 	})
-	return claimed, missed, cmp.Or(failed, s.told(err))
+	return claimed, missed, cmp.Or(failed, s.translate(err))
 }
 
-// claim leases an owner's job, or another of that kind that is due earlier by now; the zero Job
-// if somebody else did.
+// claim leases an owner's job, or another of that kind that is due earlier; the zero Job if another
+// server did.
 func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		if err := s.want(ctx, job.Owner, on, wanted{jobs: []string{job.ID}}); err != nil {
@@ -157,14 +157,14 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 	return err
 }
 
-// sweepDone removes jobs that have been done for long, after some.
+// sweepDone removes long finished jobs, after some of the jobs.
 func (s *Store) sweepDone(ctx context.Context, owner memory.Owner, job string) {
 	if !memory.SweepsDone(job) {
 		return
 	}
 	old := bson.M{"owner": owner, "state": memory.JobDone, "id": bson.M{"$ne": job},
 		"created": bson.M{"$lt": memory.Time(s.now()).Add(-memory.DoneKept)}}
-	_, _ = s.in(jobs).DeleteMany(ctx, old) // or the next time
+	_, _ = s.in(jobs).DeleteMany(ctx, old) // else the next time
 }
 
 // Jobs returns an owner's jobs: see [memory.Queue].

@@ -28,7 +28,7 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (fou
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		if !q.At.AsOf.IsZero() { // what may be a memory, or was one since
+		if !q.At.AsOf.IsZero() { // anything may have been a memory then
 			return cmp.Or(s.fetch(ctx, on, ofOwner(owner), lean, memories...), s.changesAfter(ctx, owner, on, q.At))
 		}
 		return s.listed(ctx, owner, on, q)
@@ -37,8 +37,8 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (p
 	return page, err
 }
 
-// listed puts the first of each kind on a shelf that a query selects after its cursor, as many as
-// a page may have and one.
+// listed puts the first of each kind on a shelf that a query selects after its cursor, one more
+// than a page.
 func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf, q memory.Query) error {
 	statuses := q.Statuses
 	if len(statuses) == 0 {
@@ -56,8 +56,8 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 		filter["$or"] = behind("created", after.At, "id", after.ID)
 	}
 	ofFacts, ofTalk := maps.Clone(filter), maps.Clone(filter)
-	given(ofFacts, map[string]string{"hash": q.Hash, "category": q.Category, "tags": q.Tag, "subject": q.Subject, "attribute": q.Attribute, "provenance.turns": q.Turn})
-	given(ofTalk, map[string]string{"session_id": q.Conversation})
+	matchSet(ofFacts, map[string]string{"hash": q.Hash, "category": q.Category, "tags": q.Tag, "subject": q.Subject, "attribute": q.Attribute, "provenance.turns": q.Turn})
+	matchSet(ofTalk, map[string]string{"session_id": q.Conversation})
 	kinds := q.Kinds
 	if len(kinds) == 0 {
 		kinds = []memory.Kind{memory.KindFact}
@@ -79,7 +79,7 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 	return nil
 }
 
-// first puts the newest that match a query on a shelf.
+// first puts the newest matches of a query on a shelf.
 func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bson.M, q memory.Query) error {
 	newest := options.Find().SetSort(keys("-created -id")).SetProjection(noVectors)
 	n := 0
@@ -95,7 +95,7 @@ func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bs
 	})
 }
 
-// behind selects what comes after a place in a list that is newest first.
+// behind selects what follows a place in a list that is newest first.
 func behind(first string, at any, then string, id any) bson.A {
 	return bson.A{bson.M{first: bson.M{"$lt": at}}, bson.M{first: at, then: bson.M{"$lt": id}}}
 }
@@ -149,10 +149,10 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	return page, err
 }
 
-// changeFilter selects what a query does, no more: what comes is a page.
+// changeFilter selects exactly what a query does, since it is paged.
 func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	filter := ofOwner(owner)
-	given(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
+	matchSet(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
 	var all bson.A
 	if q.Fact != "" {
 		all = append(all, bson.M{"$or": entriesOf("fact:"+q.Fact, "link:"+q.Fact, q.Fact)})
@@ -177,7 +177,7 @@ func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	return filter, nil
 }
 
-// entriesOf selects the journal's entries about any of these targets and ids.
+// entriesOf selects the journal entries about any of these targets and ids.
 func entriesOf(some ...string) bson.A {
 	of := anyOf(some)
 	return bson.A{bson.M{"target": of}, bson.M{"old_id": of}, bson.M{"new_id": of}}
@@ -192,7 +192,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 				filter[field] = anyOf(values)
 			}
 		}
-		given(filter, map[string]string{"session_id": q.Conversation})
+		matchSet(filter, map[string]string{"session_id": q.Conversation})
 		if q.AsOf.IsZero() {
 			switch {
 			case len(q.Statuses) > 0:
@@ -224,7 +224,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 		if len(q.IDs) > 0 {
 			filter["session_id"] = anyOf(q.IDs)
 		}
-		given(filter, map[string]string{"project": q.Project})
+		matchSet(filter, map[string]string{"project": q.Project})
 		if q.Cursor != "" {
 			after, err := shelf.ReadCursor(q.Cursor)
 			if err != nil {
@@ -236,20 +236,20 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 			return err
 		}
 		ids := slices.Collect(maps.Keys(on.Conversations))
-		said := bson.M{"owner": owner, "session_id": anyOf(ids), "status": memory.Active,
+		withTurns := bson.M{"owner": owner, "session_id": anyOf(ids), "status": memory.Active,
 			"role": anyOf([]memory.Role{memory.RoleUser, memory.RoleAssistant})}
 		if len(ids) == 0 {
 			return nil
 		}
 		var err error
-		on.Messages, err = s.count(ctx, turns, said, "session_id")
+		on.Messages, err = s.count(ctx, turns, withTurns, "session_id")
 		return err
 	}
 	err = s.read(ctx, owner, from, func(at *shelf.Shelf) (err error) { page, err = at.ListConversations(q); return err })
 	return page, err
 }
 
-// count says how many documents there are of each value of a field.
+// count returns the number of documents by value of a field.
 func (s *Store) count(ctx context.Context, in string, filter bson.M, field string) (map[string]int, error) {
 	found, err := s.in(in).Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: filter}},
@@ -272,7 +272,7 @@ func (s *Store) count(ctx context.Context, in string, filter bson.M, field strin
 	return n, nil
 }
 
-// Counts says how much an owner has.
+// Counts returns an owner's counts.
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts, err error) {
 	from := func(ctx context.Context, _ *shelf.Shelf) (err error) {
 		n, err = s.counts(ctx, ofOwner(owner))
@@ -285,16 +285,16 @@ func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts
 // anybody is the filter of what all owners have.
 var anybody = bson.M{"owner": bson.M{"$exists": true}}
 
-// Totals says how much there is.
+// Totals returns the counts over all owners.
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	n, err := s.counts(ctx, anybody)
-	return n, s.told(err)
+	return n, s.translate(err)
 }
 
 // Backlog says of all owners how many jobs there are, and no more.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
 	n, err := s.backlog(ctx, anybody)
-	return n, s.told(err)
+	return n, s.translate(err)
 }
 
 func (s *Store) backlog(ctx context.Context, filter bson.M) (n memory.Counts, err error) {
@@ -332,12 +332,12 @@ func (s *Store) counts(ctx context.Context, filter bson.M) (memory.Counts, error
 	return n, failed
 }
 
-// Owners returns who was ever written: see [memory.Facts].
+// Owners returns every owner ever written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) (out []memory.Owner, err error) {
 	only := options.Find().SetProjection(bson.M{"owner": 1})
 	err = stream(ctx, s, commits, bson.M{"version": bson.M{"$gt": 0}}, only, func(h *head) bool { out = append(out, h.Owner); return true })
 	slices.Sort(out)
-	return slices.Compact(out), s.told(err)
+	return slices.Compact(out), s.translate(err)
 }
 
 // Versions returns each owner's version: see [memory.Source].
@@ -355,7 +355,7 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 			return true
 		})
 	})
-	if err := cmp.Or(ctx.Err(), s.told(err)); err != nil {
+	if err := cmp.Or(ctx.Err(), s.translate(err)); err != nil {
 		return nil, err
 	}
 	out := make([]int64, len(asked))
@@ -365,7 +365,7 @@ func (s *Store) Versions(ctx context.Context, asked []memory.Owner) ([]int64, er
 	return out, nil
 }
 
-// VectorModels returns the models by which an owner has vectors: see [memory.Facts].
+// VectorModels returns the models of an owner's vectors: see [memory.Facts].
 func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []string, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		return s.fetch(ctx, on, ofOwner(owner), whole, memories...)
@@ -374,8 +374,7 @@ func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []
 	return models, err
 }
 
-// Since yields what was written after a version: see [memory.Source]. What it yields is held
-// until it is yielded.
+// Since yields what was written after a version: see [memory.Source]. It collects all of it first.
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (version int64, err error) {
 	var items []memory.Item
 	from := func(ctx context.Context, on *shelf.Shelf) error {

@@ -13,8 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// persist calls do until it succeeds or fails for another reason than that the server was away.
-// do may be done twice: see [retry.Do].
+// persist repeats do while the server is unavailable. do must be idempotent: see [retry.Do].
 func persist(ctx context.Context, patience time.Duration, do func() error) error {
 	return retry.Do(ctx, patience, func() (bool, error) {
 		err := do()
@@ -29,11 +28,10 @@ const (
 	objectTooLarge       = 10334
 )
 
-// passing are the codes of a server that stops, starts, or has another do its work.
+// passing are the codes of a server that stops, starts, or steps down.
 var passing = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
 
-// lost reports whether the server could not be reached, or is about to be another: the same may
-// succeed later.
+// lost reports whether the server could not be reached or is being replaced: a retry may succeed.
 func lost(err error) bool {
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) {
 		return true
@@ -53,21 +51,21 @@ func lost(err error) bool {
 	return false
 }
 
-// told is what callers are told of an error; the rest is logged.
-func (s *Store) told(err error) error {
-	said := explain(err)
-	if said != nil && s.options.Log != nil && errors.Is(said, memory.Unavailable) && !errors.Is(err, memory.Unavailable) {
+// translate returns an error in the form for callers, and logs a failure of the server.
+func (s *Store) translate(err error) error {
+	translated := explain(err)
+	if translated != nil && s.options.Log != nil && errors.Is(translated, memory.Unavailable) && !errors.Is(err, memory.Unavailable) {
 		s.options.Log.Warn("the database failed", "err", err)
 	}
-	return said
+	return translated
 }
 
-// explain says of errors that are not the caller's, but of the server or the way to it, that they
-// are. It leaves out the server's words, which may name its address.
+// explain turns failures of the server or the connection into errors that say so, without the
+// server's text, which may contain its address.
 func explain(err error) error {
-	var known *memory.Error
+	var own *memory.Error
 	switch {
-	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
+	case err == nil, errors.As(err, &own), errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, context.DeadlineExceeded) && !lost(err):
 		return err
@@ -93,6 +91,6 @@ func explain(err error) error {
 
 var errTooLarge = memory.Errorf(memory.TooLarge, "a text is too long for the database, whose documents end at 16 MB")
 
-func unavailable(said string, cause error) error {
-	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Said: said, Cause: cause}}
+func unavailable(message string, cause error) error {
+	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Message: message, Cause: cause}}
 }

@@ -14,10 +14,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What stands beside memory: what was spent, API keys, sign-ins. Each is a document that is
-// changed by itself.
+// Other data: usage, API keys, sign-ins. Each document is changed by itself.
 
-// Spend adds to what was spent: see [memory.Ledger].
+// Spend adds to the usage: see [memory.Ledger].
 func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
 	if err := u.Check(); err != nil {
 		return err
@@ -33,13 +32,13 @@ func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) e
 	key := byID(keyOf(owner, fmt.Sprintf("spent:%s:%q:%q", day.Format(time.DateOnly), u.Purpose, u.Model)))
 	for {
 		_, err := s.in(ledger).UpdateOne(ctx, key, change, options.UpdateOne().SetUpsert(true))
-		if !mongo.IsDuplicateKeyError(err) { // it was there first after all
-			return s.told(err)
+		if !mongo.IsDuplicateKeyError(err) { // created concurrently
+			return s.translate(err)
 		}
 	}
 }
 
-// Spent returns what was spent from a day on: see [memory.Ledger].
+// Spent returns the usage since a day: see [memory.Ledger].
 func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) (out []memory.Usage, err error) {
 	if err := checkOwner(ctx, owner); err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func (s *Store) Spent(ctx context.Context, owner memory.Owner, from time.Time) (
 	filter := bson.M{"owner": owner, "day": bson.M{"$gte": memory.DayOf(from)}}
 	inOrder := options.Find().SetSort(keys("day purpose model"))
 	err = stream(ctx, s, ledger, filter, inOrder, func(u *memory.Usage) bool { out = append(out, *u); return true })
-	return out, s.told(err)
+	return out, s.translate(err)
 }
 
 var (
@@ -61,22 +60,22 @@ type keyDoc struct {
 	Key       memory.Key `bson:",inline"`
 }
 
-// AddKey keeps an API key: see [memory.Keys].
+// AddKey stores an API key: see [memory.Keys].
 func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) error {
 	_, err := s.in(apiKeys).InsertOne(ctx, keyDoc{namespace + " " + key.Hash, namespace, key})
 	if mongo.IsDuplicateKeyError(err) {
 		return memory.Errorf(memory.Conflict, "the key is there already")
 	}
-	return s.told(err)
+	return s.translate(err)
 }
 
 // Keys returns the keys of a namespace: see [memory.Keys].
 func (s *Store) Keys(ctx context.Context, namespace string) (out []memory.Key, err error) {
 	err = stream(ctx, s, apiKeys, inNamespace(namespace), oldest, func(d *keyDoc) bool { out = append(out, d.Key); return true })
-	return out, s.told(err)
+	return out, s.translate(err)
 }
 
-// inNamespace finds what is of a namespace, and oldest sorts it.
+// inNamespace selects a namespace's documents, and oldest sorts them.
 func inNamespace(namespace string) bson.M { return bson.M{"namespace": namespace} }
 
 var oldest = options.Find().SetSort(keys("created hash"))
@@ -88,10 +87,10 @@ func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Tim
 		return err
 	}
 	_, err = s.in(apiKeys).UpdateOne(ctx, key, bson.M{"$set": bson.M{"expires": memory.Time(at)}})
-	return s.told(err)
+	return s.translate(err)
 }
 
-// UseKey keeps when a key was used: see [memory.Keys].
+// UseKey stores when a key was used: see [memory.Keys].
 func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) error {
 	key, err := s.keyByID(ctx, namespace, id)
 	if errors.Is(err, memory.NotFound) {
@@ -101,7 +100,7 @@ func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) 
 		return err
 	}
 	_, err = s.in(apiKeys).UpdateOne(ctx, key, bson.M{"$max": bson.M{"used": memory.Time(at)}})
-	return s.told(err)
+	return s.translate(err)
 }
 
 // RemoveKey removes an API key: see [memory.Keys].
@@ -111,10 +110,10 @@ func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
 		return err
 	}
 	_, err = s.in(apiKeys).DeleteOne(ctx, key)
-	return s.told(err)
+	return s.translate(err)
 }
 
-// keyByID returns the filter for the key with an id. [memory.NotFound]: there is none.
+// keyByID returns the filter for a key, or [memory.NotFound].
 func (s *Store) keyByID(ctx context.Context, namespace, id string) (bson.M, error) {
 	keys, err := s.Keys(ctx, namespace)
 	if err != nil {
@@ -144,13 +143,13 @@ func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.Au
 		e.At = memory.Time(e.At)
 		_, err := s.in(audit).InsertOne(ctx, auditDoc{keyOf(owner, "audit:"+e.ID), owner, e})
 		if err != nil && !mongo.IsDuplicateKeyError(err) {
-			return s.told(err)
+			return s.translate(err)
 		}
 	}
 	return nil
 }
 
-// Noted returns what is on record: see [memory.Audit].
+// Noted returns entries of the record: see [memory.Audit].
 func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
 	filter := ofOwner(memory.Global(namespace))
 	if q.User != "" {
@@ -176,25 +175,25 @@ func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery
 	newest := options.Find().SetSort(keys("-at -id")).SetLimit(int64(limit) + 1)
 	err := stream(ctx, s, audit, filter, newest, func(d *auditDoc) bool { found = append(found, d.Entry); return true })
 	if err != nil {
-		return memory.AuditPage{}, s.told(err)
+		return memory.AuditPage{}, s.translate(err)
 	}
 	entries, next, err := shelf.Cut(found, limit, "", shelf.PlaceOfAudit)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes what is old: see [memory.Audit].
+// DropNoted removes old entries: see [memory.Audit].
 func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (int, error) {
 	filter := ofOwner(memory.Global(namespace))
 	filter["at"] = bson.M{"$lt": before}
 	r, err := s.in(audit).DeleteMany(ctx, filter)
 	if err != nil {
-		return 0, s.told(err)
+		return 0, s.translate(err)
 	}
 	return int(r.DeletedCount), nil
 }
 
-// RenameNoted hides a name: see [memory.Audit]. Broken off, it may be half done; an erasure does it
-// again.
+// RenameNoted replaces a user's name: see [memory.Audit]. An interruption may leave it half done;
+// an erasure repeats it.
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
 	of := func(field string) bson.M { return bson.M{"owner": memory.Global(namespace), field: user} }
 	n, err := s.in(audit).CountDocuments(ctx, bson.M{"$or": bson.A{of("user"), of("by")}})
@@ -203,7 +202,7 @@ func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (in
 			_, err = s.in(audit).UpdateMany(ctx, of(field), bson.M{"$set": bson.M{field: to}})
 		}
 	}
-	return int(n), s.told(err)
+	return int(n), s.translate(err)
 }
 
 type signInDoc struct {
@@ -219,21 +218,21 @@ func signInDocOf(namespace string, one memory.Session) signInDoc {
 // signIns returns the sign-ins of a namespace.
 func (s *Store) signIns(ctx context.Context, namespace string) (out []memory.Session, err error) {
 	err = stream(ctx, s, signIns, inNamespace(namespace), oldest, func(d *signInDoc) bool { out = append(out, d.SignIn); return true })
-	return out, s.told(err)
+	return out, s.translate(err)
 }
 
-// AddSession keeps a sign-in: see [memory.Sessions].
+// AddSession stores a sign-in: see [memory.Sessions].
 func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Session) error {
 	_, err := s.in(signIns).InsertOne(ctx, signInDocOf(namespace, one))
 	if mongo.IsDuplicateKeyError(err) {
 		return memory.Errorf(memory.Conflict, "the session is there already")
 	}
 	if err != nil {
-		return s.told(err)
+		return s.translate(err)
 	}
 	old := bson.M{"namespace": namespace, "expires": bson.M{"$lt": memory.Time(one.CreatedAt)}}
 	_, err = s.in(signIns).DeleteMany(ctx, old)
-	return s.told(err)
+	return s.translate(err)
 }
 
 // Session returns a sign-in: see [memory.Sessions].
@@ -243,11 +242,11 @@ func (s *Store) Session(ctx context.Context, namespace, hash string) (memory.Ses
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		return memory.Session{}, memory.Errorf(memory.NotFound, "no such session")
 	}
-	return d.SignIn, s.told(err)
+	return d.SignIn, s.translate(err)
 }
 
 // RemoveSession removes a sign-in: see [memory.Sessions].
 func (s *Store) RemoveSession(ctx context.Context, namespace, hash string) error {
 	_, err := s.in(signIns).DeleteOne(ctx, byID(namespace+" "+hash))
-	return s.told(err)
+	return s.translate(err)
 }

@@ -22,12 +22,12 @@ type traceDoc struct {
 	At           time.Time    `bson:"at"`
 	Conversation string       `bson:"session_id"`
 	Door         string       `bson:"door"`
-	Shown        []string     `bson:"shown"` // facts out of others' memories: see shownKey
+	Shown        []string     `bson:"shown"` // other owners' facts: see shownKey
 	Size         int          `bson:"size"`
 	Data         []byte       `bson:"data"` // its JSON
 }
 
-// shownKey names a fact that a trace of a namespace shows.
+// shownKey identifies a fact in traces of a namespace.
 func shownKey(namespace, fact string) string { return namespace + " " + fact }
 
 // SaveTraces writes traces: see [memory.Traces].
@@ -41,19 +41,19 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 	for _, t := range traces {
 		of[t.Owner] = true
 		if err := s.saveTrace(ctx, t); err != nil {
-			return s.told(err)
+			return s.translate(err)
 		}
 	}
 	for owner := range of {
 		if err := s.evictTraces(ctx, owner, keep); err != nil {
-			return s.told(err)
+			return s.translate(err)
 		}
 	}
 	return ctx.Err()
 }
 
-// saveTrace writes a trace and then looks whether it may stay: an erasure that came before that
-// look is seen by it, and a later one removes the trace itself.
+// saveTrace writes a trace and then checks whether it may stay: the check sees an earlier erasure,
+// and a later one removes the trace itself.
 func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	data, err := json.Marshal(t)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	return err
 }
 
-// evictTraces removes the oldest, but for as many as are kept.
+// evictTraces removes the oldest traces beyond the bounds.
 func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, keep int) error {
 	var bytes int64
 	var n int
@@ -113,7 +113,7 @@ func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, keep int) e
 	return err
 }
 
-// Trace returns one: see [memory.Traces].
+// Trace returns a trace: see [memory.Traces].
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (t memory.Trace, err error) {
 	if err := checkOwner(ctx, owner); err != nil {
 		return t, err
@@ -124,7 +124,7 @@ func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (t mem
 		return t, memory.Errorf(memory.NotFound, "no trace %s", id)
 	}
 	if err != nil {
-		return t, s.told(err)
+		return t, s.translate(err)
 	}
 	return d.trace()
 }
@@ -137,13 +137,13 @@ func (d *traceDoc) trace() (t memory.Trace, err error) {
 	return t, nil
 }
 
-// Traces returns those that match: see [memory.Traces].
+// Traces returns the traces that match: see [memory.Traces].
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) (out []memory.Trace, err error) {
 	if err := checkOwner(ctx, owner); err != nil {
 		return nil, err
 	}
 	filter := ofOwner(owner)
-	given(filter, map[string]string{"session_id": q.Conversation, "door": q.Door})
+	matchSet(filter, map[string]string{"session_id": q.Conversation, "door": q.Door})
 	newest := options.Find().SetSort(keys("-at -id")).SetLimit(int64(shelf.Limit(q.Limit)))
 	var failed error
 	err = stream(ctx, s, traces, filter, newest, func(d *traceDoc) bool {
@@ -151,7 +151,7 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 		out, failed = append(out, t), errors.Join(failed, err)
 		return true
 	})
-	return out, errors.Join(s.told(err), failed)
+	return out, errors.Join(s.translate(err), failed)
 }
 
 // EraseTraces removes all traces of an owner: see [memory.Eraser].
@@ -177,7 +177,7 @@ func (s *Store) removeTraces(ctx context.Context, filter bson.M) (int, error) {
 	}
 	gone, err := s.in(traces).DeleteMany(ctx, filter)
 	if err != nil {
-		return 0, s.told(err)
+		return 0, s.translate(err)
 	}
 	return int(gone.DeletedCount), nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply is the one door: see [memory.Facts].
+// Apply makes the changes of a run: see [memory.Facts].
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
 	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.apply(owner, run, changes) })
 }
@@ -55,7 +55,7 @@ func (t *tx) apply(owner memory.Owner, run memory.Run, changes []memory.Change) 
 	return w.finish(run, len(changes))
 }
 
-// finish queues the jobs of a run, records it, and makes its version and time the owner's.
+// finish queues the jobs of a run, records it, and sets the owner's version and time.
 func (w *write) finish(run memory.Run, changes int) (memory.Receipt, error) {
 	receipt := memory.Receipt{Run: run.ID, Version: w.version, At: w.at, Changes: changes}
 	if err := w.enqueue(run.Jobs); err != nil {
@@ -67,7 +67,7 @@ func (w *write) finish(run memory.Run, changes int) (memory.Receipt, error) {
 	return receipt, w.end()
 }
 
-// receipt returns what a run that was applied before was answered.
+// receipt returns the first receipt of a run that was applied before.
 func (t *tx) receipt(owner memory.Owner, run string) (memory.Receipt, bool, error) {
 	r := memory.Receipt{Run: run, Again: true}
 	err := t.row(`SELECT version, at, changes FROM runs WHERE owner = ? AND id = ?`, []any{owner, run}, &r.Version, asTime{&r.At}, &r.Changes)
@@ -80,17 +80,17 @@ func (t *tx) receipt(owner memory.Owner, run string) (memory.Receipt, bool, erro
 	return r, true, nil
 }
 
-// write is one write of one owner: what it does bears one version and one time.
+// write is one write of one owner, with one version and one time.
 type write struct {
 	*tx
 	owner   memory.Owner
 	version int64
 	at      time.Time
-	wrote   map[string]bool // ids of memories that bear the version already
+	wrote   map[string]bool // ids of memories with the version already
 }
 
-// begin starts a write at the owner's next time and, if it raises the version,
-// under the next version.
+// begin starts a write at the owner's next time and, if it raises the version, under the next
+// version.
 func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
 	now, err := t.time()
 	if err != nil {
@@ -110,12 +110,12 @@ func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
 	return w, nil
 }
 
-// end makes the write's version and time the owner's.
+// end sets the owner's version and time to the write's.
 func (w *write) end() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
-	if w.locked != nil { // what follows in this transaction goes on from here
+	if w.locked != nil { // the rest of this transaction continues from here
 		w.locked = &head{w.owner, w.version, w.at}
 	}
 	for id := range w.wrote {
@@ -174,8 +174,8 @@ func (w *write) change(run string, author memory.Author, ordinal int, c memory.C
 	return w.journal(run, author, ordinal, c)
 }
 
-// find returns what stands where an image has its target, the zero thing for nothing, and the
-// id of another live fact that says the same.
+// find returns the current thing with an image's target, the zero thing if there is none, and the
+// id of another live fact with the same text.
 func (w *write) find(after memory.Image) (before thing, twin string, err error) {
 	asks := []ask{w.thingAt(after, &before)}
 	if f := after.Fact; f != nil && f.Status.Live() {

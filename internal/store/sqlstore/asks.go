@@ -8,19 +8,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ask is a statement with its arguments, and what reads each row of its answer; nil for
-// nothing.
+// ask is a statement with its arguments, and the reader of each row; nil for none.
 type ask struct {
 	text string
 	args []any
 	read func(row scanner) error
 }
 
-// say is a statement that nobody wants an answer to.
+// say returns a statement without an answer.
 func say(text string, args ...any) ask { return ask{text: text, args: args} }
 
-// ask runs statements in order, which a server is sent in one go. After one that fails none
-// is run.
+// ask runs statements in order, on a server in one round trip. After an error it runs no more.
 func (s *session) ask(ctx context.Context, all ...ask) error {
 	if s.into != nil {
 		return raw(s, func(c *pgx.Conn) error { return s.into.ask(ctx, c, all) })
@@ -50,10 +48,10 @@ func (t *translator) ask(ctx context.Context, c *pgx.Conn, all []ask) error {
 			return rows.Err()
 		})
 	}
-	return c.SendBatch(ctx, b).Close() // which calls what reads
+	return c.SendBatch(ctx, b).Close() // this calls the readers
 }
 
-// restored is a row of the driver's own as it was written.
+// restored is a row of the driver with its values restored.
 type restored struct {
 	pgx.Rows
 	from *translator
@@ -67,8 +65,8 @@ func (r restored) Scan(into ...any) error {
 	return err
 }
 
-// together answers questions of one moment, which a server is sent in one go: to it that is
-// one transaction. It may ask again, so that asking begins with nothing each time.
+// together answers questions from one snapshot, on a server in one round trip: that is one
+// transaction. It may ask again, so asking starts with empty results each time.
 func (r *reader) together(ctx context.Context, owner memory.Owner, asking func(*view) ([]ask, error)) error {
 	see := r.see
 	if r.into != nil {

@@ -7,11 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// past is what stood at a time, of all that changed later, by target; the zero
-// Image where nothing stood.
+// past is the images at a time of all targets that changed later; the zero Image if there was none.
 type past map[string]memory.Image
 
-// past reads from the journal what later changes found before them.
+// past reads the images before later changes from the journal.
 func (v *view) past(at time.Time) (past, error) {
 	rows, err := v.query(`SELECT target, before FROM journal WHERE owner = ?1 AND version > coalesce(
 			(SELECT version FROM journal WHERE owner = ?1 AND at <= ?2 ORDER BY version DESC LIMIT 1), 0)
@@ -34,8 +33,8 @@ func (v *view) past(at time.Time) (past, error) {
 	return p, wrap("read what changed after a time", err)
 }
 
-// listAsOf returns what of a table matched at q's time, at least as much as limit of what
-// follows its cursor, if there is so much.
+// listAsOf returns what of a table matched at q's time, at least limit memories after its cursor,
+// if there are so many.
 func (v *view) listAsOf(from source, q memory.Query, p past, limit int) (then []memory.Memory, err error) {
 	if from.table == turns.table {
 		all, err := v.turnsAsOf(memory.TurnQuery{Conversation: q.Conversation, AsOf: q.At.AsOf}, p)
@@ -63,8 +62,8 @@ func (v *view) listAsOf(from source, q memory.Query, p past, limit int) (then []
 	return then, nil
 }
 
-// turnsAsOf returns the turns that were recorded at q's time, with the marks that
-// they had. It narrows by what of q never changes.
+// turnsAsOf returns the turns recorded at q's time, with their marks of then. It narrows by the
+// parts of q that never change.
 func (v *view) turnsAsOf(q memory.TurnQuery, p past) (then []memory.Turn, err error) {
 	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Refs: q.Refs, Statuses: anyStatus})
 	for _, t := range all {

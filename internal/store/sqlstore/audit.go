@@ -36,7 +36,7 @@ func (t *tx) note(owner memory.Owner, entries []memory.AuditEntry) error {
 	return nil
 }
 
-// Noted returns what is on record: see [memory.Audit].
+// Noted returns entries of the record: see [memory.Audit].
 func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
 	w, limit := ofOwner(), shelf.Limit(q.Limit)
 	if q.User != "" {
@@ -62,12 +62,12 @@ func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes what is old: see [memory.Audit].
+// DropNoted removes old entries: see [memory.Audit].
 func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (int, error) {
 	return s.changeNoted(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), micros(before))
 }
 
-// RenameNoted hides a name: see [memory.Audit].
+// RenameNoted replaces a user's name: see [memory.Audit].
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
 	return s.changeNoted(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
 		user, to, user, to, memory.Global(namespace), user, user)

@@ -15,16 +15,16 @@ import (
 // A copy into another database goes owner by owner, as a shelf: see [Store.Carry] and
 // [Store.Put].
 
-// tables are all that rows of an owner are in.
+// tables lists all tables with rows of an owner.
 var tables = []string{
 	"owners", "facts", "fact_tags", "fact_turns", "links", "vectors", "conversations", "turns", "summaries", "profile", "relations", "journal",
 	"runs", "jobs", "contexts", "traces", "trace_facts", "ledger", "tombstones", "secrets", "api_keys", "audit",
 }
 
-// copyMark is the table that says, while a copy is not done, where it comes from.
+// copyMark is the table with the source of an unfinished copy.
 const copyMark = "unfinished_copy"
 
-// nextOwner asks for the first owner after one who has anything: a probe of every table's key.
+// nextOwner asks for the next owner with any row: a probe of every table's key.
 var nextOwner = func() string {
 	var each []string
 	for _, table := range tables {
@@ -33,7 +33,7 @@ var nextOwner = func() string {
 	return `SELECT COALESCE(MIN(o), '') FROM (` + strings.Join(each, ` UNION ALL `) + `) AS f`
 }()
 
-// Everyone returns who has anything here, in order: keys of a namespace are its global owner's.
+// Everyone returns every owner with data, in order: a namespace's keys belong to its global owner.
 func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	for last := ""; ; {
 		if last, err = queryOne[string](ctx, s.reads, nextOwner, last); err != nil || last == "" {
@@ -43,10 +43,10 @@ func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	}
 }
 
-// Carry returns all that an owner has. Nobody may write meanwhile.
+// Carry returns all of an owner's data. There must be no concurrent writes.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error) {
 	out := new(shelf.Shelf).Clone()
-	if _, err := s.secret(ctx, owner); err != nil { // with it, all that is out of recall has a mark
+	if _, err := s.secret(ctx, owner); err != nil { // creates the marks of everything out of recall
 		return nil, err
 	}
 	err := s.reads.see(ctx, owner, func(v *view) error { return v.carry(out) })
@@ -93,7 +93,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 		}},
 		{`SELECT ` + conversationColumns + ` FROM conversations WHERE owner = ?`, func(row scanner) error {
 			c, err := scanConversation(v.owner, row)
-			c.MessageCount = 0 // it is counted anew
+			c.MessageCount = 0 // it is counted again
 			out.Conversations[c.ID] = c
 			return err
 		}},
@@ -151,13 +151,13 @@ func (v *view) carry(out *shelf.Shelf) error {
 	return nil
 }
 
-// all reads every row of a query that asks for the view's owner.
+// all reads every row of a query whose argument is the view's owner.
 func (v *view) all(query string, scan func(scanner) error) error {
 	rows, err := v.query(query)
 	return wrap(query, eachRow(rows, err, scan))
 }
 
-// Put writes all that an owner has in place of what is here of them.
+// Put replaces all of an owner's data.
 func (s *Store) Put(ctx context.Context, owner memory.Owner, from *shelf.Shelf) error {
 	err := s.write(ctx, "", func(t *tx) error {
 		w := &write{tx: t, owner: owner, version: from.Version, at: from.At, wrote: map[string]bool{}}
@@ -251,13 +251,13 @@ func (w *write) put(from *shelf.Shelf) error {
 	if err := w.note(w.owner, from.Audit); err != nil {
 		return err
 	}
-	if from.At.IsZero() { // never written, but for what is next to memory
+	if from.At.IsZero() { // never written, except for data outside memory
 		return nil
 	}
 	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, from.Version, micros(from.At), from.Horizon)
 }
 
-// Copying is the source of a copy into this database that was begun and is not done; "": none.
+// Copying returns the source of an unfinished copy into this database; "": none.
 func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	query := `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '` + copyMark + `')`
 	if s.reads.into != nil {
@@ -270,8 +270,8 @@ func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	return source, wrap("ask whether the database is whole", err)
 }
 
-// SetCopying says of which source a copy begins, or by "" that it is done: then a server learns
-// what it was given.
+// SetCopying records the source of a copy that starts or, by "", its end; a server then analyzes
+// its tables.
 func (s *Store) SetCopying(ctx context.Context, source string) error {
 	return s.write(ctx, "", func(t *tx) error {
 		if source == "" {
@@ -283,7 +283,7 @@ func (s *Store) SetCopying(ctx context.Context, source string) error {
 		if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL)`); err != nil {
 			return err
 		}
-		var one int // a server reads the next statement once it has the table
+		var one int // the next statement is read once it has the table
 		if err := t.row(`SELECT 1`, nil, &one); err != nil {
 			return err
 		}

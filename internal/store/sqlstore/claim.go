@@ -14,23 +14,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dueJob selects the job that has been due the longest, of owners who have none of its kind
-// running.
+// dueJob selects the job due the longest, among owners without a running one of its kind.
 const dueJob = `SELECT q.owner, q.id FROM jobs q WHERE q.state = 'queued' AND q.run_at <= %[1]s AND q.kind IN (SELECT value FROM json_each(?2))
 	AND (q.owner, q.kind) NOT IN (SELECT owner, kind FROM jobs WHERE state = 'running')
 	ORDER BY q.run_at, q.created_at, q.owner, q.kind, q.id LIMIT 1`
 
-// anyDue asks whether a claim has anything to do.
+// anyDue asks whether there is anything to claim.
 var anyDue = sync.OnceValue(func() string {
 	return `SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1) OR EXISTS (` + fmt.Sprintf(dueJob, `?1`) + `)`
 })
 
-// claims are the statements of a claim: takeBack makes jobs due again whose leases ran out, its
-// error counts the attempts in a row that were abandoned; lease leases the next job.
+// claims are the statements of a claim: takeBack makes jobs with ended leases due again, and counts
+// consecutive abandoned attempts in their error; lease leases the next job.
 type claims struct{ takeBack, lease string }
 
-// newClaims says claims with an expression for the time, in which ?1 is the store's clock, and
-// how to pass over rows that others are at.
+// newClaims returns claims with an expression for the time, in which ?1 is the store's clock, and
+// one for skipping locked rows.
 func newClaims(time, skip string) claims {
 	return claims{
 		fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
@@ -51,15 +50,15 @@ var (
 	})
 )
 
-// asks are the questions of a claim; now is nil for the server's clock.
+// asks are the statements of a claim; now is nil for the server's clock.
 func (c claims) asks(now any, kinds listed, lease time.Duration, job *memory.Job) []ask {
 	return []ask{say(c.takeBack, now), {c.lease, []any{now, kinds, rand.Text(), lease.Microseconds()},
 		func(row scanner) (err error) { *job, err = scanJob(row); return err }}}
 }
 
-// claim leases the next job. Who looks in vain does not wait for the writer's turn.
+// claim leases the next job. A claim without a due job does not wait for the writer.
 func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (job memory.Job, err error) {
-	if w.damage.err() != nil { // what cannot be ended is not begun
+	if w.damage.err() != nil { // what cannot be ended is not started
 		return memory.Job{}, nil
 	}
 	now := micros(memory.Time(w.now()))
@@ -72,8 +71,8 @@ func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (
 	return job, err
 }
 
-// claim takes back the leases that ran out and leases the next job, both in one go. If the
-// answer is lost, so is a lease, which runs out.
+// claim takes back ended leases and leases the next job, in one round trip. If the answer is lost,
+// the lease ends by itself.
 func (p *server) claim(ctx context.Context, kinds listed, lease time.Duration) (job memory.Job, err error) {
 	if err := p.enter(ctx); err != nil {
 		return memory.Job{}, err
@@ -93,7 +92,7 @@ func (p *server) claim(ctx context.Context, kinds listed, lease time.Duration) (
 		job = memory.Job{}
 		err = s.ask(ctx, serverClaims().asks(now, kinds, lease, &job)...)
 		var e *pgconn.PgError
-		if errors.As(err, &e) && e.Code == "23505" { // another claimed one of the same owner and kind
+		if errors.As(err, &e) && e.Code == "23505" { // another server claimed a job of this owner and kind
 			err = &notDone{err}
 		}
 		return true, err

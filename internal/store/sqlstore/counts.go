@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// countsOf is the question of [memory.Counts]; %s is the condition on the owner.
+// countsOf is the query of [memory.Counts]; %s is the condition on the owner.
 const countsOf = `SELECT
 	(SELECT COUNT(*) FROM facts WHERE %[1]s status = 'active')
 		+ (SELECT COUNT(*) FROM links WHERE %[1]s status = 'active' AND fact_status = 'active'),
@@ -19,23 +19,23 @@ const countsOf = `SELECT
 	(SELECT COUNT(*) FROM contexts WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM journal WHERE %[1]s true), ` + backlogOf
 
-// backlogOf is the part that is of the queue, which indexes answer however much memory there is.
+// backlogOf is the part about the queue, which indexes answer at any size.
 const backlogOf = `
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked'),
 	(SELECT COALESCE(MIN(run_at), 0) FROM jobs WHERE %[1]s state = 'queued')`
 
-// Counts says how much there is: see [memory.Facts].
+// Counts returns an owner's counts: see [memory.Facts].
 func (s *Store) Counts(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
 	return theCounts(queryOwner(ctx, s.reads, owner, fmt.Sprintf(countsOf, `owner = ?1 AND`), nil, scanCounts))
 }
 
-// Totals says how much there is over all owners: see [memory.Facts].
+// Totals returns the counts over all owners: see [memory.Facts].
 func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(countsOf, ``), nil, scanCounts))
 }
 
-// Backlog says of all owners how many jobs there are, and no more.
+// Backlog returns the number of jobs over all owners alone.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
 	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(`SELECT`+backlogOf, ``), nil, func(row scanner) (n memory.Counts, err error) {
 		var due int64

@@ -15,29 +15,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxFaults bounds how many faults a check lists: a torn file has thousands.
+// maxFaults bounds the faults in a report: a torn file has thousands.
 const maxFaults = 20
 
-// damage remembers that the database file is damaged. Nothing is written from then on: a
-// write might spread the damage, and a restored backup would not have it.
+// damage records that the database file is damaged. Nothing is written from then on: a write might
+// spread the damage, and a restored backup would lack it.
 type damage struct {
 	path  string
-	log   *slog.Logger // nil: nobody's
+	log   *slog.Logger // nil: none
 	found atomic.Bool
 }
 
-// unreadable is the error of a row whose values make no sense. It names columns and never
-// quotes values, which may be a user's words.
+// unreadable is the error of a row with invalid values. It names columns and never quotes values,
+// which may be a user's text.
 type unreadable struct{ what string }
 
 func (u *unreadable) Error() string { return "a row cannot be read: " + u.what }
 
-// errDamaged is what callers are told. It names no path, since anybody may ask for the health.
+// errDamaged is the error for callers. It names no path, since anybody may ask for the health.
 func errDamaged() error {
 	return memory.Errorf(memory.Unavailable, "the database is damaged, so nothing is written; loci doctor says where; stop Loci and restore a backup: loci restore FILE --replace")
 }
 
-// err is nil as long as no damage was found. A nil damage never finds any.
+// err is nil while no damage is recorded. A nil damage never has any.
 func (d *damage) err() error {
 	if d == nil || !d.found.Load() {
 		return nil
@@ -45,8 +45,8 @@ func (d *damage) err() error {
 	return errDamaged()
 }
 
-// note remembers an error that means damage and returns what callers are told of it;
-// other errors are returned as they are.
+// note records an error that means damage and returns the error for callers; other errors are
+// returned unchanged.
 func (d *damage) note(err error) error {
 	if d == nil || !meansDamage(err) {
 		return err
@@ -55,7 +55,7 @@ func (d *damage) note(err error) error {
 	return errDamaged()
 }
 
-// report remembers and logs the first fault.
+// report records and logs the first fault.
 func (d *damage) report(fault string) {
 	if !d.found.Swap(true) && d.log != nil {
 		d.log.Error("the database is damaged: nothing is written any more; restore a backup", "file", d.path, "fault", fault)
@@ -75,13 +75,12 @@ func meansDamage(err error) bool {
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
-// Size is that of the file in bytes, 0 for a server's database.
+// Size returns the file's size in bytes, 0 for a server's database.
 func (s *Store) Size() int64 { return fileSize(s.path) }
 
-// Check reads the whole file and returns what is damaged, at most maxFaults lines: pages,
-// rows that are missing in an index and the reverse, and rows that cannot be read. It takes
-// seconds for a large database, and others read and write meanwhile. A server's database
-// is checked by the server.
+// Check reads the whole file and returns its faults, at most maxFaults lines: damaged pages, rows
+// missing in an index and the reverse, and unreadable rows. It takes seconds for a large database,
+// without blocking reads and writes. A server checks its database itself.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	if s.damage == nil {
 		return nil, nil
@@ -119,8 +118,8 @@ func faultsOf(ctx context.Context, db *sql.DB) ([]string, error) {
 	return nil, nil
 }
 
-// asUnreadable makes the error of a scan one of the row, without its values:
-// "sql: Scan error on column index 6, name "tags": …".
+// asUnreadable turns the error of a scan into one of the row, without its values: "sql: Scan error
+// on column index 6, name "tags": …".
 func asUnreadable(err error) error {
 	what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sql: "), ": ")
 	return &unreadable{what}

@@ -1,48 +1,44 @@
-// Package sqlstore keeps everything in an SQL database: [memory.Store] with
-// hand-written SQL, in SQLite or on a PostgreSQL server. Statements are written as
-// SQLite takes them; translate.go says them to PostgreSQL. What is SQLite's alone stands
-// in sqlite.go, writer.go, vacuum.go and memorycache.go; what is
-// PostgreSQL's in postgres.go, server.go, retry.go and notifier.go; asks.go has statements that a server is
-// sent in one go, tables.go the columns and what they are read into. It does not search: a resident index follows it by Since.
+// Package sqlstore is a [memory.Store] with hand-written SQL, in SQLite or on a PostgreSQL server.
+// Statements are in SQLite's dialect; translate.go translates them. sqlite.go, writer.go, vacuum.go
+// and memorycache.go are for SQLite alone, postgres.go, server.go, retry.go and notifier.go for
+// PostgreSQL. asks.go batches statements into one round trip, tables.go lists columns and fields.
+// The package does not search: a resident index follows it by Since.
 //
-// # How it writes
+// # Writes
 //
-// With SQLite one goroutine writes. Calls that wait while it commits are taken together
-// into the next transaction, each under a savepoint of its own, and all are told after
-// the commit; a call that comes alone is committed at once. Readers have
-// connections of their own and never wait for it.
+// With SQLite one goroutine writes. Calls that wait during a commit share the next transaction,
+// each under its own savepoint, and return after its commit; a single call is committed at once.
+// Readers have their own connections and never wait for it.
 //
-// On a server each call has a transaction, which it shares with whoever waits for the same
-// owner here: BEGIN, which takes the row of its
-// owner in the table owners and reads the server's clock, statements, COMMIT. So writes of
-// one owner are serial, whichever store makes them, and nobody holds two owners. What fails
-// since others were in the way, or since the connection was lost, is done again. Each
-// transaction leaves its id in the table commits, which says whether a commit that was not
-// answered was done. Jobs are claimed by one statement, which skips what others claim.
-// Statements that want no answer are sent with the next question, or with COMMIT.
+// On a server concurrent calls for one owner share a transaction: BEGIN, which locks the owner's
+// row in the table owners and reads the server's clock, statements, COMMIT. So writes of one owner
+// are serial, whichever store makes them, and no transaction locks two owners. Conflicts and lost
+// connections are retried. Each transaction leaves its id in the table commits, which shows whether
+// an unanswered commit was done. One statement claims a job, skipping locked ones. Statements
+// without an answer are sent with the next question, or with COMMIT.
 //
-// # What it remembers
+// # Cache
 //
-// On a server, nothing: others write as well. With SQLite nobody else writes to the
-// file while it is locked: memories as they were read (memoryCache) are remembered in step with
-// the commits. The writer tells what a commit changed before its callers are told. The cache is
-// bounded, and knows nothing after a commit that failed: then the database is asked.
+// A server's memories are not cached, since others write too. With SQLite nobody else writes to the
+// locked file: memories are cached as read (memoryCache), and the writer reports each commit's
+// changes to the cache before its callers return. The cache is bounded, and cleared by a failed
+// commit.
 //
-// # How it reads the past
+// # The past
 //
-// Every image is kept once: the one that stands in its table, each earlier one in
-// the journal, as what the change that ended it found. So the image after a change
-// is the one before the target's next change or, without one, what stands. And
-// what stood at a time is what stands, but for targets that changed later: there
-// it is what the first of those changes found. The present never reads the journal.
+// Every image is stored once: the current one in its table, each earlier one in the journal, with
+// the change that replaced it. So the image after a change is the one before the target's next
+// change or, without one, the current image; and the state at a time is the current one, except for
+// targets that changed later: there it is the image before the first of those changes. The present
+// never reads the journal.
 //
-// # How it erases
+// # Erasure
 //
-// The rows of what is erased, and the images in the journal, lose their words in one
-// transaction. SQLite overwrites them (secure_delete), but for what it moved between pages
-// earlier and for the log. So the file is written again (VACUUM) and its log emptied, once
-// nothing is written for a moment. A mark in the file, its user_version, says until then that
-// this is to be done, at the next start if need be. On a server its keepers see to that.
+// Erased rows, and their images in the journal, lose their text in one transaction. SQLite
+// overwrites it (secure_delete), except in the log and where it moved between pages earlier. So the
+// file is rewritten (VACUUM) and its log emptied, once nothing was written for a moment. Until then
+// a mark in the file, its user_version, demands this, at the next start if need be. A server's
+// operator handles its files.
 //
 // # Tables
 //

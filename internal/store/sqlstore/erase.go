@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes words for good: see [memory.Eraser]. The rows lose them in one transaction.
-// A mark in the file says until then that it is to be written again, since free pages and the
-// log still have them: once nothing is written for a moment, or at the next start.
+// Erase removes text for good: see [memory.Eraser]. The rows lose it in one transaction. Free pages
+// and the log still have it until the file is written again, as a mark in it demands: once nothing
+// was written for a moment, or at the next start.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	if err := run.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -25,7 +25,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return s.writeRun(ctx, owner, func(t *tx) (memory.Receipt, error) { return t.erase(owner, run, ids) })
 }
 
-// erase erases what ids name: what is left of it, package shelf says.
+// erase erases memories by id, leaving what package shelf says.
 func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	if first, found, err := t.receipt(owner, run.ID); found || err != nil {
 		return first, err
@@ -55,8 +55,8 @@ func (t *tx) erase(owner memory.Owner, run memory.Run, ids []string) (memory.Rec
 	return receipt, w.rest()
 }
 
-// toErase puts on a shelf what an erasure looks at: what has these ids, the conversations of the
-// turns among it, and what the journal says of any.
+// toErase loads what an erasure needs: the things with these ids, the conversations of turns among
+// them, and their journal entries.
 func (w *write) toErase(ids []string) (*shelf.Shelf, error) {
 	on := new(shelf.Shelf).Clone()
 	on.Version = w.version
@@ -99,14 +99,14 @@ func (w *write) toErase(ids []string) (*shelf.Shelf, error) {
 	return on, err
 }
 
-// each reads the rows of an owner in which what a query ends with is one of the values.
+// each reads an owner's rows in which a query's last column is one of the values.
 func (w *write) each(query string, values listed, read func(scanner) error) error {
 	rows, err := w.query(query+` IN (SELECT value FROM json_each(?))`, w.owner, values)
 	return wrap("read what is erased", eachRow(rows, err, read))
 }
 
-// scanPast reads an entry of the journal without its words but for those of before. After says of
-// what it is, if that is among things, a turn, or a conversation.
+// scanPast reads a journal entry without text, except that of before. After identifies its thing,
+// if that is among things, a turn, or a conversation.
 func scanPast(row scanner, things map[string]memory.Image) (c memory.Change, err error) {
 	var target string
 	var ordinal int
@@ -121,7 +121,7 @@ func scanPast(row scanner, things map[string]memory.Image) (c memory.Change, err
 	return c, err
 }
 
-// erased writes what a draft has other than its shelf.
+// erased writes the differences of a draft from its shelf.
 func (w *write) erased(run memory.Run, was, draft *shelf.Shelf) error {
 	var errs []error
 	do := func(query string, args ...any) { errs = append(errs, w.exec(query, args...)) }
@@ -131,7 +131,7 @@ func (w *write) erased(run memory.Run, was, draft *shelf.Shelf) error {
 		}
 	}
 	for target, before := range was.Things {
-		if _, there := draft.Things[target]; !there { // its key was of words
+		if _, there := draft.Things[target]; !there { // its key was text
 			do(`DELETE FROM profile WHERE owner = ? AND key = ?`, w.owner, before.Profile.Key)
 			do(`UPDATE journal SET target = ? WHERE owner = ? AND target = ?`, before.Erased(run.ID).Target(), w.owner, target)
 		}
@@ -167,14 +167,14 @@ func turnMark(t memory.Turn) memory.Image {
 	return memory.Image{Turn: &memory.TurnMark{ID: t.ID, Status: t.Status}}
 }
 
-// modelReasons removes the reasons that a model gave: each may quote what is erased.
+// modelReasons removes reasons by models, each of which may quote erased text.
 func (w *write) modelReasons() error {
-	const byModel = `{"kind":"model"%` // as authors are written
+	const byModel = `{"kind":"model"%` // prefix of such authors
 	return wrap("erase the reasons of models", w.exec(`UPDATE journal SET reason = '' WHERE owner = ?1 AND reason <> '' AND (author LIKE ?2
 		OR author = '' AND run IN (SELECT id FROM runs WHERE owner = ?1 AND author LIKE ?2))`, w.owner, byModel))
 }
 
-// rest removes what else may have the words, and lets followers begin anew.
+// rest removes other places of the text, and makes followers start over.
 func (w *write) rest() error {
 	if err := w.modelReasons(); err != nil {
 		return err
@@ -189,7 +189,7 @@ func (w *write) rest() error {
 			return fmt.Errorf("erase the rest: %w", err)
 		}
 	}
-	if w.erases = true; w.session.into != nil { // the server sees to its own files
+	if w.erases = true; w.session.into != nil { // a server's operator handles its files
 		return nil
 	}
 	return w.marksFile()

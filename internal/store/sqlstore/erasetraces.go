@@ -58,8 +58,8 @@ func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, which strin
 	return removed, nil
 }
 
-// removeTraces removes those of an owner's traces of whose id a condition is true, and returns
-// how many there were. The owner is its ?1.
+// removeTraces removes an owner's traces whose id meets a condition, and returns their number. The
+// owner is its ?1.
 func (t *tx) removeTraces(owner memory.Owner, which string, args ...any) (int, error) {
 	args = append([]any{owner}, args...)
 	n, err := t.count(`DELETE FROM traces WHERE owner = ?1 AND id`+which, args...)

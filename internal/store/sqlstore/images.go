@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// thing is what stands of a target, and the version that it is at.
+// thing is a target's current image and version.
 type thing struct {
 	memory.Image
 	version int64
 }
 
-// thingAt asks what stands where like has its target.
+// thingAt asks for the current thing with like's target.
 func (w *write) thingAt(like memory.Image, found *thing) ask {
 	kind, key, _ := strings.Cut(like.Target(), ":")
 	query, scan := thingOf(w.owner, kind)
@@ -26,8 +26,8 @@ func (w *write) thingAt(like memory.Image, found *thing) ask {
 	return ask{query, args, func(row scanner) (err error) { *found, err = scan(row); return err }}
 }
 
-// thingOf is how things of a kind of target are read. The query wants its end,
-// which says for which key: what in a target follows the kind.
+// thingOf returns how to read things of a kind of target. The query lacks its end, which names the
+// key: the part of a target after the kind.
 func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) (thing, error)) {
 	for _, t := range thingTables {
 		if t.kind == kind {
@@ -52,8 +52,7 @@ func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) 
 	}
 }
 
-// save writes the state after a change over the state before it, and drops the vectors of words
-// that are no more.
+// save writes the state after a change over the one before, and drops vectors of changed text.
 func (w *write) save(c memory.Change) error {
 	switch after := c.After; {
 	case after.Turn != nil:
@@ -91,7 +90,7 @@ func (w *write) save(c memory.Change) error {
 	return wrap("drop the vectors of other words", w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id))
 }
 
-// saveRow writes an image that its table has whole.
+// saveRow writes an image that is one row.
 func (w *write) saveRow(image memory.Image) error {
 	kind, _, _ := strings.Cut(image.Target(), ":")
 	for _, t := range thingTables {
@@ -102,8 +101,7 @@ func (w *write) saveRow(image memory.Image) error {
 	return fmt.Errorf("a %s has no table", kind)
 }
 
-// point makes the rows of a table that leads from a column to facts what the
-// fact now says.
+// point updates the rows of a table that maps a column to a fact.
 func (w *write) point(table, column, fact string, before, after []string) error {
 	if slices.Equal(before, after) {
 		return nil
@@ -121,7 +119,7 @@ func (w *write) point(table, column, fact string, before, after []string) error 
 	return nil
 }
 
-// saveMark gives a turn another status, and keeps its conversation's count.
+// saveMark sets a turn's status, and its conversation's count.
 func (w *write) saveMark(before, after *memory.TurnMark) error {
 	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)
@@ -147,8 +145,7 @@ func (w *write) saveMark(before, after *memory.TurnMark) error {
 	return wrap("count the conversation's turns", err)
 }
 
-// remember keeps the mark of a turn that leaves recall, and drops that of one that is
-// back.
+// remember stores the tombstone of a turn that leaves recall, and drops that of a restored one.
 func (w *write) remember(was memory.Status, after *memory.TurnMark) error {
 	switch {
 	case after.Status == memory.Retired:

@@ -13,9 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// journal writes down a change that was made, with the image before it. The one
-// after it is not written: it stands in its table, and comes here as the image
-// before the target's next change.
+// journal records a change with the image before it. The image after it is in its table, and gets
+// here as the image before the target's next change.
 func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Change) error {
 	before, err := encodeImage(c.Before)
 	if err != nil {
@@ -63,12 +62,12 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 			page.Next = shelf.WriteCursor(shelf.Place{ID: fmt.Sprintf("%d/%d", last.Version, last.ordinal)})
 		}
 		page.Changes, err = v.withAfter(entries)
-		return wrap("read what stands", err)
+		return wrap("read current images", err)
 	})
 	return page, err
 }
 
-// entry is a row of the journal. Its After is zero if it is what stands.
+// entry is a row of the journal. Its After is zero if it is the current image.
 type entry struct {
 	memory.Change
 	ordinal int
@@ -83,8 +82,8 @@ func scanEntry(owner memory.Owner, row scanner) (entry, error) {
 	return e, err
 }
 
-// withAfter completes the entries to changes. What an image has as its version is
-// that of the change that made it, whatever touched the thing since.
+// withAfter completes entries to changes. An image's version is that of the change that made it,
+// whatever touched the thing since.
 func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	var standing []string
 	for _, e := range entries {
@@ -107,7 +106,7 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	return changes, nil
 }
 
-// standingOf returns what stands now of targets.
+// standingOf returns the current images of targets.
 func standingOf(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
 	ids := map[string]listed{}
 	for _, t := range targets {
@@ -138,8 +137,8 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	if q.Fact != "" {
 		asFact, asLink := "fact:"+q.Fact, "link:"+q.Fact
 		w.and(`(j.target IN (?, ?) OR j.old_id = ? OR j.new_id = ?)`, asFact, asLink, q.Fact, q.Fact)
-		// The versions are what the indexes can tell, each of a part; their
-		// conditions want to be said again.
+		// Each part of the condition has an index that tells versions; the conditions must be
+		// repeated.
 		w.and(`j.version IN (SELECT version FROM journal WHERE owner = ? AND target IN (?, ?)
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND old_id <> '' AND old_id = ?
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND new_id <> '' AND new_id = ?)`,
@@ -181,21 +180,20 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	return w, nil
 }
 
-// run narrows to the changes of a run. They all have its version, which is
-// quicker to find than its name.
+// run narrows to a run's changes. They share its version, which is found faster than its name.
 func (w *where) run(owner memory.Owner, run string) {
 	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
 	w.and(`j.run = ?`, run)
 }
 
-// imageRecord is an image as the journal keeps it, with what its JSON leaves out.
+// imageRecord is an image in the journal, with the fields that its JSON omits.
 type imageRecord struct {
 	memory.Image
 	Hash    string `json:"hash,omitempty"`
 	Version int64  `json:"version,omitempty"`
 }
 
-// encodeImage returns what [asImage] scans, "" for the zero Image.
+// encodeImage returns the form that [asImage] scans, "" for the zero Image.
 func encodeImage(i memory.Image) (string, error) {
 	if i.IsZero() {
 		return "", nil
@@ -216,7 +214,7 @@ func encodeImage(i memory.Image) (string, error) {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// asImage scans what encodeImage made.
+// asImage scans the form of encodeImage.
 type asImage struct{ image *memory.Image }
 
 func (a asImage) Scan(src any) error {

@@ -10,7 +10,7 @@ import (
 
 var _ memory.Keys = (*Store)(nil)
 
-// AddKey keeps a key: see [memory.Keys].
+// AddKey stores a key: see [memory.Keys].
 func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) error {
 	owner := memory.Global(namespace)
 	if err := checkOwner(owner); err != nil {
@@ -42,7 +42,7 @@ func scanKey(row scanner) (k memory.Key, err error) {
 	return k, err
 }
 
-// thatKey finds the row of a key by its owner and id.
+// thatKey selects a key's row by owner and id.
 const thatKey = ` WHERE owner = ? AND substr(hash, 1, 16) = ? AND role <> '` + roleSession + `'`
 
 // ExpireKey sets when a key expires: see [memory.Keys].
@@ -50,10 +50,10 @@ func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Tim
 	return s.changeKey(ctx, id, `UPDATE api_keys SET revoked_at = ?`+thatKey, micros(at), memory.Global(namespace), id)
 }
 
-// UseKey keeps when a key was used: see [memory.Keys].
+// UseKey stores when a key was used: see [memory.Keys].
 func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) error {
 	err := s.changeKey(ctx, id, `UPDATE api_keys SET last_used_at = ?`+thatKey+` AND last_used_at < ?`, micros(at), memory.Global(namespace), id, micros(at))
-	if errors.Is(err, memory.NotFound) { // or it was used later
+	if errors.Is(err, memory.NotFound) { // or a later use is stored
 		return nil
 	}
 	return err
@@ -64,7 +64,7 @@ func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
 	return s.changeKey(ctx, id, `DELETE FROM api_keys`+thatKey, memory.Global(namespace), id)
 }
 
-// changeKey runs a statement that changes the row of a key.
+// changeKey runs a statement that changes a key's row.
 func (s *Store) changeKey(ctx context.Context, id, statement string, args ...any) error {
 	return s.write(ctx, "", func(t *tx) error {
 		n, err := t.count(statement, args...)

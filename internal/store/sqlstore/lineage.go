@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Predecessors tells what facts took the place of: see [memory.Lineage].
+// Predecessors returns facts' predecessors: see [memory.Lineage].
 func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Fact, error) {
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT `+factTable.columns+` FROM facts
 		WHERE owner = ? AND superseded_by <> '' AND superseded_by IN (SELECT value FROM json_each(?)) AND +status = 'superseded'
@@ -20,7 +20,7 @@ func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []stri
 
 var _ memory.Lineage = (*Store)(nil)
 
-// SupersededBy tells what took the place of what turns taught: see [memory.Lineage].
+// SupersededBy returns what replaced facts learned from turns: see [memory.Lineage].
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	type pair struct{ turn, by string }
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT t.turn, `+endedBy+`
@@ -37,5 +37,5 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	return next, wrap("read what took the place of facts", err)
 }
 
-// endedBy selects the id of what took a fact's place, its own where nothing did.
+// endedBy selects the id of a fact's replacement, its own without one.
 const endedBy = `CASE f.status WHEN 'superseded' THEN f.superseded_by ELSE f.id END`

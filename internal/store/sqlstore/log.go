@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// record is the kind of the runs that marks of a batch stand under.
+// record is the kind of the runs of a batch's marks.
 const record = "record"
 
 // Append writes a batch: see [memory.Log].
@@ -67,14 +67,14 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.end()
 }
 
-// unchanged is the receipt of a batch that was there already.
+// unchanged returns the receipt of a batch that was written before.
 func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
 	last, err := t.owner(owner)
 	return memory.Receipt{Run: run, Again: true, Version: last.version, At: last.clock}, err
 }
 
-// turns writes the turns that are not there yet, and their conversation, and returns how many
-// those were. If there are none it writes nothing.
+// turns writes the missing turns and their conversation, and returns their number. If there are
+// none it writes nothing.
 func (w *write) turns(c memory.Conversation, turns []memory.Turn, there map[string]bool) (fresh int, err error) {
 	messages := 0
 	for _, t := range turns {
@@ -107,7 +107,7 @@ func (w *write) turn(t memory.Turn) error {
 	return w.bury(w.owner, t.ID, t.Role, t.Content)
 }
 
-// converse writes a new conversation, or brings an old one up to date.
+// converse writes a new conversation, or updates an old one.
 func (w *write) converse(c memory.Conversation, messages int) error {
 	if c.CreatedAt = memory.Time(c.CreatedAt); c.CreatedAt.IsZero() {
 		c.CreatedAt = w.at

@@ -50,5 +50,5 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 	return seen, nil
 }
 
-// inTurn is a store that is asked one question after the other: most answers are at hand.
+// inTurn is a store that is asked one question after the other: most answers are cached.
 type inTurn struct{ memory.Store }

@@ -7,17 +7,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxCached bounds the bytes of one generation of [memoryCache]; there are two.
+// maxCached bounds the bytes of one of the two generations of [memoryCache].
 const maxCached = 12 << 20
 
-// memoryCache has memories that were read not long ago, as they are: recall comes back to the
-// same ones. Nobody else writes to the file while it is locked, and the writer says what a
-// commit changed before its callers are told.
+// memoryCache has recently read memories in their current state: recall often reads the same ones.
+// Nobody else writes to the locked file, and the writer reports each commit's changes before its
+// callers return.
 type memoryCache struct {
-	off bool       // it learns nothing
-	mu  sync.Mutex // guards what follows
+	off bool       // it stores nothing
+	mu  sync.Mutex // guards the rest
 
-	commits    uint64 // how often a commit began or ended: while one is under way it is odd
+	commits    uint64 // counts beginnings and ends of commits: odd during one
 	young, old map[memoryKey]memory.Memory
 	size       int // of young
 }
@@ -27,8 +27,8 @@ type memoryKey struct {
 	id    string
 }
 
-// find returns copies of what is known, by id, and the ids that are not. commits is the
-// epoch to pass to learn.
+// find returns copies of cached memories by id, and the missing ids. commits is the epoch to pass
+// to learn.
 func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, commits uint64) {
 	found = make(map[string][]memory.Memory, len(ids))
 	all := make([]memory.Memory, 0, len(ids))
@@ -52,8 +52,8 @@ func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][
 	return found, missing, c.commits
 }
 
-// learn keeps what was read from the database, unless there was a commit since the epoch. It
-// reports whether there was none, so that what find found is of the same moment.
+// learn caches memories read from the database, unless there was a commit since the epoch. It
+// returns whether there was none, so that the results of find are of the same snapshot.
 func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory, commits uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory,
 	return true
 }
 
-// keep puts a memory among the young, and lets those be old once they are many.
+// keep adds a memory to the young generation, which becomes the old one when it is full.
 func (c *memoryCache) keep(key memoryKey, m memory.Memory) {
 	if c.young == nil || c.size > maxCached {
 		c.old, c.young, c.size = c.young, map[memoryKey]memory.Memory{}, 0
@@ -77,7 +77,7 @@ func (c *memoryCache) keep(key memoryKey, m memory.Memory) {
 	c.size += sizeOf(m)
 }
 
-// sizeOf estimates what a memory takes in the cache.
+// sizeOf estimates a memory's size in the cache.
 func sizeOf(m memory.Memory) int {
 	const fields = 700
 	n := fields + len(m.Content())
@@ -87,15 +87,15 @@ func sizeOf(m memory.Memory) int {
 	return n
 }
 
-// committing says that a commit begins: from now on the database may answer what it changes.
+// committing records that a commit begins: from now on reads may see its changes.
 func (c *memoryCache) committing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.commits++
 }
 
-// committed says that a commit ended, and what it changed. What a failed one left behind,
-// only the database knows.
+// committed records the end of a commit, and its changes. After a failed one only the database
+// knows its state.
 func (c *memoryCache) committed(changed []memoryKey, failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

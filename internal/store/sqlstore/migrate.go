@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// noLog is where there is no log.
+// noLog discards.
 var noLog = slog.New(slog.DiscardHandler)
 
 //go:embed migrations/*/*.sql
@@ -30,8 +30,7 @@ const (
 	postgresSchema = 13
 )
 
-// migrate brings the schema up to date in one transaction. It refuses a schema that a newer
-// binary made.
+// migrate brings the schema up to date in one transaction. It refuses a schema of a newer release.
 func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder string, newest int64, log *slog.Logger) error {
 	step := goose.NewGoMigration(newest, &goose.GoFunc{RunTx: func(ctx context.Context, tx *sql.Tx) error {
 		var earlier int64

@@ -15,25 +15,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notifier tells other stores on a server that there is work, and of whom something was erased.
-// It is a courtesy, so that theirs need not wait until they look by themselves, and may be
-// lost. What it says is the name of the store that says it and, after an erasure, a space
-// and the owner.
+// notifier notifies other stores on a server of new jobs and of erasures. It saves them from
+// waiting for their next poll, and may be lost. A notification is the sending store's name and,
+// after an erasure, a space and the owner.
 type notifier struct {
 	db      *sql.DB
 	config  *pgx.ConnConfig
 	channel string // of this database
-	name    string // of this store, who knows already
+	name    string // of this store, which ignores its own notifications
 	rung    chan struct{}
 	stop    context.CancelFunc
 	ended   chan struct{}
 
 	mu     sync.Mutex
-	erased []func(memory.Owner) // guarded by mu: who wants to know
+	erased []func(memory.Owner) // the listeners, guarded by mu
 }
 
-// notifyRest is how long a store is quiet after it rang: each time, the server lets all
-// who listen know, one transaction after the other.
+// notifyRest is the interval of notifications, which the server delivers serially.
 const notifyRest = 50 * time.Millisecond
 
 func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifier {
@@ -46,20 +44,20 @@ func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifie
 	return b
 }
 
-// notifyOthers is the statement that tells the others.
+// notifyOthers is the statement that notifies other stores.
 const notifyOthers = `SELECT pg_notify(?1, ?2)`
 
-// ofErasure tells the others of whom something was erased: as part of the transaction that
-// does so they are told once it is committed.
+// ofErasure notifies other stores of an erasure: as part of its transaction it is sent after the
+// commit.
 func (b *notifier) ofErasure(owner memory.Owner) ask {
 	return say(notifyOthers, b.channel, b.name+" "+string(owner))
 }
 
-// ring has the others told soon.
+// ring notifies other stores soon.
 func (b *notifier) ring() {
 	select {
 	case b.rung <- struct{}{}:
-	default: // they will be
+	default: // pending already
 	}
 }
 
@@ -80,8 +78,8 @@ func (b *notifier) run(ctx context.Context) {
 
 func (b *notifier) close() { b.stop(); <-b.ended }
 
-// Listen calls wake whenever another store on the same server queued a job, and when
-// it may have missed that, until ctx ends. With SQLite there is no other store.
+// Listen calls wake when another store on the same server queued a job, and when it may have missed
+// that, until ctx ends. With SQLite there is no other store.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	p, ok := s.commits.(*server)
 	if !ok {
@@ -95,24 +93,24 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 	}
 }
 
-// listen has a connection of its own.
+// listen listens on its own connection.
 func (b *notifier) listen(ctx context.Context, wake func()) {
 	conn, err := pgx.ConnectConfig(ctx, b.config)
 	if err != nil {
 		return
 	}
-	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // it was of use already
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // not needed any more
 	if _, err := conn.Exec(ctx, `LISTEN "`+b.channel+`"`); err != nil {
 		return
 	}
 	wake()
 	b.tell("")
 	for {
-		said, err := conn.WaitForNotification(ctx)
+		notice, err := conn.WaitForNotification(ctx)
 		if err != nil {
 			return
 		}
-		name, owner, erased := strings.Cut(said.Payload, " ")
+		name, owner, erased := strings.Cut(notice.Payload, " ")
 		switch {
 		case name == b.name:
 		case erased:
@@ -123,9 +121,9 @@ func (b *notifier) listen(ctx context.Context, wake func()) {
 	}
 }
 
-// OnErase has tell called with each owner of whom another store on the same server erased
-// something, and with none when [Store.Listen] may have missed that, while it listens,
-// beside what was given here before. With SQLite there is no other store.
+// OnErase registers tell, besides earlier ones, to be called with each owner after another store's
+// erasure, and with "" when [Store.Listen] may have missed one. With SQLite there is no other
+// store.
 func (s *Store) OnErase(tell func(memory.Owner)) {
 	if p, ok := s.commits.(*server); ok {
 		p.notifier.mu.Lock()

@@ -7,15 +7,13 @@ import (
 	"runtime/debug"
 )
 
-// panicked is the error of a call that panicked. It undoes what the call did, as any error
-// does, and nobody who shares its transaction has to do with it. Its caller gets the panic
-// again, where it would have been without the others.
+// panicked is the error of a call that panicked. It undoes that call alone, not others in its
+// transaction, and its caller panics again.
 type panicked struct{ value any }
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// safely runs do, which fails if it panics. Where that was only the log says: the caller's
-// stack does not.
+// safely runs do, and returns a panic as an error. Only the log has its stack.
 func safely(log *slog.Logger, do func(*tx) error, t *tx) (err error) {
 	defer func() {
 		v := recover()
@@ -30,7 +28,7 @@ func safely(log *slog.Logger, do func(*tx) error, t *tx) (err error) {
 	return do(t)
 }
 
-// repanic is for the caller of what may have panicked.
+// repanic panics again in the caller's goroutine.
 func repanic(err error) {
 	var p *panicked
 	if errors.As(err, &p) {

@@ -8,15 +8,15 @@ import (
 const (
 	pathColumns = `SELECT id, conversation, place, status FROM turns WHERE owner = ? AND `
 	turnsThere  = `SELECT id FROM turns WHERE owner = ?1 AND id IN (SELECT value FROM json_each(?2))`
-	// turnsThereServer looks for each as a range in order, which only the primary key has: to a
-	// server without statistics of the table, any index by owner seems as good, and it would read
-	// all that the owner has.
+	// turnsThereServer looks up each turn as a range in order, which only the primary key
+	// supports: without statistics, a server could choose any index by owner, and read all of the
+	// owner's turns.
 	turnsThereServer = `SELECT t.id FROM unnest((SELECT ?2::text[])) AS one (id),
 		LATERAL (SELECT id FROM turns WHERE owner = ?1 AND id BETWEEN one.id AND one.id ORDER BY id LIMIT 1) t`
 )
 
-// present reads which turns of a batch are there, and on a draft what its path is about: what
-// stands in the conversation where that is to be and right before it, and what it marks.
+// present reads which turns of a batch exist, and a draft of what its path is about: the
+// conversation's turns from the one before the path on, and the marked ones.
 func (t *tx) present(owner memory.Owner, b memory.Batch) (draft *shelf.Shelf, there map[string]bool, err error) {
 	draft, there = new(shelf.Shelf).Clone(), map[string]bool{}
 	var asks []ask
@@ -44,12 +44,12 @@ func (t *tx) present(owner memory.Owner, b memory.Batch) (draft *shelf.Shelf, th
 			return err
 		}})
 		scan := func(row scanner) error {
-			var stands memory.Turn
-			err := row.Scan(&stands.ID, &stands.Conversation, &stands.Index, &stands.Status)
-			draft.Turns[stands.ID] = stands
+			var stored memory.Turn
+			err := row.Scan(&stored.ID, &stored.Conversation, &stored.Index, &stored.Status)
+			draft.Turns[stored.ID] = stored
 			return err
 		}
-		// In order of place, so that any planner takes the index which has that.
+		// Ordered by place, so that any planner takes the index on it.
 		asks = append(asks, ask{pathColumns + `conversation = ? AND place >= ? ORDER BY place`, []any{owner, c.ID, b.Path.From - 1}, scan})
 		var marked listed
 		for _, m := range b.Marks {
@@ -64,14 +64,14 @@ func (t *tx) present(owner memory.Owner, b memory.Batch) (draft *shelf.Shelf, th
 	return draft, there, wrap("read the path", t.ask(asks...))
 }
 
-// checkPath returns a Conflict if what stands on a draft, with the turns of a batch and the marks
-// that are still to be made, leaves another path than the batch names.
+// checkPath returns a Conflict if a draft, with the turns of a batch and the marks to be made,
+// leaves another path than the batch names.
 func checkPath(b memory.Batch, draft *shelf.Shelf) error {
 	if b.Path == nil {
 		return nil
 	}
 	for _, t := range b.Turns {
-		if _, stands := draft.Turns[t.ID]; !stands {
+		if _, stored := draft.Turns[t.ID]; !stored {
 			draft.Turns[t.ID] = t
 		}
 	}

@@ -19,50 +19,49 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Where a server has pgvector, each vector is written a second time, as a halfvec beside its
-// data, in the same transaction (migrations/pgvector/seed.sql). The database then finds the
-// nearest by itself: exactly or, of an owner for whom [Store.IndexVectors] was called, by an
-// HNSW index. Data stays what Loci reads: without the extension nothing is lost.
+// On a server with pgvector, each vector is also written as a halfvec, in the same transaction
+// (migrations/pgvector/seed.sql). The database then searches by itself: exactly or, for an owner
+// after [Store.IndexVectors], by an HNSW index. Loci reads data: without the extension nothing is
+// lost.
 
 const (
-	// leastPgvector is the first that goes on looking in an index until enough is found
-	// that a filter lets pass (hnsw.iterative_scan).
+	// leastPgvector is the first version that continues an index scan until enough rows pass a
+	// filter (hnsw.iterative_scan).
 	leastPgvector = "0.8"
-	// maxHalfDims is how long a halfvec may be, and maxIndexedDims how long in an index.
+	// maxHalfDims is the longest halfvec, and maxIndexedDims the longest in an index.
 	maxHalfDims    = 16_000
 	maxIndexedDims = 4000
-	// leastEffort and mostEffort bound how many vectors the index compares at the least
-	// (hnsw.ef_search).
+	// leastEffort and mostEffort bound how many vectors the index compares (hnsw.ef_search).
 	leastEffort, mostEffort = 100, 1000
-	// buildMemory is what a server may use to build an index, in KiB, unless it is set to
+	// buildMemory is the server's memory for building an index, in KiB, unless it is configured to
 	// use more.
 	buildMemory = 256 << 10
-	// buildAgain is after how long a server looks again whether another is done with an index.
+	// buildAgain is how often a server checks whether another has finished an index.
 	buildAgain = 5 * time.Second
-	// filledAtOnce is how many rows get their halfvecs at a time.
+	// filledAtOnce is how many halfvecs are written at a time.
 	filledAtOnce = 500
 )
 
-// pgvector is what a server has of it.
+// pgvector describes a server's extension.
 type pgvector struct {
 	version string
 	schema  string // of its types and operators, quoted
 	put     string // the statement that writes a vector
 }
 
-// seedPrepared asks whether the columns and views of today's seed.sql are there.
+// seedPrepared asks whether the current seed.sql's columns and views exist.
 const seedPrepared = `EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
 	AND coalesce(obj_description(to_regclass('memory_updates'), 'pg_class') = 'Loci 2', false)`
 
-// vectorID and metadataOf are what a row of vectors says to other programs.
+// vectorID and metadataOf describe a row of vectors to other programs.
 const (
 	vectorID   = `%[1]s || '/' || %[2]s || '/' || left(md5(%[3]s), 8)`
 	metadataOf = `coalesce((SELECT jsonb_build_object('content', m.content, 'type', m.type, 'created_at', m.created_at)
 		FROM remembered m WHERE m.owner = %[1]s AND m.id = %[2]s LIMIT 1), '{}')`
 )
 
-// preparePgvector makes the columns and views, where the server has the extension, and fills
-// rows that were written without it. It returns nil without the extension, and why not.
+// preparePgvector makes the columns and views, if the server has the extension, and fills rows
+// written without it. Without the extension it returns nil, and why.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
 	var prepared, old bool
@@ -114,8 +113,7 @@ func makeSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
 	return tx.Commit()
 }
 
-// fill writes the halfvecs of some vectors that have none yet, and reports whether there may
-// be more.
+// fill writes missing halfvecs, and reports whether there may be more.
 func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err error) {
 	found, err := conn.QueryContext(ctx, `SELECT owner, memory, model, data FROM vectors WHERE metadata IS NULL LIMIT $1`, filledAtOnce)
 	var owners, memories, models, values []string
@@ -135,7 +133,7 @@ func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err err
 	return len(owners) == filledAtOnce, err
 }
 
-// Searches reports whether the database can search vectors by itself.
+// Searches reports whether the database can search vectors.
 func (s *Store) Searches() bool { return s.halfvecs() != nil }
 
 func (s *Store) halfvecs() *pgvector {
@@ -145,9 +143,9 @@ func (s *Store) halfvecs() *pgvector {
 	return s.reads.into.pgvector.Load()
 }
 
-// Nearest returns the n vectors of a model that are nearest to a question's by their cosine,
-// of active memories: of all that the owner has or, if ids is not nil, of these.
-// [memory.NotFound]: the server has no pgvector.
+// Nearest returns the n vectors of a model nearest to a question's by cosine, of active memories:
+// of all that the owner has or, unless ids is nil, of these. [memory.NotFound]: the server has no
+// pgvector.
 func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) (near []memory.Near, err error) {
 	p, asked := s.halfvecs(), halfvec(question)
 	if p == nil {
@@ -164,7 +162,7 @@ func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, q
 		if near, err = p.nearest(v, model, asked, len(question), ids, n); err != nil || len(near) >= n || ids != nil {
 			return err
 		}
-		// The index gave up before it had enough, or there is no more.
+		// The index gave up before it had enough, or there are no more.
 		if _, err := v.conn.exec(ctx, `SELECT set_config('enable_indexscan', 'off', true)`); err != nil {
 			return err
 		}
@@ -196,7 +194,7 @@ func (p *pgvector) nearest(v *view, model, question string, dims int, ids []stri
 	})
 }
 
-// Vectors returns vectors of a model by their memories, as [vector.Pack] has them.
+// Vectors returns vectors of a model by memory, as [vector.Pack] has them.
 func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
 	type packed struct {
 		id   string
@@ -214,14 +212,14 @@ func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, i
 	return byID, wrap("read vectors", err)
 }
 
-// OwnersAbove returns the owners of more vectors of a model than so many.
+// OwnersAbove returns the owners with more than most vectors of a model.
 func (s *Store) OwnersAbove(ctx context.Context, model string, most int) ([]memory.Owner, error) {
 	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, most}, scanText[memory.Owner])
 	return owners, wrap("count vectors", err)
 }
 
-// ofNearKey is what an owner's HNSW index of a model is on, and nearKey its value: a hash, so
-// that nobody's name is in the schema.
+// ofNearKey is the expression of HNSW indexes, one per owner and model, and nearKey its value: a
+// hash, so that no name is in the schema.
 const ofNearKey = `md5(owner || '/' || model)`
 
 func nearKey(owner memory.Owner, model string) string {
@@ -229,9 +227,8 @@ func nearKey(owner memory.Owner, model string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// IndexVectors makes the HNSW index of an owner's vectors of a model, unless it is there.
-// Nobody waits for it: searches compare vectors one by one until then. Servers make one at a
-// time.
+// IndexVectors makes the HNSW index of an owner's vectors of a model, if missing. Meanwhile
+// searches compare vectors one by one. Servers make one at a time.
 func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model string) (err error) {
 	p := s.halfvecs()
 	if p == nil {
@@ -247,7 +244,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	}
 	defer conn.Close() //nolint:errcheck // the lock ends with it and the pool
 	for mine := false; !mine; {
-		// Two that make indexes at once wait for each other for ever, and so would who waits for the lock.
+		// Two concurrent builds deadlock, and so would a waiter for the lock.
 		if err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock(hashtextextended('loci vectors', 'vectors'::regclass::oid::bigint))`).Scan(&mine); err != nil {
 			return err
 		}
@@ -271,7 +268,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	}
 	for _, step := range []string{
 		fmt.Sprintf(`SELECT set_config('maintenance_work_mem', '%[1]d', false) FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < %[1]d`, buildMemory),
-		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // one that is not valid was broken off
+		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // an invalid one was interrupted
 		fmt.Sprintf(`CREATE INDEX CONCURRENTLY %s ON vectors USING hnsw (("values"::%s.halfvec(%d)) %s.halfvec_cosine_ops) WHERE %s = '%s' AND dims = %d::bigint AND "values" IS NOT NULL`,
 			name, p.schema, dims, p.schema, ofNearKey, key, dims),
 		`ANALYZE vectors`,
@@ -283,7 +280,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	return nil
 }
 
-// halfvec writes a vector as pgvector reads it, "" if it has no direction or is too long.
+// halfvec returns a vector in pgvector's form, "" if it has no direction or is too long.
 func halfvec(values []float32) string {
 	if len(values) > maxHalfDims {
 		return ""
@@ -293,7 +290,7 @@ func halfvec(values []float32) string {
 	zero := true
 	for i, x := range values {
 		x = vector.DecodeHalf(vector.EncodeHalf(x))
-		if x-x != 0 { // it is infinite, or no number
+		if x-x != 0 { // infinite or NaN
 			return ""
 		}
 		zero = zero && x == 0
@@ -308,14 +305,13 @@ func halfvec(values []float32) string {
 	return string(append(out, ']'))
 }
 
-// missing reports whether a server knows no such table, column, type or function.
+// missing reports whether a server lacks a table, column, type or function.
 func missing(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
 }
 
-// withoutPgvector has a write that failed since the extension was dropped done again without
-// it.
+// withoutPgvector makes a write that failed because the extension was dropped run again without it.
 func (p *server) withoutPgvector(err error) error {
 	if has := p.into.pgvector.Load(); has != nil && missing(err) && p.into.pgvector.CompareAndSwap(has, nil) {
 		return &notDone{err}

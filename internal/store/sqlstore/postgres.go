@@ -19,32 +19,30 @@ import (
 )
 
 const (
-	// poolParam is the one parameter of an address that is ours: how many connections
-	// one store has at most. A server shares its own limit among all of its stores.
+	// poolParam is Loci's own parameter of an address: the most connections of one store. All
+	// stores share the server's limit.
 	poolParam    = "pool_max_conns"
 	defaultConns = 16
 	fewestConns  = 8
-	// What the server is asked to end, so that nothing of ours holds others up for
-	// long. An address may say otherwise.
+	// Timeouts at the server, so that nothing of Loci blocks others for long. An address may set
+	// others.
 	statementTimeout = 30 * time.Second
 	connectTimeout   = 5 * time.Second
 	idleTimeout      = 60 * time.Second // within a transaction
-	// idleConn is how long a connection is kept that nobody uses.
+	// idleConn is how long an unused connection is kept.
 	idleConn = 5 * time.Minute
-	// migrationLock is the advisory lock that stores take while they bring the schema up
-	// to date: "Loci" in ASCII.
+	// migrationLock is the advisory lock of migrations: "Loci" in ASCII.
 	migrationLock = 1282368361
 )
 
-// IsPostgres reports whether the address is one of PostgreSQL.
+// IsPostgres reports whether an address is PostgreSQL's.
 func IsPostgres(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
-// OpenPostgres opens the store that a PostgreSQL server keeps, making its tables if
-// they are not there. The address is what libpq takes as a URI, with pool_max_conns
-// besides. Any number of stores may have the same database open. No error has the
-// address's password.
+// OpenPostgres opens the store on a PostgreSQL server, with its tables created if missing. The
+// address is a libpq URI, with pool_max_conns in addition. Any number of stores may have the same
+// database open. No error contains the address's password.
 func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error) {
 	config, conns, err := parseAddress(address)
 	if err != nil {
@@ -59,7 +57,7 @@ func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error
 
 func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 	config, err := pgx.ParseConfig(address)
-	if err != nil { // whose words may quote the address
+	if err != nil { // its text may quote the address
 		return nil, 0, memory.Errorf(memory.Invalid, "it is not an address of PostgreSQL; one looks like postgres://user:password@host:5432/database")
 	}
 	conns := defaultConns
@@ -97,7 +95,7 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 	return s, err
 }
 
-// connectPostgres opens a store whose schema is as it is.
+// connectPostgres opens a store without checking its schema.
 func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
 	into := &translator{}
 	// A quarter of the connections write, a quarter follow, half read. One more pings.
@@ -125,8 +123,8 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	return s, nil
 }
 
-// prepareServer brings the schema up to date, however long that takes. Stores that are
-// opened at once do so one after the other. It returns what there is of pgvector.
+// prepareServer brings the schema up to date, however long that takes. Concurrent stores do so one
+// after the other. It returns the state of pgvector.
 func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger) (has *pgvector, about string, err error) {
 	patient := config.Copy()
 	patient.RuntimeParams["statement_timeout"] = "0"
@@ -163,7 +161,7 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn, log *slog.Lo
 	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema, log)
 }
 
-// describe asks what [Store.About] and [Store.Identity] say.
+// describe reads the values of [Store.About] and [Store.Identity].
 func (s *Store) describe(ctx context.Context) error {
 	version, err := queryOne[string](ctx, s.reads, `SELECT current_setting('server_version')`)
 	if err == nil {
@@ -176,11 +174,11 @@ func (s *Store) describe(ctx context.Context) error {
 	return nil
 }
 
-// About says what the server is and how vectors are kept there, for a log.
+// About describes the server and how it stores vectors, for a log.
 func (s *Store) About() string { return s.about }
 
-// Identity is a name of the database, the same for every store that has it open and
-// other than that of one which is made anew at the same address.
+// Identity identifies the database: the same for every store that has it open, and another for a
+// new database at the same address.
 func (s *Store) Identity() string { return s.identity }
 
 // oldestServer has pg_xact_status and pg_current_xact_id.

@@ -14,19 +14,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reader is a pool of connections that cannot write. With SQLite each keeps its own
-// statements: one prepared through the pool would want a second connection while
-// it holds the first, and enough of those at once wait for each other for ever.
+// reader is a pool of read-only connections. With SQLite each keeps its own statements: one
+// prepared through the pool would need a second connection while it holds the first, and that can
+// deadlock.
 type reader struct {
 	db     *sql.DB
 	into   *translator
 	damage *damage       // of a file
-	log    *slog.Logger  // of a server's troubles; nil: nobody's
+	log    *slog.Logger  // receives a server's failures; nil: none
 	tokens chan struct{} // one for each free connection
 	closed chan struct{} // closed by close
 
-	mu   sync.Mutex // guards what follows
-	free []*session // the last used last: its pages are at hand
+	mu   sync.Mutex // guards the rest
+	free []*session // most recently used last: its pages are cached
 }
 
 // newReader returns a reader of so many connections.
@@ -40,7 +40,7 @@ func newReader(db *sql.DB, conns int, into *translator) *reader {
 	return r
 }
 
-// again calls with, and calls it again, if it may be, while the connection to a server is lost.
+// again calls with, and repeats it, if allowed, while the connection to a server is lost.
 func (r *reader) again(ctx context.Context, with func() (again bool, err error)) error {
 	if r.into == nil {
 		_, err := with()
@@ -49,12 +49,12 @@ func (r *reader) again(ctx context.Context, with func() (again bool, err error))
 	return withhold(r.log, persist(ctx, retry.Patience(ctx), with))
 }
 
-// pool says how busy the connections are.
+// pool returns how busy the connections are.
 func (r *reader) pool(name string) obs.Pool {
 	return obs.Pool{Name: name, Busy: cap(r.tokens) - len(r.tokens), Size: cap(r.tokens)}
 }
 
-// close waits for the snapshots under way. It is called once.
+// close waits for the snapshots in progress. It is called once.
 func (r *reader) close() error {
 	close(r.closed)
 	for range cap(r.tokens) {
@@ -81,17 +81,16 @@ func (r *reader) give(c *session) {
 	r.tokens <- struct{}{}
 }
 
-// view is one owner's snapshot of the database: everything read through it was
-// there at the same moment. It is for one goroutine.
+// view is one owner's snapshot of the database, for one goroutine.
 type view struct {
-	ctx   context.Context
-	conn  *session
-	owner memory.Owner
-	told  *bool // set once somebody was told what was read, who must not be told again
+	ctx     context.Context
+	conn    *session
+	owner   memory.Owner
+	yielded *bool // set once results were passed on, which must not happen twice
 }
 
-// see calls with with a snapshot. It waits for a free connection, so with must not
-// ask for another snapshot. As look does, it may call with again.
+// see calls with with a snapshot. It waits for a free connection, so with must not ask for another
+// snapshot. Like look, it may repeat with.
 func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) error {
 	return r.look(ctx, owner, func(v *view) error {
 		if _, err := v.conn.exec(ctx, "BEGIN"); err != nil {
@@ -103,21 +102,20 @@ func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) e
 	})
 }
 
-// look is see for who asks a single question: what one statement reads was there
-// at the same moment anyway. It calls with again if the connection to a server was
-// lost, so that with begins anew each time.
+// look is see for a single statement, which is a snapshot by itself. It repeats with if the
+// connection to a server was lost, so with starts with empty results each time.
 func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) error) error {
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return err
 	}
-	told := false
+	yielded := false
 	return r.again(ctx, func() (bool, error) {
-		err := r.once(ctx, owner, &told, with)
-		return !told, err
+		err := r.once(ctx, owner, &yielded, with)
+		return !yielded, err
 	})
 }
 
-func (r *reader) once(ctx context.Context, owner memory.Owner, told *bool, with func(*view) error) error {
+func (r *reader) once(ctx context.Context, owner memory.Owner, yielded *bool, with func(*view) error) error {
 	select {
 	case <-r.tokens:
 	case <-r.closed:
@@ -137,14 +135,14 @@ func (r *reader) once(ctx context.Context, owner memory.Owner, told *bool, with 
 	if r.into != nil {
 		defer c.release()
 	}
-	err := with(&view{ctx: ctx, conn: c, owner: owner, told: told})
+	err := with(&view{ctx: ctx, conn: c, owner: owner, yielded: yielded})
 	if errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) {
 		c.drop()
 	}
 	return err
 }
 
-// queryOwner reads the rows of a query that needs no snapshot, whose first argument is the owner.
+// queryOwner reads the rows of a single query, whose first argument is the owner.
 func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
 	err = r.look(ctx, owner, func(v *view) (err error) {
 		rows, err := v.query(query, args...)
@@ -154,7 +152,7 @@ func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query
 	return all, err
 }
 
-// queryAll is queryOwner for what is of no owner, or of all.
+// queryAll is queryOwner without an owner.
 func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
 	err = r.again(ctx, func() (bool, error) {
 		return true, r.once(ctx, "", new(bool), func(v *view) (err error) {
@@ -172,8 +170,8 @@ func queryOne[T any](ctx context.Context, r *reader, query string, args ...any) 
 	return value, err
 }
 
-// brief is the view for what reads few rows by an index: to watch for the end of
-// ctx would take longer.
+// brief returns the view for reading few rows by an index: watching for the end of ctx would take
+// longer.
 func (v *view) brief() *view {
 	if v.conn.into != nil { // whose driver need not watch for it
 		return v
@@ -183,15 +181,15 @@ func (v *view) brief() *view {
 	return &brief
 }
 
-// query runs a statement whose first argument is the owner. Statements are kept,
-// so values belong into args: what is left are few texts.
+// query runs a statement whose first argument is the owner. Statements are kept, so values belong
+// into args, to keep the texts few.
 func (v *view) query(query string, args ...any) (rows, error) {
 	return v.conn.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
 }
 
-// pageByPage has a server plan each statement of the transaction for the values that it is
-// given. A plan that is kept is made for what most owners have, which is little: all of it is
-// read and sorted. Of an owner who has very much it would read everything for every page.
+// pageByPage makes a server plan each statement of the transaction for its values. A cached plan is
+// for typical owners, who have little: it reads and sorts everything. For a large owner it would
+// read everything for every page.
 const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
 
 // askPage asks for pages of long lists.

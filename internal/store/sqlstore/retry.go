@@ -18,11 +18,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// endTime bounds how long a connection that may be dead is waited for to end a transaction.
+// endTime bounds the wait for a connection, which may be dead, to end a transaction.
 const endTime = 5 * time.Second
 
-// persist calls do until it succeeds, may not be done again, or fails for another reason than
-// that others were in the way or the connection was lost: see [retry.Do].
+// persist repeats do after conflicts and lost connections, while allowed: see [retry.Do].
 func persist(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
 	return explainServer(retry.Do(ctx, patience, func() (bool, error) {
 		again, err := do()
@@ -30,7 +29,7 @@ func persist(ctx context.Context, patience time.Duration, do func() (again bool,
 	}))
 }
 
-// passes reports whether the same may succeed a little later: nothing of it was done.
+// passes reports whether a retry may succeed; nothing was done.
 func passes(err error) bool {
 	var nothing *notDone
 	if errors.As(err, &nothing) {
@@ -43,7 +42,7 @@ func passes(err error) bool {
 	switch e.Code {
 	case "40001", "40P01": // serialization failure, deadlock
 		return true
-	case "25006": // read only: it is a standby by now
+	case "25006": // read only: a standby by now
 		return true
 	case "53300": // too many connections
 		return true
@@ -51,13 +50,13 @@ func passes(err error) bool {
 	return cutOff(e)
 }
 
-// cutOff reports whether the server ended the connection: it is shut down, restarts,
-// found it idle for too long, or somebody had it do so.
+// cutOff reports whether the server ended the connection: it stops, restarts, or found it idle for
+// too long, or an operator ended it.
 func cutOff(e *pgconn.PgError) bool {
 	return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03"}, e.Code) || strings.HasPrefix(e.Code, "08")
 }
 
-// refused reports whether the server said no, so that nothing was done.
+// refused reports whether the server refused, so that nothing was done.
 func refused(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && !cutOff(e)
@@ -78,8 +77,7 @@ func lost(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
 }
 
-// withhold returns what users are told of an error that explainServer explained, and logs
-// the rest.
+// withhold returns the form for users of an error of explainServer, and logs the rest.
 func withhold(log *slog.Logger, err error) error {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
@@ -93,19 +91,18 @@ func withhold(log *slog.Logger, err error) error {
 	if errors.As(err, &nothing) {
 		return err
 	}
-	said, _, _ := strings.Cut(server.Error(), ": ")
+	message, _, _ := strings.Cut(server.Error(), ": ")
 	var e *pgconn.PgError
 	if errors.As(err, &e) {
-		said += " (SQLSTATE " + e.Code + ")"
+		message += " (SQLSTATE " + e.Code + ")"
 	}
 	if log != nil {
 		log.Warn("the database failed", "err", err)
 	}
-	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Said: said, Cause: err}}
+	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Message: message, Cause: err}}
 }
 
-// explainServer says of the errors that are not the caller's, but of the server or the
-// way to it, that they are.
+// explainServer turns failures of the server or the connection into errors that say so.
 func explainServer(err error) error {
 	var e *pgconn.PgError
 	switch {

@@ -13,13 +13,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// scanner is a row that can be read.
+// scanner is a readable row.
 type scanner interface{ Scan(into ...any) error }
 
-// yearOne is how many seconds the zero time lies before 1970.
+// yearOne is the seconds from the zero time to 1970.
 const yearOne = 62135596800
 
-// micros is t as it is stored: microseconds since the zero time.
+// micros returns t as stored: microseconds since the zero time.
 func micros(t time.Time) int64 {
 	return (t.Unix()+yearOne)*1_000_000 + int64(t.Nanosecond()/1000)
 }
@@ -31,7 +31,7 @@ func fromMicros(n int64) time.Time {
 	return time.Unix(n/1_000_000-yearOne, n%1_000_000*1000).UTC()
 }
 
-// list is a list of texts as it is stored.
+// list returns a list of texts as stored.
 func list(texts []string) string {
 	if len(texts) == 0 {
 		return ""
@@ -40,7 +40,7 @@ func list(texts []string) string {
 	return string(data)
 }
 
-// listed are the texts of json_each(?) as an argument.
+// listed are texts for json_each(?), as an argument.
 type listed []string
 
 func listOf[T ~string](values []T) listed {
@@ -51,7 +51,7 @@ func listOf[T ~string](values []T) listed {
 	return all
 }
 
-// Value returns JSON, which is what SQLite is given.
+// Value returns JSON for SQLite.
 func (l listed) Value() (driver.Value, error) { return cmp.Or(list(l), `[]`), nil }
 
 func toJSON(value any) (string, error) {
@@ -59,15 +59,15 @@ func toJSON(value any) (string, error) {
 	return string(data), err
 }
 
-// A field of a row is where it is read into and what it is written from: a pointer, or one of
-// the following, for what a column has in another form.
+// A field of a row is where it is read into and written from: a pointer, or one of the following
+// for a column in another form.
 type (
 	asTime   struct{ t *time.Time }       // microseconds
 	asList   struct{ texts *[]string }    // JSON, "" for none
 	asJSON   struct{ value any }          // JSON
 	asText   struct{ b *json.RawMessage } // JSON as it is, "" for none
 	asNumber struct{ n *float64 }
-	asCore   struct { // whether it is that
+	asCore   struct { // whether it has that value
 		of *memory.Core
 		is memory.Core
 	}
@@ -80,7 +80,7 @@ type (
 // lastMicro ends the year 9999, beyond which JSON has no times.
 const lastMicro = (253402300799+yearOne)*1_000_000 + 999_999
 
-// Scan refuses what is no time.
+// Scan refuses an invalid time.
 func (a asTime) Scan(src any) error {
 	n, ok := src.(int64)
 	if !ok {
@@ -93,7 +93,7 @@ func (a asTime) Scan(src any) error {
 	return nil
 }
 
-// Value is what a column has.
+// Value returns the column's form.
 func (a asTime) Value() (driver.Value, error) { return micros(*a.t), nil }
 
 // Scan reads a list.
@@ -104,7 +104,7 @@ func (a asList) Scan(src any) error {
 	return asJSON{a.texts}.Scan(src)
 }
 
-// Value is what a column has.
+// Value returns the column's form.
 func (a asList) Value() (driver.Value, error) { return list(*a.texts), nil }
 
 // Scan reads JSON into a value.
@@ -116,10 +116,10 @@ func (a asJSON) Scan(src any) error {
 	return json.Unmarshal([]byte(s), a.value)
 }
 
-// Value is what a column has.
+// Value returns the column's form.
 func (a asJSON) Value() (driver.Value, error) { return toJSON(a.value) }
 
-// Scan refuses what is not JSON.
+// Scan refuses invalid JSON.
 func (a asText) Scan(src any) error {
 	s, ok := src.(string)
 	if !ok || s != "" && !json.Valid([]byte(s)) {
@@ -131,10 +131,10 @@ func (a asText) Scan(src any) error {
 	return nil
 }
 
-// Value is what a column has.
+// Value returns the column's form.
 func (a asText) Value() (driver.Value, error) { return string(*a.b), nil }
 
-// Scan refuses what is no number.
+// Scan refuses an invalid number.
 func (a asNumber) Scan(src any) error {
 	n, ok := src.(float64)
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
@@ -144,10 +144,10 @@ func (a asNumber) Scan(src any) error {
 	return nil
 }
 
-// Value is what a column has.
+// Value returns the column's form.
 func (a asNumber) Value() (driver.Value, error) { return *a.n, nil }
 
-// Scan reads a boolean, which SQLite has as a number.
+// Scan reads a boolean, a number in SQLite.
 func (a asCore) Scan(src any) error {
 	if src == true || src == int64(1) {
 		*a.of = cmp.Or(*a.of, a.is)
@@ -155,7 +155,7 @@ func (a asCore) Scan(src any) error {
 	return nil
 }
 
-// Value is what a column has.
+// Value returns the column's form.
 func (a asCore) Value() (driver.Value, error) { return *a.of == a.is, nil }
 
 // Scan reads a part of a quote.
@@ -176,7 +176,7 @@ func (a asQuote) Scan(src any) error {
 	return nil
 }
 
-// Value is what a column has.
+// Value returns the column's form.
 func (a asQuote) Value() (driver.Value, error) {
 	if *a.of == nil {
 		return nil, nil
@@ -207,7 +207,7 @@ func (t *tx) insert(query string, owner memory.Owner, fields ...any) error {
 				return memory.Errorf(memory.Invalid, "write a row: %w", err)
 			}
 			args = append(args, value)
-		default: // a pointer to what is a string
+		default: // a pointer to a string type
 			args = append(args, reflect.ValueOf(field).Elem().String())
 		}
 	}

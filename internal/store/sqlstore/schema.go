@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// SchemaOf returns the version of the schema of a database, at a path or an address of PostgreSQL,
-// and the version that this program's start brings it to. The database stays as it is.
+// SchemaOf returns a database's schema version, at a path or an address of PostgreSQL, and the
+// version that a start of this program brings it to. It changes nothing.
 func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
 	newest = SQLiteSchema
 	db, err := sql.Open("sqlite", dsn(at, "mode=ro"))

@@ -20,22 +20,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// server is how a PostgreSQL server is written to: in transactions that hold their owner's
-// row from the start. So writes of one owner are serial, whichever replica makes them,
-// while different owners do not wait for each other.
+// server writes to a PostgreSQL server in transactions that lock their owner's row from the start.
+// So writes of one owner are serial, on any replica, while different owners do not block each
+// other.
 type server struct {
 	db        *sql.DB
 	into      *translator
 	now       func() time.Time // nil: the server's clock
-	log       *slog.Logger     // nil: nobody's
+	log       *slog.Logger     // nil: none
 	notifier  *notifier
 	waited    func(time.Duration)
 	failpoint func(point string)
 
 	joining sync.Mutex
-	waiting map[memory.Owner][]*call // guarded by joining: who waits to write; of whom somebody writes
+	waiting map[memory.Owner][]*call // waiting writes, guarded by joining; an entry: there is a writer
 
-	mu   sync.RWMutex // held for reading by those who write; guards done
+	mu   sync.RWMutex // read-locked by writers; guards done
 	done bool
 }
 
@@ -48,12 +48,11 @@ func (p *server) close() error {
 	return p.db.Close()
 }
 
-// erasing waits for nothing: a server's own files are its keeper's.
+// erasing does nothing: a server's operator handles its files.
 func (p *server) erasing(context.Context) (done func(), err error) { return func() {}, nil }
 
-// write runs do in a transaction of the owner's, which it shares with whoever waits for the
-// same owner here: so a disk that is waited for is waited for once. If one of them fails,
-// each is done in a transaction of its own.
+// write runs do in a transaction of the owner's, which it shares with waiting writes of the owner
+// here, so that they wait for one disk sync. If one fails, each gets its own transaction.
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := p.enter(ctx); err != nil {
 		return err
@@ -123,8 +122,8 @@ func (p *server) writeTogether(owner memory.Owner, calls []*call) {
 	}
 }
 
-// try runs do in a transaction. It does so again while the server or the way to it fails: a
-// commit that was not answered left its id in the table commits if it was done.
+// try runs do in a transaction, and repeats it while the server or the connection fails: the table
+// commits shows whether an unanswered commit was done.
 func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	within, stop := context.WithTimeout(ctx, retry.WritePatience)
 	defer stop()
@@ -132,7 +131,7 @@ func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error
 	err := persist(within, retry.WritePatience, func() (bool, error) { return true, a.run(within) })
 	if err != nil && a.unknown {
 		if p.log != nil {
-			p.log.Warn("whether something was written is not known", "err", err)
+			p.log.Warn("a write may have been done", "err", err)
 		}
 		return errUnknown
 	}
@@ -142,8 +141,7 @@ func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error
 	return err
 }
 
-// enter begins to write, unless ctx ended or the store is closed; p.mu is to be unlocked in
-// the end.
+// enter begins to write, unless ctx ended or the store is closed; the caller unlocks p.mu.
 func (p *server) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -156,27 +154,27 @@ func (p *server) enter(ctx context.Context) error {
 	return nil
 }
 
-// answer is what callers are told of an error that explainServer explained. It panics for
-// those whose function did.
+// answer returns the form for callers of an error of explainServer. It panics for a caller whose
+// function did.
 func (p *server) answer(ctx context.Context, err error) error {
 	repanic(err)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded): // it is ours
+	case errors.Is(err, context.DeadlineExceeded): // Loci's own deadline
 		return memory.Errorf(memory.Unavailable, "the database took too long to write: %w", err)
 	}
 	return withhold(p.log, err)
 }
 
-// attempt is a write that is tried, each time in a transaction of its own.
+// attempt is a write with repeated attempts, each in its own transaction.
 type attempt struct {
 	*server
 	owner memory.Owner
-	id    string // that the transaction leaves in the table commits
+	id    string // of the transaction in the table commits
 	do    func(*tx) error
 
-	unknown bool // the server was told to commit and did not answer
+	unknown bool // the server did not answer the commit
 	queues  bool // a job was queued
 }
 
@@ -187,7 +185,7 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 	s := &session{conn: conn, into: a.into}
 	defer s.release()
-	// A caller who leaves now finds it done: to break off would cost the connection.
+	// The write continues if the caller leaves: interrupting it would cost the connection.
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	t := &tx{ctx: ctx, session: s}
@@ -228,12 +226,12 @@ const (
 	newOwner   = `INSERT INTO owners (owner, version, clock) VALUES (?, 0, 0) ON CONFLICT DO NOTHING`
 	lockOwner  = `SELECT ` + serverTime + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
 	newCommit  = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTime + `) ON CONFLICT DO NOTHING RETURNING id`
-	// oldCommits removes ids that nobody asks for any more.
+	// oldCommits removes ids that are not needed any more.
 	oldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTime + ` - 60000000 FOR UPDATE SKIP LOCKED)`
 )
 
-// begin begins the transaction and takes the owner's row, with the first that is asked in
-// it. begun is called then. done is whether an earlier attempt was committed.
+// begin begins the transaction and locks the owner's row, with the first question. begun is called
+// then. done is whether an earlier attempt was committed.
 func (a *attempt) begin(t *tx, begun func()) (done *bool) {
 	var now, clock int64
 	h, isDone := head{owner: a.owner}, true
@@ -259,9 +257,9 @@ func (a *attempt) begin(t *tx, begun func()) (done *bool) {
 	return &isDone
 }
 
-// commit tells the server what it was not told yet, and that it may commit.
+// commit sends the outstanding statements and the commit.
 func (a *attempt) commit(t *tx) error {
-	// In a transaction that failed, and whose failure nobody minded, it would roll back.
+	// A transaction with an ignored failure would roll back.
 	err := raw(t.session, func(c *pgx.Conn) error {
 		if state := c.PgConn().TxStatus(); state == 'E' {
 			return fmt.Errorf("the transaction is in state %q", state)
@@ -294,9 +292,9 @@ func raw(s *session, do func(*pgx.Conn) error) error {
 	})
 }
 
-var errUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: whether it was written is not known")
+var errUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been done")
 
-// notDone is the error of what did nothing and may be done again.
+// notDone is the error of an attempt that did nothing and may be repeated.
 type notDone struct{ cause error }
 
 func (n *notDone) Error() string { return n.cause.Error() }

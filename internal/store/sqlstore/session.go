@@ -7,20 +7,19 @@ import (
 	"fmt"
 )
 
-// session is a connection with the statements that are kept for it. Its conn is nil
-// until it is used, and again after it broke.
+// session is a connection with its prepared statements. Its conn is nil until used, and again after
+// it broke.
 type session struct {
 	conn *sql.Conn
 	kept map[string]*sql.Stmt
-	into *translator // nil: statements are in the database's own words
+	into *translator // nil: statements are in the database's dialect
 }
 
-// maxStatements bounds what a connection keeps for the mixes of filters that
-// people ask for.
+// maxStatements bounds a connection's prepared statements, for the combinations of filters in use.
 const maxStatements = 256
 
-// statement returns the statement that is kept for a text, making it if need be;
-// keep is false if there are too many and the caller must close it.
+// statement returns the prepared statement of a text, made if needed; keep is false if there are
+// too many and the caller must close it.
 func (s *session) statement(ctx context.Context, query string) (_ *sql.Stmt, keep bool, err error) {
 	if kept, ok := s.kept[query]; ok {
 		return kept, true, nil
@@ -45,7 +44,7 @@ func (s *session) exec(ctx context.Context, query string, args ...any) (sql.Resu
 		return nil, err
 	}
 	if !keep {
-		defer made.Close() //nolint:errcheck // it was of use already
+		defer made.Close() //nolint:errcheck // not needed any more
 	}
 	return made.ExecContext(ctx, args...)
 }
@@ -61,23 +60,23 @@ func (s *session) query(ctx context.Context, query string, args ...any) (rows, e
 		return rows{}, err
 	}
 	if !keep {
-		defer made.Close() //nolint:errcheck // its rows hold what they need until they are closed
+		defer made.Close() //nolint:errcheck // its rows hold what they need until closed
 	}
 	found, err := made.QueryContext(ctx, args...)
 	return rows{Rows: found}, err
 }
 
-// drop gives up the connection; the next use opens another.
+// drop closes the connection; the next use opens another.
 func (s *session) drop() {
 	if s.conn == nil {
 		return
 	}
-	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // the pool forgets it
+	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool drop it
 	_ = s.conn.Close()
 	s.conn, s.kept = nil, nil
 }
 
-// rollback ends a transaction, ended or not, without what it did.
+// rollback rolls a transaction back, if it has not ended.
 func (s *session) rollback(ctx context.Context) {
 	if s.conn == nil {
 		return
@@ -93,8 +92,7 @@ func (s *session) rollback(ctx context.Context) {
 	}
 }
 
-// release gives the connection back to the pool of a driver that keeps statements by
-// itself.
+// release returns the connection to the pool of a driver that keeps statements by itself.
 func (s *session) release() {
 	if s.conn != nil {
 		_ = s.conn.Close()
@@ -105,14 +103,14 @@ func (s *session) release() {
 // rows are the rows of a query.
 type rows struct {
 	*sql.Rows
-	from *translator // nil: values are as they were written
+	from *translator // nil: values are as written
 }
 
 // Scan reads the row's values.
 func (r rows) Scan(into ...any) error {
 	err := r.Rows.Scan(into...)
 	switch {
-	case err != nil && r.Err() == nil: // the rows go on, this one makes no sense
+	case err != nil && r.Err() == nil: // the rows go on, this one is invalid
 		return asUnreadable(err)
 	case err == nil && r.from != nil:
 		r.from.restore(into)

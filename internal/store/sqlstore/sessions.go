@@ -11,7 +11,7 @@ var _ memory.Sessions = (*Store)(nil)
 // roleSession marks the rows of api_keys that are sessions, which [Store.Keys] leaves out.
 const roleSession = "session"
 
-// AddSession keeps a session: see [memory.Sessions].
+// AddSession stores a session: see [memory.Sessions].
 func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Session) error {
 	owner := memory.Global(namespace)
 	if err := checkOwner(owner); err != nil {
@@ -26,7 +26,7 @@ func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Ses
 	})
 }
 
-// signIn is the key that a session's row is like.
+// signIn returns the key with a session's fields.
 func signIn(one memory.Session) memory.Key {
 	return memory.Key{Hash: one.Hash, Name: one.By, Role: roleSession, User: one.User, CreatedAt: one.CreatedAt, ExpiresAt: one.ExpiresAt}
 }

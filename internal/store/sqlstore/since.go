@@ -13,14 +13,14 @@ import (
 
 const versionsOf = `SELECT owner, version FROM owners WHERE owner IN (SELECT value FROM json_each(?))`
 
-// Owners returns who was ever written: see [memory.Facts].
+// Owners returns every owner ever written: see [memory.Facts].
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM owners WHERE version > 0`, nil, scanText[memory.Owner])
 	slices.Sort(owners)
 	return owners, wrap("list owners", err)
 }
 
-// VectorModels returns the models by which an owner has vectors: see [memory.Facts].
+// VectorModels returns the models of an owner's vectors: see [memory.Facts].
 func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) ([]string, error) {
 	if err := checkOwner(owner); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	return versions, s.readVersions(ctx, owners, versions)
 }
 
-// toldVersions reads the versions that ctx knows, and reports whether it knows all.
+// toldVersions reads the versions in ctx, and reports whether all are there.
 func toldVersions(ctx context.Context, owners []memory.Owner, versions []int64) (all bool) {
 	for i, o := range owners {
 		if versions[i], all = memory.VersionOf(ctx, o); !all {
@@ -77,7 +77,7 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 	return s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error { return yield(p.item()) }})
 }
 
-// pulling is one pull of what was written after a version.
+// pulling is one pull of the writes after a version.
 type pulling struct {
 	of    []source // [followed], or [lean]
 	model string
@@ -85,7 +85,7 @@ type pulling struct {
 	yield func(pulled) error
 }
 
-// pulled is an item whose vector is as it is in the database.
+// pulled is an item with its vector as stored.
 type pulled struct {
 	memory.Item
 	vector []byte
@@ -100,8 +100,8 @@ func (p pulled) item() memory.Item {
 	return p.Item
 }
 
-// pull reads a page of each table in one go. If one has more it begins again with a snapshot, in
-// which it reads page after page.
+// pull reads a page of each table in one round trip. If one has more it starts again with a
+// snapshot, in which it reads page by page.
 func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (version int64, err error) {
 	var horizon int64
 	var streams []*stream
@@ -153,18 +153,18 @@ var followed = []source{facts, links, turns, summaries}
 // followPage is how many memories of a table are read at a time.
 const followPage = 1024
 
-// stream is what a table has after a version, a page of it at a time.
+// stream is a table's rows after a version, page by page.
 type stream struct {
 	from source
 	page []pulled
-	last pulled // that was read
-	read int    // how many the page had
+	last pulled // the last one read
+	read int    // size of the page
 }
 
 // more asks for the next page.
 func (s *stream) more(v *view, p pulling) ask {
 	query, args := s.from.since(p.after), []any{p.model, max(p.after, s.last.Version)}
-	if s.last.ID != "" { // of that version there may be others
+	if s.last.ID != "" { // others may have that version
 		query, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, s.last.ID)
 	}
 	s.page, s.read = nil, 0
@@ -178,7 +178,8 @@ func (s *stream) more(v *view, p pulling) ask {
 // goesOn reports whether there may be another page.
 func (s *stream) goesOn() bool { return s.read >= followPage }
 
-// merge yields what the streams have, in order. It reads on in a snapshot, unless that is nil.
+// merge yields the rows of the streams in order. It reads further pages in a snapshot, unless that
+// is nil.
 func merge(streams []*stream, v *view, p pulling) error {
 	for {
 		streams = slices.DeleteFunc(streams, func(s *stream) bool { return len(s.page) == 0 })
@@ -189,7 +190,7 @@ func merge(streams []*stream, v *view, p pulling) error {
 		next := from.page[0]
 		if !next.Removed || p.after > 0 {
 			if v != nil {
-				*v.told = true
+				*v.yielded = true
 			}
 			if err := p.yield(next); err != nil {
 				return err
@@ -204,8 +205,8 @@ func merge(streams []*stream, v *view, p pulling) error {
 	}
 }
 
-// since is the question of what a table has of an owner (1), with vectors of a model (2),
-// after a version (3), without its end.
+// since is the query of a table's rows of an owner (1), with vectors of a model (2), after a
+// version (3), without its end.
 func (s source) since(after int64) string {
 	query := `SELECT ` + s.columns + `,
 		(SELECT data FROM vectors v WHERE v.owner = m.owner AND v.memory = m.id AND v.model = ?2)

@@ -7,10 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Everything is Since from 0 for an index, which looks at few of the columns: it yields
-// each vector as it is kept (float16, as [vector.Pack] has it; nil for none) and not in
-// the item, and facts and turns without what is told of them but not searched. A link or
-// summary comes whole.
+// Everything is Since from 0 for an index, which needs few columns: it yields each vector as stored
+// (float16, as [vector.Pack] has it; nil for none) instead of in the item, and facts and turns with
+// their searched fields only. A link or summary is complete.
 func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error) {
 	return s.pull(ctx, owner, pulling{of: lean, model: model, yield: func(k pulled) error { return yield(k.Item, vector.Words(k.vector)) }})
 }
@@ -26,7 +25,7 @@ var lean = []source{
 
 var leanTurns = source{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanLeanTurn}
 
-// Drivers read texts and numbers into types of their own names far more slowly.
+// Drivers read texts and numbers into named types far more slowly.
 
 func scanLeanFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 	f := &memory.Fact{Scope: memory.Scope{Owner: owner}, Status: memory.Active}

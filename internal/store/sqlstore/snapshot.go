@@ -12,20 +12,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// snapshotPages is how many pages are copied between two looks at whether to go on: 8 MiB.
+// snapshotPages is how many pages are copied between two checks of ctx: 8 MiB.
 const snapshotPages = 2048
 
-// Snapshot is a database file as it stood at one moment, while others read and write. As
-// long as it is open the log grows, and an erasure waits, so that no copy has words of which it
-// was said that they are gone.
+// Snapshot is the database file at one moment, while reads and writes go on. While it is open the
+// log grows, and erasures wait, so that no copy has text that counts as erased.
 type Snapshot struct {
 	db      *sql.DB
 	conn    *sql.Conn
 	release func()
 }
 
-// Snapshot returns the database as it stands now: with every write that was told as
-// committed, and none that begins after. It must be closed. [memory.Invalid]: it is on a server.
+// Snapshot returns the database with every acknowledged commit, and none that begins later. It must
+// be closed. [memory.Invalid]: it is on a server.
 func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	w, ok := s.commits.(*writer)
 	if !ok {
@@ -51,7 +50,7 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	if _, err := p.conn.ExecContext(ctx, `BEGIN`); err != nil {
 		return nil, err
 	}
-	var tables int // the first that is read says which moment it is
+	var tables int // the first read fixes the snapshot
 	return p, p.conn.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema`).Scan(&tables)
 }
 
@@ -77,13 +76,13 @@ func schemaVersion(ctx context.Context, conn *sql.Conn) (version int64, err erro
 	return version, wrap("read the schema's version", err)
 }
 
-// kindTables are the kinds that [Snapshot.Counts] counts, and their tables.
+// kindTables are the kinds counted by [Snapshot.Counts], and their tables.
 var kindTables = []struct{ kind, table string }{
 	{"users", "owners"}, {"facts", "facts"}, {"turns", "turns"}, {"conversations", "conversations"}, {"summaries", "summaries"},
 	{"profile", "profile"}, {"relations", "relations"}, {"contexts", "contexts"}, {"changes", "journal"}, {"jobs", "jobs"},
 }
 
-// Counts returns how much there is, whatever became of it, by kind.
+// Counts returns the numbers by kind, whatever the status.
 func (p *Snapshot) Counts(ctx context.Context) (map[string]int64, error) {
 	out := map[string]int64{}
 	for _, c := range kindTables {
@@ -96,8 +95,8 @@ func (p *Snapshot) Counts(ctx context.Context) (map[string]int64, error) {
 	return out, nil
 }
 
-// CopyTo writes the database into a file that is not there yet, for its owner alone. The
-// copy is looked through by SQLite, and is on the disk when CopyTo returns nil.
+// CopyTo writes the database into a new file with mode 0600. SQLite checks the copy, which is
+// durable when CopyTo returns nil.
 func (p *Snapshot) CopyTo(ctx context.Context, path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -141,15 +140,15 @@ func copyPages(ctx context.Context, from any, path string) (err error) {
 	return nil
 }
 
-// settle makes the copy one file without a log, takes out what an erasure has left to do,
-// and lets SQLite look through it.
+// settle makes the copy one file without a log, removes what an erasure left, and has SQLite check
+// it.
 func (p *Snapshot) settle(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", dsn(path, "_pragma=synchronous(off)"))
 	if err != nil {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	defer db.Close() //nolint:errcheck // what was written is looked at again by its checksum
+	defer db.Close() //nolint:errcheck // what was written is checked by its checksum
 	var mode, found string
 	var marked int
 	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = delete`).Scan(&mode); err != nil {
@@ -174,9 +173,8 @@ func (p *Snapshot) settle(ctx context.Context, path string) error {
 	return nil
 }
 
-// CheckFile reports, by its error, whether a file is a database of ours that this program
-// can open, now or after it brought the schema up to date. It changes nothing, and expects
-// that nobody else has it open.
+// CheckFile returns an error unless a file is a database of Loci that this program can open, now or
+// after migration. It changes nothing, and expects that nobody else has it open.
 func CheckFile(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", dsn(path, "immutable=1&mode=ro&_pragma=query_only(1)"))
 	if err != nil {

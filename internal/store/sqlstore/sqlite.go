@@ -24,21 +24,19 @@ const (
 	busyTimeout = 10 * time.Second
 	// Readers of one process; each has a page cache of its own.
 	readConns, followConns = 8, 4
-	// KiB of those caches, 8 MiB for all together. The system keeps the file's pages
-	// besides, once for all of them; the writer's hold what a large transaction
-	// changes.
+	// KiB of those caches, 8 MiB in all. The system also caches the file's pages, once for all;
+	// the writer's cache holds the changes of a large transaction.
 	readCache, writeCache = 320, 2000
-	// applicationID marks a database as ours; the first migration sets it.
+	// applicationID marks a database as Loci's; the first migration sets it.
 	applicationID = 1282368361
-	// byHash makes a query of live facts use the index on their hashes, which the
-	// planner, knowing no numbers, takes for no better than the one on statuses.
+	// byHash makes a query of live facts use the index on hashes; without statistics the planner
+	// may prefer the one on statuses.
 	byHash = " INDEXED BY facts_live"
 )
 
-// OpenSQLite opens the database in a file, which it makes, with its folder, if it
-// is not there. Both are for their owner alone. A file that is not a database of
-// ours, is damaged, or was made by a newer program is refused and left as it is;
-// so is one that another store holds open, with [memory.Conflict].
+// OpenSQLite opens the database in a file, created with its folder if missing, both for their owner
+// alone. It refuses, unchanged, a file that is not a database of Loci, is damaged, or was made by a
+// newer release; and one that another store has open, with [memory.Conflict].
 func OpenSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	s, err := openSQLite(ctx, path, o)
 	if err != nil {
@@ -74,8 +72,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if had && fileSize(path) == 0 {
 		return errEmptied(path)
 	}
-	// SQLite would make the file as open as the umask lets it; the log beside it
-	// takes the file's own mode.
+	// SQLite would create the file with the umask's mode; the log gets the file's mode.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -83,7 +80,8 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	// Temporary files in memory: savepoints keep pages there, which die with the process anyway.
+	// Temporary files are in memory: they hold savepoints' pages, which are not needed after a
+	// crash.
 	db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=synchronous(full)&_pragma=temp_store(memory)&_pragma=secure_delete(1)", writeCache)))
 	if err != nil {
 		return err
@@ -115,13 +113,13 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	return err
 }
 
-// dsn names the file so that nothing in its path is taken for an option.
+// dsn escapes the path, so that nothing in it is taken for an option.
 func dsn(path, options string) string {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
 	return fmt.Sprintf("%s?_pragma=busy_timeout(%d)&%s", u.String(), busyTimeout.Milliseconds(), options)
 }
 
-// prepare checks that the database is ours or empty, and brings it up to date.
+// prepare checks that the database is Loci's or empty, and brings it up to date.
 func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.Logger) error {
 	var id, tables int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
@@ -136,7 +134,7 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.L
 	if had && tables == 0 {
 		return errEmptied(path)
 	}
-	// Only now: the mode is written into the file.
+	// Last: the mode is written into the file.
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
 		return err
 	}
@@ -146,8 +144,8 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.L
 	return markDatabase(path)
 }
 
-// madeFile is beside a database from its first start on, so that an empty one in its place
-// is not taken for a new one.
+// madeFile exists next to a database since its first start, so that an empty replacement is not
+// taken for a new one.
 const madeFile = ".made"
 
 const madeText = `Loci made a database here, loci.db. If that is gone or empty, Loci refuses to start:
@@ -161,7 +159,7 @@ func markDatabase(path string) error {
 	return os.WriteFile(path+madeFile, []byte(madeText), 0o600)
 }
 
-// fileSize is 0 for what is not there.
+// fileSize returns a file's size, 0 if it is missing.
 func fileSize(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -175,8 +173,7 @@ func errEmptied(path string) error {
 		"to begin with an empty memory, delete %s", path+madeFile)
 }
 
-// explain says of the errors that are not the caller's, but of the file or the
-// disk, that they are, and what people can do about them.
+// explain turns failures of the file or the disk into errors that say so, and what to do.
 func explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {

@@ -18,18 +18,18 @@ var _ memory.Store = (*Store)(nil)
 // Options are the tunables of a store. The zero value is the default.
 type Options struct {
 	Now func() time.Time // nil: the clock of this machine with SQLite, of the server with PostgreSQL
-	Log *slog.Logger     // is told of damage, of what a server fails in, which users are not, and where a write panicked; nil: nobody is
+	Log *slog.Logger     // receives damage, failures of a server, which users do not see, and panics; nil: none
 
-	// Rebuilt says that the caller fills a database that is gone: an empty one is not refused.
+	// Rebuilt allows an empty database in place of a lost one: the caller fills it.
 	Rebuilt bool
 
-	// TraceBytes is how many bytes of traces an owner has at most, besides the number that
-	// SaveTraces is told: the oldest go first. 0: any number.
+	// TraceBytes bounds the bytes of an owner's traces, in addition to the number that SaveTraces
+	// keeps: the oldest are removed. 0: unlimited.
 	TraceBytes int64
 
-	Waited func(time.Duration) // called with how long each write waited for its turn; nil: nobody is told
+	Waited func(time.Duration) // called with how long each write waited for its turn; nil: not called
 
-	// failpoint is called at the named points of a commit; tests kill there.
+	// failpoint is called at the named points of a commit; tests crash there.
 	failpoint func(point string)
 }
 
@@ -37,8 +37,8 @@ type Options struct {
 type Store struct {
 	commits committer
 	reads   *reader
-	// follows is for Since alone: its connections stay busy while the caller's
-	// yield runs, which may itself read.
+	// follows is for Since alone: its connections are busy while yield runs, which may itself
+	// read.
 	follows *reader
 	pings   *sql.DB // one connection, so that a ping waits for nobody's reads
 	cache   *memoryCache
@@ -54,21 +54,21 @@ type Store struct {
 	closed  error
 }
 
-// committer is how a dialect writes.
+// committer is a dialect's way of writing.
 type committer interface {
-	// write runs do in a transaction that has been committed when write returns nil. It
-	// may run do again, if what it did before is undone. The owner is whom do writes
-	// for, "" if it is for none or many: nobody else writes for the owner meanwhile.
+	// write runs do in a transaction that is committed when write returns nil. It may repeat do
+	// after undoing it. The owner is the one that do writes for, "" for none or several: there are
+	// no concurrent writes for the owner.
 	write(ctx context.Context, owner memory.Owner, do func(*tx) error) error
 	// claim leases the next job, the zero Job if none is due.
 	claim(ctx context.Context, kinds listed, lease time.Duration) (memory.Job, error)
-	// erasing waits until no copy is being made of the database, of which none begins before
-	// done is called. It is an error if the disk has no room for an erasure.
+	// erasing waits until no copy of the database is being made; none starts before done is
+	// called. It returns an error if the disk has no room for an erasure.
 	erasing(ctx context.Context) (done func(), err error)
 	close() error
 }
 
-// Ping reports whether the database answers and no damage of it is known.
+// Ping returns an error if the database does not answer or damage of it is recorded.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.damage.err(); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (s *Store) Pools() []obs.Pool {
 	return pools
 }
 
-// Close waits for what is under way and releases the database.
+// Close waits for operations in progress and releases the database.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.closed = errors.Join(s.pings.Close(), s.reads.close(), s.follows.close(), s.commits.close(), s.release())
@@ -94,13 +94,12 @@ func (s *Store) Close() error {
 	return s.closed
 }
 
-// write runs do in a transaction that has been committed when write returns nil: see
-// [committer].
+// write runs do in a transaction that is committed when write returns nil: see [committer].
 func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	return s.commits.write(ctx, owner, do)
 }
 
-// writeFor is write for an owner, whom it checks.
+// writeFor is write for an owner, which it checks.
 func (s *Store) writeFor(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := checkOwner(owner); err != nil {
 		return err
@@ -108,7 +107,7 @@ func (s *Store) writeFor(ctx context.Context, owner memory.Owner, do func(*tx) e
 	return s.write(ctx, owner, do)
 }
 
-// writeRun is writeFor for what has a receipt.
+// writeRun is writeFor with a receipt.
 func (s *Store) writeRun(ctx context.Context, owner memory.Owner, do func(*tx) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
 	err = s.writeFor(ctx, owner, func(t *tx) (err error) {
 		receipt, err = do(t)
@@ -127,7 +126,7 @@ func checkOwner(owner memory.Owner) error {
 	return nil
 }
 
-// noRows reports whether err only says that there was nothing.
+// noRows reports whether err only means that there was no row.
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
 // wrap is nil for a nil error.

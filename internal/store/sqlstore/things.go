@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// things puts what a table has, narrowed by w, on a shelf, as it stood at a time with whatever
-// else stood then and changed since.
+// things puts a table's rows, narrowed by w, on a shelf, with the images of a past time for those
+// changed since.
 func (s *Store) things(ctx context.Context, owner memory.Owner, from table, w where, at memory.At) (*shelf.Shelf, error) {
 	on := new(shelf.Shelf).Clone()
 	see := s.reads.see

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bury keeps marks of turns without words: see [memory.Tombstones].
+// Bury stores tombstones of turns without text: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	return s.writeFor(ctx, owner, func(t *tx) error {
 		for _, one := range turns {
@@ -22,7 +22,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	})
 }
 
-// Buried looks for marks: see [memory.Tombstones].
+// Buried looks for tombstones: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
 	out := make([]bool, len(turns))
 	if len(turns) == 0 {
@@ -40,10 +40,10 @@ func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.
 	for i, one := range turns {
 		out[i] = one.Content != "" && slices.Contains(found, marks[i])
 	}
-	return out, wrap("look for what was said before", err)
+	return out, wrap("look for tombstones", err)
 }
 
-// secret returns the key of an owner's marks, made now if there is none.
+// secret returns the key of an owner's tombstones, created if missing.
 func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, err error) {
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT secret FROM secrets WHERE owner = ?`, nil, scanText[string])
 	if err != nil || len(found) > 0 {
@@ -53,12 +53,12 @@ func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, 
 	return secret, err
 }
 
-// tombstone is a keyed hash of who said what.
+// tombstone is a keyed hash of role and text.
 func tombstone(secret string, role memory.Role, words string) string {
 	return (&shelf.Shelf{Secret: secret}).Tombstone(memory.Turn{Role: role, Content: words})
 }
 
-// secret returns the key of an owner's marks, made now if there is none.
+// secret returns the key of an owner's tombstones, created if missing.
 func (t *tx) secret(owner memory.Owner) (string, error) {
 	var secret string
 	err := t.row(`SELECT secret FROM secrets WHERE owner = ?`, []any{owner}, &secret)
@@ -69,7 +69,7 @@ func (t *tx) secret(owner memory.Owner) (string, error) {
 	return secret, wrap("read the key of marks", err)
 }
 
-// bury keeps a turn's mark; one without words has none.
+// bury stores a turn's tombstone; one without text has none.
 func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words string) error {
 	if words == "" {
 		return nil
@@ -82,7 +82,7 @@ func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words strin
 	return wrap("keep a mark", err)
 }
 
-// unbury forgets a turn's mark, since it is back.
+// unbury removes a restored turn's tombstone.
 func (t *tx) unbury(owner memory.Owner, turn string) error {
 	err := t.exec(`DELETE FROM tombstones WHERE owner = ? AND turn = ?`, owner, turn)
 	return wrap("drop a mark", err)

@@ -13,7 +13,7 @@ import (
 
 // SaveTraces writes traces: see [memory.Traces].
 func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace) error {
-	data := make([]string, len(traces)) // before the writer's turn comes
+	data := make([]string, len(traces)) // before the writer's turn
 	for i, t := range traces {
 		if err := checkOwner(t.Owner); err != nil {
 			return err
@@ -49,8 +49,7 @@ func encodeTrace(t memory.Trace) (string, error) {
 	return toJSON(t)
 }
 
-// erasedAt returns when something of the owner's was erased last, the zero time for
-// never.
+// erasedAt returns the owner's last erasure, the zero time for none.
 func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
 	if err := t.hold(owner); err != nil {
 		return at, err
@@ -63,8 +62,8 @@ func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
 	return at, wrap("look when something was erased", err)
 }
 
-// hold keeps an owner's things from being erased until the traces are there. With SQLite
-// nobody else writes.
+// hold blocks erasures of an owner until the traces are written. With SQLite there is no other
+// writer.
 func (t *tx) hold(owner memory.Owner) error {
 	if t.session.into == nil {
 		return nil
@@ -76,8 +75,8 @@ func (t *tx) hold(owner memory.Owner) error {
 	return nil
 }
 
-// showsErased reports whether a trace has the words of others' facts, or of links to facts,
-// that are erased: it was read before and comes after.
+// showsErased reports whether a trace, read before an erasure, has text of erased facts of others,
+// or of erased links to facts.
 func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 	for owner, facts := range trace.ShownOf() {
 		if err := t.hold(owner); err != nil {
@@ -107,7 +106,7 @@ func (t *tx) writeTrace(trace memory.Trace, data string) error {
 	return t.listShown(trace)
 }
 
-// listShown writes down which facts of others a trace shows.
+// listShown records which facts of others a trace shows.
 func (t *tx) listShown(trace memory.Trace) error {
 	for _, facts := range trace.ShownOf() {
 		for _, id := range facts {
@@ -120,8 +119,8 @@ func (t *tx) listShown(trace memory.Trace) error {
 	return nil
 }
 
-// evictTraces keeps the newest traces of each owner: so many, and, unless most is 0, as many
-// as have no more bytes.
+// evictTraces keeps the newest traces of each owner: at most keep, and, unless most is 0, at most
+// most bytes.
 func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
 	for _, trace := range traces {
@@ -143,7 +142,7 @@ func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 	return nil
 }
 
-// Trace returns one: see [memory.Traces].
+// Trace returns a trace: see [memory.Traces].
 func (s *Store) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? AND id = ?`, []any{id}, scanTrace)
 	if err != nil {
@@ -163,8 +162,8 @@ func scanTrace(row scanner) (t memory.Trace, err error) {
 	return t, err
 }
 
-// Traces returns those that match: see [memory.Traces]. There are few of an owner, and they are
-// looked through: a column would cost every recall, and this is asked by people.
+// Traces returns the traces that match: see [memory.Traces]. It filters the few traces of an owner
+// itself: a column would cost every recall, and this call is rare.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? ORDER BY at DESC, id DESC`, nil, scanTrace)
 	found = slices.DeleteFunc(found, func(t memory.Trace) bool { return !q.Matches(t) })

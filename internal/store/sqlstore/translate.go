@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 )
 
-// translator says to PostgreSQL what is written for SQLite: the statements and, since
-// it keeps no U+0000 in a text, the values.
+// translator translates statements from SQLite to PostgreSQL and, since the latter allows no U+0000
+// in a text, values too.
 type translator struct {
-	texts    sync.Map                 // of statements that were translated before
-	pgvector atomic.Pointer[pgvector] // what the server has of it; nil: nothing
+	texts    sync.Map                 // of translated statements
+	pgvector atomic.Pointer[pgvector] // the server's extension; nil: none
 }
 
 // text translates a statement. Statements are few: see [view.query].
@@ -26,7 +26,7 @@ func (t *translator) text(query string) string {
 	return text
 }
 
-// phrases are what the two say differently. The plus is a hint for SQLite's planner.
+// phrases are the differing phrases. The plus is a hint for SQLite's planner.
 var phrases = strings.NewReplacer(
 	` IN (SELECT value FROM json_each(`, ` = ANY ((`,
 	`+status`, `status`,
@@ -34,7 +34,7 @@ var phrases = strings.NewReplacer(
 	`no_learn = 0`, `NOT no_learn`,
 )
 
-// translate also numbers the arguments; no text of ours has a question mark.
+// translate also numbers the arguments; no statement's text has a question mark.
 func translate(query string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(phrases.Replace(query), "?") {
@@ -49,7 +49,7 @@ func translate(query string) string {
 	return b.String()
 }
 
-// values are arguments as the driver takes them, their texts escaped.
+// values returns arguments in the driver's form, with escaped texts.
 func (t *translator) values(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {
@@ -75,7 +75,7 @@ func (t *translator) values(args []any) []any {
 	return out
 }
 
-// restore undoes in what was scanned what values did to texts.
+// restore reverts the escapes in scanned values.
 func (t *translator) restore(into []any) {
 	for _, to := range into {
 		switch v := to.(type) {
@@ -92,8 +92,8 @@ func (t *translator) restore(into []any) {
 	}
 }
 
-// PostgreSQL refuses U+0000 in texts. It is written as U+0001 U+0001, and U+0001 as
-// U+0001 U+0002: no two texts become the same, and their order stays. JSON has neither.
+// PostgreSQL refuses U+0000 in texts. It is written as U+0001 U+0001, and U+0001 as U+0001 U+0002:
+// no two texts become equal, and their order stays. JSON has neither.
 var (
 	escaper   = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
 	unescaper = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")

@@ -14,12 +14,12 @@ type tx struct {
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
-	later   []ask       // that a server is still to be told of
+	later   []ask       // not sent to the server yet
 	begins  bool        // they begin the transaction
 	locked  *head       // of the owner that the transaction is for; nil: see the database
-	changed []memoryKey // memories that were written
-	erases  bool        // words of the owner's: other servers are told
-	queues  bool        // whether a job was added to the queue
+	changed []memoryKey // written memories
+	erases  bool        // erases an owner's text: other servers are notified
+	queues  bool        // adds a job to the queue
 	marked  bool        // the file may still have erased words
 }
 
@@ -30,7 +30,7 @@ type head struct {
 	clock   time.Time
 }
 
-// time is the store's clock.
+// time returns the store's time.
 func (t *tx) time() (time.Time, error) {
 	if err := t.open(); err != nil {
 		return time.Time{}, err
@@ -53,9 +53,8 @@ func (t *tx) owner(owner memory.Owner) (head, error) {
 	return h, wrap("read the owner's version", err)
 }
 
-// exec runs a statement. Statements are prepared once and kept, so query must be
-// one of a few fixed texts. A server is told of it with the next question, or with the
-// commit, whose error is then its own.
+// exec runs a statement. Statements are prepared once and kept, so query must be one of a few fixed
+// texts. A server gets it with the next question, or with the commit, whose error is then its own.
 func (t *tx) exec(query string, args ...any) error {
 	if t.session.into != nil {
 		t.later = append(t.later, say(query, args...))
@@ -65,7 +64,7 @@ func (t *tx) exec(query string, args ...any) error {
 	return err
 }
 
-// ask asks questions, on a server in one go with what it is still to be told of.
+// ask asks questions, on a server in one round trip with outstanding statements.
 func (t *tx) ask(all ...ask) error {
 	all = append(t.later, all...)
 	t.later, t.begins = nil, false
@@ -75,7 +74,7 @@ func (t *tx) ask(all ...ask) error {
 	return t.session.ask(t.ctx, all...)
 }
 
-// open begins the transaction on a server, if that was not done with a question.
+// open begins the transaction on a server, unless a question did.
 func (t *tx) open() error {
 	if !t.begins {
 		return nil
@@ -83,7 +82,7 @@ func (t *tx) open() error {
 	return t.ask()
 }
 
-// count runs a statement and says how many rows it changed.
+// count runs a statement and returns how many rows it changed.
 func (t *tx) count(query string, args ...any) (int64, error) {
 	if err := t.ask(); err != nil {
 		return 0, err

@@ -12,14 +12,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The mark in the file, its user version, that words were erased which free pages or the log
-// may still have.
+// The mark in the file, its user version, that free pages or the log may still have erased text.
 const (
 	toVacuum = `PRAGMA user_version = 1`
 	vacuumed = `PRAGMA user_version = 0`
 )
 
-// The points of writing the file again that tests kill at.
+// Points of rewriting the file where tests crash.
 const (
 	beforeVacuum = "before VACUUM"
 	afterVacuum  = "after VACUUM"
@@ -27,20 +26,21 @@ const (
 )
 
 const (
-	// vacuumAfter is how long nothing was written when the file is written again after an
-	// erasure; whatever is written, it is vacuumWithin later, and after a failure so much later.
+	// vacuumAfter is how long nothing must be written before the file is rewritten after an
+	// erasure; in any case it is rewritten after vacuumWithin, and after a failure again after
+	// that.
 	vacuumAfter  = time.Second
 	vacuumWithin = time.Minute
 )
 
-// lingering is what the writer remembers of erased words that the file may still have.
+// lingering is the writer's record of erased text that the file may still have.
 type lingering struct {
-	since  time.Time // of the first erasure that the file still has; zero: it has none
-	failed time.Time // when the file could not be written again
-	cause  error     // of that
+	since  time.Time // of the first erasure in the file; zero: none
+	failed time.Time // when rewriting the file failed
+	cause  error     // of the failure
 }
 
-// wait returns how long to wait for the next call before the file is written again.
+// wait returns how long to wait for the next call before rewriting the file.
 func (l lingering) wait() time.Duration {
 	wait := min(vacuumAfter, time.Until(l.since.Add(vacuumWithin)))
 	if l.cause != nil {
@@ -49,7 +49,7 @@ func (l lingering) wait() time.Duration {
 	return wait
 }
 
-// marksFile says in the file that words were erased. A server sees to its own files.
+// marksFile marks the file after an erasure. A server's operator handles its files.
 func (t *tx) marksFile() error {
 	if t.session.into != nil {
 		return nil
@@ -58,7 +58,7 @@ func (t *tx) marksFile() error {
 	return wrap("mark the file", t.exec(toVacuum))
 }
 
-// MayHold says what of erased words may still be in the file.
+// MayHold returns where erased text may still be in the file.
 func (s *Store) MayHold() []string {
 	w, isFile := s.commits.(*writer)
 	if !isFile {
@@ -97,8 +97,8 @@ func (w *writer) erasing(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// room is an error if the disk has no room to write the file again: VACUUM makes a copy of
-// it in the folder for temporary files, and then has all of it in the log.
+// room returns an error if the disk has no room to rewrite the file: VACUUM copies it to the folder
+// for temporary files, and then all of it to the log.
 func (w *writer) room() error {
 	size := fileSize(w.path)
 	for dir, needed := range map[string]int64{filepath.Dir(w.path): 2 * size, os.TempDir(): size} {
@@ -117,13 +117,13 @@ func (w *writer) room() error {
 	return nil
 }
 
-// vacuum takes what was erased out of the file and its log, if there is a mark that wants it:
-// SQLite leaves it in free pages and between rows. Only the writer's goroutine calls it.
+// vacuum removes erased text from the file and its log, if there is a mark: SQLite leaves it in
+// free pages and between rows. Only the writer's goroutine calls it.
 func (w *writer) vacuum() {
 	select {
 	case w.copying <- struct{}{}:
 		defer func() { <-w.copying }()
-	default: // it is being copied, or erased from
+	default: // a copy or an erasure is in progress
 		w.linger(func(l *lingering) { l.since = time.Now() })
 		return
 	}
@@ -142,7 +142,7 @@ func (w *writer) vacuum() {
 
 func (w *writer) rewrite() error {
 	w.failpoint(beforeVacuum)
-	err := w.each(`PRAGMA temp_store = file`, `VACUUM`) // the copy would be as large in memory as the file
+	err := w.each(`PRAGMA temp_store = file`, `VACUUM`) // in memory the copy would be as large as the file
 	if err = errors.Join(err, w.each(`PRAGMA temp_store = memory`)); err != nil {
 		return explain(w.damage.note(err))
 	}
@@ -158,7 +158,7 @@ func (w *writer) rewrite() error {
 	return w.each(vacuumed)
 }
 
-// each runs statements one after the other, outside of any transaction.
+// each runs statements in order, outside of a transaction.
 func (w *writer) each(statements ...string) error {
 	for _, s := range statements {
 		if _, err := w.session.conn.ExecContext(context.Background(), s); err != nil {

@@ -11,8 +11,7 @@ import (
 const putVector = `INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
 	ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`
 
-// vectors keeps the vectors of memories that are there, and makes those come
-// again in Since.
+// vectors stores the vectors of existing memories, and makes those appear in Since again.
 func (w *write) vectors(vectors []memory.Vector) error {
 	if err := w.touch(vectors); err != nil {
 		return err
@@ -36,8 +35,8 @@ func (w *write) vectors(vectors []memory.Vector) error {
 	return nil
 }
 
-// touch gives those memories of the vectors that are there the write's version: those of a
-// table at once, since there may be very many.
+// touch sets the write's version on the existing memories of the vectors: those of a table at once,
+// since there may be many.
 func (w *write) touch(vectors []memory.Vector) error {
 	var missing listed
 	for _, v := range vectors {

@@ -8,15 +8,14 @@ import (
 	"github.com/loci-memory/loci/internal/shelf"
 )
 
-// limitOf is a LIMIT of at least n rows. It is rounded up, for the kept texts to
-// stay few, and stands in the text: as an argument it would have SQLite plan the
-// statement each time it runs. Callers cut what is too much.
+// limitOf returns a LIMIT of at least n rows. It is rounded up, to keep the texts few, and part of
+// the text: an argument would make SQLite plan the statement each time. Callers cut the excess.
 func limitOf(n int) string {
 	return ` LIMIT ` + strconv.Itoa(roundUp(n))
 }
 
-// where is a condition in the making. Its first term is on the owner, who is not
-// among its arguments: [view.query] is given those that follow.
+// where is a condition under construction. Its first term is on the owner, who is not among its
+// arguments: [view.query] takes those that follow.
 type where struct {
 	terms []string
 	args  []any
@@ -36,8 +35,8 @@ func (w *where) anyOf(column string, values []string) {
 	}
 }
 
-// oneOf is anyOf for few values, as ids are: they stand in the text as arguments of
-// their own, which SQLite looks up in a fifth of the time that it takes over a list.
+// oneOf is anyOf for few values, as ids: as single arguments, which SQLite looks up in a fifth of
+// the time of a list.
 func (w *where) oneOf(column string, values []string) {
 	if len(values) > maxListed {
 		w.anyOf(column, values)
@@ -48,15 +47,13 @@ func (w *where) oneOf(column string, values []string) {
 	}
 }
 
-// maxListed is how many values are arguments of their own, at most.
+// maxListed bounds the values that are single arguments.
 const maxListed = 32
 
-// placesFor is the text of a list of at least n arguments, rounded up for the kept
-// texts to stay few.
+// placesFor returns the text of a list of at least n arguments, rounded up to keep the texts few.
 func placesFor(n int) string { return `(?` + strings.Repeat(`,?`, roundUp(n)-1) + `)` }
 
-// arguments are the values for the places; the last one is said again for what is
-// left over.
+// arguments returns the values for the places; the last one fills the excess.
 func arguments(values []string) []any {
 	args := make([]any, roundUp(len(values)))
 	for i := range args {
@@ -68,7 +65,7 @@ func arguments(values []string) []any {
 // roundUp returns the next power of two.
 func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// after narrows to what follows a cursor in a list that is newest first.
+// after narrows to the rows after a cursor in a list that is newest first.
 func (w *where) after(text, column string) error {
 	if text == "" {
 		return nil

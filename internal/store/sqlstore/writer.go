@@ -15,11 +15,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxGroup bounds how many calls share a commit, so that the first of them does
-// not wait for ever.
+// maxGroup bounds how many calls share a commit, so that the first of them is not delayed forever.
 const maxGroup = 256
 
-// The points that tests kill at.
+// Points where tests crash.
 const (
 	beforeCommit = "before commit"
 	afterCommit  = "after commit"
@@ -31,16 +30,16 @@ type writer struct {
 	db        *sql.DB
 	session   *session
 	now       func() time.Time
-	reads     *reader // for who looks at the queue in vain
+	reads     *reader // for claims without a due job
 	cache     *memoryCache
 	damage    *damage
-	log       *slog.Logger // nil: nobody's
+	log       *slog.Logger // nil: none
 	waited    func(time.Duration)
 	failpoint func(point string)
 	path      string        // of the file
-	copying   chan struct{} // holds one while the file is copied, erased from, or written again
+	copying   chan struct{} // holds one while the file is copied, erased from, or rewritten
 	done      chan struct{}
-	changed   []memoryKey // memories that the transaction under way has changed
+	changed   []memoryKey // memories changed by the current transaction
 
 	mu     sync.RWMutex // guards closed against sends on calls, and left
 	closed bool
@@ -54,7 +53,7 @@ type call struct {
 	do    func(*tx) error
 	err   error
 	done  chan struct{}
-	taken atomic.Bool // by the writer, or by its caller who gives it up
+	taken atomic.Bool // by the writer, or by its caller who gives up
 	since time.Time   // when it was made
 }
 
@@ -63,7 +62,7 @@ func newCall(ctx context.Context, do func(*tx) error) *call {
 	return &call{ctx: ctx, do: do, done: make(chan struct{}), since: time.Now()}
 }
 
-// take reports whether its turn has come, and tells how long it waited.
+// take reports whether its turn has come, and reports how long it waited.
 func (c *call) take(waited func(time.Duration)) bool {
 	if !c.taken.CompareAndSwap(false, true) {
 		return false
@@ -90,7 +89,7 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
 		return nil, fmt.Errorf("read whether words were erased: %w", err)
 	}
-	if mark != 0 { // the program ended before the file was written again
+	if mark != 0 { // the program ended before the file was rewritten
 		w.left.since = time.Now()
 		w.vacuum()
 	}
@@ -98,8 +97,8 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 	return w, nil
 }
 
-// write queues the work and waits until it is committed. A caller whose context
-// ends leaves the queue; once its turn has come it waits for the outcome.
+// write queues the work and waits until it is committed. A caller whose context ends leaves the
+// queue; once its turn has come it waits for the outcome.
 func (w *writer) write(ctx context.Context, _ memory.Owner, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -160,7 +159,7 @@ func (w *writer) run() {
 	}
 }
 
-// commit runs first, and whatever else waits by then, in one transaction.
+// commit runs first, and the calls waiting by then, in one transaction.
 func (w *writer) commit(first *call) {
 	group := make([]*call, 0, 8)
 	w.changed = w.changed[:0]
@@ -192,8 +191,8 @@ func (w *writer) commit(first *call) {
 	}
 }
 
-// yields is how often those who are about to call are let run before a commit:
-// each call that joins saves one. It costs nothing when there is nobody.
+// yields is how often goroutines about to call may run before a commit: each joining call saves
+// one. It costs nothing without any.
 const yields = 4
 
 // waiting returns the next call in the queue, nil when there is none or the group
@@ -213,9 +212,9 @@ func (w *writer) waiting(taken int) *call {
 	return nil
 }
 
-// attempt runs one call so that its own failure stays its own: under a savepoint
-// or, as the first of its transaction, in a transaction that is begun anew if it
-// fails. An error is returned only when the whole transaction is lost.
+// attempt runs one call so that its failure affects no other: under a savepoint or, as the first of
+// its transaction, in a transaction that is restarted if it fails. It returns an error only when
+// the whole transaction is lost.
 func (w *writer) attempt(c *call, first bool) error {
 	if c.err = c.ctx.Err(); c.err != nil {
 		return nil
@@ -239,14 +238,14 @@ func (w *writer) attempt(c *call, first bool) error {
 	return w.exec("RELEASE call")
 }
 
-// undo takes back what the call did that failed with cause.
+// undo reverts a call that failed with cause.
 func (w *writer) undo(cause error, first bool) error {
 	steps := []string{"ROLLBACK TO call", "RELEASE call"}
 	if first {
 		steps = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
 	}
 	for _, step := range steps {
-		// Some errors end the transaction; then there is nothing to go back to.
+		// Some errors end the transaction, and with it the savepoint.
 		if err := w.exec(step); err != nil {
 			return errors.Join(cause, err)
 		}
@@ -259,8 +258,8 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// close waits for the queue to empty, takes erased words out of the file, moves the log into
-// it and closes the connection.
+// close waits for the queue to empty, removes erased text from the file, moves the log into it and
+// closes the connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -277,8 +276,8 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.session.conn.Close(), w.db.Close())...)
 }
 
-// tx begins what one call sees of the transaction. The caller's context does not reach
-// the database: cutting off one call's statement would cost the others of its group.
+// tx returns one call's view of the transaction. The caller's context does not reach the database:
+// interrupting one call's statement would cost the others of its group.
 func (w *writer) tx() *tx {
 	return &tx{ctx: context.Background(), session: w.session, now: func() (time.Time, error) { return w.now(), nil }}
 }

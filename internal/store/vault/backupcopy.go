@@ -12,19 +12,17 @@ import (
 	"strings"
 )
 
-// copied are the files of the vault's own folder that a copy has. The rest is of this
-// process, or made anew.
+// copied are the files of the vault's own folder in a copy. The others belong to this process or
+// are rebuilt.
 var copied = []string{recordsFile, erasingFile}
 
-// Copy gives every file of the vault away, as they are at one moment, by its path from the
-// vault's top, with slashes: the files, the journal, and what Loci last wrote to the files.
-// at is called once before, while nothing is written: what the store within holds then is
-// what the journal holds. rest is called last: what at holds of the store within it lets go.
-// Git's folders and links are left out.
+// Copy passes every file of the vault, as of one moment, to give, with its slash-separated path in
+// the vault: the files, the journal, and the texts that Loci last wrote. at is called once before,
+// without concurrent writes, so that the store within then matches the journal. rest is called last
+// and releases what at holds. Git's folders and links are left out.
 //
-// Memory goes on meanwhile, but for erasures, and until rest is called the files wait. An
-// erasure waits here, where it stops nobody: within it would, since a vault that erases
-// writes nothing else.
+// Memory goes on meanwhile, except for erasures, and files are written only after rest. An erasure
+// waits here, where it blocks nobody: the vault writes nothing else while it erases.
 func (s *Store) Copy(ctx context.Context, at func() error, give func(name string, from io.Reader) error, rest func() error) error {
 	s.copying.Lock()
 	defer s.copying.Unlock()
@@ -45,7 +43,7 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, fs.ErrNotExist): // a person took it away while we were looking
+		case errors.Is(err, fs.ErrNotExist): // a person removed it meanwhile
 			return nil
 		case err != nil:
 			return err
@@ -62,7 +60,7 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 	})
 }
 
-// pause calls at while nothing is written; f.disk is held.
+// pause calls at without concurrent writes; the caller holds f.disk.
 func (s *Store) pause(at func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 	r := s.f.index.targets[k]
 	c.p.owner, c.p.was = k.owner, s.f.before(k)
 	if id, ok := sharedFact(k.target); ok {
-		s.problem(c.path, fmt.Sprintf("whom %s is shared with stands in its own file, as %s; this one counts for nothing", id, sharedKey))
+		s.problem(c.path, fmt.Sprintf("the receivers of %s are in its own file, as %s; this file has no effect", id, sharedKey))
 		return
 	}
 	if c.wordless(base) {
@@ -57,7 +57,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 		case !s.putBack(c, r):
 			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
 			return
-		case got.earlier && !got.putBack: // saved by who had it open when it went
+		case got.earlier && !got.putBack: // saved from an editor that had opened it earlier
 			e.Clash = cmp.Or(got.clash, ended(base))
 		default:
 			e.Kind, e.From = Moved, r.Path
@@ -71,14 +71,14 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 	}
 }
 
-// wordless reports whether a file has front matter and no words, where memory has words or
-// nothing: editors and sync tools write the front matter first.
-func (c found) wordless(known thing) bool {
+// wordless reports whether a file has front matter and no text, although the memory has text or is
+// new: editors and sync tools write the front matter first.
+func (c found) wordless(stored thing) bool {
 	pg := split(c.text)
 	if c.p.folder == "" || !pg.has || strings.TrimSpace(pg.words()) != "" { // a chat may have no rules
 		return false
 	}
-	return known == (thing{}) || strings.TrimSpace(known.words()) != ""
+	return stored == (thing{}) || strings.TrimSpace(stored.words()) != ""
 }
 
 // tellUnheard reports files of unknown chats in one line: another machine's files may be many.
@@ -94,18 +94,18 @@ func (s *scan) tellUnheard() {
 }
 
 // adopt records a file that says nothing new. If it lacks keys, it becomes due.
-func (s *scan) adopt(c found, k key, known thing, got reading, e Edit) {
+func (s *scan) adopt(c found, k key, stored thing, got reading, e Edit) {
 	if e.Kind == Moved {
 		s.adopted = append(s.adopted, &record{Path: e.From})
 	}
-	folder, _ := s.f.s.place(k.owner, known)
+	folder, _ := s.f.s.place(k.owner, stored)
 	next := &record{
-		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: known.version(),
-		Open: known.open(), Related: known.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
+		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: stored.version(),
+		Open: stored.open(), Related: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
-	// Of what Loci keeps count of, what was written last counts, whoever wrote it.
-	behind := got.behind || folder != path.Dir(c.path) && known.Summary == nil
-	if behind || c.lacks(got, known) { // the next writing adds them, and moves it
+	// Of Loci's bookkeeping the latest counts, whoever wrote it.
+	behind := got.behind || folder != path.Dir(c.path) && stored.Summary == nil
+	if behind || c.lacks(got, stored) { // the next write adds them, and moves it
 		next.Due, next.There = true, true
 		s.f.due(k)
 	}
@@ -123,24 +123,24 @@ func (s *scan) putBack(c found, r *record) bool {
 	return err == nil && r.own(hashOf(text))
 }
 
-// adds reports whether a file says something that Loci does not know, apart from the keys in kept.
-func adds(says, known thing) bool {
-	theirs, ours := statementOf(says), statementOf(known)
+// adds reports whether a file has something new for Loci, except for the keys in kept.
+func adds(says, stored thing) bool {
+	theirs, ours := statementOf(says), statementOf(stored)
 	for key := range theirs {
 		if !theirs.same(ours, key) && !kept[key] {
 			return true
 		}
 	}
-	return says.target() != known.target()
+	return says.target() != stored.target()
 }
 
 // lacks reports whether a file lacks a key that Loci writes, or has an outdated value there.
-func (c found) lacks(got reading, known thing) bool {
+func (c found) lacks(got reading, stored thing) bool {
 	d, err := readDocument(c.text)
 	if err != nil {
 		return false
 	}
-	theirs, ours := statementOf(got.says), statementOf(known)
+	theirs, ours := statementOf(got.says), statementOf(stored)
 	for key, value := range ours {
 		if kept[key] && (got.later || key == sourceKey && learnedElsewhere(theirs[key], value)) {
 			continue
@@ -156,6 +156,6 @@ func (c found) lacks(got reading, known thing) bool {
 var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
 
 // learnedElsewhere reports whether another machine learned the fact from turns that are unknown here.
-func learnedElsewhere(says, known string) bool {
-	return says == string(memory.Extracted) && known == string(memory.FromFile)
+func learnedElsewhere(says, stored string) bool {
+	return says == string(memory.Extracted) && stored == string(memory.FromFile)
 }

@@ -11,39 +11,39 @@ import (
 	"strings"
 )
 
-// removeBeside removes what a person wrote of a memory that is erased: its conflict files, found by
-// path, id or name, and the file of an unanswered edit. Those at paths are written over.
+// removeBeside removes a person's texts of an erased memory: its conflict files, found by path, id
+// or name, and the file of an unanswered edit. Those at paths are overwritten.
 func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error {
-	if l.beside == nil {
+	if l.conflicts == nil {
 		sc := &scan{f: l.f, seen: map[string]bool{}}
 		if err := sc.walk(ctx); err != nil {
 			return fmt.Errorf("look for conflict files: %w", err)
 		}
-		l.beside = map[string]string{}
+		l.conflicts = map[string]string{}
 		for _, name := range sc.report.Conflicts {
-			l.beside[name] = l.targetOf(name)
+			l.conflicts[name] = l.targetOf(name)
 		}
 	}
-	for at, of := range l.beside {
+	for at, of := range l.conflicts {
 		if of != k.target && !slices.Contains(paths, besideOf(at)) {
 			continue
 		}
 		if err := l.f.root.Remove(at); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		delete(l.beside, at)
+		delete(l.conflicts, at)
 	}
 	e, waits := l.f.open[k]
 	if !waits || e.Kind == Deleted || slices.Contains(paths, e.Path) {
 		return nil
 	}
 	if text, err := l.f.read(e.Path); err != nil || hashOf(text) != e.SHA {
-		return nil // it went, or is another one by now: the next scan tells
+		return nil // removed or replaced meanwhile: the next scan reports it
 	}
 	return l.f.root.Remove(e.Path)
 }
 
-// targetOf is the memory of a conflict file, by the id in its text or name.
+// targetOf returns a conflict file's memory, by the id in its text or name.
 func (l *loader) targetOf(name string) string {
 	p, ok := l.f.s.placeOf(besideOf(name))
 	if !ok || p.owner != l.owner {
@@ -56,7 +56,7 @@ func (l *loader) targetOf(name string) string {
 	return p.kind() + id
 }
 
-// besideOf is the path of the file that a conflict file was made of.
+// besideOf returns the path of a conflict file's original.
 func besideOf(name string) string {
 	base, _, _ := strings.Cut(path.Base(name), conflictMark)
 	return path.Join(path.Dir(name), base+".md")

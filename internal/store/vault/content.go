@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// thing is what a file shows.
+// thing is the content of a file.
 type thing struct {
 	memory.FileContent
 	current bool // of a summary: the newest active one of its conversation
@@ -21,16 +21,16 @@ const (
 	conversationName = "conversation"
 )
 
-// head is what all kinds of things have.
+// head is the common part of all kinds of things.
 type head struct {
 	target       string // as [memory.Image.Target] writes it
 	words        string
 	status       memory.Status
 	conversation string // that it belongs to
 	created      time.Time
-	updated      time.Time // zero where no file says it
+	updated      time.Time // zero if no file has it
 	version      int64
-	erased       bool // nothing is left but its id and its times
+	erased       bool // only its id and its times are left
 }
 
 func (t thing) head() (h head) {
@@ -65,10 +65,10 @@ func (t thing) status() memory.Status { return t.head().status }
 func (t thing) updatedAt() time.Time  { return t.head().updated }
 func (t thing) erased() bool          { return t.head().erased }
 
-// live reports whether a thing is not among what is deleted.
+// live reports whether a thing belongs outside deleted/.
 func (t thing) live() bool { return t.status().Live() }
 
-// open reports whether it is a turn that is still to be learned from.
+// open reports whether it is a turn not learned from yet.
 func (t thing) open() bool {
 	return t.Turn != nil && t.Turn.Role == memory.RoleUser && t.Turn.LearnedAt.IsZero() && !t.Turn.NoLearn
 }
@@ -76,7 +76,7 @@ func (t thing) open() bool {
 // ofChat reports whether a thing can only come from a chat: a file never starts one.
 func (t thing) ofChat() bool { return t.Turn != nil || t.Summary != nil || t.Conversation != nil }
 
-// place is the folder and the name that its file has.
+// place returns a thing's folder and file name.
 func (s *Store) place(owner memory.Owner, t thing) (folder, name string) {
 	h := t.head()
 	kind, name := "facts", ""

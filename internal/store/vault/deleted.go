@@ -14,14 +14,14 @@ import (
 // tools replace files by deleting and writing them.
 const Settle = 2 * time.Second
 
-// Deleting is held back from more than a fifth of the files on, if it is more than
-// a few: a mount that vanished, or a folder that somebody moved away, looks so.
+// Deletions are held back if more than a fifth of the files, and more than a few, are missing: a
+// vanished mount, or a moved folder, looks the same.
 const (
 	heldShare = 5
 	heldFew   = 2
 )
 
-// gone are the records whose files are missing, by path.
+// gone returns the records with missing files, by path.
 func (s *scan) gone() map[string]*record {
 	gone := map[string]*record{}
 	for name, r := range s.f.index.paths {
@@ -33,8 +33,8 @@ func (s *scan) gone() map[string]*record {
 	return gone
 }
 
-// named are the ids that changed files say. Whatever is wrong with such a file, its memory was
-// not deleted.
+// named returns the ids in changed files. Whatever is wrong with such a file, its memory was not
+// deleted.
 func (s *scan) named() map[string]bool {
 	ids := map[string]bool{}
 	for _, c := range s.changed {
@@ -43,7 +43,8 @@ func (s *scan) named() map[string]bool {
 	return ids
 }
 
-// there reports whether a file exists. An error counts as yes, so that nothing is deleted by it.
+// there reports whether a file exists. It returns true after an error, so that nothing is deleted
+// because of it.
 func (f *files) there(name string) bool {
 	info, err := f.root.Lstat(name)
 	if err != nil {
@@ -52,7 +53,7 @@ func (f *files) there(name string) bool {
 	return !info.IsDir()
 }
 
-// tooMany reports whether so many files are missing that a disk may be, too.
+// tooMany reports whether so many files are missing that a disk may be missing.
 func (s *scan) tooMany(deleted []Edit) bool {
 	if len(deleted) > heldFew && len(deleted)*heldShare > len(s.f.index.paths) {
 		return true
@@ -64,7 +65,7 @@ func (s *scan) tooMany(deleted []Edit) bool {
 	})
 }
 
-// sift holds back deletions that are too many or have not settled.
+// sift holds back deletions that are too many or too recent.
 func (s *scan) sift(deleted []Edit) []Edit {
 	missed := s.f.missed
 	s.f.missed = map[string]time.Time{}
@@ -95,7 +96,7 @@ func (s *scan) sift(deleted []Edit) []Edit {
 	return settled
 }
 
-// Gone returns those deleted edits whose files are still missing.
+// Gone returns the deleted edits with files still missing.
 func (s *Store) Gone(deleted []Edit) []Edit {
 	f := s.files
 	f.disk.Lock()

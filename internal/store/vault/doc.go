@@ -4,25 +4,24 @@
 //
 // # From the store to files
 //
-// A write is acknowledged once the store within has committed it. What it was about is then
-// dirty, and is written as it is by then, under another name, synced, and renamed. Tables of
+// A write is acknowledged once the store within has committed it. Its things are then dirty; their
+// files are written, in the state of then, under another name, synced, and renamed. Tables of
 // records have the last texts of each file, and for each owner the version up to which all files
-// were written. After a crash the next start asks the store what changed since
-// ([Store.changedSince]), and writes that.
+// were written. After a crash the next start asks the store for later changes
+// ([Store.changedSince]), and writes those.
 //
 // # From files to the store
 //
-// [Store.Scan] compares the folder with the hashes of what Loci last wrote and returns what
-// people did as values of [Edit]. An edit counts key by key: the file is compared with the text that
-// was written ([loader.merge]), so that what a person left as it was does not undo what Loci
-// changed meanwhile. The caller makes changes of edits, and answers with [Store.Accept] or
-// [Store.Refuse].
+// [Store.Scan] compares the folder with the hashes of what Loci last wrote and returns people's
+// edits as values of [Edit]. An edit counts key by key: the file is compared with the text last
+// written ([loader.merge]), so that what a person left unchanged does not undo Loci's changes. The
+// caller makes changes of edits, and answers with [Store.Accept] or [Store.Refuse].
 //
-// A store within that is empty, or older than the index says, gets what it lacks from the files
-// ([Store.rebuild]); its history begins anew. Vectors are computed again.
+// A store within that is empty, or older than the index says, is completed from the files
+// ([Store.rebuild]); its history starts over. Vectors are computed again.
 //
-// Erasing takes words out of the store within, then out of the files; a crash in between is made
-// good at the next start.
+// Erasing removes text from the store within, then from the files; the next start completes it
+// after a crash.
 //
 // # Folder
 //
@@ -41,16 +40,15 @@
 //	.loci/lock                                      held while a process has the vault open
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
 //
-// Names are escaped so that no two meet on a disk that folds case, none leaves its
-// folder, and none is too long. A relation is a link in the file of the fact that it
-// begins at, which only a rebuild reads. Whom a fact is shared with is in its file, too; the links that others have
-// by that have no files, and a rebuild makes them anew.
+// Names are escaped so that no two collide on a disk that folds case, none leaves its folder, and
+// none is too long. A relation is a link in the file of the fact that it starts at; only a rebuild
+// reads it. A fact's file also lists the fact's receivers; their links have no files, and a rebuild
+// creates them again.
 //
 // # Files
 //
-// A file is front matter between two lines of "---", then a memory's words byte for
-// byte and one line end. Keys that are not Loci's and lines of comments survive when Loci
-// writes a file again, below its own. The status in a file counts, but of one that was
-// moved between entries and deleted the folder does. A text that Loci wrote over earlier, byte
-// for byte, was put back, and counts as it is.
+// A file is front matter between two lines of "---", then a memory's text byte for byte and one
+// line end. Other keys and comments survive when Loci rewrites a file, below its own. The status in
+// a file counts, but for a file moved between entries and deleted the folder does. A file that
+// equals an earlier version by Loci, byte for byte, was put back, and counts as it is.
 package vault

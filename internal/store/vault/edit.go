@@ -11,51 +11,52 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EditKind is what a person did to a file.
+// EditKind is a kind of edit of a file.
 type EditKind string
 
 // The kinds of edit.
 const (
 	Added   EditKind = "added"   // a file that Loci did not write
-	Edited  EditKind = "edited"  // other words or front matter
-	Moved   EditKind = "moved"   // to another folder or name; its words may be others too
-	Deleted EditKind = "deleted" // it is gone
+	Edited  EditKind = "edited"  // changed text or front matter
+	Moved   EditKind = "moved"   // to another folder or name, perhaps with changed text
+	Deleted EditKind = "deleted" // the file is missing
 )
 
-// Edit is what a person did to a file. The caller applies it and answers with [Store.Accept] or
+// Edit is a person's edit of a file. The caller applies it and answers with [Store.Accept] or
 // [Store.Refuse]; until then Loci leaves the file alone. Unanswered edits come with the next scan.
 type Edit struct {
 	Kind   EditKind
 	Owner  memory.Owner       // whose folder it is in
-	Target string             // the memory's, as [memory.Image.Target] writes it; of an added file without an id ""
-	Path   string             // from the vault's top, with slashes; of a deleted file where it was
-	From   string             // where a moved file was
-	Across bool               // it was moved from what holds to what is deleted, or back
-	SHA    string             // sha256 of the file, in hex; of a deleted file as Loci wrote it
-	Was    memory.FileContent // what Loci knows of the memory now; zero for an added one
-	Says   memory.FileContent // what the file says; zero for a deleted one
+	Target string             // the memory's, as [memory.Image.Target] writes it; "" for an added file without an id
+	Path   string             // in the vault, with slashes; of a deleted file its former path
+	From   string             // former path of a moved file
+	Across bool               // moved to deleted/ or back
+	SHA    string             // sha256 in hex; of a deleted file as last written
+	Was    memory.FileContent // Loci's current memory; zero for an added file
+	Says   memory.FileContent // the file's content; zero for a deleted file
 
-	// PutBack: the file is what Loci wrote there earlier, byte for byte, and counts as that state:
-	// a person took it out of a bin, or out of git.
+	// PutBack: the file equals an earlier version by Loci and counts as that state: a person
+	// restored it from a bin or from git.
 	PutBack bool
 
-	// Elsewhere: another machine's Loci wrote the file, and git or a sync tool brought it. What Loci
-	// keeps count of is as it says, too: so both write the same.
+	// Elsewhere: another machine's Loci wrote the file, and git or a sync tool brought it. Its
+	// bookkeeping counts too, so that both write the same.
 	Elsewhere bool
 
-	// Clash says why the edit is to be refused: Loci changed the same meanwhile. "" if it did not.
+	// Clash is why the edit must be refused: Loci changed the same meanwhile; "" if it did not.
 	Clash string
 }
 
-// Run is an id for the run that applies the edit. It is the same for the same edit of the same
-// state, so that a crash before Accept applies nothing twice.
+// Run returns an id for the run that applies the edit. The same edit of the same state has the same
+// id, so that a crash before Accept applies nothing twice.
 func (e Edit) Run() string {
 	state := thing{FileContent: e.Was}.version()
 	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + strconv.FormatInt(state, 10))[:24]
 }
 
-// Accept records that an edit was applied. Its file is written again with what Loci adds. target
-// is the memory of an added file. [memory.Conflict]: the file changed again; the next scan says how.
+// Accept records that an edit was applied. The file is rewritten with Loci's additions. target is
+// the memory of an added file. [memory.Conflict]: the file changed again; the next scan returns
+// that.
 func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	}
 	notes := []*record{next}
 	if old != nil && old.Path != e.Path {
-		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, for want of this answer
+		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, since this answer was missing
 			if err := f.root.Remove(old.Path); err != nil {
 				return err
 			}
@@ -95,8 +96,8 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	return f.index.note(notes...)
 }
 
-// acceptDeleted is Accept of a deleted file; f.disk is held. The record keeps its name for where Loci
-// writes it next. If the file is back, the next scan reads it.
+// acceptDeleted is Accept of a deleted file; the caller holds f.disk. The record keeps its name for
+// the next write. If the file is back, the next scan reads it.
 func (f *files) acceptDeleted(e Edit, k key) error {
 	gone := !f.there(e.Path)
 	if gone {
@@ -135,7 +136,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err != nil {
 			return err
 		}
-		if t.erased() { // maybe since the edit was given out: its words are to be nowhere
+		if t.erased() { // perhaps erased since: its text must be nowhere
 			err = f.root.Remove(e.Path)
 		} else {
 			err = f.aside(e.Path)
@@ -148,7 +149,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	return f.index.noteDue(f.index.targets[k])
 }
 
-// shown is what the file of a memory is to show now.
+// shown returns the present content of a memory's file.
 func (s *Store) shown(ctx context.Context, k key) (thing, error) {
 	l := s.files.loader(k.owner)
 	if _, err := l.load(ctx, []key{k}); err != nil {
@@ -161,7 +162,7 @@ func changedAgain(e Edit) error {
 	return memory.Errorf(memory.Conflict, "%s was changed again", e.Path)
 }
 
-// answered ends the wait for an edit; f.disk is held.
+// answered ends the wait for an edit; the caller holds f.disk.
 func (f *files) answered(e Edit) {
 	delete(f.open, openKey(e))
 	if e.Kind == Deleted {
@@ -169,7 +170,7 @@ func (f *files) answered(e Edit) {
 	}
 }
 
-// openKey is the key of a pending edit: its memory or, without one, its path.
+// openKey returns the key of a pending edit: its memory or, without one, its path.
 func openKey(e Edit) key {
 	if e.Target == "" {
 		return key{e.Owner, "\x00" + path.Clean(e.Path)}
@@ -178,7 +179,7 @@ func openKey(e Edit) key {
 }
 
 // waits reports whether a file waits for the answer to an edit: its own, or that of an added file
-// with the same words. A missing file that may come back waits, too.
+// with the same text. A missing file that may come back waits too.
 func (f *files) waits(k key, t thing) bool {
 	if _, own := f.open[k]; own {
 		return true

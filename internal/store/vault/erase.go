@@ -13,15 +13,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// erasingFile is there from before something is erased until no file has its words.
+// erasingFile exists from the start of an erasure until no file has the text.
 const erasingFile = "erasing"
 
-// Erase removes words for good: see [memory.Eraser]. The store within loses them, then the
-// files are written again, without what a person added to them. A mark in the folder says that
-// this is under way, so that the next start goes on with it. What git or a backup has of the
-// folder is not reached.
+// Erase removes text for good: see [memory.Eraser]. The store within loses it, then the files are
+// rewritten, without a person's additions. A mark in the folder makes the next start continue after
+// a crash. Copies in git or backups stay.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	s.copying.Lock() // no copy has words in one file that are gone in another
+	s.copying.Lock() // no copy has text in one file that another lacks
 	defer s.copying.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +39,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	}
 	receipt, err := s.Store.Erase(ctx, owner, run, ids...)
 	s.files.committed(owner, receipt, targets, err)
-	if err != nil { // they may be gone within all the same
+	if err != nil { // the store within may have erased it all the same
 		return memory.Receipt{}, err
 	}
 	s.opts.failpoint(afterCommit)
@@ -49,13 +48,13 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 			s.files.due(key{owner, t})
 		}
 	}
-	if err := s.endErasing(context.WithoutCancel(ctx)); err != nil { // what was begun is finished
+	if err := s.endErasing(context.WithoutCancel(ctx)); err != nil { // complete what was started
 		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the words are erased, but may still be in files of the vault; erase again to remove them there: %w", err)
 	}
 	return receipt, nil
 }
 
-// beginErasing leaves the mark.
+// beginErasing creates the mark.
 func (s *Store) beginErasing() error {
 	if err := os.WriteFile(s.own(erasingFile), nil, 0o600); err != nil {
 		return err
@@ -63,8 +62,8 @@ func (s *Store) beginErasing() error {
 	return disk.SyncFolder(s.own())
 }
 
-// targetsOfIDs are the things whose files may have words of what a run erases. The
-// conversations of turns are among them, for their titles.
+// targetsOfIDs returns the things whose files may have text that a run erases, including the
+// conversations of turns, for their titles.
 func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string, ids []string) ([]string, error) {
 	found, err := s.Get(ctx, owner, ids...)
 	if err != nil {
@@ -81,12 +80,12 @@ func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string
 	return slices.Collect(maps.Keys(targets)), nil
 }
 
-// endErasing removes words from the files, and then the mark.
+// endErasing removes text from the files, and then the mark.
 func (s *Store) endErasing(ctx context.Context) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
-	s.files.disk.Lock() // records have the paths of files that are gone, with the keys of profile entries
+	s.files.disk.Lock() // records have the paths of removed files, with the keys of profile entries
 	err := s.files.index.compact()
 	s.files.disk.Unlock()
 	if err != nil {
@@ -98,23 +97,22 @@ func (s *Store) endErasing(ctx context.Context) error {
 	return disk.SyncFolder(s.own())
 }
 
-// erasing reports whether the mark is there.
+// erasing reports whether the mark exists.
 func (s *Store) erasing() bool {
 	_, err := os.Lstat(s.own(erasingFile))
 	return err == nil
 }
 
-// EraseTraces removes all traces of an owner, which the store within has alone: see
-// [memory.Eraser].
+// EraseTraces removes all traces of an owner, which only the store within has: see [memory.Eraser].
 func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	s.copying.Lock() // a copy waits here, and not where it stops who writes
+	s.copying.Lock() // a copy waits here, without blocking writers
 	defer s.copying.Unlock()
 	return s.Store.EraseTraces(ctx, owner)
 }
 
 // EraseTracesOf removes the traces that show one of the facts.
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
-	s.copying.Lock() // a copy waits here, and not where it stops who writes
+	s.copying.Lock() // a copy waits here, without blocking writers
 	defer s.copying.Unlock()
 	return s.Store.EraseTracesOf(ctx, namespace, facts...)
 }

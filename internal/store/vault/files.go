@@ -16,29 +16,30 @@ import (
 )
 
 const (
-	// lull is how long files wait for more of their kind, so that a chat's turns,
-	// facts and marks are written together. A person sees them within a second.
+	// lull is how long files wait for more changes, so that a chat's turns, facts and marks are
+	// written together. A person sees them within a second.
 	lull = 50 * time.Millisecond
-	// again is when files that could not be written are tried once more.
+	// again is when failed writes of files are retried.
 	again = 2 * time.Second
-	// maxBatch bounds how many files are written between two looks at the world.
+	// maxBatch bounds the files written between two checks for other work.
 	maxBatch = 256
 )
 
-// files follow the store within: what a write was about is dirty, and is written as it is by then.
+// files follow the store within: a write marks its things as dirty, and their files are written
+// later, in their state of then.
 type files struct {
 	s     *Store
 	root  *os.Root
 	index *index // guarded by disk
 
 	disk    sync.Mutex           // held while files are read or written
-	open    map[key]Edit         // edits that were given out and not answered; guarded by disk
-	missed  map[string]time.Time // since when the last scan misses files, by path: nothing is written there; guarded by disk
-	scanned bool                 // the folder was scanned since the start; guarded by disk
+	open    map[key]Edit         // unanswered edits; guarded by disk
+	missed  map[string]time.Time // since when the last scan misses files, by path, which are not written; guarded by disk
+	scanned bool                 // since the start; guarded by disk
 
-	mu    sync.Mutex             // guards what follows
-	dirty map[key]bool           // whose files are to be written; true: it waits for a scan, or for the answer to an edit
-	heads map[memory.Owner]int64 // newest versions that are known
+	mu    sync.Mutex             // guards the rest
+	dirty map[key]bool           // files to write; true: it waits for a scan, or for the answer to an edit
+	heads map[memory.Owner]int64 // newest known versions
 
 	wake  chan struct{} // holds a token when something is dirty
 	wrote chan struct{} // holds a token when something was written
@@ -61,8 +62,8 @@ func openFiles(s *Store) (*files, error) {
 	}, nil
 }
 
-// committed marks what a call was about. Where nobody knows whether it committed, that is all that
-// was written since the files were whole.
+// committed marks a call's targets. If its outcome is unknown, it marks everything written since
+// the files were complete.
 func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
 	switch {
 	case refused(err) || !owner.Valid() || receipt.Again:
@@ -76,22 +77,21 @@ func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []
 	}
 }
 
-// follow notes a version that an owner has in the store within.
+// follow records an owner's version in the store within.
 func (f *files) follow(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heads[owner] = max(f.heads[owner], version)
 }
 
-// due makes things dirty. A target "" is all that was written for the owner since the files were
-// whole.
+// due marks things as dirty. A target "" means everything written for the owner since the files
+// were complete.
 func (f *files) due(keys ...key) {
 	f.mark(false, keys...)
 	poke(f.wake)
 }
 
-// mark makes things dirty. Those that wait for a scan, or the answer to an edit, do not if they are
-// dirty once more.
+// mark marks things as dirty. Waiting ones stop waiting if they are marked again.
 func (f *files) mark(waits bool, keys ...key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-// release lets what waited be tried again.
+// release makes waiting things eligible again.
 func (f *files) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,7 +118,8 @@ func (f *files) release() {
 	poke(f.wake)
 }
 
-// before is where the file of a memory was last written: amongKept, amongDeleted, or "" for nowhere.
+// before returns where a memory's file was last written: amongKept, amongDeleted, or "" for
+// nowhere.
 func (f *files) before(k key) string {
 	r := f.index.targets[k]
 	if r.none() {
@@ -130,15 +131,15 @@ func (f *files) before(k key) string {
 	return amongKept
 }
 
-// owners are those who have something in the store within, in order.
+// owners returns the owners in the store within, in order.
 func (f *files) owners() []memory.Owner {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.heads))
 }
 
-// run writes what is dirty once it has been so for the lull, until it is stopped. While memories are
-// written it leaves the disk and the processor to them: files take a tenth of the time, and lag behind.
+// run writes dirty files after the lull until it is stopped. While memories are written it yields
+// the disk and the processor to them: files get a tenth of the time, and lag behind.
 func (f *files) run() {
 	defer close(f.done)
 	pause := time.NewTimer(f.s.opts.lull)
@@ -172,8 +173,8 @@ func (f *files) run() {
 	}
 }
 
-// flush writes everything that is dirty and waits for nothing, and notes up to which versions the
-// files are whole. What cannot be written stays dirty.
+// flush writes all dirty files that do not wait, and records up to which versions the files are
+// complete. What cannot be written stays dirty.
 func (f *files) flush(ctx context.Context) error {
 	for {
 		if wrote, err := f.flushSome(ctx); err != nil || !wrote {
@@ -202,7 +203,7 @@ func (f *files) flushSome(ctx context.Context) (wrote bool, err error) {
 	return true, err
 }
 
-// take returns dirty things that wait for nothing, which are no longer dirty.
+// take returns and clears the dirty things that do not wait.
 func (f *files) take() (batch []key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -219,8 +220,8 @@ func (f *files) take() (batch []key) {
 	return batch
 }
 
-// markWritten notes up to which versions the files are whole, if nothing is dirty; f.disk and f.s.mu
-// are held.
+// markWritten records up to which versions the files are complete, if nothing is dirty; the caller
+// holds f.disk and f.s.mu.
 func (f *files) markWritten() error {
 	f.mu.Lock()
 	whole, versions := len(f.dirty) == 0, maps.Clone(f.heads)
@@ -241,10 +242,10 @@ func (f *files) close() error {
 	return errors.Join(append(errs, f.index.db.Close(), f.root.Close())...)
 }
 
-// full is the path of a file in the vault for the system.
+// full returns a file's path in the system.
 func (f *files) full(path string) string { return filepath.Join(f.s.dir, filepath.FromSlash(path)) }
 
-// wrapPath says which file an error is of.
+// wrapPath adds the file to an error.
 func wrapPath(path string, err error) error {
 	if err == nil {
 		return nil

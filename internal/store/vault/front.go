@@ -18,21 +18,20 @@ import (
 // maxFront bounds front matter.
 const maxFront = 64 << 10
 
-// page is a file in two: what stands between two lines of "---" at its beginning,
-// and the rest. The rest is a memory's words and one line end, whether they end in
-// one themselves or not: so they come back byte for byte, and editors that end
-// every file in a line end change nothing.
+// page is a file's front matter, between two lines of "---" at its beginning, and the rest: a
+// memory's text and one line end, even if the text ends in one. So texts are restored byte for
+// byte, and editors that end every file in a line end change nothing.
 type page struct {
-	mark  string // before the first line: nothing, or the sign that some editors begin UTF-8 with
+	mark  string // before the first line: nothing, or a byte order mark
 	front string // the lines between, each with its end; "" without front matter
-	end   string // how its lines end
+	end   string // its line ending
 	has   bool   // there is front matter
 	body  string
 }
 
 const byteOrderMark = "\ufeff"
 
-// split reads a file's two parts. It takes any text.
+// split splits a file into its parts. It accepts any text.
 func split(text string) page {
 	p := page{end: "\n"}
 	rest := text
@@ -57,7 +56,7 @@ func split(text string) page {
 		front.WriteString(l)
 		after = next
 	}
-	p.body, p.end = rest, "\n" // it never ended: the file is all words
+	p.body, p.end = rest, "\n" // it never ended: the file is all text
 	return p
 }
 
@@ -69,7 +68,7 @@ func cutLine(text string) (first, rest string, ended bool) {
 	return text, "", false
 }
 
-// words returns what the body says: all but the line end that closes the file.
+// words returns the body's text: all but the final line end.
 func (p page) words() string {
 	if w, ok := strings.CutSuffix(p.body, "\r\n"); ok && p.end == "\r\n" {
 		return w
@@ -77,7 +76,7 @@ func (p page) words() string {
 	return strings.TrimSuffix(p.body, "\n")
 }
 
-// String puts the file together.
+// String joins the file's parts.
 func (p page) String() string {
 	if !p.has {
 		return p.mark + p.body
@@ -85,11 +84,11 @@ func (p page) String() string {
 	return p.mark + "---" + p.end + p.front + "---" + p.end + p.body
 }
 
-// field is a key of front matter that is Loci's, with its value in YAML on one
-// line. A value "" means that the key is not to be there.
+// field is one of Loci's keys of front matter, with its value in YAML on one line. The value ""
+// removes the key.
 type field struct{ key, value string }
 
-// frontOf are the lines of fields.
+// frontOf returns the lines of fields.
 func frontOf(fields []field, end string) string {
 	var lines strings.Builder
 	for _, f := range fields {
@@ -100,9 +99,8 @@ func frontOf(fields []field, end string) string {
 	return lines.String()
 }
 
-// with returns the page with these fields and words. Lines of other keys, comments, the order and
-// lines whose value stays the same are kept. It is not ok if front matter is not understood: then
-// it must not be touched.
+// with returns the page with these fields and text. It keeps other keys, comments, order and
+// unchanged lines. ok is false if the front matter is not understood: it must not be changed then.
 func (p page) with(fields []field, words string) (out page, ok bool) {
 	wanted, _, err := readFront(frontOf(fields, "\n"))
 	if err != nil {
@@ -140,7 +138,7 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 
 var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 
-// commentOf is what stands behind a value on its one line, for people.
+// commentOf returns the comment after a value on its one line.
 func commentOf(lines []string) string {
 	if len(lines) != 1 {
 		return ""
@@ -148,16 +146,16 @@ func commentOf(lines []string) string {
 	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
-// scalarOrList is a YAML scalar's text or a list of them. One that is neither is known to be
-// there, so that nobody takes it for one that was deleted.
+// scalarOrList is a YAML scalar's text or a list of them. Another value counts as present, so that
+// it is not taken for deleted.
 type scalarOrList struct {
 	text string
 	list []string
 	many bool
-	odd  string // what it is instead, for people; "" for a scalar or a list of them
+	odd  string // YAML type of another value, for people; "" for a scalar or a list of them
 }
 
-// meaning tells values apart, but for odd ones.
+// meaning returns a text that distinguishes values, except odd ones.
 func (v scalarOrList) meaning() string {
 	switch {
 	case v.odd != "":
@@ -168,7 +166,7 @@ func (v scalarOrList) meaning() string {
 	return "text\x00" + v.text
 }
 
-// called is what stands there, for people.
+// called describes the value, for people.
 func (v scalarOrList) called() string {
 	switch {
 	case v.odd != "":
@@ -179,11 +177,11 @@ func (v scalarOrList) called() string {
 	return strconv.Quote(v.text)
 }
 
-// frontMatter is what front matter says, by key.
+// frontMatter is the values of front matter, by key.
 type frontMatter map[string]scalarOrList
 
-// entry is a top-level key and the lines that are its own, without comments and empty lines
-// that follow. The key is "" if it is no scalar.
+// entry is a top-level key and its lines, without comments and empty lines that follow. The key is
+// "" if it is no scalar.
 type entry struct {
 	key      string
 	value    scalarOrList
@@ -196,12 +194,12 @@ func readFront(front string) (values frontMatter, entries []entry, err error) {
 		return nil, nil, fmt.Errorf("front matter of %d bytes; at most %d", len(front), maxFront)
 	}
 	defer func() {
-		if p := recover(); p != nil { // a fault of the parser is one of the file's
+		if p := recover(); p != nil { // a fault of the parser counts as one of the file
 			values, entries, err = nil, nil, fmt.Errorf("front matter that cannot be read: %v", p)
 		}
 	}()
 	front = strings.ReplaceAll(front, "\r\n", "\n")
-	if strings.Contains(front, "\r") { // to YAML it ends a line, and to nobody else
+	if strings.Contains(front, "\r") { // only YAML takes it for a line end
 		return nil, nil, fmt.Errorf("front matter has a carriage return within a line")
 	}
 	file, err := parser.ParseBytes([]byte(front), 0)
@@ -242,7 +240,7 @@ func readFront(front string) (values frontMatter, entries []entry, err error) {
 	return values, entries, nil
 }
 
-// valueIn returns what a file says under a key, "" for nothing.
+// valueIn returns a file's value of a key, "" for none.
 func valueIn(text, key string) string {
 	values, _, _ := readFront(split(text).front)
 	return values[key].text
@@ -267,8 +265,7 @@ func valueOf(n ast.Node) scalarOrList {
 	return v
 }
 
-// scalar returns a scalar's text: of a string what it says, of other scalars how
-// they are written.
+// scalar returns a scalar's text: of a string its value, of other scalars their spelling.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -277,7 +274,7 @@ func scalar(n ast.Node) (string, bool) {
 		return n.Value.Value, true
 	case *ast.NullNode:
 		return "", true
-	case *ast.MappingKeyNode, *ast.AliasNode, *ast.AnchorNode, *ast.TagNode: // which are scalars to the parser
+	case *ast.MappingKeyNode, *ast.AliasNode, *ast.AnchorNode, *ast.TagNode: // scalars to the parser
 		return "", false
 	case ast.ScalarNode:
 		return n.GetToken().Value, true
@@ -285,7 +282,7 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// quoted is a text in YAML, on one line.
+// quoted returns a text in YAML, on one line.
 func quoted(text string) string {
 	if plain.MatchString(text) && !words[strings.ToLower(text)] {
 		return text
@@ -293,19 +290,19 @@ func quoted(text string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b) // a JSON string is a YAML one
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a string can always be said
+	_ = e.Encode(text) // strings always encode
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
 var plain = lazy.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
 
-// words mean something else in YAML.
+// words have another meaning in YAML.
 var words = map[string]bool{
 	"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true,
 	"inf": true, "nan": true, "nil": true,
 }
 
-// listed is a list in YAML, "" for none.
+// listed returns a list in YAML, "" for none.
 func listed(texts []string) string {
 	if len(texts) == 0 {
 		return ""

@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// loader reads what an owner's files are to show.
+// loader reads the content of an owner's files.
 type loader struct {
 	f      *files
 	owner  memory.Owner
 	things map[string]thing        // by target
-	called map[string]string       // names of files, by id of a memory
-	homes  map[string]memory.Owner // of what others share, by id
+	called map[string]string       // file names, by id of a memory
+	homes  map[string]memory.Owner // of others' facts, by id
 
-	shares map[string][]memory.Owner // whom facts are shared with, by id; nil: not read yet
-	beside map[string]string         // of what conflict files are, by path; nil: not read yet
+	shares    map[string][]memory.Owner // fact receivers, by id; nil: not read yet
+	conflicts map[string]string         // targets of conflict files, by path; nil: not read yet
 }
 
 func (f *files) loader(owner memory.Owner) *loader {
@@ -28,8 +28,8 @@ func (f *files) loader(owner memory.Owner) *loader {
 
 func (l *loader) set(t thing) { l.things[t.target()] = t }
 
-// load reads the things and returns the items in the order in which their files
-// are to be written, with those that must follow.
+// load reads the things and returns the items in the order of writing their files, with those that
+// must follow.
 func (l *loader) load(ctx context.Context, items []key) ([]key, error) {
 	if err := l.get(ctx, items); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// memory sets a memory with what its file shows besides.
+// memory sets a memory with its file's other content.
 func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
 	if m.Link != nil { // its fact has its file at home
 		l.homes[m.ID()] = m.Fact.Scope.Owner
@@ -112,9 +112,8 @@ func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
 	return nil
 }
 
-// summaries finds which summary of each conversation is the current one, and adds
-// the one that was and the one that is: their files change names. Those that
-// leave a name come first.
+// summaries finds the current summary of each conversation, and adds the previous and the current
+// one: their files change names. Those that leave a name come first.
 func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	var rest, leaving, coming []key
 	family, current := map[string]bool{}, map[string]bool{} // targets
@@ -166,7 +165,7 @@ func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	return slices.Concat(rest, leaving, coming), nil
 }
 
-// name finds what the files are called that the things refer to.
+// name finds the names of the files that the things refer to.
 func (l *loader) name(ctx context.Context) error {
 	var missing []string
 	refer := func(id string) {
@@ -194,7 +193,7 @@ func (l *loader) name(ctx context.Context) error {
 	return nil
 }
 
-// link is a link to a memory's file, or its id where there is none.
+// link returns a link to a memory's file, or its id without one.
 func (l *loader) link(id string) string {
 	if name := l.called[id]; name != "" {
 		return linkTo(name, id)

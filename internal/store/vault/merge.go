@@ -9,62 +9,62 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reading is what a person changed in a file, applied to what Loci knows now.
+// reading is a person's changes in a file, applied to Loci's current state.
 type reading struct {
 	says    thing
-	behind  bool   // what Loci changed meanwhile is not in the file
-	earlier bool   // it was made of what Loci wrote there before what it last wrote
-	putBack bool   // it is what Loci wrote there before, and lies where that lay
-	later   bool   // it is what another machine's Loci wrote after all that is known here
-	clash   string // why not both can be what they wrote and what Loci did; "" if they can
+	behind  bool   // the file lacks Loci's changes made meanwhile
+	earlier bool   // based on a version before the last one written
+	putBack bool   // an earlier version, at its place
+	later   bool   // written by another machine's Loci, after everything known here
+	clash   string // why both changes cannot be combined; "" if they can
 }
 
-// readFile reads a file of the memory known. r is the record of what Loci last wrote, nil for
-// none. A file that equals what Loci wrote earlier was put back and counts as it is.
-func (l *loader) readFile(p place, text string, known thing, r *record) (out reading, err error) {
+// readFile reads a file of a stored memory. r is the record of Loci's last write, nil for none. A
+// file that equals an earlier version was put back and counts as it is.
+func (l *loader) readFile(p place, text string, stored thing, r *record) (out reading, err error) {
 	d, err := readDocument(text)
 	if err != nil {
 		return out, err
 	}
 	var last string
 	var past []string
-	if !r.none() && known != (thing{}) {
+	if !r.none() && stored != (thing{}) {
 		if last, past, err = l.f.index.texts(key{l.owner, r.Target}); err != nil {
 			return out, err
 		}
 	}
-	if last == "" { // there is nothing to compare with
-		if out.says, err = p.read(d, known, nil); err != nil {
+	if last == "" { // nothing to compare with
+		if out.says, err = p.read(d, stored, nil); err != nil {
 			return out, err
 		}
-		out.later = d.values["id"].text != "" && l.isLater(out.says, known, d)
+		out.later = d.values["id"].text != "" && l.isLater(out.says, stored, d)
 		return out, nil
 	}
 	plain := p
 	plain.plain = true
-	stands, err := plain.read(d, known, nil)
+	current, err := plain.read(d, stored, nil)
 	if err != nil {
 		return out, err
 	}
-	base, earlier, err := l.basis(d, known, r, append([]string{last}, past...))
+	base, earlier, err := l.basis(d, stored, r, append([]string{last}, past...))
 	if err != nil {
 		return out, err
 	}
 	wrote := wrote(text, last, past)
-	later := !wrote && l.isLater(stands, known, d)
-	if out.putBack = wrote && stands.live() != p.deleted; !out.putBack {
-		out.behind, out.clash = l.merge(&p, &d, stands, base, known)
-		out.later = later && out.clash == "" && !out.behind && base.same(statementOf(known), updatedKey)
+	later := !wrote && l.isLater(current, stored, d)
+	if out.putBack = wrote && current.live() != p.deleted; !out.putBack {
+		out.behind, out.clash = l.merge(&p, &d, current, base, stored)
+		out.later = later && out.clash == "" && !out.behind && base.same(statementOf(stored), updatedKey)
 	}
 	out.earlier = earlier && !out.later
-	out.says, err = p.read(d, known, nil)
+	out.says, err = p.read(d, stored, nil)
 	return out, err
 }
 
-// isLater reports whether another machine's Loci wrote the file after all that is known here.
-func (l *loader) isLater(says, known thing, d document) bool {
+// isLater reports whether another machine's Loci wrote the file after everything known here.
+func (l *loader) isLater(says, stored thing, d document) bool {
 	at := says.updatedAt()
-	return at.After(known.updatedAt()) && !at.After(l.f.s.opts.Now()) && (known == (thing{}) || ofNow(d))
+	return at.After(stored.updatedAt()) && !at.After(l.f.s.opts.Now()) && (stored == (thing{}) || ofNow(d))
 }
 
 // ofNow reports whether Loci wrote a file's updated_at, which has microseconds. Editor plugins
@@ -74,14 +74,14 @@ func ofNow(d document) bool {
 	return is && at.Nanosecond() != 0
 }
 
-// asLoci parses a time and reports whether it is in the form that Loci writes.
+// asLoci parses a time and reports whether it has Loci's form.
 func asLoci(when string) (at time.Time, is bool) {
 	at, err := time.Parse(time.RFC3339Nano, when)
 	return at, err == nil && quotedTime(at.UTC()) == when
 }
 
-// statement is what a file says, by key of front matter; its words are under theWords. Links
-// count by the ids that they lead to.
+// statement is a file's content by key of front matter, with its text under theWords. Links are
+// compared by id.
 type statement map[string]string
 
 // theWords is a name that no key has.
@@ -95,14 +95,14 @@ func statementOf(t thing) statement {
 	return m
 }
 
-// same reports whether two files say the same under a key.
+// same reports whether two files agree on a key.
 func (m statement) same(other statement, key string) bool { return m[key] == other[key] }
 
 func (m statement) live() bool { return memory.Status(m[statusKey]).Live() }
 
-// basis is what the file said before a person changed it: what Loci last wrote or, if its
-// updated_at is older, what Loci wrote then. texts are what Loci wrote, the last first.
-func (l *loader) basis(d document, known thing, r *record, texts []string) (base statement, earlier bool, err error) {
+// basis returns the file's content before a person changed it: what Loci last wrote or, if its
+// updated_at is older, what Loci wrote then. texts are Loci's versions, last first.
+func (l *loader) basis(d document, stored thing, r *record, texts []string) (base statement, earlier bool, err error) {
 	when := d.values[updatedKey].text
 	from := texts[0]
 	if _, is := asLoci(when); is {
@@ -117,15 +117,15 @@ func (l *loader) basis(d document, known thing, r *record, texts []string) (base
 	}
 	p, _ := l.f.s.placeOf(r.Path)
 	p.owner, p.plain = l.owner, true
-	then, err := p.read(was, known, nil)
+	then, err := p.read(was, stored, nil)
 	return statementOf(then), earlier, err
 }
 
-// merge lays what Loci changed since base over the document, where the person left it as it was, and
-// reports whether that was anything. stands is what the document says by itself. It returns a
-// reason if both changed the same key.
-func (l *loader) merge(p *place, d *document, stands thing, base statement, known thing) (behind bool, clash string) {
-	theirs, ours := statementOf(stands), statementOf(known)
+// merge applies Loci's changes since base to the document, where the person left it unchanged, and
+// reports whether there were any. current is the document's own content. It returns a reason if
+// both changed the same key.
+func (l *loader) merge(p *place, d *document, current thing, base statement, stored thing) (behind bool, clash string) {
+	theirs, ours := statementOf(current), statementOf(stored)
 	across := p.across()
 	over := map[string]bool{}
 	var both []string
@@ -133,27 +133,27 @@ func (l *loader) merge(p *place, d *document, stands thing, base statement, know
 		switch {
 		case key == theWords, key == statusKey && across: // the folder counts
 		case ours.same(base, key) || ours.same(theirs, key):
-		case key == statusKey && !known.live() && theirs[statusKey] == string(memory.Rejected): // more than forgotten
-		case theirs.same(base, key), key == statusKey && !known.live() && theirs[statusKey] == string(memory.Retired):
+		case key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Rejected): // more than forgotten
+		case theirs.same(base, key), key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Retired):
 			over[key] = true
 		case !ofLoci[key]:
 			both = append(both, key)
 		}
 	}
-	if theirs.same(base, conversationKey) && !ours.same(base, conversationKey) && known.Conversation == nil {
-		p.conversation = conversationFolder(known.head().conversation)
+	if theirs.same(base, conversationKey) && !ours.same(base, conversationKey) && stored.Conversation == nil {
+		p.conversation = conversationFolder(stored.head().conversation)
 	}
 	touched := !theirs.same(base, theWords) && !ours.same(theirs, theWords)
 	switch changed := !ours.same(base, theWords); {
 	case touched && changed:
 		both = append(both, "the words")
-	case touched && !known.live() && !p.deleted && !across && base.live():
-		return false, ended(known)
+	case touched && !stored.live() && !p.deleted && !across && base.live():
+		return false, ended(stored)
 	case changed && !touched:
-		over[theWords], d.words = true, known.words()
+		over[theWords], d.words = true, stored.words()
 	}
 	maps.DeleteFunc(d.values, func(key string, _ scalarOrList) bool { return over[key] })
-	laid := slices.DeleteFunc(known.fields(l.link), func(f field) bool { return !over[f.key] })
+	laid := slices.DeleteFunc(stored.fields(l.link), func(f field) bool { return !over[f.key] })
 	if values, _, err := readFront(frontOf(laid, "\n")); err == nil {
 		maps.Copy(d.values, values)
 	}
@@ -164,15 +164,15 @@ func (l *loader) merge(p *place, d *document, stands thing, base statement, know
 	return len(over) > 0, clash
 }
 
-// ended says why new words for a memory that is not recalled any more are refused.
-func ended(known thing) string {
-	if known.Fact != nil && known.Fact.Status == memory.Superseded {
+// ended returns why new text for a memory out of recall is refused.
+func ended(stored thing) string {
+	if stored.Fact != nil && stored.Fact.Status == memory.Superseded {
 		return "another fact took its place meanwhile"
 	}
 	return "it was forgotten meanwhile"
 }
 
-// Keys that are looked at by themselves.
+// Keys with rules of their own.
 const (
 	statusKey       = "status"
 	updatedKey      = "updated_at"

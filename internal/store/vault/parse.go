@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// document is what a file says, before anybody asks what it means.
+// document is a file's content before interpretation.
 type document struct {
 	values frontMatter
 	words  string
 }
 
-// readDocument reads a file. Text that is not UTF-8 or half written, or front matter that cannot be
-// read, is an error.
+// readDocument reads a file. It refuses text that is not UTF-8 or half written, and unreadable
+// front matter.
 func readDocument(file string) (document, error) {
 	if !utf8.ValidString(file) {
 		return document{}, fmt.Errorf("it is not UTF-8 text")
@@ -34,7 +34,7 @@ func readDocument(file string) (document, error) {
 	return document{values, pg.words()}, err
 }
 
-// conflicted reports whether a merge of git's left both sides in a text, one after the other.
+// conflicted reports whether a git merge left both sides in a text.
 func conflicted(text string) bool {
 	next := []string{"<<<<<<< ", "=======", ">>>>>>> "}
 	for line := range strings.Lines(text) {
@@ -47,14 +47,13 @@ func conflicted(text string) bool {
 	return false
 }
 
-// read reads what a document says that lies at p. Keys that are missing leave what base says, if
-// they are always written, and otherwise mean nothing; base is what Loci has, the zero thing without
-// any. A value that does not fit its key is an error. rebuilt has, in a rebuild, the ids of facts by
-// what their files are called.
+// read interprets a document at p. Missing keys keep base's values if they are always written, and
+// are empty otherwise; base is Loci's thing, or zero. A value that does not fit its key is an
+// error. In a rebuild, rebuilt maps file names to ids of facts.
 func (p place) read(d document, base thing, rebuilt map[string]string) (says thing, err error) {
-	r := reader{p: p, known: base != (thing{}), values: d.values, rebuilt: rebuilt}
+	r := reader{p: p, stored: base != (thing{}), values: d.values, rebuilt: rebuilt}
 	words := d.words
-	if d.values["kind"].text != "turn" { // editors leave an empty line below the front matter; a turn that Loci wrote is as it was said
+	if d.values["kind"].text != "turn" { // editors leave an empty line below the front matter; Loci's turns are verbatim
 		words = strings.TrimLeft(words, "\r\n")
 	}
 	switch p.kind() {
@@ -110,7 +109,7 @@ func copyOf[T any](base *T, fresh T) *T {
 // reader reads values and keeps the first error.
 type reader struct {
 	p       place
-	known   bool // Loci has the memory
+	stored  bool // Loci has the memory
 	values  frontMatter
 	rebuilt map[string]string // nil: it is no rebuild
 	err     error
@@ -126,8 +125,8 @@ func (r *reader) fail(key, want string) {
 	r.failf("%s is %s, not %s", key, want, r.values[key].called())
 }
 
-// one is a key's that has one value, "" for none. A value that is no such text is not as
-// if it were not there: that would take away what Loci knows.
+// one returns the value of a key with a single value, "" for none. A value of another type is an
+// error: ignoring it would remove what Loci has.
 func (r *reader) one(key, want string) string {
 	v := r.values[key]
 	if v.odd != "" || len(v.list) > 0 {
@@ -156,40 +155,40 @@ func (r *reader) list(key string) []string {
 	return out
 }
 
-// status is a memory's status by its file and folder; was is its current one, "" for none. Of a
-// file that was moved to deleted/ or back the folder counts, of others the key. Superseded and
-// replaced count only in files that were moved to deleted/.
+// status returns a memory's status by its file and folder; was is its current one, "" for none. For
+// a file moved to deleted/ or back the folder counts, for others the key. Superseded and replaced
+// count only in files that were moved to deleted/.
 func (r *reader) status(was memory.Status, allowed []memory.Status) memory.Status {
-	p, said := r.p, r.saidStatus(allowed)
-	alone := (said == memory.Superseded || said == memory.Replaced) && said != was
+	p, named := r.p, r.statusKeyValue(allowed)
+	alone := (named == memory.Superseded || named == memory.Replaced) && named != was
 	moved := p.across()
 	switch {
 	case p.plain:
-		return cmp.Or(said, was, memory.Active)
+		return cmp.Or(named, was, memory.Active)
 	case moved && !p.deleted:
-		if said.Live() {
-			return said
+		if named.Live() {
+			return named
 		}
 		return memory.Active
-	case p.deleted && (moved || p.was == "") && (said == "" || said.Live() || moved && alone):
+	case p.deleted && (moved || p.was == "") && (named == "" || named.Live() || moved && alone):
 		switch {
 		case was != "" && !was.Live():
 			return was
 		case moved && alone:
-			return said
+			return named
 		}
 		return memory.Retired
-	case said == "":
+	case named == "":
 		return cmp.Or(was, memory.Active)
 	case alone && (p.was != "" || !p.deleted):
-		r.failf("status is %s, which only Loci makes it when something takes its place: write retired to forget it, or other words to replace what it says", said)
+		r.failf("status is %s, which only Loci makes it when something takes its place: write retired to forget it, or other words to replace what it says", named)
 		return was
 	}
-	return said
+	return named
 }
 
-// saidStatus is the value of the key status, "" for none.
-func (r *reader) saidStatus(allowed []memory.Status) memory.Status {
+// statusKeyValue returns the value of the key status, "" for none.
+func (r *reader) statusKeyValue(allowed []memory.Status) memory.Status {
 	want := "one of"
 	for i, s := range allowed {
 		if i > 0 {
@@ -197,27 +196,27 @@ func (r *reader) saidStatus(allowed []memory.Status) memory.Status {
 		}
 		want += " " + string(s)
 	}
-	said := memory.Status(r.one(statusKey, want))
-	if said != "" && !slices.Contains(allowed, said) {
+	named := memory.Status(r.one(statusKey, want))
+	if named != "" && !slices.Contains(allowed, named) {
 		r.fail(statusKey, want)
 		return ""
 	}
-	return said
+	return named
 }
 
-// elsewhere reports whether the file brings its id from elsewhere, or belongs to a rebuild.
-func (r *reader) elsewhere() bool { return !r.known && r.values["id"].text != "" }
+// elsewhere reports whether the file has an unknown id, or belongs to a rebuild.
+func (r *reader) elsewhere() bool { return !r.stored && r.values["id"].text != "" }
 
-// conversation is that of a file's folder; was is the memory's current one. The key conversation_id
-// only counts where the folder's name was cut.
+// conversation returns the conversation of a file's folder; was is the memory's current one. The
+// key conversation_id counts only if the folder's name is cut.
 func (r *reader) conversation(was string) string {
-	said := r.text(conversationKey)
+	named := r.text(conversationKey)
 	id, ok := "", r.p.conversation == globalFolder
 	if !ok {
 		id, ok = unescape(r.p.conversation)
 	}
 	if !ok {
-		for _, one := range []string{said, was} {
+		for _, one := range []string{named, was} {
 			if one != "" && escape(one) == r.p.conversation {
 				return one
 			}
@@ -226,18 +225,18 @@ func (r *reader) conversation(was string) string {
 			r.p.conversation, escape(r.p.conversation), globalFolder)
 		return was
 	}
-	named := func(conversation string) string { return cmp.Or(conversation, globalFolder) }
-	if said != "" && said != named(id) && (!r.known || said != named(was)) && !r.elsewhere() {
+	nameOf := func(conversation string) string { return cmp.Or(conversation, globalFolder) }
+	if named != "" && named != nameOf(id) && (!r.stored || named != nameOf(was)) && !r.elsewhere() {
 		folder := globalFolder
-		if said != globalFolder {
-			folder = escape(said)
+		if named != globalFolder {
+			folder = escape(named)
 		}
-		r.failf("conversation_id is %q, but the folder says where a file belongs: move it to entries/%s/%s, or take the line out", said, folder, r.p.folder)
+		r.failf("conversation_id is %q, but the folder says where a file belongs: move it to entries/%s/%s, or take the line out", named, folder, r.p.folder)
 	}
 	return id
 }
 
-// holds refuses a valid_to before valid_from that a person wrote.
+// holds refuses a person's valid_to before valid_from.
 func (r *reader) holds(base, f *memory.Fact) {
 	if f.ValidFrom.IsZero() || f.ValidTo.IsZero() || !f.ValidTo.Before(f.ValidFrom) || r.elsewhere() {
 		return

@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxName bounds an escaped name. With a time before it and ".md" and a mark of a
-// conflict behind, a file's name stays under 255 bytes.
+// maxName bounds an escaped name. With a time before it and ".md" and a conflict mark behind, a
+// file's name stays under 255 bytes.
 const maxName = 120
 
-// globalFolder holds what belongs to no conversation.
+// globalFolder holds memories of no conversation.
 const globalFolder = "global"
 
-// conflictMark stands in the name of a file that a person's words were moved to.
+// conflictMark is in the name of a file with a person's conflicting text.
 const conflictMark = ".conflict-"
 
 // escape makes a file name of any text. No two texts have the same name, on a disk
@@ -89,7 +89,7 @@ func unescape(name string) (text string, ok bool) {
 	return text, escape(text) == name
 }
 
-// ownerFolder is where an owner's entries lie, "" for the top.
+// ownerFolder is the folder of an owner's entries, "" for the top.
 func (s *Store) ownerFolder(owner memory.Owner) string {
 	if owner == s.opts.Home {
 		return ""
@@ -107,18 +107,18 @@ func (s *Store) ownerFolder(owner memory.Owner) string {
 	return folder
 }
 
-// place is what a path says of the file that lies there.
+// place is a parsed path.
 type place struct {
 	owner        memory.Owner
 	deleted      bool
 	conversation string // as escape wrote it, or globalFolder
 	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
 	name         string // of the file, without ".md"
-	was          string // where Loci last wrote the memory's file, as [files.before] has it
-	plain        bool   // what the file says is read as it is written, and not judged yet
+	was          string // where Loci last wrote the memory's file: see [files.before]
+	plain        bool   // values are read without being checked
 }
 
-// Where Loci last wrote a memory's file, as [place] has it.
+// Values of place.was.
 const (
 	amongKept    = "entries"
 	amongDeleted = "deleted"
@@ -127,7 +127,7 @@ const (
 // across reports whether a file was moved to deleted/ or back.
 func (p place) across() bool { return p.was != "" && (p.was == amongDeleted) != p.deleted }
 
-// kind is what the target of a memory begins with whose file lies in the folder.
+// kind returns the target prefix of the folder's memories.
 func (p place) kind() string {
 	switch p.folder {
 	case "facts":
@@ -144,7 +144,7 @@ func (p place) kind() string {
 	return turnTarget
 }
 
-// created is the time that a file's name begins with, if it does.
+// created returns the time at the beginning of a file's name, if any.
 func (p place) created() time.Time {
 	stamp, _, _ := strings.Cut(p.name, "__")
 	t, err := time.Parse("2006-01-02T15-04-05Z", stamp)
@@ -154,7 +154,7 @@ func (p place) created() time.Time {
 	return t
 }
 
-// placeOf reads a path. It is not ok if nothing of Loci's belongs there.
+// placeOf parses a path. ok is false for a path that is not Loci's.
 func (s *Store) placeOf(name string) (p place, ok bool) {
 	base, isFile := strings.CutSuffix(name, ".md")
 	parts := strings.Split(base, "/")
@@ -177,8 +177,8 @@ func (s *Store) placeOf(name string) (p place, ok bool) {
 	return p, p.folder == "" && p.name == conversationName
 }
 
-// ownerOf reads whose folder a path is in, and returns the rest of it. A name that
-// was cut is that of an owner whom the journal knows, or "".
+// ownerOf returns the owner of a path's folder, and the rest of the path. A name that was cut must
+// be of an owner with files, else it returns "".
 func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 	namespace, rest, whole := memory.DefaultNamespace, parts, true
 	if len(rest) > 2 && rest[0] == "namespaces" {
@@ -204,15 +204,15 @@ func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 		return owner, rest
 	}
 	folder := strings.Join(parts[:len(parts)-len(rest)], "/")
-	for _, known := range s.Known() {
-		if s.ownerFolder(known) == folder {
-			return known, rest
+	for _, candidate := range s.OwnersWithFiles() {
+		if s.ownerFolder(candidate) == folder {
+			return candidate, rest
 		}
 	}
 	return "", rest
 }
 
-// folderOf is where a conversation's things lie.
+// folderOf returns the folder of a conversation's things.
 func (s *Store) folderOf(owner memory.Owner, conversation string, deleted bool, kind string) string {
 	name := conversationFolder(conversation)
 	if deleted {
@@ -221,7 +221,7 @@ func (s *Store) folderOf(owner memory.Owner, conversation string, deleted bool, 
 	return path.Join(s.ownerFolder(owner), "entries", name, kind)
 }
 
-// conversationFolder is the name of a conversation's folder; of "", which is none, globalFolder.
+// conversationFolder returns the name of a conversation's folder; globalFolder for "".
 func conversationFolder(id string) string {
 	if id == "" {
 		return globalFolder
@@ -229,14 +229,14 @@ func conversationFolder(id string) string {
 	return escape(id)
 }
 
-// fileName is the name of a memory's file, without ".md": it follows from what
-// never changes, so that links by it hold wherever the file lies.
+// fileName returns the name of a memory's file, without ".md". It never changes, so that links hold
+// wherever the file is.
 func fileName(created time.Time, id string) string {
 	return created.UTC().Format("2006-01-02T15-04-05Z") + "__" + escape(id)
 }
 
-// LogPath returns a path as it may stand in a log: without the names of files that people
-// named, and those of profile entries, which have their keys.
+// LogPath returns a path for a log: without people's file names and those of profile entries, which
+// contain keys.
 func LogPath(file string) string {
 	dir, name := path.Split(file)
 	if _, ok := idOfName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
@@ -245,13 +245,13 @@ func LogPath(file string) string {
 	return dir + "*" + path.Ext(name)
 }
 
-// linkTo is a link as Obsidian reads it, to a file by its name. An id that is too
-// long to be read back stands as it is.
+// linkTo returns an Obsidian link to a file by its name. An id too long to be read back is used
+// itself.
 func linkTo(name, id string) string {
 	if got, ok := idOfName(name); !ok || got != id {
 		return id
 	}
-	if strings.HasSuffix(name, ".md") { // one is taken for the file's own
+	if strings.HasSuffix(name, ".md") { // Obsidian takes one for the file's extension
 		name += ".md"
 	}
 	return "[[" + name + "]]"
@@ -259,8 +259,8 @@ func linkTo(name, id string) string {
 
 var linksIn = lazy.Compile(`\[\[[^\[\]]+\]\]`)
 
-// nameInLink is the FOLDER/NAME in a link [[FOLDER/NAME#HEADING|ALIAS]], as Obsidian writes it; "" if
-// the text is not a link.
+// nameInLink returns the FOLDER/NAME of an Obsidian link [[FOLDER/NAME#HEADING|ALIAS]]; "" if the
+// text is not a link.
 func nameInLink(text string) string {
 	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "[[")
 	inner, closed := strings.CutSuffix(inner, "]]")
@@ -273,7 +273,7 @@ func nameInLink(text string) string {
 	return strings.TrimSuffix(strings.TrimSpace(inner), ".md")
 }
 
-// idOfLink reads the id that a link is to, or a plain id.
+// idOfLink returns the id in a link, or a plain id.
 func idOfLink(text string) string {
 	name := nameInLink(text)
 	if id, ok := idOfName(path.Base(name)); ok {

@@ -11,19 +11,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// property is a key of front matter: how the value of a thing is written there, and read into the
-// thing. What is shown is YAML on one line, "" where the key is not to be there.
+// property is a key of front matter, with writing and reading its value. Written values are YAML on
+// one line, "" to omit the key.
 type property struct {
 	key  string
 	show func(names) string
 	read func(*reader)
 }
 
-// names says what the file of a memory is called, for links.
+// names returns a memory's file name, for links.
 type names func(id string) string
 
-// fields is a thing's front matter: what people and other programs look for, and everything
-// else that would be missing if there were nothing but the file.
+// fields returns a thing's front matter: what people and other programs look for, and everything
+// that a rebuild from the file needs.
 func (t thing) fields(link names) []field {
 	var fields []field
 	for _, p := range t.properties() {
@@ -32,7 +32,7 @@ func (t thing) fields(link names) []field {
 	return fields
 }
 
-// properties are those of the thing, into which they point, in the order in which a file has them.
+// properties returns the thing's properties, which point into it, in file order.
 func (t *thing) properties() []property {
 	switch {
 	case t.Fact != nil:
@@ -89,8 +89,8 @@ func (t *thing) properties() []property {
 	return nil
 }
 
-// value is a property with one value, which parse takes, "" for a key that is missing. It reports
-// whether the value is what is wanted.
+// value returns a property with one value, which parse sets, "" for a missing key. parse reports
+// whether the value is valid.
 func value(key, want string, show func(names) string, parse func(v string) bool) property {
 	return property{key, show, func(r *reader) {
 		if !parse(r.one(key, want)) {
@@ -99,21 +99,21 @@ func value(key, want string, show func(names) string, parse func(v string) bool)
 	}}
 }
 
-// plainText is there if it is not empty. A key that is missing empties it.
+// plainText is omitted if empty. A missing key empties it.
 func plainText(key string, v *string) property {
 	return property{key, func(names) string { return optional(*v) }, func(r *reader) { *v = r.text(key) }}
 }
 
-// keptText is always there. A key that is missing changes nothing.
+// keptText is always written. A missing key changes nothing.
 func keptText[T ~string](key string, v *T) property {
 	return property{key, func(names) string { return quoted(string(*v)) }, func(r *reader) { *v = cmp.Or(T(r.text(key)), *v) }}
 }
 
-// constant refuses another value of a key that follows from the folder.
+// constant returns a property that the folder determines, and refuses other values.
 func constant(key, is string) property {
 	return property{key, func(names) string { return is }, func(r *reader) {
-		if said := r.text(key); said != "" && said != is {
-			r.failf("%s is %q, and %q in files of this folder: move it to where it belongs, or give a key of your own another name", key, said, is)
+		if got := r.text(key); got != "" && got != is {
+			r.failf("%s is %q, and %q in files of this folder: move it to where it belongs, or give a key of your own another name", key, got, is)
 		}
 	}}
 }
@@ -129,7 +129,7 @@ func moment(key string, v *time.Time) property {
 	})
 }
 
-// keptTime is as keptText; what is not known yet is like another time, if there is one.
+// keptTime is keptText for a time; a new one equals like, if set.
 func keptTime(key string, v, like *time.Time) property {
 	return value(key, aTime, func(names) string { return at(*v) }, func(s string) (ok bool) {
 		if v.IsZero() && like != nil {
@@ -142,7 +142,7 @@ func keptTime(key string, v, like *time.Time) property {
 
 const aTime = "a time like 2026-01-31T12:00:00Z or a day"
 
-// parseTime reads a time as people write one; "" is the base.
+// parseTime parses a time in people's forms; "" is the base.
 func parseTime(s string, base time.Time) (time.Time, bool) {
 	if s == "" {
 		return base, true
@@ -155,7 +155,7 @@ func parseTime(s string, base time.Time) (time.Time, bool) {
 	return base, false
 }
 
-// number is there if it is not 0. A key that is missing makes it that.
+// number is omitted if 0. A missing key sets 0.
 func number[T int | int64](key string, v *T) property {
 	p := keptNumber(key, v)
 	return property{key, func(names) string {
@@ -191,7 +191,7 @@ func flag(key string, v *bool) property {
 	})
 }
 
-// link is one to a memory, by its id.
+// link is a link to a memory, by id.
 func link(key string, id *string) property {
 	show := func(link names) string {
 		if *id == "" {
@@ -206,7 +206,7 @@ func conversation(id *string) property {
 	return property{conversationKey, func(names) string { return quoted(cmp.Or(*id, globalFolder)) }, func(r *reader) { *id = r.conversation(*id) }}
 }
 
-// conversationOfTurn has no chat's folder to follow from in the folder of what is in no chat.
+// conversationOfTurn is written in the folder of no conversation, which does not determine it.
 func conversationOfTurn(u *memory.Turn) property {
 	return property{conversationKey, func(names) string { return quoted(u.Conversation) }, func(r *reader) {
 		if r.p.conversation == globalFolder {
@@ -221,10 +221,10 @@ func status(v *memory.Status, allowed ...memory.Status) property {
 	return property{statusKey, func(names) string { return quoted(string(*v)) }, func(r *reader) { *v = r.status(*v, allowed) }}
 }
 
-// title is what the file of a new document is called, if that says no other.
+// title is the file's name for a new document, unless the key is set.
 func title(c *memory.Context) property {
 	return property{"title", func(names) string { return optional(c.Title) }, func(r *reader) {
-		if r.known {
+		if r.stored {
 			c.Title = ""
 		}
 		c.Title = cmp.Or(r.text("title"), c.Title)
@@ -240,7 +240,7 @@ func pinned(f *memory.Fact) property {
 	}}
 }
 
-// core is what pinned cannot say.
+// core is written if pinned cannot express it.
 func core(f *memory.Fact) property {
 	show := func(names) string {
 		if f.Core == memory.CoreNever {
@@ -293,7 +293,7 @@ func turns(f *memory.Fact) property {
 	}}
 }
 
-// quote is "START-END LINK".
+// quote has the form "START-END LINK".
 func quote(f *memory.Fact) property {
 	show := func(link names) string {
 		q := f.Provenance.Quote
@@ -332,7 +332,7 @@ func at(t time.Time) string {
 	return quotedTime(memory.Time(t))
 }
 
-// quotedTime is a time as Obsidian reads one, and people.
+// quotedTime returns a time for Obsidian and people.
 func quotedTime(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
 func optional(text string) string {

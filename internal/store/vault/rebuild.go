@@ -16,18 +16,18 @@ import (
 // rebuildRun begins the ids of the runs that rebuild memory from files.
 const rebuildRun = "vault-rebuild-"
 
-// wasInVault is the reason of their changes.
+// wasInVault is the reason of rebuilt changes.
 const wasInVault = "was in the vault"
 
 // maxRun bounds how many changes or turns go into one commit.
 const maxRun = 500
 
-// rebuild adds what files say and the store within lacks: of all owners, or of those whose
-// store is older than their files. Files say what is, not what was: history begins anew. All turns
-// count as learned. Files that name no id, or that cannot be taken over, are left for [Store.Scan]
-// to tell of. A rebuild that a crash ends is done again at the next start.
-func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bool) error {
-	x := s.files.index // nothing is written yet
+// rebuild adds what files have and the store within lacks: of all owners, or of those whose store
+// is older than their files. Files have no history, so it starts over. All turns count as learned.
+// Files without an id, or that cannot be applied, are left for [Store.Scan] to report. An
+// interrupted rebuild is repeated at the next start.
+func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, all bool) error {
+	x := s.files.index // nothing else is written yet
 	if err := x.beginRebuild(of); err != nil {
 		return err
 	}
@@ -38,11 +38,11 @@ func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bo
 	some := false
 	for owner, things := range byOwner {
 		if byOwner[owner], err = s.lacking(ctx, owner, things); err != nil {
-			return fmt.Errorf("read what is known of %s: %w", owner, err)
+			return fmt.Errorf("read the memories of %s: %w", owner, err)
 		}
 		some = some || len(byOwner[owner]) > 0
 	}
-	if anew && some {
+	if all && some {
 		x.rebuild.At = s.opts.Now().UTC()
 		if err := x.save(row{rebuildRow, "", x.rebuild}); err != nil {
 			return err
@@ -59,8 +59,7 @@ func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, anew bo
 	return s.noteRebuilt(paths)
 }
 
-// lacking are the things that the store within does not have. Where it has nothing of the
-// owner, that is all.
+// lacking returns the things that the store within lacks, all if it has nothing of the owner.
 func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing) ([]thing, error) {
 	versions, err := s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] == 0 {
@@ -77,8 +76,8 @@ func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing)
 	return slices.DeleteFunc(things, func(t thing) bool { return l.things[t.target()] != (thing{}) }), nil
 }
 
-// noteRebuilt notes which memories the files are of, so that one that is to lie elsewhere, or
-// that a person gave a name, is not written a second time. What a file says is still to be looked at.
+// noteRebuilt records the files' memories, so that a file at another place, or with a person's
+// name, is not written a second time. Their content is still to be compared.
 func (s *Store) noteRebuilt(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
@@ -92,8 +91,8 @@ func (s *Store) noteRebuilt(paths map[key]string) error {
 	return f.index.endRebuild(from)
 }
 
-// noteFolder notes which memories the files are of that have no records: they are compared with the
-// store within.
+// noteFolder records the memories of files without records; these are compared with the store
+// within.
 func (s *Store) noteFolder(ctx context.Context) error {
 	_, paths, err := s.readFolder(ctx, func(memory.Owner) bool { return true })
 	if err != nil {
@@ -102,9 +101,9 @@ func (s *Store) noteFolder(ctx context.Context) error {
 	return s.noteRebuilt(paths)
 }
 
-// readFolder reads all files of some owners that say which memory they are of, and returns their
-// paths as well. Of several files of a memory it takes the one that is called as Loci calls it, or else
-// the one with the shortest name, to which copies add something; a scan tells of the others.
+// readFolder reads all files of some owners that name a memory, and returns their paths as well. Of
+// several files of a memory it takes the one with Loci's name, or else the one with the shortest
+// name, since copies add to it; a scan reports the others.
 func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
@@ -150,8 +149,8 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	return byOwner, paths, nil
 }
 
-// rebuildTurns appends conversations as they were: a batch ends where what follows
-// was said at another time, so that the order of what is said stays.
+// rebuildTurns appends the conversations: a batch ends where the time changes, so that the order
+// stays.
 func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	conversations := map[string]memory.Conversation{}
 	turns := map[string][]memory.Turn{}
@@ -166,26 +165,26 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 			turns[t.Turn.Conversation] = append(turns[t.Turn.Conversation], *t.Turn)
 		}
 	}
-	for id, said := range turns {
+	for id, list := range turns {
 		if _, ok := conversations[id]; !ok {
-			conversations[id] = memory.Conversation{ID: id, Owner: owner, Project: said[0].Project, Agent: said[0].Agent}
+			conversations[id] = memory.Conversation{ID: id, Owner: owner, Project: list[0].Project, Agent: list[0].Agent}
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(conversations)) {
-		c, said := conversations[id], turns[id]
-		slices.SortFunc(said, func(a, b memory.Turn) int {
+		c, list := conversations[id], turns[id]
+		slices.SortFunc(list, func(a, b memory.Turn) int {
 			return cmp.Or(cmp.Compare(a.Index, b.Index), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 		})
-		if c.CreatedAt.IsZero() && len(said) > 0 {
-			c.CreatedAt, c.UpdatedAt = said[0].CreatedAt, said[len(said)-1].CreatedAt
+		if c.CreatedAt.IsZero() && len(list) > 0 {
+			c.CreatedAt, c.UpdatedAt = list[0].CreatedAt, list[len(list)-1].CreatedAt
 		}
 		add := func(some []memory.Turn) error {
 			_, err := s.Append(ctx, owner, memory.Batch{Conversation: c, Turns: some})
 			return err
 		}
 		leave := func(t memory.Turn, why error) { s.leaveFile(paths, key{owner, turnTarget + t.ID}, why) }
-		if len(said) > 0 {
-			if err := piecewise(said, add, leave); err != nil {
+		if len(list) > 0 {
+			if err := piecewise(list, add, leave); err != nil {
 				return err
 			}
 			continue
@@ -199,8 +198,8 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 	return nil
 }
 
-// piecewise adds many things at a time. If some cannot stand together each is tried by itself; those
-// that fail are left.
+// piecewise adds things in batches. If a batch fails, each is tried by itself; failing ones are
+// left.
 func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error {
 	for some := range slices.Chunk(all, maxRun) {
 		err := add(some)
@@ -221,12 +220,12 @@ func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error 
 	return nil
 }
 
-// refusesFile reports whether an error is about what one file says.
+// refusesFile reports whether an error concerns a single file.
 func refusesFile(err error) bool {
 	return errors.Is(err, memory.Duplicate) || errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)
 }
 
-// leaveFile leaves a file that cannot be taken over for [Store.Scan] to tell of.
+// leaveFile leaves a file that cannot be applied for [Store.Scan] to report.
 func (s *Store) leaveFile(paths map[key]string, k key, why error) {
 	s.opts.Log.Warn("a file of the vault is not taken over", "file", LogPath(paths[k]), "error", why)
 	delete(paths, k)

@@ -127,7 +127,7 @@ func (e *ending) Apply(ctx context.Context, owner memory.Owner, run memory.Run, 
 
 func (e *ending) Close() error {
 	was := map[memory.Owner][]known{}
-	for _, o := range e.Known() {
+	for _, o := range e.OwnersWithFiles() {
 		was[o] = exports(e.t, e.Store, o)
 	}
 	noError(e.t)(e.Store.Close())

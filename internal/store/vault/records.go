@@ -26,65 +26,65 @@ import (
 // recordsFile is the database of the records, in the vault's own folder.
 const recordsFile = "files.db"
 
-// record is what Loci last wrote to a file.
+// record is Loci's last write of a file.
 type record struct {
-	Path    string       `json:"path"` // from the vault's top, with slashes
+	Path    string       `json:"path"` // in the vault, with slashes
 	Owner   memory.Owner `json:"owner,omitempty"`
-	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was taken away
+	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was removed
 	SHA     string       `json:"sha256,omitempty"`
-	Version int64        `json:"version,omitempty"` // of the memory that it shows
+	Version int64        `json:"version,omitempty"` // of the memory in the file
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Due: the file is to be written again. A missing file is no deletion, unless a scan found it There.
+	// Due: the file is to be written. Its absence is no deletion, unless a scan found it There.
 	Due   bool `json:"due,omitempty"`
 	There bool `json:"there,omitempty"`
 
-	// Open: it is a turn that was not learned from yet. No version tells when it is, so a start looks.
+	// Open: a turn not learned from yet. No version tells when it is, so a start checks.
 	Open bool `json:"open,omitempty"`
 
-	// Related: it shows relations. Of a file that does not, another machine's Loci wrote those that are there.
+	// Related: the file lists relations. If not, those in it are by another machine's Loci.
 	Related bool `json:"related,omitempty"`
 
-	text string // that was written, until it is saved with the record
+	text string // the written text, until it is saved with the record
 }
 
-// id is the memory's, without its kind.
+// id returns the memory's id, without its kind.
 func (r *record) id() string {
 	_, id, _ := strings.Cut(r.Target, ":")
 	return id
 }
 
-// own reports whether Loci wrote what has this hash.
+// own reports whether a hash is that of Loci's last write.
 func (r *record) own(sha string) bool { return r != nil && r.SHA == sha }
 
-// deletable reports whether a file that is missing was deleted.
+// deletable reports whether the absence of the file is a deletion.
 func (r *record) deletable() bool { return r != nil && (!r.Due || r.There) }
 
-// none reports whether nothing is known of what was written.
+// none reports whether nothing was written.
 func (r *record) none() bool { return r == nil || r.SHA == "" }
 
-// isName reports whether a person deleted the file, whose name alone stays.
+// isName reports whether a person deleted the file, whose record keeps only its name.
 func (r *record) isName() bool { return r != nil && r.SHA == "" && r.Due }
 
-// key names a thing in the vault.
+// key identifies a thing in the vault.
 type key struct {
 	owner  memory.Owner
 	target string
 }
 
-// index has the records in memory, and in a table of the database [recordsFile]. They are not in the
-// store within: that may be replaced by an older one, which only records that stay with the files
-// can tell.
+// index has the records in memory, and in a table of the database [recordsFile]. They are not in
+// the store within: only records that stay with the files can detect that an older store replaced
+// it.
 type index struct {
 	db      *sql.DB
 	paths   map[string]*record
 	targets map[key]*record
-	written map[memory.Owner]int64 // versions that the files have whole
+	written map[memory.Owner]int64 // versions up to which the files are complete
 	rebuild rebuildState
 }
 
-// rebuildState says when memory was last rebuilt from the files, and whether that is under way.
+// rebuildState is the time of the last rebuild, and whether one is in progress.
 type rebuildState struct {
 	At       time.Time `json:"at,omitzero"`
 	UnderWay bool      `json:"under_way,omitempty"`
@@ -96,14 +96,14 @@ type row struct {
 	value      any
 }
 
-// The kinds of rows, and what their names and values are.
+// The kinds of rows, with names and values.
 const (
 	fileRow    = "file"    // a path, a record
-	ownerRow   = "owner"   // an owner, the version that the files have whole
+	ownerRow   = "owner"   // an owner, the version up to which the files are complete
 	rebuildRow = "rebuild" // "", a rebuildState
 )
 
-// openIndex reads the records. A damaged database counts as none: then everything is compared with
+// openIndex reads the records. A damaged database counts as empty: everything is then compared with
 // the store within.
 func openIndex(file string) (*index, error) {
 	x, err := loadIndex(file)
@@ -210,7 +210,7 @@ func (x *index) save(rows ...row) error {
 	return nil
 }
 
-// note saves records, and then has them; one without a target is dropped.
+// note saves records and caches them; one without a target is removed.
 func (x *index) note(records ...*record) error {
 	if err := x.write(records...); err != nil {
 		return err
@@ -223,7 +223,7 @@ func (x *index) note(records ...*record) error {
 	return nil
 }
 
-// noteDue notes that the file of a record is to be written; until then it is not deleted.
+// noteDue records that a record's file is to be written; until then its absence is no deletion.
 func (x *index) noteDue(r *record) error {
 	if r == nil {
 		return nil
@@ -233,7 +233,7 @@ func (x *index) noteDue(r *record) error {
 	return x.note(&due)
 }
 
-// write saves records, and the texts of those that have one, and leaves those in memory.
+// write saves records and their texts, and drops the texts from memory.
 func (x *index) write(records ...*record) error {
 	rows := make([]row, len(records))
 	for i, r := range records {
@@ -244,10 +244,10 @@ func (x *index) write(records ...*record) error {
 	return x.save(rows...)
 }
 
-// maxTexts is how many texts of a file's past are known, besides the last.
+// maxTexts bounds the earlier texts kept per file.
 const maxTexts = 16
 
-// saveText saves what was last written of a thing.
+// saveText saves a thing's last written text.
 func saveText(tx *sql.Tx, r *record) error {
 	_, err := tx.Exec(`INSERT OR REPLACE INTO texts (owner, target, sha, text) VALUES (?, ?, ?, ?)`, r.Owner, r.Target, r.SHA, r.text)
 	if err == nil {
@@ -257,8 +257,8 @@ func saveText(tx *sql.Tx, r *record) error {
 	return err
 }
 
-// texts are what Loci wrote of a thing, the last first. That is the one of its record, which may not
-// be the first where a crash came before the record.
+// texts returns Loci's texts of a thing, last first: the one of its record, which may not be the
+// newest after a crash before the record was saved.
 func (x *index) texts(k key) (last string, past []string, err error) {
 	r := x.targets[k]
 	rows, err := x.db.Query(`SELECT sha, text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
@@ -280,8 +280,8 @@ func (x *index) texts(k key) (last string, past []string, err error) {
 	return last, past, rows.Err()
 }
 
-// wrote reports whether a text is one that Loci wrote over since, whatever its line ends: git
-// may change them.
+// wrote reports whether a text equals an earlier one by Loci, ignoring line ends, which git may
+// change.
 func wrote(text, last string, past []string) bool {
 	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
 		if one == last || slices.Contains(past, one) {
@@ -291,7 +291,7 @@ func wrote(text, last string, past []string) bool {
 	return false
 }
 
-// forgetIf removes the texts of a thing while something is erased.
+// forgetIf removes a thing's texts during an erasure.
 func (x *index) forgetIf(erasing bool, k key) error {
 	if !erasing {
 		return nil
@@ -300,7 +300,7 @@ func (x *index) forgetIf(erasing bool, k key) error {
 	return err
 }
 
-// mark saves the versions that the files have whole.
+// mark saves the versions up to which the files are complete.
 func (x *index) mark(versions map[memory.Owner]int64) error {
 	var rows []row
 	for owner, version := range versions {
@@ -312,7 +312,7 @@ func (x *index) mark(versions map[memory.Owner]int64) error {
 	return x.save(rows...)
 }
 
-// beginRebuild forgets the records and the marks of some owners, whose files are read like a person's.
+// beginRebuild removes the records and marks of some owners, whose files are read like a person's.
 func (x *index) beginRebuild(of func(memory.Owner) bool) error {
 	x.rebuild.UnderWay = true
 	rows := []row{{rebuildRow, "", x.rebuild}}
@@ -331,7 +331,7 @@ func (x *index) beginRebuild(of func(memory.Owner) bool) error {
 	return x.save(rows...)
 }
 
-// endRebuild saves the records of the files that memory was rebuilt from, which still have to be looked at.
+// endRebuild saves the records of the rebuilt files, whose content is still to be compared.
 func (x *index) endRebuild(from []*record) error {
 	x.rebuild.UnderWay = false
 	return errors.Join(x.note(from...), x.save(row{rebuildRow, "", x.rebuild}))
@@ -356,7 +356,7 @@ func (x *index) drop(path string) {
 	}
 }
 
-// compact moves all that was written into the one file, and leaves nothing of what it wrote over.
+// compact moves the log into the file, without old content.
 func (x *index) compact() error {
 	_, err := x.db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
 	return err

@@ -9,11 +9,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// relationKinds are those that files show.
+// relationKinds are the kinds shown in files.
 var relationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
 
-// relation is the property that has a fact's relations of a kind. Only a rebuild reads it, and a file
-// does not say when one was made.
+// relation is the property with a fact's relations of a kind. Only a rebuild reads it, without the
+// time of creation.
 func (t *thing) relation(kind memory.RelationKind) property {
 	key := string(kind)
 	show := func(link names) string {

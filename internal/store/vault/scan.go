@@ -14,35 +14,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Report is how the folder differs from what Loci last wrote.
+// Report is the differences of the folder from what Loci last wrote.
 type Report struct {
 	Edits     []Edit    // deleted ones first, then in order of path
-	Problems  []Problem // what was not read, and is left as it is
-	Conflicts []string  // files that hold a person's words where Loci changed a memory meanwhile
-	Held      []Edit    // so much was deleted at once that it waits to be confirmed
-	Files     int       // that were looked at
+	Problems  []Problem // unreadable files, which are left as they are
+	Conflicts []string  // files with a person's text in conflict with Loci's change
+	Held      []Edit    // deletions that must be confirmed, since there are so many
+	Files     int       // files compared
 
-	settles time.Duration // until the first of the files that are gone counts as deleted; 0: none waits
+	settles time.Duration // until the first missing file counts as deleted; 0: none waits
 }
 
 // Problem is a file or folder that cannot be read.
 type Problem struct {
 	Path string
 	Why  string
-	Do   string // what to do about it; "" for nothing but to mend it
+	Do   string // advice; "" for none but to repair it
 }
 
-// ScanOptions say how a scan goes. The zero value is the default.
+// ScanOptions are the options of a scan. The zero value is the default.
 type ScanOptions struct {
-	Confirm bool // take over deletions even if they are many, or have not settled
+	Confirm bool // apply deletions even if they are many, or have not settled
 
-	// Settle is how long ago an earlier scan must have missed a file, until it counts as
-	// deleted; 0: at once.
+	// Settle is how long a file must be missing, by an earlier scan, to count as deleted; 0: at
+	// once.
 	Settle time.Duration
 }
 
-// Scan compares the folder with what Loci last wrote. It changes only the records of files that
-// say nothing new.
+// Scan compares the folder with what Loci last wrote. It changes only the records of files without
+// new content.
 func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f := s.files
 	f.disk.Lock()
@@ -67,32 +67,32 @@ func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	return sc.report, nil
 }
 
-// scan is one comparison under way.
+// scan is a comparison in progress.
 type scan struct {
 	f       *files
 	o       ScanOptions
 	report  Report
-	seen    map[string]bool // paths of records whose file is there, or cannot be judged
-	unheard []string        // files of what was said or summed up in chats that Loci does not know
+	seen    map[string]bool // paths of records with an existing or doubtful file
+	unheard []string        // files of turns and summaries in unknown chats
 	blind   []string        // folders that could not be read
 	changed []found
 	loaders map[memory.Owner]*loader
 	adopted []*record
 }
 
-// found is a file that is not as Loci wrote it.
+// found is a file that differs from what Loci wrote.
 type found struct {
 	path string
 	p    place
 	text string
 	sha  string
 	info fs.FileInfo
-	old  *record // of the memory that was at the path
-	id   string  // that it says
+	old  *record // of the memory last at the path
+	id   string  // in the file
 }
 
-// key is whose file it is, as far as it says: the memory's that was at the path, or that with
-// its id.
+// key returns the file's memory, as far as it tells: the one last at the path, or the one with its
+// id.
 func (c found) key() key {
 	switch {
 	case c.old != nil:
@@ -116,7 +116,7 @@ func (s *scan) walk(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && errors.Is(err, fs.ErrNotExist):
-			return nil // it went while we were looking
+			return nil // removed meanwhile
 		case err != nil:
 			s.problem(name, err)
 			s.blind = append(s.blind, name+"/")
@@ -127,7 +127,7 @@ func (s *scan) walk(ctx context.Context) error {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
-			if isTemp(d.Name()) { // left by a crash: nobody writes while we look
+			if isTemp(d.Name()) { // left by a crash: nobody writes now
 				return s.f.root.Remove(name)
 			}
 			return nil
@@ -138,7 +138,7 @@ func (s *scan) walk(ctx context.Context) error {
 			return nil
 		}
 		if _, ok := s.f.s.placeOf(name); !ok {
-			if d.Type()&fs.ModeSymlink != 0 { // what lies behind it is not read, and not deleted
+			if d.Type()&fs.ModeSymlink != 0 { // its target is not read, and not deleted
 				s.blind = append(s.blind, name+"/")
 			}
 			return nil
@@ -156,7 +156,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	s.report.Files++
 	info, err := d.Info()
 	if err != nil {
-		return // it went
+		return // removed meanwhile
 	}
 	old := s.f.index.paths[name]
 	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() {
@@ -184,7 +184,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	s.changed = append(s.changed, found{name, p, text, sha, info, old, valueIn(text, "id")})
 }
 
-// compare makes edits of what was found.
+// compare makes edits of the found files.
 func (s *scan) compare(ctx context.Context) error {
 	gone := s.gone()
 	if err := s.load(ctx, gone); err != nil {
@@ -203,7 +203,7 @@ func (s *scan) compare(ctx context.Context) error {
 		r := gone[name]
 		t := s.loaders[r.Owner].things[r.Target]
 		if named[r.id()] || t == (thing{}) || t.Conversation != nil {
-			continue // there, or nothing to forget: it is written again when it is due
+			continue // there, or nothing to forget: it is written again when due
 		}
 		deleted = append(deleted, Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA, Was: t.FileContent})
 	}
@@ -216,7 +216,7 @@ func (s *scan) compare(ctx context.Context) error {
 	return nil
 }
 
-// load reads what Loci knows of the files that changed or are gone.
+// load reads the memories of the changed and missing files.
 func (s *scan) load(ctx context.Context, gone map[string]*record) error {
 	keys := map[memory.Owner][]key{}
 	for _, c := range s.changed {
@@ -246,9 +246,9 @@ func (s *scan) load(ctx context.Context, gone map[string]*record) error {
 	return nil
 }
 
-// whose finds the memory that a file is of: that which was at the path, or which
-// has the id that it names. A file of which that cannot be told is a problem.
-func (s *scan) whose(c found) (k key, known thing, ok bool) {
+// whose finds a file's memory by its path or by the id in its front matter. Without one the file is
+// a problem.
+func (s *scan) whose(c found) (k key, stored thing, ok bool) {
 	k = c.key()
 	switch {
 	case c.p.owner == "" && c.old == nil:

@@ -9,21 +9,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Whom a fact is shared with is known within by a profile entry of Loci's own: its key is
-// sharedEntry and the fact's id, its value a JSON list of owners. In files it stands with
-// the fact: sharedKey is a list of "user/NAME", "pool/NAME" and "global". The entry has no
-// file. The copies that others are given follow from both, and have none either.
+// A profile entry of Loci's own lists the receivers of a fact: its key is sharedEntry and the
+// fact's id, its value a JSON list of owners. The entry has no file: it is in the fact's, as
+// sharedKey with a list of "user/NAME", "pool/NAME" and "global". The copies follow from it, and
+// have no files either.
 const (
 	sharedEntry = "loci.share."
 	sharedKey   = "shared_with"
 )
 
-// sharedFact returns the fact whose sharing a profile entry holds.
+// sharedFact returns the fact of a share entry.
 func sharedFact(target string) (id string, ok bool) {
 	return strings.CutPrefix(target, profileTarget+sharedEntry)
 }
 
-// sharedWith is the property that has the owners a fact is shared with.
+// sharedWith is the property with a fact's receivers.
 func (t *thing) sharedWith() property {
 	show := func(names) string {
 		var called []string
@@ -47,7 +47,7 @@ func (t *thing) sharedWith() property {
 	}}
 }
 
-// sharers are the owners that a fact is shared with.
+// sharers returns a fact's receivers.
 func (t thing) sharers() []memory.Owner {
 	if t.Shared == nil {
 		return nil
@@ -93,7 +93,7 @@ func ownersIn(home memory.Owner, value string) []memory.Owner {
 	})
 }
 
-// sharing reads whom a fact is shared with. All entries are read at once.
+// sharing reads a fact's receivers. All entries are read at once.
 func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, error) {
 	if l.shares == nil {
 		entries, err := l.f.s.Profile(ctx, l.owner, memory.At{})
@@ -113,16 +113,16 @@ func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, 
 	return shared(slices.Clone(l.shares[f.ID])), nil
 }
 
-// shareChange adds the entry that says whom a fact is shared with.
+// shareChange returns the change that adds a fact's share entry.
 func (t thing) shareChange() memory.Change {
-	value, _ := json.Marshal(t.sharers()) // names can always be said
+	value, _ := json.Marshal(t.sharers()) // names always encode
 	entry := memory.ProfileEntry{
 		Owner: t.Fact.Scope.Owner, Key: sharedEntry + t.Fact.ID, Value: string(value), Status: memory.Active, UpdatedAt: t.Fact.UpdatedAt,
 	}
 	return memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: wasInVault}
 }
 
-// shareJobs are jobs that give others their copies of the facts that changes share.
+// shareJobs returns the jobs that create the copies of the facts that changes share.
 func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory.Job {
 	var facts []string
 	for _, c := range changes {

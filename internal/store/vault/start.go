@@ -15,8 +15,8 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// begin compares how far the files were written with the versions of the store within. What
-// is missing in files becomes due; what is missing in the store is rebuilt from files.
+// begin compares the versions of the files with those of the store within. Missing files become
+// due; memories missing in the store are rebuilt from files.
 func (s *Store) begin(ctx context.Context) error {
 	owners, err := s.ownersWithin(ctx)
 	if err != nil {
@@ -39,10 +39,10 @@ func (s *Store) begin(ctx context.Context) error {
 			s.files.due(key{owner, ""})
 		}
 	}
-	switch anew := empty || x.rebuild.UnderWay; {
-	case anew || slices.Contains(slices.Collect(maps.Values(older)), true):
-		err = s.rebuild(ctx, func(o memory.Owner) bool { return anew || older[o] }, anew)
-	case isNew: // which memories the files are of is in them alone
+	switch all := empty || x.rebuild.UnderWay; {
+	case all || slices.Contains(slices.Collect(maps.Values(older)), true):
+		err = s.rebuild(ctx, func(o memory.Owner) bool { return all || older[o] }, all)
+	case isNew: // only the files tell their memories
 		err = s.noteFolder(ctx)
 	}
 	for k, r := range x.targets {
@@ -53,24 +53,24 @@ func (s *Store) begin(ctx context.Context) error {
 	return err
 }
 
-// ownersWithin are the owners that the store within or the records of the files know.
+// ownersWithin returns the owners in the store within or in the records.
 func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
-	known := map[memory.Owner]bool{s.opts.Home: true}
+	all := map[memory.Owner]bool{s.opts.Home: true}
 	owners, err := s.Store.Owners(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read the owners of the store within: %w", err)
 	}
 	for _, o := range owners {
-		known[o] = true
+		all[o] = true
 	}
 	for o := range s.files.index.written {
-		known[o] = true
+		all[o] = true
 	}
-	return slices.Sorted(maps.Keys(known)), nil
+	return slices.Sorted(maps.Keys(all)), nil
 }
 
-// changedSince returns the targets of what was written for an owner after a version, or all
-// of them where the store within does not know that version any more.
+// changedSince returns the targets written for an owner after a version, or all if the store within
+// no longer has that version.
 func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int64) ([]string, error) {
 	targets := map[string]bool{}
 	var ids []string

@@ -17,16 +17,16 @@ import (
 // Options configure a vault. The zero value is the default.
 type Options struct {
 	Now  func() time.Time // nil: time.Now
-	Home memory.Owner     // whose entries lie at the top of the vault; "": the user "default"
+	Home memory.Owner     // the owner of the entries at the top; "": the user "default"
 	Log  *slog.Logger     // nil: none
 
-	// failpoint is called at the named points of a write; tests kill there.
+	// failpoint is called at the named points of a write; tests crash there.
 	failpoint func(point string)
-	lull      time.Duration            // 0: lull; tests make it short
+	lull      time.Duration            // 0: lull; tests shorten it
 	notify    func() (*notices, error) // nil: systemNotices; tests replace it
 }
 
-// The points that tests kill at.
+// Points where tests crash.
 const (
 	afterCommit  = "after the commit"
 	beforeFiles  = "before files are renamed"
@@ -34,25 +34,25 @@ const (
 	afterFiles   = "after files, before their records"
 )
 
-// The vault's own folder and what lies in it.
+// The vault's own folder and its content.
 const (
 	OwnFolder = ".loci" // in the vault
 	lockName  = "lock"
 )
 
-// Within opens the store that a vault is around, on the vault's clock.
+// Within opens the store within, with the vault's clock.
 type Within func(now func() time.Time) (memory.Store, error)
 
 // Store is a vault: a [memory.Store] whose memories are also files in a folder.
 type Store struct {
-	memory.Store // the store within, which is read and keeps the history
+	memory.Store // the store within, which answers reads and has the history
 
 	dir    string
 	opts   Options
 	files  *files
 	unlock func() error
 
-	copying  sync.Mutex   // held while the vault is copied or erases; taken before all others
+	copying  sync.Mutex   // held during a copy or an erasure; taken before all others
 	mu       sync.RWMutex // guards closed against writes under way
 	closed   bool
 	closing  sync.Once
@@ -61,9 +61,9 @@ type Store struct {
 
 var _ memory.Store = (*Store)(nil)
 
-// Open opens the vault in a folder, which is made if it is not there, around the store that
-// within opens. Files are brought up to that store. If it is empty, or older than the files,
-// what it lacks is rebuilt from them. [memory.Conflict]: another process has the vault open.
+// Open opens the vault in a folder, created if missing, around the store that within opens. Files
+// are brought up to date with that store. If it is empty, or older than the files, the rest is
+// rebuilt from them. [memory.Conflict]: another process has the vault open.
 func Open(ctx context.Context, dir string, within Within, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -119,15 +119,14 @@ func (s *Store) open(ctx context.Context, within Within) error {
 // Dir is the vault's folder.
 func (s *Store) Dir() string { return s.dir }
 
-// Known returns the owners who have memories in the vault, in order.
-func (s *Store) Known() []memory.Owner { return s.files.owners() }
+// OwnersWithFiles returns the owners with memories in the vault, in order.
+func (s *Store) OwnersWithFiles() []memory.Owner { return s.files.owners() }
 
-// Written holds a token when files were written since it was last taken. It is for
-// one reader.
+// Written receives a token after files were written. It is for one reader.
 func (s *Store) Written() <-chan struct{} { return s.files.wrote }
 
-// RebuiltAt is when memory was last rebuilt from the files, which begins its history anew;
-// zero if it never was.
+// RebuiltAt returns when memory was last rebuilt from the files, which starts a new history; zero
+// if never.
 func (s *Store) RebuiltAt() time.Time {
 	s.files.disk.Lock()
 	defer s.files.disk.Unlock()
@@ -139,8 +138,7 @@ func (s *Store) own(name ...string) string {
 	return filepath.Join(append([]string{s.dir, OwnFolder}, name...)...)
 }
 
-// Close waits for what is under way, writes the files that are due and releases
-// everything.
+// Close waits for operations in progress, writes due files and releases everything.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.mu.Lock()
@@ -151,7 +149,7 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// release closes what is open, in the order in which each needs the next.
+// release closes everything in order of dependency.
 func (s *Store) release() error {
 	var errs []error
 	if s.files != nil {
@@ -166,8 +164,8 @@ func (s *Store) release() error {
 	return errors.Join(errs...)
 }
 
-// Settle waits until the files have everything that was acknowledged before.
-// Files that cannot be written now are left for later and named in the error.
+// Settle waits until the files have everything acknowledged before. Files that cannot be written
+// now are postponed and named in the error.
 func (s *Store) Settle(ctx context.Context) error { return s.files.flush(ctx) }
 
 // Ping reports whether the store within answers.

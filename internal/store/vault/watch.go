@@ -12,9 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// How often the folder is looked at: once it has been quiet for debounce, however
-// busy it is every patience, and in any case, since network folders say nothing,
-// every rescan; every poll where the system cannot tell of changes.
+// The folder is checked after debounce without changes, at least every patience during changes, and
+// every rescan in any case, since network folders report nothing; every poll if the system cannot
+// report changes.
 const (
 	debounce = 200 * time.Millisecond
 	patience = time.Second
@@ -22,9 +22,9 @@ const (
 	poll     = 2 * time.Second
 )
 
-// Watch calls yield with a report, at once and whenever something in the folder changes,
-// until the context ends, whose error it returns, or yield fails. Of files that are gone it tells
-// once they have been for [Settle]. What yield does not answer comes again with the next look.
+// Watch calls yield with a report, at once and after changes of the folder, until the context ends,
+// whose error it returns, or yield fails. It reports missing files after [Settle]. Unanswered edits
+// come again with the next report.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	w := &watcher{s: s}
 	notices, err := s.opts.notify()
@@ -53,7 +53,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	}
 }
 
-// notices are what the system tells of folders that were added.
+// notices are the system's notifications about watched folders.
 type notices struct {
 	events chan fsnotify.Event
 	faults chan error
@@ -69,14 +69,14 @@ func systemNotices() (*notices, error) {
 	return &notices{w.Events, w.Errors, w.Add, w.Close}, nil
 }
 
-// watcher hears of changes as far as the system tells.
+// watcher receives notifications as far as the system supports them.
 type watcher struct {
 	notices
 	s     *Store
-	blind bool // some folders are not watched: the system watches only so many
+	blind bool // some folders are not watched: the system's limit is reached
 }
 
-// lost notes that not every folder is watched.
+// lost records that not every folder is watched.
 func (w *watcher) lost(err error) {
 	why := err.Error()
 	switch { // Linux, which says so by the errors of other things
@@ -89,7 +89,7 @@ func (w *watcher) lost(err error) {
 	w.s.opts.Log.Warn("not every folder of the vault can be watched; all are read every few seconds instead", "why", why)
 }
 
-// addAll watches a folder and those under it, as far as it can.
+// addAll watches a folder and its subfolders, as far as possible.
 func (w *watcher) addAll(folder string) {
 	err := fs.WalkDir(w.s.files.root.FS(), folder, func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -109,8 +109,8 @@ func (w *watcher) addAll(folder string) {
 	}
 }
 
-// wait returns when it is time to look again, because of a change or because files that
-// are gone settle; 0: none does.
+// wait returns when the folder is to be checked again, because of a change or because missing files
+// settle; 0: none does.
 func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	every := rescan
 	if w.blind {
@@ -122,14 +122,14 @@ func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	look := time.NewTimer(every)
 	defer look.Stop()
 	events, faults := w.events, w.faults
-	var until time.Time // it waits no longer than that
+	var until time.Time // the latest time to return
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-look.C:
 			return nil
-		case err := <-faults: // such as that events were lost
+		case err := <-faults: // for example, events were lost
 			w.s.opts.Log.Debug("the vault is read again", "error", err)
 			look.Reset(debounce)
 		case e, ok := <-events:
@@ -148,7 +148,7 @@ func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	}
 }
 
-// matters reports whether an event may be of an edit, and watches new folders.
+// matters reports whether an event may be an edit, and watches new folders.
 func (w *watcher) matters(e fsnotify.Event) bool {
 	name, err := filepath.Rel(w.s.dir, e.Name)
 	if err != nil {

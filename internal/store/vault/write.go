@@ -25,7 +25,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	return s.write(owner, targets, func() (memory.Receipt, error) { return s.Store.Append(ctx, owner, b) })
 }
 
-// write commits in the store within and notes which files are due.
+// write commits in the store within and marks files as due.
 func (s *Store) write(owner memory.Owner, targets []string, commit func() (memory.Receipt, error)) (memory.Receipt, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -42,13 +42,13 @@ func (s *Store) write(owner memory.Owner, targets []string, commit func() (memor
 
 var errClosed = memory.Errorf(memory.Unavailable, "the vault is closed")
 
-// refused reports whether an error says that nothing was written.
+// refused reports whether an error means that nothing was written.
 func refused(err error) bool {
 	var e *memory.Error
 	return errors.As(err, &e) && e.Code != memory.Unavailable
 }
 
-// What targets begin with.
+// Prefixes of targets.
 const (
 	factTarget         = "fact:"
 	turnTarget         = "turn:"
@@ -58,7 +58,7 @@ const (
 	conversationTarget = "conversation:"
 )
 
-// targetsOf are the things whose files changes may alter, as [memory.Image.Target] and
+// targetsOf returns the things whose files changes may affect, as [memory.Image.Target] and
 // conversationTarget write them.
 func targetsOf(changes []memory.Change) []string {
 	var out []string

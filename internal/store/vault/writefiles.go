@@ -20,15 +20,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxFile bounds a file that is read. A memory that is longer is written and never
-// read back.
+// maxFile bounds a file that is read. A longer memory is written and never read back.
 const maxFile = 1 << 20
 
-// syncers is how many files are synced at once: disks take several together.
+// syncers is how many files are synced at once: disks combine several.
 const syncers = 8
 
-// write writes the files of these things as they are now, and returns those that it could not;
-// f.disk is held.
+// write writes the files of these things in their present state, and returns the failed ones; the
+// caller holds f.disk.
 func (f *files) write(ctx context.Context, batch []key) (failed []key, err error) {
 	byOwner := map[memory.Owner][]key{}
 	for _, k := range batch {
@@ -49,16 +48,16 @@ func (f *files) write(ctx context.Context, batch []key) (failed []key, err error
 	return f.commit(plans)
 }
 
-// plan is a file to be written or taken away.
+// plan is a file to write or remove.
 type plan struct {
 	key
-	old    *record // what was written before, nil for nothing
-	next   *record // nil: the file goes
+	old    *record // the last write, nil for none
+	next   *record // nil: remove the file
 	text   string
 	temp   string
-	there  bool   // the file says so already
-	erased bool   // whatever else its paths hold goes
-	base   string // what is written over
+	there  bool   // the file has the content already
+	erased bool   // remove everything at its paths
+	base   string // the text to overwrite
 	fault  error  // why it cannot be written
 }
 
@@ -90,7 +89,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*pl
 	return plans, nil
 }
 
-// catchUp marks what was written for an owner since the version that the files have whole.
+// catchUp marks what was written for an owner since the version up to which the files are complete.
 func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 	versions, err := f.s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -107,10 +106,10 @@ func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// errWaits is of a file that waits for a scan, or for the answer to an edit.
+// errWaits reports a file that waits for a scan, or for the answer to an edit.
 var errWaits = errors.New("it waits for a scan")
 
-// planOne decides on one file; nil means that there is nothing to do now.
+// planOne plans one file; nil means that there is nothing to do now.
 func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	old := f.index.targets[k]
 	t, there := l.things[k.target]
@@ -123,7 +122,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	at := f.pathOf(k, t, old)
 	p := &plan{key: k, old: old, erased: t.erased()}
 	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open(), Related: t.relations() != nil}
-	if p.erased { // nothing stays of the file, not even what a person added
+	if p.erased { // nothing of the file stays, not even a person's additions
 		if err := l.removeBeside(ctx, k, from(old), at); err != nil {
 			return nil, err
 		}
@@ -135,7 +134,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	}
 	fields := l.fieldsOver(p.base, t, old != nil && old.Related)
 	pg, ok := split(p.base).with(fields, t.words())
-	if !ok { // front matter that is not understood is kept beside, too
+	if !ok { // a file with unreadable front matter is kept as a conflict file
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -149,8 +148,8 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	return p, nil
 }
 
-// fieldsOver are a thing's fields as they are written over a text, which may show related facts: what
-// another machine wrote there of turns and relations that it alone knows stays.
+// fieldsOver returns a thing's fields for writing over a text; related reports whether that lists
+// related facts. Another machine's turns and relations in it stay.
 func (l *loader) fieldsOver(text string, t thing, related bool) []field {
 	over := split(text)
 	for _, link := range linksIn.Regexp().FindAllString(over.front, -1) {
@@ -168,8 +167,8 @@ func (l *loader) fieldsOver(text string, t thing, related bool) []field {
 	})
 }
 
-// planMissing decides on the file of what the store within does not have: it goes if the key of
-// a profile entry is being erased, and otherwise it is nobody's.
+// planMissing plans the file of a thing that the store within lacks: it is removed if a profile key
+// is being erased, and otherwise left.
 func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
@@ -180,7 +179,7 @@ func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) 
 	return nil, f.index.note(&record{Path: old.Path})
 }
 
-// unless leaves a plan as it is, unless the file says so already, and its record, too.
+// unless returns a plan, or nil if the file and its record have the content already.
 func (f *files) unless(p *plan) *plan {
 	text, err := f.read(p.next.Path)
 	if err != nil || text != p.text {
@@ -197,8 +196,8 @@ func (f *files) unless(p *plan) *plan {
 	return p
 }
 
-// pathOf is where a thing's file belongs. A name that a person gave it stays, until its words
-// are erased.
+// pathOf returns the path of a thing's file. A person's name for it stays, until its text is
+// erased.
 func (f *files) pathOf(k key, t thing, was *record) string {
 	folder, name := f.s.place(k.owner, t)
 	at := path.Join(folder, name+".md")
@@ -231,10 +230,9 @@ func from(r *record) string {
 	return r.Path
 }
 
-// base returns the text that is written over, whose other lines stay. If it is not what Loci
-// wrote, nor says what Loci says, a person was quicker: their file is kept beside, under a
-// name that says so. Before the first scan it waits for that instead, as it does for a scan of a
-// deleted file.
+// base returns the text to overwrite, whose other lines stay. If Loci did not write it and it
+// differs, a person was quicker: the file is renamed to a conflict file. Before the first scan, and
+// for a deleted file, it waits for a scan instead.
 func (f *files) base(k key, old *record, at string, t thing, l *loader) (string, error) {
 	text, there, err := f.under(k, at, t, l)
 	if err == nil && old != nil && old.Path != at && !old.isName() {
@@ -248,8 +246,8 @@ func (f *files) base(k key, old *record, at string, t thing, l *loader) (string,
 	return text, err
 }
 
-// under returns the text at a path, and whether it is the thing's: what another memory leaves there is
-// not. What a person wrote is moved aside.
+// under returns the text at a path, and whether it is the thing's, not another memory's. A person's
+// text is moved aside.
 func (f *files) under(k key, at string, t thing, l *loader) (text string, there bool, err error) {
 	text, err = f.read(at)
 	own, r := f.index.targets[k], f.index.paths[at]
@@ -260,7 +258,7 @@ func (f *files) under(k key, at string, t thing, l *loader) (text string, there 
 		return "", true, f.aside(at)
 	case own.own(sha), own != nil && own.Due && l.isPast(k, text):
 		return text, true, nil
-	case r.own(sha): // its own plan moves it, or has
+	case r.own(sha): // its own plan moves it, or did
 		return "", false, nil
 	case f.saysTheSame(k, at, text, t, l):
 		return text, true, nil
@@ -270,13 +268,13 @@ func (f *files) under(k key, at string, t thing, l *loader) (text string, there 
 	return text, true, f.aside(at)
 }
 
-// isPast reports whether a text is one that Loci wrote of a thing, but not the last.
+// isPast reports whether a text is an earlier one by Loci of a thing.
 func (l *loader) isPast(k key, text string) bool {
 	last, past, err := l.f.index.texts(k)
 	return err == nil && wrote(text, last, past)
 }
 
-// saysTheSame reports whether a file says nothing that Loci does not say.
+// saysTheSame reports whether a file has nothing that Loci lacks.
 func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
 	p, ok := f.s.placeOf(at)
 	if !ok {
@@ -287,13 +285,13 @@ func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
 	return err == nil && read.clash == "" && read.says.target() == k.target && !adds(read.says, t)
 }
 
-// sameWords reports whether texts are the same but for how lines end.
+// sameWords reports whether texts are equal, ignoring line ends.
 func sameWords(a, b string) bool { return a == b || plainWords(a) == plainWords(b) }
 
-// plainWords are words however their lines end, without empty lines around them.
+// plainWords returns text with plain line ends, without outer empty lines.
 func plainWords(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
 
-// aside gives a file another name, which says that there was a conflict.
+// aside renames a file to a conflict file.
 func (f *files) aside(at string) error {
 	if err := f.index.noteDue(f.index.paths[at]); err != nil {
 		return err
@@ -318,7 +316,7 @@ var (
 	errTooLong = fmt.Errorf("it has more than %d bytes", maxFile)
 )
 
-// read returns a file's text. Links are not followed. In what is not a folder there is no file.
+// read returns a file's text. It does not follow links. A path through a file counts as missing.
 func (f *files) read(at string) (string, error) {
 	info, err := f.root.Lstat(at)
 	if errors.Is(err, syscall.ENOTDIR) {
@@ -345,7 +343,8 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// noteDue notes that files are due, so that they are due again after a crash before they are placed.
+// noteDue records that files are due, so that they are due again after a crash before they are
+// placed.
 func (f *files) noteDue(plans []*plan) error {
 	var due []*record
 	for _, p := range plans {
@@ -362,7 +361,7 @@ func (f *files) noteDue(plans []*plan) error {
 	return f.index.write(due...)
 }
 
-// commit gives the files their places and writes their records. It returns what it could not place.
+// commit puts the files in place and saves their records. It returns the failed ones.
 func (f *files) commit(plans []*plan) (failed []key, err error) {
 	var done []*record
 	f.s.opts.failpoint(beforeFiles)
@@ -399,16 +398,15 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 	return nil, nil
 }
 
-// tempName is what the nth file of a batch is called until it is whole.
+// tempName returns the temporary name of a batch's nth file.
 func tempName(n int) string { return fmt.Sprintf(".%d.tmp", n) }
 
 var tempNames = lazy.Compile(`^\.\d+\.tmp$`)
 
-// isTemp reports whether a name is one of those: of a file that Loci is writing, or was when
-// it died. What others call theirs is theirs.
+// isTemp reports whether a name is one of Loci's temporary names, in use or left by a crash.
 func isTemp(name string) bool { return tempNames.MatchString(name) }
 
-// prepare writes the files under names that nobody looks at.
+// prepare writes the files under temporary names.
 func (f *files) prepare(plans []*plan) {
 	var group errgroup.Group
 	group.SetLimit(syncers)
@@ -429,7 +427,7 @@ func (f *files) prepare(plans []*plan) {
 	_ = group.Wait() // each plan has its own error
 }
 
-// makeFolder makes a folder that lasts.
+// makeFolder makes a durable folder.
 func (f *files) makeFolder(folder string) error {
 	if _, err := f.root.Stat(folder); err == nil {
 		return nil
@@ -452,12 +450,12 @@ func (f *files) writeTemp(p *plan) error {
 	_, err = file.WriteString(p.text)
 	err = errors.Join(err, file.Sync())
 	if info, statErr := file.Stat(); statErr == nil {
-		p.next.Mtime = info.ModTime().UnixNano() // a rename leaves it
+		p.next.Mtime = info.ModTime().UnixNano() // a rename keeps it
 	}
 	return errors.Join(err, file.Close())
 }
 
-// place gives a file its name and takes the old one away.
+// place renames a file to its name and removes the old one.
 func (f *files) place(p *plan, folders map[string]bool) error {
 	if p.next != nil && !p.there {
 		if err := f.keep(p, p.next.Path); err != nil {
@@ -486,8 +484,8 @@ func (f *files) place(p *plan, folders map[string]bool) error {
 	return nil
 }
 
-// remove takes the file away that a memory no longer has, if it is still as Loci
-// wrote it or what was just moved. Another file's may lie there by now.
+// remove removes a memory's old file if it is as Loci wrote it or as just moved. Another file may
+// be there by now.
 func (f *files) remove(p *plan) error {
 	if r := f.index.paths[p.old.Path]; r != nil && r != p.old {
 		return nil

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// startTime is how long a server may take until it answers.
+// startTime is how long a server may take to answer.
 const startTime = time.Minute
 
-// Server is a server of its own, with a folder that outlasts it.
+// Server is a server with a folder that outlasts it.
 type Server struct {
 	URL     string
 	program string
@@ -27,7 +27,7 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// Start starts a server for the length of the test, which is skipped where none is installed.
+// Start starts a server for a test, which is skipped if none is installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	program := find()
@@ -48,7 +48,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// find returns the server's program in the module's tmp, "" if it is not there.
+// find returns the server's program in the module's tmp, "" without one.
 func find() string {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -68,7 +68,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Stop ends the server at once.
+// Stop kills the server.
 func (s *Server) Stop(t testing.TB) {
 	t.Helper()
 	if s.process == nil {
@@ -81,7 +81,7 @@ func (s *Server) Stop(t testing.TB) {
 	s.process = nil
 }
 
-// Restart starts the server with what it had, and waits until it answers.
+// Restart starts the server with its folder, and waits until it answers.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.process = exec.Command(s.program, "run", "--host", "127.0.0.1", "--port", strconv.Itoa(s.port), "--path", s.dir)

@@ -1,9 +1,8 @@
-// Package pgtest starts a PostgreSQL server for the tests of a package, with whatever
-// binaries of one the machine has: Debian's package postgresql is enough. The server is
-// private and reached by a Unix socket alone, its files are removed in the end, however
-// the tests end, and nothing of it is kept safe from a crash of the machine.
+// Package pgtest starts a PostgreSQL server for the tests of a package, with the machine's
+// binaries: Debian's package postgresql is enough. The server is private, reached by a Unix socket
+// alone, its files are always removed, and it does not sync them.
 //
-// With TEST_POSTGRES set to an address it starts none and uses that one.
+// With TEST_POSTGRES set to an address it uses that server.
 package pgtest
 
 import (
@@ -27,11 +26,11 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// given names the server to use; a test binary that starts itself again hands its own on.
-const given = "TEST_POSTGRES"
+// addressVariable names the server to use; a test binary passes its own to its children.
+const addressVariable = "TEST_POSTGRES"
 
-// errNone says that the machine has no server's binaries.
-var errNone = errors.New("PostgreSQL is not tried: install Debian's postgresql, or name a server in " + given)
+// errNone reports that the machine has no server's binaries.
+var errNone = errors.New("PostgreSQL is not tried: install Debian's postgresql, or name a server in " + addressVariable)
 
 // server is the one of this test binary.
 var server struct {
@@ -41,15 +40,13 @@ var server struct {
 	stop    func()
 }
 
-// Schemas are made once and used again by the next test: to make one with its tables
-// takes far longer than to empty it.
+// Schemas are reused by later tests: making one with its tables takes far longer than emptying it.
 var (
 	schemas atomic.Int64
 	emptied = make(chan string, 64)
 )
 
-// Main runs a package's tests and stops the server after them, if any asked for it. It
-// returns what to exit with.
+// Main runs a package's tests and then stops the server, if any. It returns the exit code.
 func Main(m *testing.M) int {
 	code := m.Run()
 	if server.stop != nil {
@@ -58,8 +55,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Address returns the address of a server, for tests that bring schemas of their own.
-// The test is skipped where there is none.
+// Address returns a server's address, for tests that make their own schemas. Without one the test
+// is skipped.
 func Address(t testing.TB) string {
 	t.Helper()
 	server.once.Do(start)
@@ -72,7 +69,7 @@ func Address(t testing.TB) string {
 	return server.address
 }
 
-// Fresh returns the address of a schema without tables, which the test has for itself.
+// Fresh returns the address of a schema without tables for one test.
 func Fresh(t testing.TB) string {
 	t.Helper()
 	return With(Address(t), "search_path", create(t))
@@ -87,8 +84,7 @@ func create(t testing.TB) string {
 	return name
 }
 
-// Schema returns the address of a schema whose tables, if it has any, are empty. The
-// test has it for itself.
+// Schema returns the address of a schema for one test, with empty tables or none.
 func Schema(t testing.TB) string {
 	t.Helper()
 	address := Address(t)
@@ -111,7 +107,7 @@ func Schema(t testing.TB) string {
 	return With(address, "search_path", name)
 }
 
-// empty deletes every row but those that say which migrations were made.
+// empty deletes every row except those of migrations.
 func empty(name string) error {
 	db, err := sql.Open("pgx", server.address)
 	if err != nil {
@@ -135,12 +131,12 @@ func With(address, name, value string) string {
 	return u.String()
 }
 
-// socketName is the file of a server's socket, in the folder that an address names as host.
+// socketName is the file of a server's socket, in the folder that is the address's host.
 const socketName = ".s.PGSQL.5432"
 
-// Way makes another way to a server, for the length of the test: who connects to the
-// address it returns, at a socket in folder, is handed to carry, with the path of the
-// server's own socket. A test of a server that has none is skipped.
+// Way makes another way to a server for a test: connections to the returned address, at a socket in
+// folder, go to carry, with the path of the server's own socket. Without a socket the test is
+// skipped.
 func Way(t testing.TB, address string, carry func(near net.Conn, server string)) (way, folder string) {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -168,7 +164,7 @@ func Way(t testing.TB, address string, carry func(near net.Conn, server string))
 	return With(address, "host", folder), folder
 }
 
-// Open opens a database by itself, for the length of the test.
+// Open opens a database for a test.
 func Open(t testing.TB, address string) *sql.DB {
 	t.Helper()
 	db, err := sql.Open("pgx", address)
@@ -180,7 +176,7 @@ func Open(t testing.TB, address string) *sql.DB {
 }
 
 func start() {
-	if server.address = os.Getenv(given); server.address != "" {
+	if server.address = os.Getenv(addressVariable); server.address != "" {
 		return
 	}
 	binaries, err := find()
@@ -203,8 +199,8 @@ func find() (string, error) {
 	return filepath.Dir(slices.Max(found)), nil
 }
 
-// script makes a database and serves it until its standard input ends, which it does
-// when the tests do, however they do.
+// script makes a database and serves it until its standard input ends, when the tests end in
+// whatever way.
 const script = `set -e
 trap '' TERM INT HUP # which whoever ends the tests may send to all
 "$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
@@ -216,8 +212,8 @@ kill -INT $pid
 wait $pid || true
 rm -rf "$2"`
 
-// Settings are more arguments of the server, for benchmarks that want what the tests do
-// without: "-c fsync=on".
+// Settings are additional arguments of the server, for benchmarks that need what tests do without:
+// "-c fsync=on".
 var Settings string
 
 func run(binaries string) error {
@@ -253,16 +249,16 @@ func answers(address, log string, ended <-chan struct{}) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // it was of use already
+	defer db.Close() //nolint:errcheck // not needed any more
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if err = db.PingContext(context.Background()); err == nil {
 			server.address = address
-			return os.Setenv(given, address) // for the children
+			return os.Setenv(addressVariable, address) // for the children
 		}
 		select {
 		case <-ended:
-			said, _ := os.ReadFile(log) //nolint:gosec // the server's own
-			return fmt.Errorf("it ended: %s", strings.TrimSpace(string(said)))
+			output, _ := os.ReadFile(log) //nolint:gosec // the server's own
+			return fmt.Errorf("it ended: %s", strings.TrimSpace(string(output)))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

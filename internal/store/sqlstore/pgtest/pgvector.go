@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Vector returns the address of a database of its own, for the length of the test, that
-// has pgvector if with says so. The test is skipped where the server has none.
+// Vector returns the address of a database for a test, with pgvector if with is set. The test is
+// skipped if the server lacks it.
 func Vector(t testing.TB, with bool) string {
 	t.Helper()
 	admin := Open(t, Address(t))
@@ -44,7 +44,7 @@ func Vector(t testing.TB, with bool) string {
 	return address
 }
 
-// AddVector switches pgvector on in a database.
+// AddVector enables pgvector in a database.
 func AddVector(t testing.TB, address string) {
 	t.Helper()
 	if _, err := Open(t, address).Exec("CREATE EXTENSION IF NOT EXISTS vector"); err != nil {

@@ -10,7 +10,7 @@ import (
 // asNobody does nothing: there is no root here.
 func asNobody(*exec.Cmd, string) error { return nil }
 
-// Crash skips the test: it is known how on Unix alone.
+// Crash skips the test: it needs Unix.
 func Crash(t testing.TB) {
 	t.Helper()
 	t.Skip("a server can be crashed on Unix alone")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// asNobody lets a command run as somebody else in a folder, if we are root, who must not
-// run the server.
+// asNobody makes a command run as another user in a folder if we are root, who must not run the
+// server.
 func asNobody(c *exec.Cmd, dir string) error {
 	if os.Getuid() != 0 {
 		return nil
@@ -35,8 +35,8 @@ func asNobody(c *exec.Cmd, dir string) error {
 	return os.Chown(dir, int(uid), int(gid)) //nolint:gosec // they are of 32 bits
 }
 
-// Crash has the server end all connections at once and recover from its log, as it does
-// when one of its processes dies. The test is skipped if the server is not ours.
+// Crash makes the server end all connections and recover from its log, as after the death of one of
+// its processes. The test is skipped if the server is not ours.
 func Crash(t testing.TB) {
 	t.Helper()
 	if address := Address(t); server.stop == nil {
