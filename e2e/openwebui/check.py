@@ -367,17 +367,12 @@ class FilterTest(Case):
     """The filter of deploy/openwebui: Open WebUI talks to the model itself."""
 
     OPTIONS = {"proxied": False, "webui": {"RAG_EMBEDDING_ENGINE": "openai"}}
-    SHOWS_USE = True
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         status, made = cls.loci.api("admin", "POST", "/api/keys", {"name": "open-webui", "role": "front"})
         assert status == 201, made
-        cls.install(made)
-
-    @classmethod
-    def install(cls, made):
         with open(os.path.join(REPOSITORY, "deploy/openwebui/loci_filter.py"), encoding="utf-8") as file:
             source = file.read()
         admin = cls.webui.admin
@@ -398,8 +393,7 @@ class FilterTest(Case):
         chat = Chat(person)
         chat.say("Where does my sister Mira live?")
         self.assertIn("Lisbon", self.model.block("Where does my sister Mira live?"))
-        if self.SHOWS_USE:
-            self.assertTrue(any(re.fullmatch(r"1 memory used|\d+ memories used", s or "") for s in self.status(chat)), self.status(chat))
+        self.assertTrue(any(re.fullmatch(r"1 memory used|\d+ memories used", s or "") for s in self.status(chat)), self.status(chat))
         wait_for("the question", lambda: "Where does my sister Mira live?" in self.turns(person), 20)
         self.assertUnwrapped(self.turns(person))
         self.assertEqual(len(self.turns(person)), 4, self.turns(person))
@@ -464,32 +458,6 @@ class FilterTest(Case):
         self.assertEqual(self.model.block("What do I own, a horse?"), "")
         self.assertEqual(self.status(chat), [])
         self.assertEqual(sorted(self.turns(person)), before)
-
-
-class PipelinesTest(FilterTest):
-    """The same by Open WebUI's pipelines: Loci is a second connection."""
-
-    SHOWS_USE = False
-    test_row12_paused_by_the_user = None  # pipelines have no valves of a user
-
-    @classmethod
-    def install(cls, made):
-        admin = cls.webui.admin
-        config = admin.get("/openai/config")
-        config["OPENAI_API_BASE_URLS"].append(f"http://127.0.0.1:{cls.loci.port}/pipelines")
-        config["OPENAI_API_KEYS"].append(made["key"])
-        admin.post("/openai/config/update", config)
-        names = [m["id"] for m in admin.get("/api/models")["data"]]
-        assert names and not any("loci" in name for name in names), names  # the filter is no model
-
-    def test_row12_listed_on_the_pipelines_page(self):
-        admin = self.webui.admin
-        servers = admin.get("/api/v1/pipelines/list")["data"]
-        self.assertEqual([s["url"] for s in servers], [f"http://127.0.0.1:{self.loci.port}/pipelines"])
-        at = servers[0]["idx"]
-        self.assertEqual([p["id"] for p in admin.get(f"/api/v1/pipelines/?urlIdx={at}")["data"]], ["loci-memory"])
-        for path in ("valves", "valves/spec"):
-            admin.get(f"/api/v1/pipelines/loci-memory/{path}?urlIdx={at}")
 
 
 @unittest.skipUnless(pages.CHROMIUM, "Open WebUI's page is not tried: install chromium, or name one in CHROMIUM")

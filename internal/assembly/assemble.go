@@ -16,7 +16,6 @@ import (
 
 	"github.com/loci-memory/loci/client"
 	"github.com/loci-memory/loci/internal/api/mem0"
-	"github.com/loci-memory/loci/internal/api/pipelines"
 	"github.com/loci-memory/loci/internal/api/proxy"
 	"github.com/loci-memory/loci/internal/api/query"
 	"github.com/loci-memory/loci/internal/api/rest"
@@ -97,6 +96,11 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.log.Info("who learns", "model", is.Who, "why", is.Why)
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
+	}
+	for key, networks := range map[string][]string{"trusted": config.Trusted, "proxies": config.Proxies} {
+		if _, err := prefixes(key, networks); err != nil {
+			return nil, err
+		}
 	}
 	if err := backup.Finish(config); err != nil {
 		return nil, err
@@ -219,7 +223,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.watch(metrics, opts)
 	mux.Handle("GET /metrics", httpx.AdminOnly(metrics.Handler()))
 	mux.Handle(mcpPath, mcpHandler(l.engine))
-	mux.Handle(pipelines.Prefix+"/", pipelines.New(l.engine))
 	mux.Handle("POST /query", query.New(l.engine, query.Options{Upstream: upstream, Model: func(ctx context.Context) string { return learner.ChatModel(ctx, config) }, MaxText: config.Limits.Text}))
 	guard := httpx.Options{
 		Key: config.APIKey, FrontKey: config.Front, Keys: l.keys, Multi: config.Users == "multi", JWTSecret: []byte(config.JWT),
@@ -335,14 +338,6 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 		return within(opts.Now)
 	}
 	return vaultsync.Open(ctx, config, opts.Now, opts.Logger, within)
-}
-
-// asStore leaves no store that is nil in an interface that is not.
-func asStore[S memory.Store](store S, err error) (memory.Store, error) {
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	return store, nil
 }
 
 // databaseDir is the folder of the database: the data folder or, where memory is in a vault

@@ -239,9 +239,6 @@ func readRole(s string) memory.Role {
 	return memory.Role(s)
 }
 
-// ContentText returns the text of a message's content: a string, or its text parts, a line each.
-func ContentText(content []byte) string { return contentText(gjson.ParseBytes(content)) }
-
 // contentText returns the text of a content: a string, or its text parts, a line each.
 func contentText(content gjson.Result) string {
 	var b blocks

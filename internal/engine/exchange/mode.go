@@ -82,9 +82,3 @@ func (in Incoming) idBegins(prefixes ...string) bool {
 		return strings.HasPrefix(in.ChatID, p) || strings.HasPrefix(in.Extras.ID, p)
 	})
 }
-
-// IsUnsaved reports whether an Open WebUI id is that of a temporary chat or a channel.
-func IsUnsaved(chat string) bool {
-	in := Incoming{ChatID: chat}
-	return in.temporary() || in.channel()
-}
