@@ -75,7 +75,7 @@ func split(s string, sentence text.Span) []text.Span {
 	for i := 0; i < len(body); {
 		if n := wordLength(body[i:]); n > 0 {
 			at := sentence.Start + i
-			if words >= runOn && joins.Has(strings.ToLower(body[i:i+n])) {
+			if words >= minWordsBeforeClause && clauseConjunctions.Has(strings.ToLower(body[i:i+n])) {
 				cut(at, at)
 			}
 			words++

@@ -101,28 +101,28 @@ func (p *Predicate) read(s *Statement, i int) bool {
 	case "have", "has":
 		return p.have(s, j)
 	case "had":
-		return s.At(j) != "been" && s.At(j) != "to" && s.At(j) != "better" && p.main(s, i, Past)
+		return s.At(j) != "been" && s.At(j) != "to" && s.At(j) != "better" && p.setMainVerb(s, i, Past)
 	case "will":
 		if s.At(j) == "be" && strings.HasSuffix(s.At(j+1), "ing") {
 			j++
 		}
-		return p.main(s, j, Future)
+		return p.setMainVerb(s, j, Future)
 	case "would":
-		return slices.Contains([]string{"love", "like", "prefer"}, s.At(j)) && p.main(s, j, Wish)
+		return slices.Contains([]string{"love", "like", "prefer"}, s.At(j)) && p.setMainVerb(s, j, Wish)
 	case "can":
-		return p.main(s, j, Can)
+		return p.setMainVerb(s, j, Can)
 	case "do", "does", "did":
 		tense := Present
 		if w == "did" {
 			tense = Past
 		}
 		if isVerb && next.Form&Base != 0 { // "I do not like"
-			return p.main(s, j, tense)
+			return p.setMainVerb(s, j, tense)
 		}
-		return p.main(s, i, tense)
+		return p.setMainVerb(s, i, tense)
 	case "used":
 		if s.At(i+1) == "to" {
-			return p.main(s, i+2, UsedTo)
+			return p.setMainVerb(s, i+2, UsedTo)
 		}
 	case "been":
 		return p.person == Elided && p.been(s, j)
@@ -132,23 +132,23 @@ func (p *Predicate) read(s *Statement, i int) bool {
 	case !ok:
 		return false
 	case v.Form&Gerund != 0:
-		return p.person == Elided && p.main(s, i, Progressive)
+		return p.person == Elided && p.setMainVerb(s, i, Progressive)
 	case v.Form&Base != 0 && v.Form&Preterite != 0: // "I read", "I quit"
 		if v.Lemma == "quit" || v.Lemma == "cut" || v.Lemma == "hurt" || v.Lemma == "hit" || len(s.Dates(i, len(s.Tokens))) > 0 {
-			return p.main(s, i, Past)
+			return p.setMainVerb(s, i, Past)
 		}
-		return p.person != Elided && p.main(s, i, Present)
+		return p.person != Elided && p.setMainVerb(s, i, Present)
 	case v.Form&Base != 0 && (p.person == Speaker || p.person == Plural || p.person == Elided && (v.Lemma == "love" || v.Lemma == "hate")),
 		v.Form&ThirdPersonForm != 0 && p.person == Singular:
-		return p.main(s, i, Present)
+		return p.setMainVerb(s, i, Present)
 	case v.Form&Preterite != 0:
-		return p.main(s, i, Past)
+		return p.setMainVerb(s, i, Past)
 	}
 	return false
 }
 
-// main sets the main verb, which is token i.
-func (p *Predicate) main(s *Statement, i int, t Tense) bool {
+// setMainVerb sets the main verb, which is token i.
+func (p *Predicate) setMainVerb(s *Statement, i int, t Tense) bool {
 	if i >= len(s.Tokens) || s.Tokens[i].Mark() {
 		return false
 	}
@@ -160,8 +160,8 @@ func (p *Predicate) main(s *Statement, i int, t Tense) bool {
 	return true
 }
 
-// set sets a main verb that verbs.txt does not conjugate.
-func (p *Predicate) set(lemma string, t Tense, rest int) bool {
+// setOtherVerb sets a main verb that verbs.txt does not conjugate.
+func (p *Predicate) setOtherVerb(lemma string, t Tense, rest int) bool {
 	p.Verb, p.word, p.Tense, p.Rest = Verb{Lemma: lemma}, lemma, t, rest
 	return true
 }
@@ -171,16 +171,16 @@ func (p *Predicate) be(s *Statement, i int, t Tense) bool {
 	w := s.At(i)
 	if w == "going" && s.At(i+1) == "to" {
 		if v, ok := VerbOf(s.At(i + 2)); ok && v.Form&Base != 0 {
-			return t == Present && p.main(s, i+2, GoingTo)
+			return t == Present && p.setMainVerb(s, i+2, GoingTo)
 		}
 	}
 	if v, ok := VerbOf(w); ok && v.Form == Gerund && w != "being" && (v.Class != 0 || i+1 < len(s.Tokens)) {
 		if t == Past {
-			return p.main(s, i, PastProgressive)
+			return p.setMainVerb(s, i, PastProgressive)
 		}
-		return p.main(s, i, Progressive)
+		return p.setMainVerb(s, i, Progressive)
 	}
-	return p.set("be", t, i) && i < len(s.Tokens)
+	return p.setOtherVerb("be", t, i) && i < len(s.Tokens)
 }
 
 // have reads the words after "have", from token j on.
@@ -190,25 +190,25 @@ func (p *Predicate) have(s *Statement, j int) bool {
 	case w == "been":
 		return p.been(s, p.adverbs(s, j+1))
 	case w == "to":
-		return p.set("have to", Present, j+1)
+		return p.setOtherVerb("have to", Present, j+1)
 	case w == "got":
 		next, isVerb := KnownVerb(s.At(j + 1))
 		if !isVerb || next.Form&Participle == 0 {
-			return s.At(j+1) != "to" && p.set("have", Present, j+1)
+			return s.At(j+1) != "to" && p.setOtherVerb("have", Present, j+1)
 		}
-		return p.main(s, j, Perfect)
+		return p.setMainVerb(s, j, Perfect)
 	case ok && v.Form&Participle != 0 && (v.Form&Base == 0 || v.Lemma == "become" || v.Lemma == "come" || v.Lemma == "run" || v.Lemma == "read"):
-		return p.main(s, j, Perfect)
+		return p.setMainVerb(s, j, Perfect)
 	}
-	return p.set("have", Present, j) && j < len(s.Tokens)
+	return p.setOtherVerb("have", Present, j) && j < len(s.Tokens)
 }
 
 // been reads the words after "have been" at token i.
 func (p *Predicate) been(s *Statement, i int) bool {
 	if v, ok := VerbOf(s.At(i)); ok && v.Form == Gerund {
-		return p.main(s, i, Continued)
+		return p.setMainVerb(s, i, Continued)
 	}
-	p.set("be", Perfect, i)
+	p.setOtherVerb("be", Perfect, i)
 	p.word = "been"
 	return i < len(s.Tokens)
 }

@@ -47,7 +47,7 @@ func isEmptyClause(clause string, is Mood) bool {
 		return true
 	}
 	words := text.Words(clause)
-	return denies(words) || givesBack(words) || momentary.MatchString(clause) || promises(words)
+	return denies(words) || creditsUser(words) || momentary.MatchString(clause) || promises(words)
 }
 
 // denies reports whether a clause says that its speaker knows nothing: "you never said".
@@ -55,8 +55,8 @@ func denies(words []string) bool {
 	return slices.ContainsFunc(words, negating.Has) && slices.ContainsFunc(words, knowing.Has)
 }
 
-// givesBack reports whether a clause names the user as its source: "you told me …".
-func givesBack(words []string) bool {
+// creditsUser reports whether a clause names the user as its source: "you told me …".
+func creditsUser(words []string) bool {
 	you := slices.IndexFunc(words, listener.Has)
 	return you >= 0 && slices.ContainsFunc(words[you+1:], telling.Has)
 }

@@ -13,14 +13,14 @@ import (
 type Statement struct {
 	text.Span
 	Tokens []Token
-	// Wishes says that the clause is a request: "always answer in French".
-	Wishes bool
-	// Greeted says that a greeting precedes it.
-	Greeted bool
-	// Inherits says that it has the subject of the statement before it.
-	Inherits bool
-	// First says that it begins a sentence, where people omit "I".
-	First bool
+	// IsRequest says that the clause is a request: "always answer in French".
+	IsRequest bool
+	// AfterGreeting says that a greeting precedes it.
+	AfterGreeting bool
+	// InheritsSubject says that it has the subject of the statement before it.
+	InheritsSubject bool
+	// BeginsSentence says that it begins a sentence, where people omit "I".
+	BeginsSentence bool
 	// Conjunction is the word that joins it to the text before it, "" without one.
 	Conjunction string
 
@@ -101,12 +101,12 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 				greeted = greeted || c.Mood == Greets && slices.ContainsFunc(tokens, func(t Token) bool { return greeting.Has(t.Low) })
 				continue
 			}
-			if Unreal(tokens) || reported(tokens) {
+			if IsHypothetical(tokens) || reported(tokens) {
 				break // the rest of the sentence is no fact either
 			}
 			for _, s := range statements(tokens) {
-				s.source, s.writtenAt, s.Wishes = message, writtenAt, c.Mood == Requests
-				s.Greeted, s.First = greeted, s.First && first
+				s.source, s.writtenAt, s.IsRequest = message, writtenAt, c.Mood == Requests
+				s.AfterGreeting, s.BeginsSentence = greeted, s.BeginsSentence && first
 				if len(s.Tokens) <= longestStatement {
 					out = append(out, s)
 				}
@@ -126,8 +126,8 @@ var (
 	fictions = lazy.Words("story novel dream movie film character")
 )
 
-// Unreal reports whether a sentence is hypothetical or fiction.
-func Unreal(tokens []Token) bool {
+// IsHypothetical reports whether a sentence is hypothetical or fiction.
+func IsHypothetical(tokens []Token) bool {
 	for i, t := range tokens {
 		switch {
 		case cases.Has(t.Low):
@@ -158,14 +158,14 @@ var (
 	// openers are pronouns and the like that begin a clause; owners begin its subject.
 	openers = lazy.Words("i we he she it they you there please everyone nobody let")
 	owners  = lazy.Words("my our his her their your this that the these those its")
-	// joints join clauses.
-	joints = lazy.Words("and but so because though although while whereas plus since as when before after until then where which who or")
-	// seconds are verbs that may be a second verb of "I" in the present; few of them are nouns.
-	seconds = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
+	// conjunctions join clauses.
+	conjunctions = lazy.Words("and but so because though although while whereas plus since as when before after until then where which who or")
+	// secondVerbs are verbs that may be a second verb of "I" in the present; few of them are nouns.
+	secondVerbs = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
 )
 
-// IsJoint reports whether a lower-case word joins clauses.
-func IsJoint(w string) bool { return joints.Has(w) }
+// IsConjunction reports whether a lower-case word joins clauses.
+func IsConjunction(w string) bool { return conjunctions.Has(w) }
 
 // statements splits the tokens of a sentence into statements.
 func statements(tokens []Token) (out []Statement) {
@@ -182,15 +182,15 @@ func statements(tokens []Token) (out []Statement) {
 			return
 		}
 		out = append(out, Statement{Span: text.Span{Start: tokens[from].Start, End: tokens[end-1].End}, Tokens: tokens[from:end:end],
-			Inherits: inherits, First: start == 0, Conjunction: conjunction})
+			InheritsSubject: inherits, BeginsSentence: start == 0, Conjunction: conjunction})
 	}
 	for i := 1; i < len(tokens)-1; i++ {
 		mark := tokens[i].Mark()
-		if !mark && !joints.Has(tokens[i].Low) {
+		if !mark && !conjunctions.Has(tokens[i].Low) {
 			continue
 		}
 		next, joined := i, ""
-		for next < len(tokens) && (tokens[next].Mark() || joints.Has(tokens[next].Low)) {
+		for next < len(tokens) && (tokens[next].Mark() || conjunctions.Has(tokens[next].Low)) {
 			if !tokens[next].Mark() {
 				joined = tokens[next].Low
 			}
@@ -202,7 +202,7 @@ func statements(tokens []Token) (out []Statement) {
 		}
 		hard := mark && tokens[i].Low != ","
 		second := (joined == "" && mark || joined == "and" || joined == "but" || joined == "then") && secondVerb(tokens[start:i], tokens[next:])
-		if hard || second || begins(tokens[next:]) {
+		if hard || second || beginsClause(tokens[next:]) {
 			emit(i)
 			start, conjunction, inherits = next, joined, second
 		}
@@ -212,8 +212,8 @@ func statements(tokens []Token) (out []Statement) {
 	return out
 }
 
-// begins reports whether tokens begin with the subject of a clause.
-func begins(tokens []Token) bool {
+// beginsClause reports whether tokens begin with the subject of a clause.
+func beginsClause(tokens []Token) bool {
 	i := 0
 	if len(tokens) > 2 && (tokens[0].Low == "turns" || tokens[0].Low == "turned") && tokens[1].Low == "out" {
 		i = 2
@@ -250,11 +250,11 @@ func secondVerb(before, next []Token) bool {
 	if !ok && next[i].Low != "am" && next[i].Low != "was" || i == len(next)-1 {
 		return false
 	}
-	switch first := finite(before); {
+	switch first := firstVerbForm(before); {
 	case next[i].Low == "am" || next[i].Low == "was":
 		return first != 0
 	case first == Base:
-		return seconds.Has(next[i].Low)
+		return secondVerbs.Has(next[i].Low)
 	case first == Preterite:
 		return v.Form&Preterite != 0 && v.Form&Base == 0
 	case first == ThirdPersonForm:
@@ -263,8 +263,8 @@ func secondVerb(before, next []Token) bool {
 	return false
 }
 
-// finite returns the form of the first verb of a clause, 0 without one.
-func finite(tokens []Token) Form {
+// firstVerbForm returns the form of the first verb of a clause, 0 without one.
+func firstVerbForm(tokens []Token) Form {
 	for i, t := range tokens[:min(len(tokens), 6)] {
 		switch w := t.Low; w {
 		case "am", "do", "have":

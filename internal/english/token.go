@@ -73,7 +73,7 @@ func contraction(out []Token, s string, at text.Span) []Token {
 	add := func(low string, start, end int) {
 		out = append(out, Token{Span: text.Span{Start: start, End: end}, Low: low, Capital: unicode.IsUpper(first)})
 	}
-	if two, ok := slurred[low]; ok {
+	if two, ok := slurredContractions[low]; ok {
 		a, b, _ := strings.Cut(two, " ")
 		add(a, at.Start, at.End)
 		add(b, at.End, at.End)
@@ -86,14 +86,14 @@ func contraction(out []Token, s string, at text.Span) []Token {
 		add(low, at.Start, at.End)
 	case tail == "t" && strings.HasSuffix(base, "n"):
 		verb := strings.TrimSuffix(base, "n")
-		if whole, ok := denials[base]; ok {
+		if whole, ok := negatedStems[base]; ok {
 			verb = whole
 		}
 		add(verb, at.Start, at.End)
 		add("not", at.End, at.End)
-	case contracted[tail] != "", tail == "s" && isShort.Has(base):
+	case contractedVerbs[tail] != "", tail == "s" && wordsBeforeIs.Has(base):
 		add(base, at.Start, cut)
-		add(cmp.Or(contracted[tail], "is"), cut, at.End)
+		add(cmp.Or(contractedVerbs[tail], "is"), cut, at.End)
 	case tail == "s":
 		add(base, at.Start, at.End)
 		out[len(out)-1].Possessive = true
@@ -103,18 +103,18 @@ func contraction(out []Token, s string, at text.Span) []Token {
 	return out
 }
 
-// contracted are verbs by their letters after an apostrophe.
-var contracted = map[string]string{"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would"}
+// contractedVerbs are verbs by their letters after an apostrophe.
+var contractedVerbs = map[string]string{"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would"}
 
-// slurred are contractions written as one word.
-var slurred = map[string]string{
+// slurredContractions are contractions written as one word.
+var slurredContractions = map[string]string{
 	"im": "i am", "ive": "i have", "dont": "do not", "cant": "can not", "cannot": "can not", "wont": "will not",
 	"didnt": "did not", "doesnt": "does not", "isnt": "is not", "wasnt": "was not", "havent": "have not", "hasnt": "has not",
 	"wanna": "want to", "gonna": "going to", "gotta": "have to", "thats": "that is", "shes": "she is", "hes": "he is", "let's": "let us",
 }
 
-// denials are the verbs whose negation drops letters.
-var denials = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
+// negatedStems are the verbs whose negation drops letters.
+var negatedStems = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
-// isShort are words after which 's is "is", not a genitive.
-var isShort = lazy.Words("it he she that there here what who where how when this everything everyone name which birthday")
+// wordsBeforeIs are words after which 's is "is", not a genitive.
+var wordsBeforeIs = lazy.Words("it he she that there here what who where how when this everything everyone name which birthday")

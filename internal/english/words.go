@@ -8,12 +8,12 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// runOn is the number of words after which a conjunction begins another clause: dictated text has
+// minWordsBeforeClause is the number of words after which a conjunction begins another clause: dictated text has
 // no punctuation.
-const runOn = 5
+const minWordsBeforeClause = 5
 
-// joins are conjunctions that begin a clause.
-var joins = lazy.Words("and but so because cause coz cuz anyway then while although though or und aber weil dann pero porque entonces")
+// clauseConjunctions are conjunctions that begin a clause.
+var clauseConjunctions = lazy.Words("and but so because cause coz cuz anyway then while although though or und aber weil dann pero porque entonces")
 
 // wordLength returns the length of the word that s begins with.
 func wordLength(s string) int {

@@ -50,7 +50,7 @@ func Classify(fact string) (subject, attribute string) {
 func classify(fact string) Candidate {
 	fact = strings.TrimPrefix(fact, "The ")
 	utterance := Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}
-	r := reader{utterance: &utterance, last: user, ofFacts: true}
+	r := reader{utterance: &utterance, last: user, readsFact: true}
 	r.read(fact)
 	switch found := r.found; {
 	case len(found) > 1 && found[0].Model == "rule:kin named": // the other is about that relative

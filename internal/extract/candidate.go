@@ -35,26 +35,26 @@ func (s Utterance) Shown() string { return cmp.Or(s.Whole, s.Text) }
 
 // Candidate is a statement that a model or a rule proposes to remember.
 type Candidate struct {
-	Text       string
-	Subject    string
-	Attribute  string
-	Category   string
-	Tags       []string
-	Confidence float64
-	Turn       string // its turn: a model's name for it until Filter finds the id
-	Quote      string // the words that support it, according to a model
-	Remember   bool   // the user asked to remember it
-	Waits      string // why a person must review it first; "" if nobody must
-	Everywhere bool   // it belongs to no project, whatever the turn's scope
-	Unsure     bool   // its turn may only pass the words on, so that it replaces nothing by itself
-	Doubt      string // why its turn does not prove it; "" if it does
-	Model      string // the model and its prompt's hash, or the rule, that made it
+	Text              string
+	Subject           string
+	Attribute         string
+	Category          string
+	Tags              []string
+	Confidence        float64
+	Turn              string // its turn: a model's name for it until Filter finds the id
+	Quote             string // the words that support it, according to a model
+	RememberRequested bool   // the user asked to remember it
+	ReviewReason      string // why a person must review it first; "" if nobody must
+	Everywhere        bool   // it belongs to no project, whatever the turn's scope
+	Unsure            bool   // its turn may only pass the words on, so that it replaces nothing by itself
+	Doubt             string // why its turn does not prove it; "" if it does
+	Model             string // the model and its prompt's hash, or the rule, that made it
 
 	// Op is a model's operation on the facts in Targets; "" without one. Targets are a prompt's
 	// names of facts until learn.Settle resolves them.
-	Op      Verdict
-	Targets []string
-	Passing bool // it matters for some days only
+	Op        Verdict
+	Targets   []string
+	Transient bool // it matters for some days only
 
 	// Filter fills these from the turn. Rules fill Span and ValidFrom themselves.
 	Span         *memory.Span

@@ -76,7 +76,7 @@ func commands(s Utterance) (remember []Candidate, forget []Command) {
 		for _, c := range remembering(that, strings.TrimRight(what, " ?!."), s) {
 			c.Span = &memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
 			c.Quote, c.Turn = words, s.Turn.ID
-			c.Remember, c.Confidence = true, 1
+			c.RememberRequested, c.Confidence = true, 1
 			remember = append(remember, c)
 		}
 	}
@@ -132,7 +132,7 @@ func forgetting(m []string, words string) (Command, bool) {
 	}
 	about := strings.TrimSpace(pattern("in memory").ReplaceAllString(pattern("about").ReplaceAllString(what, ""), ""))
 	ofMemory := pattern("of memory").MatchString(words)
-	if !ofMemory && !unsaid && talksOn(words, len(words)-len(m[4])) {
+	if !ofMemory && !unsaid && continuesAfter(words, len(words)-len(m[4])) {
 		return Command{}, false
 	}
 	if ofMemory || pattern("of own").MatchString(words) {
@@ -153,9 +153,9 @@ func forgetting(m []string, words string) (Command, bool) {
 	return Command{}, false
 }
 
-// talksOn reports whether another clause states something after the object of a request: "forget
+// continuesAfter reports whether another clause states something after the object of a request: "forget
 // the gym, I cancelled it". at is where that object begins, and it is not called the speaker's own.
-func talksOn(words string, at int) bool {
+func continuesAfter(words string, at int) bool {
 	for _, s := range english.Statements(words, english.Read(words), time.Time{}) {
 		if s.Start > at {
 			what := strings.TrimRight(words[at:s.Start], " ,;:-–—")

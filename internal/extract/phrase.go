@@ -12,8 +12,8 @@ type phrases struct{ *english.Statement }
 // longestPhrase is the greatest number of tokens of a phrase.
 const longestPhrase = 24
 
-// marks reports whether token i is a mark, or past the end.
-func (p phrases) marks(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
+// isMark reports whether token i is a mark, or past the end.
+func (p phrases) isMark(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
 
 // ending returns where the phrase at token i ends: before a conjunction, a mark, a comma after
 // which no list continues, or a new clause behind "and" ("fell and hurt his ankle").
@@ -22,24 +22,24 @@ func (p phrases) ending(i int) int {
 	for j := i; j < len(p.Tokens); j++ {
 		w := p.At(j)
 		switch {
-		case w == "that" && p.relates(j), w == "this" && inList("pointed", p.At(j+1)), j == i && !p.marks(j):
+		case w == "that" && p.startsRelative(j), w == "this" && inList("pointed", p.At(j+1)), j == i && !p.isMark(j):
 		case w == "that" && j > i:
-			return p.trimmed(i, j)
+			return p.trimEnd(i, j)
 		case inList("pointing", w) && joint > i:
-			return p.trimmed(i, joint)
-		case p.marks(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.At(j+1))) && !(w == "since" && inList("timing", p.At(j+1))):
-			return p.trimmed(i, j)
-		case w == "," && !p.listed(j), (w == "and" || w == "or") && p.newVerb(j+1):
-			return p.trimmed(i, j)
+			return p.trimEnd(i, joint)
+		case p.isMark(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.At(j+1))) && !(w == "since" && inList("timing", p.At(j+1))):
+			return p.trimEnd(i, j)
+		case w == "," && !p.isListComma(j), (w == "and" || w == "or") && p.newVerb(j+1):
+			return p.trimEnd(i, j)
 		case w == "," || w == "and":
 			joint = j
 		}
 	}
-	return p.trimmed(i, len(p.Tokens))
+	return p.trimEnd(i, len(p.Tokens))
 }
 
-// relates reports whether "that" at token j begins a relative clause: "dogs that need a walk".
-func (p phrases) relates(j int) bool {
+// startsRelative reports whether "that" at token j begins a relative clause: "dogs that need a walk".
+func (p phrases) startsRelative(j int) bool {
 	return isVerb(p.At(j+1)) || p.At(j+1) == "are"
 }
 
@@ -55,8 +55,8 @@ func (p phrases) newVerb(i int) bool {
 	return ok && v.Form&english.Preterite != 0 && v.Form&english.Base == 0
 }
 
-// listed reports whether the comma at token j is part of a list, an address or a date.
-func (p phrases) listed(j int) bool {
+// isListComma reports whether the comma at token j is part of a list, an address or a date.
+func (p phrases) isListComma(j int) bool {
 	if j+1 >= len(p.Tokens) || j == 0 {
 		return false
 	}
@@ -67,23 +67,23 @@ func (p phrases) listed(j int) bool {
 		switch w := p.At(k); {
 		case w == "and" || w == "or":
 			return !p.newVerb(k + 1)
-		case w != "," && p.marks(k), inList("subjects", w):
+		case w != "," && p.isMark(k), inList("subjects", w):
 			return false
 		}
 	}
 	return false
 }
 
-// trimmed returns j without trailing tokens that add no meaning.
-func (p phrases) trimmed(i, j int) int {
-	for j > i && p.At(j-1) != "today" && (p.marks(j-1) || inList("trailing", p.At(j-1))) {
+// trimEnd returns j without trailing tokens that add no meaning.
+func (p phrases) trimEnd(i, j int) int {
+	for j > i && p.At(j-1) != "today" && (p.isMark(j-1) || inList("trailing", p.At(j-1))) {
 		j--
 	}
 	return max(i, j)
 }
 
-// undated returns j without a date at the end of the phrase and its preposition.
-func (p phrases) undated(i, j int) int {
+// trimDate returns j without a date at the end of the phrase and its preposition.
+func (p phrases) trimDate(i, j int) int {
 	dates := p.dates(i, j)
 	if len(dates) == 0 {
 		return j
@@ -92,14 +92,14 @@ func (p phrases) undated(i, j int) int {
 	if start+d.End < p.Tokens[j-1].End {
 		return j
 	}
-	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
+	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.At(j-1)) || p.isMark(j-1) || p.At(j-1) == "since") {
 		j--
 	}
 	return j
 }
 
-// dateless returns where the phrase at token i ends, without its date.
-func (p phrases) dateless(i int) int { return p.trimmed(i, p.undated(i, p.ending(i))) }
+// endWithoutDate returns where the phrase at token i ends, without its date.
+func (p phrases) endWithoutDate(i int) int { return p.trimEnd(i, p.trimDate(i, p.ending(i))) }
 
 // dates returns the dates in a phrase. Most phrases have no word of one.
 func (p phrases) dates(i, j int) []text.Date {
@@ -120,10 +120,10 @@ func (p phrases) selfContained(i, j int) bool {
 	for k := i; k < j; k++ {
 		w := p.At(k)
 		switch {
-		case w == "that" && k > i && p.relates(k), w == "this" && inList("pointed", p.At(k+1)):
+		case w == "that" && k > i && p.startsRelative(k), w == "this" && inList("pointed", p.At(k+1)):
 		case inList("pointing", w):
 			return false
-		case !inList("empty", w) && !p.marks(k) && !english.IsAdverb(w) && !inList("timing", w):
+		case !inList("empty", w) && !p.isMark(k) && !english.IsAdverb(w) && !inList("timing", w):
 			content = true
 		}
 	}
@@ -137,10 +137,10 @@ func (p phrases) vague(i int) bool {
 
 func (p phrases) thirdPerson(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
 
-// headed returns the index after the first noun of a list, at most n tokens after i; i without one.
+// afterNoun returns the index after the first noun of a list, at most n tokens after i; i without one.
 // A noun before another noun does not count: "my dog walker".
-func (p phrases) headed(i, n int, list string) int {
-	for j := i; j <= i+n && !p.marks(j) && (j == i || !inList("hanging", p.At(j))); j++ {
+func (p phrases) afterNoun(i, n int, list string) int {
+	for j := i; j <= i+n && !p.isMark(j) && (j == i || !inList("hanging", p.At(j))); j++ {
 		if inList(list, p.At(j)) && p.endsNoun(j+1) {
 			return j + 1
 		}
@@ -151,7 +151,7 @@ func (p phrases) headed(i, n int, list string) int {
 // endsNoun reports whether a noun ends before token j: the next token is no other noun.
 func (p phrases) endsNoun(j int) bool {
 	w := p.At(j)
-	if p.marks(j) || p.Tokens[j].Capital || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsJoint(w) {
+	if p.isMark(j) || p.Tokens[j].Capital || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsConjunction(w) {
 		return true
 	}
 	v, ok := english.KnownVerb(w)
@@ -160,11 +160,11 @@ func (p phrases) endsNoun(j int) bool {
 
 // nameEnd returns where the name that begins at token i ends, i without one.
 func (p phrases) nameEnd(i int) int {
-	if p.marks(i) || !p.Tokens[i].Capital || inList("notName", p.At(i)) {
+	if p.isMark(i) || !p.Tokens[i].Capital || inList("notName", p.At(i)) {
 		return i
 	}
 	j := i + 1
-	for !p.marks(j) && p.Tokens[j].Capital {
+	for !p.isMark(j) && p.Tokens[j].Capital {
 		j++
 	}
 	return j
@@ -172,7 +172,7 @@ func (p phrases) nameEnd(i int) int {
 
 // placeEnd returns where the name of a place that begins at token i ends, i without one.
 func (p phrases) placeEnd(i int) int {
-	capital := func(k int) bool { return !p.marks(k) && p.Tokens[k].Capital && p.At(k) != "user" }
+	capital := func(k int) bool { return !p.isMark(k) && p.Tokens[k].Capital && p.At(k) != "user" }
 	j := i
 	if p.At(j) == "the" {
 		j++

@@ -58,7 +58,7 @@ func relative(word string) subject {
 // reader reads the statements of one turn.
 type reader struct {
 	utterance  *Utterance
-	ofFacts    bool // the text is a fact, which calls the speaker "User"
+	readsFact  bool // the text is a fact, which calls the speaker "User"
 	found      []Candidate
 	antecedent subject // of "she" or "he"; its key is "" if that is ambiguous
 	last       subject // of the previous statement
@@ -74,11 +74,11 @@ func (r *reader) read(body string) {
 	r.namesNextTo(body, sentences)
 }
 
-// opened returns the index of the first token after a lead-in.
-func (p phrases) opened() int {
+// afterLeadIn returns the index of the first token after a lead-in.
+func (p phrases) afterLeadIn() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
-		if p.marks(i) || inList("openers", p.At(i)) {
+		if p.isMark(i) || inList("openers", p.At(i)) {
 			i++
 			continue
 		}
@@ -95,22 +95,22 @@ func (p phrases) opened() int {
 
 // statement reads the facts of one statement.
 func (r *reader) statement(p phrases) {
-	if p.Wishes {
-		r.wish(p)
+	if p.IsRequest {
+		r.readRequest(p)
 		return
 	}
-	i := p.opened()
-	when := p.fronted(&i)
+	i := p.afterLeadIn()
+	when := p.leadingDate(&i)
 	before := r.last
 	r.last = user
 	person := english.Speaker
 	about := user
 	switch w := p.At(i); {
-	case p.Greeted && w == "i" && p.At(i+1) == "am" && r.match(p, user, "@hello", i+2, nil, ""):
+	case p.AfterGreeting && w == "i" && p.At(i+1) == "am" && r.match(p, user, "@hello", i+2, nil, ""):
 		return
 	case w == "i" || w == "we":
 		i++
-	case r.ofFacts && w == "user" && !p.Tokens[i].Possessive:
+	case r.readsFact && w == "user" && !p.Tokens[i].Possessive:
 		person = english.Singular
 		i++
 	case w == "she" || w == "he":
@@ -119,27 +119,27 @@ func (r *reader) statement(p phrases) {
 			return
 		}
 		i++
-	case p.Inherits:
+	case p.InheritsSubject:
 		if about = before; about.key == "" {
 			return
 		}
-	case w == "my" || w == "our" || r.ofFacts && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
+	case w == "my" || w == "our" || r.readsFact && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
 		if !inList("women", w) && !inList("men", w) {
 			i++
 		}
 		var ok bool
-		if about, i, ok = r.mine(p, i); !ok {
+		if about, i, ok = r.readAfterMy(p, i); !ok {
 			return
 		}
-	case p.First && when == "" && p.elides(i):
+	case p.BeginsSentence && when == "" && p.omitsI(i):
 		person = english.Elided
 		if before.key != user.key { // "My brother called. Got a job."
 			return
 		}
 	default:
 		r.antecedent, r.last = subject{}, subject{}
-		if p.First {
-			r.wish(p)
+		if p.BeginsSentence {
+			r.readRequest(p)
 		}
 		return
 	}
@@ -156,8 +156,8 @@ func (r *reader) statement(p phrases) {
 	}
 }
 
-// wish reads a request: how to answer the user, or what to call them.
-func (r *reader) wish(p phrases) {
+// readRequest reads a request: how to answer the user, or what to call them.
+func (r *reader) readRequest(p phrases) {
 	i := 0
 	for i < len(p.Tokens)-1 && (inList("openers", p.At(i)) || inList("politely", p.At(i))) {
 		i++
@@ -167,13 +167,13 @@ func (r *reader) wish(p phrases) {
 	}
 }
 
-// mine reads the person after "my", and returns the index of the predicate. It is false for the
+// readAfterMy reads the person after "my", and returns the index of the predicate. It is false for the
 // user's own things, whose rules it applies.
-func (r *reader) mine(p phrases, i int) (subject, int, bool) {
+func (r *reader) readAfterMy(p phrases, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
 	if end == i {
-		end = p.headed(i, 3, "petWords")
+		end = p.afterNoun(i, 3, "petWords")
 		isPet = end > i
 	}
 	if end == i {
@@ -186,7 +186,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	j := end
 	if p.Tokens[end-1].Possessive {
 		if p.At(j) == "name" && p.At(j+1) == "is" {
-			r.named(p, about, isPet, j+2)
+			r.addNameAt(p, about, isPet, j+2)
 			return subject{}, 0, false
 		}
 		r.match(p, about, "@my", j, nil, "")
@@ -210,15 +210,15 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		if inList("calling", p.At(k)) {
 			k++
 		}
-		if r.named(p, about, isPet, k) {
+		if r.addNameAt(p, about, isPet, k) {
 			return subject{}, 0, false
 		}
 	}
 	return about, j, j < len(p.Tokens)
 }
 
-// named adds the name at token j of somebody or of a pet.
-func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
+// addNameAt adds the name at token j of somebody or of a pet.
+func (r *reader) addNameAt(p phrases, about subject, isPet bool, j int) bool {
 	if end := name(p, j); end > j {
 		about = r.introduce(p, about, isPet, j, end)
 		r.last, r.antecedent = about, about
@@ -257,7 +257,7 @@ func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 		}
 		s := english.StatementOf(body, sentence.Span, r.utterance.Turn.CreatedAt)
 		p := phrases{&s}
-		if english.Unreal(s.Tokens) {
+		if english.IsHypothetical(s.Tokens) {
 			continue
 		}
 		for i, t := range s.Tokens {
@@ -267,7 +267,7 @@ func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 				j++
 			}
 			end := p.nameEnd(j)
-			if t.Low != "my" && t.Low != "our" || k == i+1 || inList("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
+			if t.Low != "my" && t.Low != "our" || k == i+1 || inList("kinPlural", p.At(k-1)) || end == j || j > k && !p.isMark(end) {
 				continue
 			}
 			called := p.nameText(j, end)
@@ -288,10 +288,10 @@ func (r *reader) refersTo(pronoun string) bool {
 	return r.antecedent.key != ""
 }
 
-// fronted reads and returns a date before the subject, "Last week I …", and moves i past it.
-func (p phrases) fronted(i *int) string {
+// leadingDate reads and returns a date before the subject, "Last week I …", and moves i past it.
+func (p phrases) leadingDate(i *int) string {
 	j := *i
-	for j < *i+6 && !p.marks(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
+	for j < *i+6 && !p.isMark(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
 		j++
 	}
 	end := j
@@ -306,8 +306,8 @@ func (p phrases) fronted(i *int) string {
 	return strings.ToLower(when[:1]) + when[1:]
 }
 
-// elides reports whether a sentence omits "I": "Just got back from Rome".
-func (p phrases) elides(i int) bool {
+// omitsI reports whether a sentence omits "I": "Just got back from Rome".
+func (p phrases) omitsI(i int) bool {
 	for english.IsAdverb(p.At(i)) && i < len(p.Tokens)-1 {
 		i++
 	}
@@ -316,7 +316,7 @@ func (p phrases) elides(i int) bool {
 		return true
 	}
 	v, ok := english.KnownVerb(p.At(i))
-	if !ok || next == "" || p.Tokens[i].Possessive || p.marks(i+1) || english.IsJoint(next) {
+	if !ok || next == "" || p.Tokens[i].Possessive || p.isMark(i+1) || english.IsConjunction(next) {
 		return false
 	}
 	if v.Form&english.Gerund != 0 {
@@ -336,7 +336,7 @@ func (r *reader) match(p phrases, about subject, key string, i int, pred *englis
 		if !rule.fits(p, about, pred) {
 			continue
 		}
-		if taken, ok := p.match(rule.form, i); ok && !(pred != nil && pred.Neg != "" && rule.attribute != "" && p.qualified(taken)) {
+		if taken, ok := p.match(rule.form, i); ok && !(pred != nil && pred.Neg != "" && rule.attribute != "" && p.isRestricted(taken)) {
 			r.facts(p, about, rule, i, pred, taken, when)
 			return true
 		}
@@ -379,7 +379,7 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 	for n, s := range form {
 		switch {
 		case s.end:
-			if !p.marks(i) && !inList("stops", p.At(i)) && p.At(i) != "and" && !inList("trailing", p.At(i)) && !inList("timing", p.At(i)) {
+			if !p.isMark(i) && !inList("stops", p.At(i)) && p.At(i) != "and" && !inList("trailing", p.At(i)) && !inList("timing", p.At(i)) {
 				return t, false
 			}
 		case s.loose:
@@ -396,12 +396,12 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 		case s.seek || s.kind == "..":
 			from := i
 			for to := form[n+1].words; !slices.Contains(to, p.At(i)); i++ {
-				if i >= from+8 || p.marks(i) {
+				if i >= from+8 || p.isMark(i) {
 					return t, false
 				}
 			}
 			if s.slot != "" {
-				t.slots[s.slot] = text.Span{Start: from, End: p.trimmed(from, i)}
+				t.slots[s.slot] = text.Span{Start: from, End: p.trimEnd(from, i)}
 			}
 		case s.words != nil:
 			if slices.Contains(s.words, p.At(i)) {
@@ -413,7 +413,7 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 				return t, false
 			}
 		default:
-			end := p.take(s.kind, i)
+			end := p.matchSlot(s.kind, i)
 			if end <= i {
 				return t, false
 			}
@@ -425,10 +425,10 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 	return t, true
 }
 
-// qualified reports whether a denial has a restriction: "I don't speak Spanish at home" does not
+// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home" does not
 // deny speaking it.
-func (p phrases) qualified(t formMatch) bool {
-	if w := p.At(t.end); !p.marks(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
+func (p phrases) isRestricted(t formMatch) bool {
+	if w := p.At(t.end); !p.isMark(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
 		return true
 	}
 	for _, at := range t.slots {
@@ -499,7 +499,7 @@ func (p phrases) dateEnd(i int) int {
 	if p.At(i) == "every" {
 		return j
 	}
-	if dates := p.dates(i, j); len(dates) == 1 && p.undated(i, j) == i {
+	if dates := p.dates(i, j); len(dates) == 1 && p.trimDate(i, j) == i {
 		return j
 	}
 	return i

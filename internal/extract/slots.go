@@ -20,38 +20,38 @@ var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	}
 })
 
-// take returns the index after the words that a slot of a kind accepts from token i on.
-func (p phrases) take(kind string, i int) int {
+// matchSlot returns the index after the words that a slot of a kind accepts from token i on.
+func (p phrases) matchSlot(kind string, i int) int {
 	if i >= len(p.Tokens) {
 		return i
 	}
 	list := strings.Trim(kind, "[{(+)}]")
 	switch kind[0] {
 	case '(':
-		return p.headed(i, 3, list)
+		return p.afterNoun(i, 3, list)
 	case '+':
-		return p.with(list, i)
+		return p.phraseWithWord(list, i)
 	case '[':
 		if inList(list, p.At(i)) && !p.Tokens[i].Possessive {
 			return i + 1
 		}
 		return i
 	case '{':
-		return p.of(list, i)
+		return p.phraseWithNoun(list, i)
 	}
 	return max(i, slots()[kind](p, i))
 }
 
-// of accepts a phrase that begins with "a", "two" or "my", or follows one of these, and has a noun
+// phraseWithNoun accepts a phrase that begins with "a", "two" or "my", or follows one of these, and has a noun
 // of a list.
-func (p phrases) of(list string, i int) int {
+func (p phrases) phraseWithNoun(list string, i int) int {
 	from := i
 	if inList("determiner", p.At(i)) && p.At(i) != "the" {
 		from++
 	} else if !inList("determiner", p.At(i-1)) {
 		return i
 	}
-	head := p.headed(from, 4, list)
+	head := p.afterNoun(from, 4, list)
 	if head == from {
 		return i
 	}
@@ -63,14 +63,14 @@ func (p phrases) of(list string, i int) int {
 		}
 		return head
 	}
-	if j := p.dateless(i); j > head && p.selfContained(i, j) && p.At(head) != "and" {
+	if j := p.endWithoutDate(i); j > head && p.selfContained(i, j) && p.At(head) != "and" {
 		return j
 	}
 	return head
 }
 
-// with accepts a phrase that has a word of a list, possibly after a number: "50mg".
-func (p phrases) with(list string, i int) int {
+// phraseWithWord accepts a phrase that has a word of a list, possibly after a number: "50mg".
+func (p phrases) phraseWithWord(list string, i int) int {
 	j := p.ending(i)
 	has := func(t english.Token) bool { return inList(list, strings.TrimLeft(t.Low, "0123456789.")) }
 	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.selfContained(i, j) || inList("hanging", p.At(i))) {
@@ -81,7 +81,7 @@ func (p phrases) with(list string, i int) int {
 
 // thing accepts a phrase with the same meaning outside of the conversation, without its date.
 func thing(p phrases, i int) int {
-	j := p.dateless(i)
+	j := p.endWithoutDate(i)
 	if j-i > 12 || p.vague(i) || !p.selfContained(i, j) || inList("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
 		return i
 	}
@@ -115,7 +115,7 @@ func exact(p phrases, i int) int {
 // name accepts a person's name.
 func name(p phrases, i int) int {
 	j := p.nameEnd(i)
-	if j > i && !inList("nationalities", p.At(i)) && (p.marks(j) || inList("afterName", p.At(j))) {
+	if j > i && !inList("nationalities", p.At(i)) && (p.isMark(j) || inList("afterName", p.At(j))) {
 		return j
 	}
 	return i
@@ -127,10 +127,10 @@ func place(p phrases, i int) int {
 		if w := p.At(i); w != "the" && w != "new" && inList("notPlace", w) {
 			return i
 		}
-		return p.undated(i, j)
+		return p.trimDate(i, j)
 	}
 	if w := p.At(i); w == "a" || w == "the" {
-		j := p.headed(i+1, 4, "settledIn")
+		j := p.afterNoun(i+1, 4, "settledIn")
 		switch {
 		case j == i+1:
 			return i
@@ -143,7 +143,7 @@ func place(p phrases, i int) int {
 		return i
 	}
 	for j := i; j <= i+2; j++ { // "new york"
-		if p.marks(j) || inList("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
+		if p.isMark(j) || inList("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
 			return j
 		}
 		if isVerb(p.At(j)) {
@@ -171,12 +171,12 @@ func home(p phrases, i int) int {
 func company(p phrases, i int) int {
 	switch p.At(i) {
 	case "a", "an", "the", "my", "our":
-		if j := p.headed(i+1, 4, "firms"); j > i+1 {
+		if j := p.afterNoun(i+1, 4, "firms"); j > i+1 {
 			return j
 		}
 		return i
 	}
-	return p.undated(i, p.placeEnd(i))
+	return p.trimDate(i, p.placeEnd(i))
 }
 
 // role accepts a phrase whose noun is an occupation: "a senior data scientist".
@@ -184,8 +184,8 @@ func role(p phrases, i int) int {
 	if d := p.At(i); d != "a" && d != "an" && d != "the" && p.At(i-1) != "as" {
 		return i
 	}
-	head := p.headed(i, 6, "occupations")
-	if j := p.dateless(i); head > i && p.selfContained(i, j) {
+	head := p.afterNoun(i, 6, "occupations")
+	if j := p.endWithoutDate(i); head > i && p.selfContained(i, j) {
 		return max(j, head)
 	}
 	return head
@@ -218,10 +218,10 @@ func tool(p phrases, i int) int {
 		return i
 	}
 	j := i
-	for !p.marks(j) && !inList("hanging", p.At(j)) {
+	for !p.isMark(j) && !inList("hanging", p.At(j)) {
 		j++
 	}
-	if j = p.trimmed(i, p.undated(i, j)); p.selfContained(i, j) {
+	if j = p.trimEnd(i, p.trimDate(i, j)); p.selfContained(i, j) {
 		return j
 	}
 	return i
@@ -235,8 +235,8 @@ func trait(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// acts accepts a verb of these classes in one form, with its object.
-func (p phrases) acts(i int, form english.Form, of english.Class) int {
+// verbPhrase accepts a verb of these classes in one form, with its object.
+func (p phrases) verbPhrase(i int, form english.Form, of english.Class) int {
 	v, ok := english.KnownVerb(p.At(i))
 	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.vague(i+1) && p.At(i+1) != "to" || p.At(i+1) == "the" && v.Class&english.Deed == 0 {
 		return i
@@ -248,15 +248,15 @@ func (p phrases) acts(i int, form english.Form, of english.Class) int {
 }
 
 // aim accepts an intention; doing accepts one as a gerund.
-func aim(p phrases, i int) int { return p.acts(i, english.Base, english.Aim) }
+func aim(p phrases, i int) int { return p.verbPhrase(i, english.Base, english.Aim) }
 
 func doing(p phrases, i int) int {
-	return p.acts(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
+	return p.verbPhrase(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
 }
 
 // givenUp accepts something that people give up: an activity, or a habit.
 func givenUp(p phrases, i int) int {
-	if j := p.dateless(i); strings.HasSuffix(p.At(i), "ing") && p.selfContained(i, j) {
+	if j := p.endWithoutDate(i); strings.HasSuffix(p.At(i), "ing") && p.selfContained(i, j) {
 		return j
 	}
 	if w := p.At(i); inList("habits", w) || inList("games", w) {

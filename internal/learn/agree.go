@@ -29,16 +29,16 @@ func agree(a, b string) bool {
 func sameSense(a, b string) bool {
 	a, b = text.Fold(a), text.Fold(b)
 	return Denied(a) == Denied(b) && text.Negated(a) == text.Negated(b) &&
-		bygone.MatchString(a) == bygone.MatchString(b) &&
-		unreal.MatchString(a) == unreal.MatchString(b) &&
+		pastWords.MatchString(a) == pastWords.MatchString(b) &&
+		unrealWords.MatchString(a) == unrealWords.MatchString(b) &&
 		personAbout(a) == personAbout(b)
 }
 
 var (
-	// bygone marks the past. Stems alone do not tell "lived" from "lives".
-	bygone = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
-	// unreal marks a wish, a plan or a thought.
-	unreal = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
+	// pastWords marks the past. Stems alone do not tell "lived" from "lives".
+	pastWords = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
+	// unrealWords marks a wish, a plan or a thought.
+	unrealWords = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
 )
 
 // personAbout returns the person that a folded fact is about: the user, or the first person in its

@@ -11,24 +11,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Asked is the input of the prompt about new turns.
-type Asked struct {
-	Utterances []extract.Utterance // the new turns
-	Before     []extract.Utterance // the messages just before, as context
-	Facts      []memory.Fact       // facts near the turns, or learned just before
-	Attached   string              // the documents that are always in the prompt, "" for none
-	Wishes     string              // what the user or the project wants remembered, "" for anything
-	Now        time.Time           // for turns without a time of their own
-	Zone       *time.Location
+// FactsInput is the input of the prompt about new turns.
+type FactsInput struct {
+	Utterances        []extract.Utterance // the new turns
+	Preceding         []extract.Utterance // the messages just before, as context
+	Facts             []memory.Fact       // facts near the turns, or learned just before
+	AttachedDocuments string              // the documents that are always in the prompt, "" for none
+	LearningGoals     string              // what the user or the project wants remembered, "" for anything
+	Now               time.Time           // for turns without a time of their own
+	Zone              *time.Location
 }
 
 // AskFacts returns the prompt that asks a model which changes new turns make to memory.
-func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
+func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 	zone := a.Zone
 	if zone == nil {
 		zone = time.UTC
 	}
-	d := prompt.Extract{Today: a.Now.In(zone), Context: a.Attached, Wishes: a.Wishes}
+	d := prompt.Extract{Today: a.Now.In(zone), Context: a.AttachedDocuments, Wishes: a.LearningGoals}
 	turn := func(id string, s extract.Utterance, words string) prompt.Turn {
 		at := s.Turn.CreatedAt
 		if !at.IsZero() {
@@ -36,7 +36,7 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 		}
 		return prompt.Turn{ID: id, Role: string(s.Turn.Role), Name: s.Turn.Name, At: at, Text: words}
 	}
-	for _, s := range a.Before {
+	for _, s := range a.Preceding {
 		d.Before = append(d.Before, turn("", s, shortened(s.Text)))
 	}
 	for i, s := range a.Utterances {

@@ -16,9 +16,9 @@ import (
 func (p *planner) carryOut(i int) {
 	v, c := &p.verdicts[i], p.cands[i]
 	switch {
-	case v.add && v.loser >= 0:
+	case v.add && v.winner >= 0:
 		w := p.winner(i)
-		p.addPast(c, p.verdicts[w].became, p.cands[w].ObservedAt, "another statement of the same run is newer")
+		p.addPast(c, p.verdicts[w].addedID, p.cands[w].ObservedAt, "another statement of the same run is newer")
 	case v.add:
 		p.add(c, v)
 	default:
@@ -45,10 +45,10 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 	case stronger != "":
 		p.addPending(next, stronger, "it contradicts what was said with more weight")
 		return
-	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.Remember:
+	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.RememberRequested:
 		p.addPending(next, olds[0].Fact.ID, ReviewedConflict)
 		return
-	case newer == "" && len(olds) > 0 && c.Unsure && !c.Remember:
+	case newer == "" && len(olds) > 0 && c.Unsure && !c.RememberRequested:
 		p.addPending(next, olds[0].Fact.ID, "its message also hands on a text, whose words these may be")
 		return
 	case newer != "":
@@ -56,7 +56,7 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 		return
 	}
 	if k := p.pendingMatch(c); k != nil {
-		v.became = k.Fact.ID
+		v.addedID = k.Fact.ID
 		p.confirm(k, c, olds)
 		return
 	}
@@ -65,7 +65,7 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 		return
 	}
 	p.replace(olds, next, reasonOr(v.reason, reasonOr(p.replacementReason(olds, next), reasonOr(c.Doubt, "new"))))
-	v.became = next.ID
+	v.addedID = next.ID
 }
 
 // replacementReason is the reason of a replacement for which a model gave none: both wordings, "" if
@@ -113,7 +113,7 @@ func (p *planner) confirm(k *plannedFact, c extract.Candidate, olds []*plannedFa
 		p.supersede(o, next, reason)
 		outcome.Action, outcome.Target, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, next.ID
 	}
-	k.change, k.kept = &change, true
+	k.change, k.isConfirmed = &change, true
 	p.outcomes = append(p.outcomes, outcome)
 }
 
@@ -140,7 +140,7 @@ func (p *planner) fact(c extract.Candidate) memory.Fact {
 	if c.Turn != "" {
 		f.Provenance.Turns = []string{c.Turn}
 	}
-	if c.Remember {
+	if c.RememberRequested {
 		f.Confidence = 1
 	}
 	if f.ObservedAt.IsZero() {
@@ -161,7 +161,7 @@ func (p *planner) author() string {
 // nobody refused it, and it adds no name or number.
 func (p *planner) words(c extract.Candidate, v *verdict) string {
 	s := tidy(v.text)
-	if s == "" || p.o.Free == nil || !p.o.Free(c.Scope(p.o.Scope), s) || worthless(extract.Candidate{Text: s}) != "" || extract.Instructs(s) {
+	if s == "" || p.o.Free == nil || !p.o.Free(c.Scope(p.o.Scope), s) || worthlessReason(extract.Candidate{Text: s}) != "" || extract.Instructs(s) {
 		return ""
 	}
 	reworded := c
@@ -198,7 +198,7 @@ func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*pl
 	for _, id := range targets {
 		k := p.facts[id]
 		switch {
-		case k.ends || k.kept: // another candidate replaced or confirmed it
+		case k.isEnding || k.isConfirmed: // another candidate replaced or confirmed it
 		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // it also holds elsewhere
 		case !c.Newer(&k.Fact) && !p.rereadsRule(c, k):
 			newer = id
@@ -220,7 +220,7 @@ func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
 // isProtected reports whether a person wrote or approved the fact and the candidate is only a model's
 // reading, rather than an explicit request to remember or a rule's reading.
 func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
-	if k.Link != nil || c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
+	if k.Link != nil || c.RememberRequested || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false
 	}
 	return k.Fact.Pinned() || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
@@ -278,7 +278,7 @@ func (p *planner) supersede(k *plannedFact, next memory.Fact, reason string) {
 		change = replaced(k.Fact, next, p.o.Now, reason, p.o.Author)
 		p.freeWords(k)
 	}
-	k.change, k.ends = &change, true
+	k.change, k.isEnding = &change, true
 }
 
 // replaced is the old fact's side of a replacement. A fact that began after its end never held.
@@ -349,7 +349,7 @@ func (p *planner) changes() []memory.Change {
 	for _, id := range p.order {
 		switch k := p.facts[id]; {
 		case k.change == nil:
-		case k.ends:
+		case k.isEnding:
 			ends = append(ends, *k.change)
 		default:
 			keeps = append(keeps, *k.change)

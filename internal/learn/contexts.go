@@ -51,15 +51,15 @@ func Passages(document string, most int, count func(string) int) []string {
 // InContext returns the name of the context that contains a candidate's words or its quote, or is
 // contained in it; "" for none, and for an explicit request to remember.
 func InContext(c extract.Candidate, quote string, contexts []memory.Context) string {
-	if c.Remember {
+	if c.RememberRequested {
 		return ""
 	}
-	statement, quoted := asWords(c.Text), asWords(quote)
+	statement, quoted := padWithSpaces(c.Text), padWithSpaces(quote)
 	if strings.Count(quoted, " ") <= quotedWords {
 		quoted = ""
 	}
 	for _, document := range contexts {
-		held := asWords(document.Content)
+		held := padWithSpaces(document.Content)
 		if statement != "" && strings.Contains(held, statement) || quoted != "" && strings.Contains(held, quoted) || held != "" && strings.Contains(statement, held) {
 			return contextName(document)
 		}
@@ -70,8 +70,8 @@ func InContext(c extract.Candidate, quote string, contexts []memory.Context) str
 // quotedWords is from how many words on a quote does not match by chance.
 const quotedWords = 6
 
-// asWords returns a text between spaces, so that substrings match whole words only.
-func asWords(s string) string {
+// padWithSpaces returns a text between spaces, so that substrings match whole words only.
+func padWithSpaces(s string) string {
 	if s = text.Normalize(s); s == "" {
 		return ""
 	}
@@ -91,14 +91,14 @@ func NearContext(c extract.Candidate, document memory.Context, passage string, s
 	if near == 0 {
 		near = 0.90
 	}
-	if c.Remember || similarity < near || !sayable(passage, c.Text) {
+	if c.RememberRequested || similarity < near || !passageSupports(passage, c.Text) {
 		return ""
 	}
 	return contextName(document)
 }
 
-// sayable reports whether a passage has a statement's numbers and names and the same polarity.
-func sayable(passage, statement string) bool {
+// passageSupports reports whether a passage has a statement's numbers and names and the same polarity.
+func passageSupports(passage, statement string) bool {
 	figures, names := numbers(passage), nameSet(passage)
 	for _, n := range numbers(statement) {
 		if !slices.Contains(figures, n) {
@@ -113,5 +113,5 @@ func sayable(passage, statement string) bool {
 	return sameSense(passage, statement)
 }
 
-// SaidInContext is the reason for dropping a candidate that a context contains.
-func SaidInContext(name string) string { return "the context " + name + " says so" }
+// ContextSaysSo is the reason for dropping a candidate that a context contains.
+func ContextSaysSo(name string) string { return "the context " + name + " says so" }

@@ -19,8 +19,8 @@ type DedupeOptions struct {
 	Scope memory.Scope
 }
 
-// Again is a candidate that repeats a fact.
-type Again struct {
+// Repetition is a candidate that repeats a fact.
+type Repetition struct {
 	Candidate extract.Candidate
 	Fact      extract.Neighbour
 }
@@ -28,7 +28,7 @@ type Again struct {
 // Dedupe separates new candidates from those that a live fact repeats, from those that a person
 // rejected or forgot, and from echoes of memory. Of equal candidates the first stays, with the
 // highest confidence of them.
-func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, again []Again, dropped []Dropped) {
+func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, again []Repetition, dropped []Dropped) {
 	if o.Near == 0 {
 		o.Near = 0.90
 	}
@@ -42,7 +42,7 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 			continue
 		}
 		if n, ok := duplicateOf(c, o); ok {
-			again = append(again, Again{c, n})
+			again = append(again, Repetition{c, n})
 			continue
 		}
 		if i := duplicateIndex(fresh, c, o); i >= 0 {
@@ -58,7 +58,7 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 // unwantedReason returns why a candidate must not come back: a person rejected it, or a fact of the same
 // turn was forgotten, undone or overtaken.
 func unwantedReason(c extract.Candidate) string {
-	if c.Remember {
+	if c.RememberRequested {
 		return ""
 	}
 	hash := text.Hash(c.Text)
@@ -89,7 +89,7 @@ func isLive(near []extract.Neighbour, id string) bool {
 // echoedFact returns the fact that a candidate repeats if only a model or a pasted text states it. An
 // echo is no evidence about the fact.
 func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
-	if c.Remember || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.Waits == "" || c.Doubt == "") {
+	if c.RememberRequested || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.ReviewReason == "" || c.Doubt == "") {
 		return extract.Neighbour{}, false
 	}
 	terms := extract.TermSet(c.Text)
@@ -149,7 +149,7 @@ func duplicateOf(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok 
 // confirms reports whether a candidate that need not wait repeats a pending fact, which then need
 // not wait either.
 func confirms(c *extract.Candidate, n extract.Neighbour) bool {
-	return n.Fact.Status == memory.Pending && n.Link == nil && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
+	return n.Fact.Status == memory.Pending && n.Link == nil && c.ReviewReason == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
 		!slices.Contains(n.Fact.Provenance.Turns, c.Turn) &&
 		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || agree(n.Fact.Content, c.Text))
 }
@@ -180,10 +180,10 @@ func duplicateIndex(fresh []extract.Candidate, c extract.Candidate, o DedupeOpti
 
 // merged merges into a what b has better.
 func merged(a, b extract.Candidate) extract.Candidate {
-	if a.Waits != "" && b.Waits == "" {
+	if a.ReviewReason != "" && b.ReviewReason == "" {
 		a, b = b, a
 	}
 	a.Confidence = max(a.Confidence, b.Confidence)
-	a.Remember = a.Remember || b.Remember
+	a.RememberRequested = a.RememberRequested || b.RememberRequested
 	return a
 }

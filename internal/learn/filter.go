@@ -29,7 +29,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 	r := sources{utterances: utterances}
 	for _, c := range cands {
 		c.Text = tidy(c.Text)
-		if reason := worthless(c); reason != "" {
+		if reason := worthlessReason(c); reason != "" {
 			dropped = append(dropped, Dropped{c, reason})
 			continue
 		}
@@ -42,7 +42,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
 			continue
 		}
-		if g.Grade != Grounded && r.restsOnBlanked(&c) {
+		if g.Grade != Grounded && r.isBasedOnBlanked(&c) {
 			dropped = append(dropped, Dropped{c, notOwnWords})
 			continue
 		}
@@ -50,7 +50,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 			dropped = append(dropped, Dropped{c, statedEarlier})
 			continue
 		}
-		if !c.Remember && extract.OffTheRecord(utterances[i].Turn.Content) {
+		if !c.RememberRequested && extract.OffTheRecord(utterances[i].Turn.Content) {
 			dropped = append(dropped, Dropped{c, "said not to be remembered"})
 			continue
 		}
@@ -58,9 +58,9 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 		c.Unsure = utterances[i].Unsure
 		switch {
 		case extract.Instructs(c.Text):
-			c.Waits = "it reads like an instruction"
-		case c.Waits == "" && g.Grade == Refuted:
-			c.Waits, c.Doubt = g.Reason, g.Reason
+			c.ReviewReason = "it reads like an instruction"
+		case c.ReviewReason == "" && g.Grade == Refuted:
+			c.ReviewReason, c.Doubt = g.Reason, g.Reason
 		case g.Grade == Unproven:
 			c.Confidence, c.Doubt = min(c.Confidence, UnprovenConfidence), g.Reason
 		}
@@ -116,7 +116,7 @@ var passingTalk = lazy.Compile(`(?i)^(?:the )?user (?:` +
 	`|(?:is|feels) .*\b(?:right now|at the moment)$` +
 	`)`)
 
-func worthless(c extract.Candidate) string {
+func worthlessReason(c extract.Candidate) string {
 	switch s := c.Text; {
 	case s == "":
 		return "empty"
@@ -132,7 +132,7 @@ func worthless(c extract.Candidate) string {
 		return "a secret"
 	case saysNothing(s), transcribed.MatchString(strings.ToLower(s)):
 		return "nothing to remember"
-	case c.Remember:
+	case c.RememberRequested:
 		return ""
 	case passingTalk.MatchString(s):
 		return "passing talk"
@@ -169,7 +169,7 @@ func (r *sources) source(c *extract.Candidate, about string) (turn int, g Ground
 		return named, Grounding{} // a rule read it there
 	}
 	turn = -1
-	for _, i := range candidatesFirst(named, len(r.utterances)) {
+	for _, i := range searchOrder(named, len(r.utterances)) {
 		found := Ground(Claim{c.Text, c.Quote, about, c.Op}, r.utterances[i])
 		if turn < 0 || found.Grade < g.Grade || found.Grade == g.Grade && g.Span.End == 0 && found.Span.End > 0 {
 			turn, g = i, found
@@ -184,9 +184,9 @@ func (r *sources) source(c *extract.Candidate, about string) (turn int, g Ground
 	return turn, g
 }
 
-// restsOnBlanked reports whether a candidate rests on blanked words: its quote, or without one most of its
+// isBasedOnBlanked reports whether a candidate rests on blanked words: its quote, or without one most of its
 // terms, are only there, or it names a turn that was not shown.
-func (r *sources) restsOnBlanked(c *extract.Candidate) bool {
+func (r *sources) isBasedOnBlanked(c *extract.Candidate) bool {
 	for _, s := range r.utterances {
 		if _, own := locate(s.Text, c.Quote); own {
 			return false
@@ -269,8 +269,8 @@ func turnIndex(name string, utterances []extract.Utterance) int {
 	return -1
 }
 
-// candidatesFirst orders the turns to search: the named one, then the newest.
-func candidatesFirst(named, n int) []int {
+// searchOrder orders the turns to search: the named one, then the newest.
+func searchOrder(named, n int) []int {
 	var order []int
 	if named >= 0 {
 		order = append(order, named)

@@ -8,15 +8,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Named is a turn's request to forget, with the ids of the facts that a model read in it.
-type Named struct {
+// ForgetRequest is a turn's request to forget, with the ids of the facts that a model read in it.
+type ForgetRequest struct {
 	Turn  string
 	Facts []string
 }
 
 // ForgetOps separates the operations that forget from other candidates, and drops those whose
 // evidence does not hold.
-func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []Named) {
+func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []ForgetRequest) {
 	for _, c := range cands {
 		if c.Op != ToForget {
 			others = append(others, c)
@@ -26,8 +26,8 @@ func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (other
 			_, ok := locate(s.Text, c.Quote)
 			return ok && s.Turn.Role == memory.RoleUser
 		})
-		if at >= 0 && c.Waits == "" {
-			named = append(named, Named{utterances[at].Turn.ID, c.Targets})
+		if at >= 0 && c.ReviewReason == "" {
+			named = append(named, ForgetRequest{utterances[at].Turn.ID, c.Targets})
 		}
 	}
 	return others, named

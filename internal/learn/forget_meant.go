@@ -13,17 +13,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Wishes are a user's requests about memory in a message.
-type Wishes struct {
+// LearningGoals are a user's requests about memory in a message.
+type MemoryRequests struct {
 	Remember     bool
 	Forget       []extract.Command
 	OffTheRecord bool // the message must not be remembered
 }
 
-// WishesIn reads a user's turn; other roles have no wishes.
-func WishesIn(t memory.Turn) Wishes {
+// MemoryRequestsIn reads a user's turn; other roles have no wishes.
+func MemoryRequestsIn(t memory.Turn) MemoryRequests {
 	remember, forget := extract.Commands([]extract.Utterance{{Turn: t, Text: utterance.Read(t.Content, t.Foreign).Own}})
-	return Wishes{
+	return MemoryRequests{
 		Remember: len(remember) > 0, Forget: forget,
 		OffTheRecord: t.Role == memory.RoleUser && extract.OffTheRecord(t.Content),
 	}
@@ -31,12 +31,12 @@ func WishesIn(t memory.Turn) Wishes {
 
 // Confidential reports whether a message is redacted. One that also asks to forget something is
 // learned from first and retired then.
-func (w Wishes) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
+func (w MemoryRequests) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
 
-// meantShare is the share of a request's terms that a memory must have to be meant.
-const meantShare = 0.6
+// minMatchShare is the share of a request's terms that a memory must have to be meant.
+const minMatchShare = 0.6
 
-// Meant returns the memories that a request to forget is about. Other than by "everything", a
+// MemoriesToForget returns the memories that a request to forget is about. Other than by "everything", a
 // memory is meant that
 //   - has the meaning that the rules read in the request ("I hate dill": "User dislikes dill"),
 //   - has the attribute that the request calls by an everyday name ("my job"),
@@ -45,7 +45,7 @@ const meantShare = 0.6
 //
 // A request that names a thing or repeats a statement means the one fact about it; with several
 // facts it means none.
-func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
+func MemoriesToForget(wish extract.Command, found []memory.Memory) []memory.Memory {
 	if wish.All {
 		return found
 	}
@@ -57,7 +57,7 @@ func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
 	case extract.NamesThing, extract.NamesStatement:
 		return onlyMatch(found, wish)
 	}
-	g := gistOf(wish)
+	g := requestSubjectOf(wish)
 	turns := map[string]string{} // content of the meant turns, by id
 	meant := make([]bool, len(found))
 	for i, m := range found {
@@ -118,20 +118,20 @@ func sameStatement(fact, statement string) bool {
 	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.Negated(fact) == text.Negated(statement) && isAverse(fact) == isAverse(statement)
 }
 
-// gist is the subject of a request to forget.
-type gist struct {
-	terms   map[string]bool
-	weighty map[string]bool     // terms without common ones
-	exact   []string            // names and numbers, folded
-	reads   []extract.Candidate // the candidates that the rules read in it
-	daily   *everyday           // the attribute that it calls by its everyday name
-	own     bool                // it is about the user alone
+// requestSubject is the subject of a request to forget.
+type requestSubject struct {
+	terms     map[string]bool
+	weighty   map[string]bool     // terms without common ones
+	exact     []string            // names and numbers, folded
+	reads     []extract.Candidate // the candidates that the rules read in it
+	everyday  *everydayName       // the attribute that it calls by its everyday name
+	aboutUser bool                // it is about the user alone
 }
 
-func gistOf(wish extract.Command) gist {
-	g := gist{terms: extract.TermSet(english.ThirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
+func requestSubjectOf(wish extract.Command) requestSubject {
+	g := requestSubject{terms: extract.TermSet(english.ThirdPerson(wish.What)), exact: text.Numbers(wish.What), everyday: everydayNameOf(wish.What)}
 	g.weighty = weighty(g.terms)
-	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), text.IsPersonWord)
+	g.aboutUser = g.everyday != nil || requestAboutUser.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), text.IsPersonWord)
 	for _, name := range text.Names(wish.What) {
 		g.exact = append(g.exact, text.Fold(name))
 	}
@@ -139,13 +139,13 @@ func gistOf(wish extract.Command) gist {
 	return g
 }
 
-// ownWish matches the beginning of a request about the user.
-var ownWish = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
+// requestAboutUser matches the beginning of a request about the user.
+var requestAboutUser = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 
 func weighty(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for t := range terms {
-		if !commonTerms.Has(t) && !feelings.Has(t) {
+		if !commonTerms.Has(t) && !feelingTerms.Has(t) {
 			out[t] = true
 		}
 	}
@@ -155,11 +155,11 @@ func weighty(terms map[string]bool) map[string]bool {
 	return out
 }
 
-// feelings are terms of verbs that attribute and polarity already express.
-var feelings = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
+// feelingTerms are terms of verbs that attribute and polarity already express.
+var feelingTerms = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
 
 // means reports whether the request means a memory by the memory's own words.
-func (g gist) means(m memory.Memory) bool {
+func (g requestSubject) means(m memory.Memory) bool {
 	if m.Fact != nil {
 		f := *m.Fact
 		c := extract.Classified(extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
@@ -176,11 +176,11 @@ func (g gist) means(m memory.Memory) bool {
 
 // states reports whether a candidate is one that the rules read in the request, or has its
 // attribute.
-func (g gist) states(c extract.Candidate) bool {
-	return g.daily != nil && g.daily.has(c) || slices.ContainsFunc(g.reads, func(r extract.Candidate) bool {
+func (g requestSubject) states(c extract.Candidate) bool {
+	return g.everyday != nil && g.everyday.has(c) || slices.ContainsFunc(g.reads, func(r extract.Candidate) bool {
 		r = extract.Classified(r)
 		return text.Hash(r.Text) == text.Hash(c.Text) ||
-			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && isAverse(r.Text) == isAverse(c.Text) && ofKin(r.Text) == ofKin(c.Text) &&
+			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && isAverse(r.Text) == isAverse(c.Text) && isAboutKin(r.Text) == isAboutKin(c.Text) &&
 				extract.Covered(weighty(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
 	})
 }
@@ -192,14 +192,14 @@ func isAverse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
 
 // matches reports whether words, with others that classify them, contain the request's terms.
 // Sentences about the user's people do not count for a request about the user.
-func (g gist) matches(words, classes string) bool {
-	if g.own {
+func (g requestSubject) matches(words, classes string) bool {
+	if g.aboutUser {
 		var names bool
-		if words, names = g.ofUser(words); names || words == "" {
+		if words, names = g.sentencesOfUser(words); names || words == "" {
 			return names
 		}
 	}
-	if g.daily != nil && (g.daily.only || strings.Contains(classes, "'s")) {
+	if g.everyday != nil && (g.everyday.only || strings.Contains(classes, "'s")) {
 		return false
 	}
 	folded := text.Fold(words)
@@ -209,19 +209,19 @@ func (g gist) matches(words, classes string) bool {
 		}
 	}
 	content := union(extract.TermSet(words), extract.TermSet(classes))
-	return extract.Covered(g.terms, content) >= meantShare && extract.Covered(g.weighty, content) >= meantShare
+	return extract.Covered(g.terms, content) >= minMatchShare && extract.Covered(g.weighty, content) >= minMatchShare
 }
 
-// ofUser returns the sentences that are not about the user's people, and reports whether one of
+// sentencesOfUser returns the sentences that are not about the user's people, and reports whether one of
 // them states the everyday attribute.
-func (g gist) ofUser(words string) (rest string, names bool) {
+func (g requestSubject) sentencesOfUser(words string) (rest string, names bool) {
 	var own []string
 	for _, s := range text.Sentences(words) {
 		sentence := s.Of(words)
-		if ofKin(sentence) || g.daily != nil && ofOthers(sentence) {
+		if isAboutKin(sentence) || g.everyday != nil && isAboutOthers(sentence) {
 			continue
 		}
-		if g.daily != nil && g.daily.says(sentence) {
+		if g.everyday != nil && g.everyday.says(sentence) {
 			return "", true
 		}
 		own = append(own, sentence)
@@ -237,7 +237,7 @@ func union(a, b map[string]bool) map[string]bool {
 }
 
 // quotedIn reports whether the request means a fact's quote, and means every turn of the fact.
-func (g gist) quotedIn(f memory.Fact, turns map[string]string) bool {
+func (g requestSubject) quotedIn(f memory.Fact, turns map[string]string) bool {
 	q := f.Provenance.Quote
 	if f.Source != memory.Extracted || q == nil {
 		return false

@@ -55,24 +55,24 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 // Says reports whether a turn states a fact in about the same words.
 func Says(s extract.Utterance, fact string) bool {
 	g := newGrounds(Claim{Text: fact}, s)
-	return g.wanted() > 0 && g.shared(g.turn)*4 >= g.wanted()*3 && g.refute() == ""
+	return g.contentWords() > 0 && g.sharedWords(g.turn)*4 >= g.contentWords()*3 && g.refute() == ""
 }
 
 // grounds holds a claim and the text that it is compared with.
 type grounds struct {
-	claim     Claim
-	utterance extract.Utterance
-	exact     bool      // the turn has the quote letter by letter
-	placed    bool      // the turn has the quote, small words apart
-	span      text.Span // where the quote is
-	fact      []token
-	turn      []token
-	quote     []token           // the quote's words, or the turn's without a quote
-	phrase    []token           // the quote's words up to the next pause on both sides
-	around    []token           // the turn, the messages before it, and stored facts
-	clauses   [][]token         // of the turn
-	names     map[string]string // names, with the person's group if the text gives it
-	foreign   bool              // the turn is not in English
+	claim         Claim
+	utterance     extract.Utterance
+	hasExactQuote bool      // the turn has the quote letter by letter
+	hasQuote      bool      // the turn has the quote, small words apart
+	span          text.Span // where the quote is
+	fact          []token
+	turn          []token
+	quote         []token           // the quote's words, or the turn's without a quote
+	phrase        []token           // the quote's words up to the next pause on both sides
+	around        []token           // the turn, the messages before it, and stored facts
+	clauses       [][]token         // of the turn
+	names         map[string]string // names, with the person's group if the text gives it
+	foreign       bool              // the turn is not in English
 }
 
 func newGrounds(c Claim, s extract.Utterance) *grounds {
@@ -85,14 +85,14 @@ func newGrounds(c Claim, s extract.Utterance) *grounds {
 	addNames(g.names, g.around)
 	addNames(g.names, g.fact)
 	g.clauses = clausesOf(s.Text, g.turn, g.names)
-	if g.span, g.exact = locate(s.Text, c.Quote); g.exact {
-		g.placed = true
+	if g.span, g.hasExactQuote = locate(s.Text, c.Quote); g.hasExactQuote {
+		g.hasQuote = true
 	} else {
-		g.span, g.placed = g.place()
+		g.span, g.hasQuote = g.locateClaim()
 	}
 	g.quote, g.phrase = g.turn, g.turn
-	if g.placed {
-		g.quote, g.phrase = tokensIn(g.turn, g.span), tokensIn(g.turn, widened(s.Text, g.span))
+	if g.hasQuote {
+		g.quote, g.phrase = tokensIn(g.turn, g.span), tokensIn(g.turn, extendToPauses(s.Text, g.span))
 	}
 	return g
 }
@@ -102,13 +102,13 @@ const statedEarlier = "an earlier turn says it"
 
 // refute returns why a claim must be wrong, "" without evidence.
 func (g *grounds) refute() string {
-	if g.claim.Quote != "" && !g.exact {
+	if g.claim.Quote != "" && !g.hasExactQuote {
 		for _, words := range g.utterance.Earlier {
 			if _, ok := locate(words, g.claim.Quote); ok && len(strings.Fields(g.claim.Quote)) > 2 {
 				return statedEarlier
 			}
 		}
-		if !g.placed {
+		if !g.hasQuote {
 			return "the quoted words are not in the turn"
 		}
 	}
@@ -130,14 +130,14 @@ type check struct {
 // that names what it ends is at most doubted for them.
 func (g *grounds) checks() []check {
 	return []check{
-		{g.notUsersWords, false}, {g.madeUp, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
-		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.aboutAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
+		{g.notUsersWords, false}, {g.hypothetical, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
+		{g.denied, g.hasExactQuote && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.aboutAnother, false}, {g.unrelated, g.hasExactQuote && g.claim.Op == Delete},
 	}
 }
 
 // doubt returns why a claim is not proven, "" if it is.
 func (g *grounds) doubt() string {
-	if !g.exact {
+	if !g.hasExactQuote {
 		return "the turn is not quoted for it"
 	}
 	for _, c := range g.checks() {
@@ -150,20 +150,20 @@ func (g *grounds) doubt() string {
 	return ""
 }
 
-// place returns the clause of the turn that has most of the claim, or the whole turn if the quote
+// locateClaim returns the clause of the turn that has most of the claim, or the whole turn if the quote
 // is not in it.
-func (g *grounds) place() (text.Span, bool) {
+func (g *grounds) locateClaim() (text.Span, bool) {
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
-		if n := g.shared(c); n > most {
+		if n := g.sharedWords(c); n > most {
 			best, most = text.Span{Start: c[0].Start, End: c[len(c)-1].End}, n
 		}
 	}
-	return best, most > 0 && (g.claim.Quote == "" || most >= g.wanted())
+	return best, most > 0 && (g.claim.Quote == "" || most >= g.contentWords())
 }
 
-// widened extends a span to the pauses around it.
-func widened(s string, span text.Span) text.Span {
+// extendToPauses extends a span to the pauses around it.
+func extendToPauses(s string, span text.Span) text.Span {
 	const pauses = ".,;!?\n()"
 	span.Start = strings.LastIndexAny(s[:span.Start], pauses) + 1
 	if i := strings.IndexAny(s[span.End:], pauses); i >= 0 {
@@ -225,21 +225,21 @@ func (g *grounds) notUsersWords() string {
 	return ""
 }
 
-// madeUp reports a hypothetical case.
-func (g *grounds) madeUp() string {
+// hypothetical reports a hypothetical case.
+func (g *grounds) hypothetical() string {
 	const reason = "it is about a made-up case"
 	if g.utterance.Playing {
 		return reason
 	}
-	if hedged.MatchString(text.Fold(g.claim.Text)) {
+	if hedgingWords.MatchString(text.Fold(g.claim.Text)) {
 		return ""
 	}
 	start, _ := sentenceAround(g.utterance.Text, g.span)
 	quote, lead := text.Fold(g.span.Of(g.utterance.Text)), text.Fold(g.utterance.Text[start:g.span.Start])
 	switch {
-	case supposed.MatchString(lead + quote), conditional.MatchString(lead + quote):
+	case hypotheticalOpening.MatchString(lead + quote), conditionalOpening.MatchString(lead + quote):
 		return reason
-	case wishful.MatchString(quote):
+	case wouldDo.MatchString(quote):
 		return "it is what the user would do"
 	}
 	return ""
@@ -248,7 +248,7 @@ func (g *grounds) madeUp() string {
 // unrelated reports a claim that shares nothing with the turn.
 func (g *grounds) unrelated() string {
 	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
-	if g.shared(more) > 0 {
+	if g.sharedWords(more) > 0 {
 		return ""
 	}
 	if g.foreign {
@@ -257,12 +257,12 @@ func (g *grounds) unrelated() string {
 	return "the turn says nothing of it"
 }
 
-// wanted counts the content words of the claim.
-func (g *grounds) wanted() int { return g.count(func(int) bool { return true }) }
+// contentWords counts the content words of the claim.
+func (g *grounds) contentWords() int { return g.count(func(int) bool { return true }) }
 
-// shared counts the words of the claim that words have too, in any form. A date counts if there is
+// sharedWords counts the words of the claim that words have too, in any form. A date counts if there is
 // nothing else.
-func (g *grounds) shared(words []token) int {
+func (g *grounds) sharedWords(words []token) int {
 	n := g.count(func(i int) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) })
 	})
@@ -283,7 +283,7 @@ func (g *grounds) count(has func(i int) bool) (n int) {
 
 // denied reports a claim and a quote of which one asserts and the other denies.
 func (g *grounds) denied() string {
-	fact, quoted := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.ceases())
+	fact, quoted := polarity(g.claim.Text, false), polarity(sourceOfWords(g.phrase, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.expressesEnd())
 	agree, clash := 0, 0
 	for _, f := range fact {
 		for _, w := range quoted {
@@ -306,8 +306,8 @@ func (g *grounds) denied() string {
 	return ""
 }
 
-// ceases reports whether the claim itself expresses an end or dislike.
-func (g *grounds) ceases() bool {
+// expressesEnd reports whether the claim itself expresses an end or dislike.
+func (g *grounds) expressesEnd() bool {
 	return slices.ContainsFunc(g.phrase, func(t token) bool {
 		return ceasing.Has(t.word) && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, t) })
 	})
@@ -355,7 +355,7 @@ func (g *grounds) unfulfilled() string {
 		return ""
 	}
 	clause, _, _ := g.subjectOfQuote(person{kind: 's'})
-	words := text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.utterance.Text))
+	words := text.Fold(sourceOfWords(tokensIn(clause, text.Span{End: g.span.End}), g.utterance.Text))
 	if intending.MatchString(words) {
 		return "the user wishes or plans it"
 	}

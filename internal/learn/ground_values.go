@@ -66,9 +66,9 @@ func tokensIn(all []token, span text.Span) []token {
 	return slices.DeleteFunc(slices.Clone(all), func(t token) bool { return t.End <= span.Start || t.Start >= span.End })
 }
 
-// wordsAsSaid returns the part of s that words come from, or all of it if they come from another
+// sourceOfWords returns the part of s that words come from, or all of it if they come from another
 // text.
-func wordsAsSaid(words []token, s string) string {
+func sourceOfWords(words []token, s string) string {
 	if len(words) == 0 {
 		return ""
 	}
@@ -129,20 +129,20 @@ func (g *grounds) unmentionedNumber() string {
 	start, end := sentenceAround(g.utterance.Text, g.span)
 	numbers := g.factNumbers()
 	for _, t := range numbers {
-		if !isAmong(around, t.number) {
+		if !hasNumberValue(around, t.number) {
 			return "nobody said " + g.claim.Text[t.Start:t.End]
 		}
-		shares = shares || isAmong(numbersOf(g.quote), t.number)
-		absent = absent || !isAmong(turn, t.number)
+		shares = shares || hasNumberValue(numbersOf(g.quote), t.number)
+		absent = absent || !hasNumberValue(turn, t.number)
 	}
 	quote := g.quote
 	if absent {
 		quote = tokensIn(g.turn, text.Span{Start: start, End: end})
 	}
 	other := slices.ContainsFunc(quote, func(q token) bool {
-		return q.number != "" && q.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return f.number != "" && isAmong(map[string]bool{q.number: true}, f.number) })
+		return q.number != "" && q.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return f.number != "" && hasNumberValue(map[string]bool{q.number: true}, f.number) })
 	})
-	if g.placed && len(numbers) > 0 && other && (!shares || absent) {
+	if g.hasQuote && len(numbers) > 0 && other && (!shares || absent) {
 		return "the quoted words have another number"
 	}
 	return ""
@@ -199,8 +199,8 @@ func clock(number string) (hour, minute string, ok bool) {
 	return hour, minute, ok && len(minute) == 2 && atoi(hour) < 24 && atoi(minute) < 60
 }
 
-// isAmong reports whether numbers has n, also as an hour of the afternoon.
-func isAmong(numbers map[string]bool, n string) bool {
+// hasNumberValue reports whether numbers has n, also as an hour of the afternoon.
+func hasNumberValue(numbers map[string]bool, n string) bool {
 	h := atoi(n)
 	if hour, minute, ok := clock(n); ok && numbers[hour] && numbers[minute] {
 		return true
@@ -218,11 +218,11 @@ func (g *grounds) misattributedValue() string {
 				own = append(own, ownersOf(g.turn, i)...)
 			}
 		}
-		if len(own) == 0 || g.speaksOf(own) {
+		if len(own) == 0 || g.mentionsAny(own) {
 			continue
 		}
 		for i, t := range g.turn {
-			if isValue(t) && t.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return sameValue(f, t) }) && g.speaksOf(ownersOf(g.turn, i)) {
+			if isValue(t) && t.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return sameValue(f, t) }) && g.mentionsAny(ownersOf(g.turn, i)) {
 				return "the turn has " + t.word + " there"
 			}
 		}
@@ -241,7 +241,7 @@ func sameValue(a, b token) bool { return a.number == b.number && (a.number != ""
 // ownersOf returns the words that value i belongs to: the word before it, linking words skipped.
 func ownersOf(words []token, i int) (out []token) {
 	j := i
-	for j > 0 && !isPause(words[j].before) && (linking.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
+	for j > 0 && !isPause(words[j].before) && (linkingWords.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
 		j--
 	}
 	if j > 0 && !isPause(words[j].before) && !isValue(words[j-1]) && !speakerWords.Has(words[j-1].word) {
@@ -250,8 +250,8 @@ func ownersOf(words []token, i int) (out []token) {
 	return out
 }
 
-// speaksOf reports whether the claim has one of words.
-func (g *grounds) speaksOf(words []token) bool {
+// mentionsAny reports whether the claim has one of words.
+func (g *grounds) mentionsAny(words []token) bool {
 	return slices.ContainsFunc(words, func(w token) bool {
 		return slices.ContainsFunc(g.fact, func(f token) bool { return f.word == w.word || alike(f, w) })
 	})
@@ -263,7 +263,7 @@ func (g *grounds) swappedWord() string {
 	among := func(words []token, t token) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(t, w) || sameName(t.word, w) })
 	}
-	for i := 1; g.placed && i < len(g.fact); i++ {
+	for i := 1; g.hasQuote && i < len(g.fact); i++ {
 		t, before := g.fact[i], g.fact[i-1]
 		if t.term == "" || t.number != "" || among(g.phrase, t) || !among(g.around, t) {
 			continue
@@ -304,7 +304,7 @@ func (g *grounds) unmentionedDate() string {
 			return "nobody said " + d.From.Format(time.DateOnly)
 		}
 	}
-	if len(dates) > 0 && g.placed && hasDate(g.phrase) && !slices.ContainsFunc(dates, fits(g.phrase)) && !slices.ContainsFunc(dates, isYear) {
+	if len(dates) > 0 && g.hasQuote && hasDate(g.phrase) && !slices.ContainsFunc(dates, fits(g.phrase)) && !slices.ContainsFunc(dates, isYear) {
 		return "the quoted words have another date"
 	}
 	return ""
@@ -361,7 +361,7 @@ var shortForms = strings.NewReplacer("tmrw", "tomorrow", "tmr ", "tomorrow ")
 func (g *grounds) resolved(words []token) []text.Date {
 	at := g.utterance.Turn.CreatedAt
 	if len(words) != len(g.around) {
-		return text.Resolve(shortForms.Replace(wordsAsSaid(words, g.utterance.Text)), at)
+		return text.Resolve(shortForms.Replace(sourceOfWords(words, g.utterance.Text)), at)
 	}
 	var out []text.Date
 	for _, s := range slices.Concat([]string{g.utterance.Text, g.utterance.Before}, g.utterance.Earlier, g.utterance.Background) {

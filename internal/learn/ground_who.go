@@ -94,7 +94,7 @@ func (g *grounds) claimedPerson() person {
 	case !fact[0].owner:
 		return person{kind: 's'}
 	}
-	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
+	for i := 1; i < len(fact) && i <= 4 && !verbWords.Has(fact[i].word); i++ {
 		if p := personOf(fact[i].word); p != "" {
 			return person{'o', p, ""}
 		}
@@ -111,7 +111,7 @@ func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inh
 		if c[len(c)-1].End <= g.span.Start {
 			continue
 		}
-		n := 2 * g.shared(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.isOf(t, claimed) }))
+		n := 2 * g.sharedWords(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.isOf(t, claimed) }))
 		if g.mentions(c, claimed) {
 			n++
 		}
@@ -161,7 +161,7 @@ func (g *grounds) subject(clause []token) (s person, explicit bool) {
 			return person{}, false
 		}
 		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // the subject of "Tom says no more toys" is not Tom
-			if quoting.Has(clause[k].word) {
+			if quotingVerbs.Has(clause[k].word) {
 				inner, _ := g.subject(clause[k+1:])
 				return inner, true
 			}
@@ -184,7 +184,7 @@ func verbFollows(clause []token, i int) bool {
 	if clause[i].owner {
 		return w.term == "" || strings.HasSuffix(w.word, "ing") || strings.HasSuffix(w.word, "ed")
 	}
-	return verbish.Has(w.word) || strings.HasSuffix(w.word, "s") && len(w.word) > 3 || strings.HasSuffix(w.word, "ed")
+	return verbWords.Has(w.word) || strings.HasSuffix(w.word, "s") && len(w.word) > 3 || strings.HasSuffix(w.word, "ed")
 }
 
 // isOf reports whether a word names the person.

@@ -22,8 +22,8 @@ var chatMeanings = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// linking words occur between a word and its number.
-var linking = lazy.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
+// linkingWords words occur between a word and its number.
+var linkingWords = lazy.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
 
 // openingWords may precede the subject of a clause.
 var openingWords = lazy.Words(`so well ok okay yeah yes yep no nope oh ah ugh lol haha ha hey hi btw also and but or then because cause cos since that if when while though actually update
@@ -35,20 +35,20 @@ var (
 	possessives  = lazy.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
 )
 
-// quoting are verbs that introduce somebody's words: the words after them are not about that
+// quotingVerbs are verbs that introduce somebody's words: the words after them are not about that
 // person.
-var quoting = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
+var quotingVerbs = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
 
-// hedged matches a wish, a plan or a guess.
-var hedged = lazy.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
+// hedgingWords matches a wish, a plan or a guess.
+var hedgingWords = lazy.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
 
 var (
-	// supposed opens a hypothetical case.
-	supposed = lazy.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
-	// conditional opens a sentence that holds only if something happens.
-	conditional = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
-	// wishful is what the speaker would do, not what they do.
-	wishful = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
+	// hypotheticalOpening opens a hypothetical case.
+	hypotheticalOpening = lazy.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
+	// conditionalOpening opens a sentence that holds only if something happens.
+	conditionalOpening = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
+	// wouldDo is what the speaker would do, not what they do.
+	wouldDo = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
 )
 
 // endingWords end or deny something.
@@ -90,6 +90,6 @@ var (
 	foreignDenials = lazy.Words(`nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamas tampoco sin ningun ninguna pas jamais sans aucun aucune non senza nessun nao nem sem niet geen nooit zonder nada`)
 )
 
-// verbish ends a noun phrase.
-var verbish = lazy.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
+// verbWords ends a noun phrase.
+var verbWords = lazy.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
 	thinks wants moved went got gave made taught asked owns plays plans speaks studies helped and in on at of with from to for who that which`)

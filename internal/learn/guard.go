@@ -147,7 +147,7 @@ func NewInjected(texts ...string) *Injected {
 // Add makes g recognise a further text.
 func (g *Injected) Add(s string) {
 	for line := range strings.Lines(s) {
-		body, _ := undress(line)
+		body, _ := stripMarkup(line)
 		if body == "" {
 			continue
 		}
@@ -207,7 +207,7 @@ func MaybeInjected(t memory.Turn) []string {
 	var out []string
 	for _, span := range text.Sentences(t.Content) {
 		s := span.Of(t.Content)
-		body, dressed := undress(s)
+		body, dressed := stripMarkup(s)
 		if len(text.Words(body)) >= 3 && (t.Role == memory.RoleAssistant || dressed || isUser.MatchString(strings.ToLower(body)) || speaksToYou(body)) {
 			out = append(out, body)
 		}
@@ -220,9 +220,9 @@ func MaybeInjected(t memory.Turn) []string {
 // wrote: - …".
 const maxLeadIn = 60
 
-// undress removes bullets, numbers, dates, labels in brackets and a lead-in from a line of a block.
+// stripMarkup removes bullets, numbers, dates, labels in brackets and a lead-in from a line of a block.
 // dressed reports whether there were any.
-func undress(line string) (body string, dressed bool) {
+func stripMarkup(line string) (body string, dressed bool) {
 	body = strings.TrimSpace(line)
 	for {
 		rest, bullet := trimBullet(body)
@@ -270,7 +270,7 @@ func (g *Injected) blank(b []byte, role memory.Role) {
 }
 
 func (g *Injected) hasLine(line string) bool {
-	body, dressed := undress(line)
+	body, dressed := stripMarkup(line)
 	if body == "" || !g.line(text.Normalize(body)) {
 		return false
 	}
@@ -338,7 +338,7 @@ func speaksToYou(s string) bool {
 // assistant wrote it or a user sent it back. A person's statement in the first person always counts
 // as new.
 func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
-	body, dressed := undress(s)
+	body, dressed := stripMarkup(s)
 	back := role == memory.RoleAssistant || speaksToYou(body) || isUser.MatchString(strings.ToLower(body))
 	if !back && (!dressed || firstPerson(body)) {
 		return false

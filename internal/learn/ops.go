@@ -41,7 +41,7 @@ func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []m
 				out = slices.Delete(out, at, at+1)
 			}
 		}
-		if c, ok := settled(c, utterances, facts); ok {
+		if c, ok := validOperation(c, utterances, facts); ok {
 			out = append(out, c)
 			if c.Op != None && len(c.Targets) > 0 {
 				quotes[text.Normalize(c.Quote)] += len(c.Targets)
@@ -76,8 +76,8 @@ func targets(names []string, facts []memory.Fact) []string {
 	return ids
 }
 
-// settled returns one operation as far as it holds.
-func settled(c extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) (extract.Candidate, bool) {
+// validOperation returns one operation as far as it holds.
+func validOperation(c extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) (extract.Candidate, bool) {
 	quoted := slices.ContainsFunc(utterances, func(s extract.Utterance) bool {
 		_, ok := locate(s.Text, c.Quote)
 		return ok
@@ -124,7 +124,7 @@ const passingTime = 30 * 24 * time.Hour
 
 // expiry returns when a candidate leaves recall, zero for never.
 func expiry(c extract.Candidate) time.Time {
-	if !c.Passing || c.ObservedAt.IsZero() {
+	if !c.Transient || c.ObservedAt.IsZero() {
 		return time.Time{}
 	}
 	last := c.ObservedAt

@@ -87,7 +87,7 @@ func (p *proposal) verdict() extract.Verdict { return verdicts[strings.ToLower(p
 
 func (p *proposal) candidate() extract.Candidate {
 	c := extract.Candidate{
-		Text: p.Text, Op: p.verdict(), Targets: p.IDs, Passing: p.Lasting != nil && !*p.Lasting,
+		Text: p.Text, Op: p.verdict(), Targets: p.IDs, Transient: p.Lasting != nil && !*p.Lasting,
 		Quote: p.Quote, Turn: p.Turn, Subject: strings.ToLower(or(p.Subject, p.About)), Attribute: strings.ToLower(p.Attribute),
 		Category: strings.ToLower(p.Category), Confidence: 1, Tags: p.Tags,
 	}

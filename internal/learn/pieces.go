@@ -41,7 +41,7 @@ func parts(s extract.Utterance, most int) iter.Seq[extract.Utterance] {
 			yield(s)
 			return
 		}
-		for _, span := range cuts(s.Shown(), most) {
+		for _, span := range splitText(s.Shown(), most) {
 			part := s
 			part.Text = keepSpan(s.Text, span)
 			if s.Whole != "" {
@@ -72,9 +72,9 @@ func WithTurnIDs(cands []extract.Candidate, utterances []extract.Utterance) []ex
 	return cands
 }
 
-// cuts returns the pieces of a text, each at most so many bytes, split between sentences; blank
+// splitText returns the pieces of a text, each at most so many bytes, split between sentences; blank
 // pieces are left out.
-func cuts(s string, most int) []text.Span {
+func splitText(s string, most int) []text.Span {
 	var out []text.Span
 	start, end := 0, 0
 	cut := func() {

@@ -52,7 +52,7 @@ const maxTurns = 16
 // Candidates for review are added as pending and replace nothing, as does a model's reading that
 // contradicts a fact which a person wrote, approved or pinned. If the decisions add nothing, Plan
 // adds the candidates that repeat no fact (design 4's safeguard).
-func Plan(cands []extract.Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {
+func Plan(cands []extract.Candidate, decisions []Decision, again []Repetition, o PlanOptions) ([]memory.Change, []Outcome) {
 	p := newPlanner(cands, again, o)
 	for _, a := range again {
 		p.reinforce(a)
@@ -60,12 +60,12 @@ func Plan(cands []extract.Candidate, decisions []Decision, again []Again, o Plan
 	p.judge(decisions)
 	p.settle()
 	for i, v := range p.verdicts {
-		if v.loser < 0 {
+		if v.winner < 0 {
 			p.carryOut(i)
 		}
 	}
 	for i, v := range p.verdicts {
-		if v.loser >= 0 {
+		if v.winner >= 0 {
 			p.carryOut(i)
 		}
 	}
@@ -77,7 +77,7 @@ type planner struct {
 	o        PlanOptions
 	cands    []extract.Candidate
 	facts    map[string]*plannedFact // by id
-	order    []string                // ids in the order of [planner.meet]
+	order    []string                // ids in the order of [planner.register]
 	verdicts []verdict               // one for each candidate
 	adds     []memory.Change
 	live     map[wording]bool // of the facts that the plan leaves live
@@ -95,9 +95,9 @@ func wordingOf(f memory.Fact) wording { return wording{f.Scope, text.Hash(f.Cont
 // plannedFact is a neighbour with its change.
 type plannedFact struct {
 	extract.Neighbour
-	change *memory.Change
-	ends   bool // the change removes it from recall
-	kept   bool // a candidate confirmed it, so nothing replaces it
+	change      *memory.Change
+	isEnding    bool // the change removes it from recall
+	isConfirmed bool // a candidate confirmed it, so nothing replaces it
 }
 
 // verdict combines the valid decisions about one candidate.
@@ -108,11 +108,11 @@ type verdict struct {
 	repeats string   // the fact that says the same
 	text    string   // better words
 	reason  string
-	loser   int    // the candidate that wins over it, -1 without one
-	became  string // id of the fact that was added for it
+	winner  int    // the candidate that wins over it, -1 without one
+	addedID string // id of the fact that was added for it
 }
 
-func newPlanner(cands []extract.Candidate, again []Again, o PlanOptions) *planner {
+func newPlanner(cands []extract.Candidate, again []Repetition, o PlanOptions) *planner {
 	if o.Source == "" {
 		o.Source = memory.Extracted
 	}
@@ -120,14 +120,14 @@ func newPlanner(cands []extract.Candidate, again []Again, o PlanOptions) *planne
 	p := &planner{o: o, cands: slices.Clone(cands), facts: map[string]*plannedFact{}, live: map[wording]bool{}, verdicts: make([]verdict, len(cands))}
 	for _, c := range cands {
 		for _, n := range c.Near {
-			p.meet(n)
+			p.register(n)
 		}
 	}
 	for _, a := range again {
-		p.meet(a.Fact)
+		p.register(a.Fact)
 	}
 	for i := range p.verdicts {
-		p.verdicts[i].loser = -1
+		p.verdicts[i].winner = -1
 		if c := &p.cands[i]; c.ObservedAt.After(o.Now) { // a clock that runs ahead must not make a fact the newest for ever
 			c.ObservedAt = o.Now
 		}
@@ -135,7 +135,7 @@ func newPlanner(cands []extract.Candidate, again []Again, o PlanOptions) *planne
 	return p
 }
 
-func (p *planner) meet(n extract.Neighbour) {
+func (p *planner) register(n extract.Neighbour) {
 	if !n.Fact.Status.Live() || p.facts[n.Fact.ID] != nil {
 		return
 	}
@@ -146,11 +146,11 @@ func (p *planner) meet(n extract.Neighbour) {
 
 // reinforce raises a fact's confidence and updates its observation time. A turn counts once for a
 // fact, and another owner's fact stays unchanged.
-func (p *planner) reinforce(a Again) {
+func (p *planner) reinforce(a Repetition) {
 	k := p.facts[a.Fact.Fact.ID]
 	c := a.Candidate
 	outcome := Outcome{Fact: c.Text, Action: "ignore", Target: a.Fact.Fact.ID, Reason: "redundant"}
-	if k != nil && k.Link == nil && !slices.Contains(k.Fact.Provenance.Turns, c.Turn) && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) {
+	if k != nil && k.Link == nil && !slices.Contains(k.Fact.Provenance.Turns, c.Turn) && c.ReviewReason == "" && rank(c.Trust) >= rank(memory.TrustUser) {
 		p.reinforced(k, c)
 		outcome.Action = "reinforce"
 	}
@@ -173,7 +173,7 @@ func (p *planner) reinforced(k *plannedFact, c extract.Candidate) {
 		f.Provenance.Turns = append(slices.Clone(f.Provenance.Turns), c.Turn)
 	}
 	action := memory.ActionReinforce
-	if c.Remember {
+	if c.RememberRequested {
 		f.Confidence = 1
 		if f.Status == memory.Pending {
 			f.Status, action = memory.Active, memory.ActionApprove
@@ -190,13 +190,13 @@ func (p *planner) judge(decisions []Decision) {
 			d.Candidate = p.newestNear(d.Target)
 		}
 		if 0 <= d.Candidate && d.Candidate < len(p.cands) {
-			p.verdicts[d.Candidate].take(d, p.target(d))
+			p.verdicts[d.Candidate].apply(d, p.target(d))
 		}
 	}
 	for i := range p.verdicts {
 		if !p.verdicts[i].decided { // the model skipped it: the rules decide
 			for _, d := range reconcile(i, p.cands[i]) {
-				p.verdicts[i].take(d, p.target(d))
+				p.verdicts[i].apply(d, p.target(d))
 			}
 		}
 		v := &p.verdicts[i]
@@ -219,7 +219,7 @@ func (p *planner) judge(decisions []Decision) {
 func (p *planner) newestNear(target string) int {
 	newest := -1
 	for i := range p.cands {
-		if p.near(i, target) != "" && (newest < 0 || observedBefore(&p.cands[newest], &p.cands[i])) {
+		if p.liveNeighbour(i, target) != "" && (newest < 0 || observedBefore(&p.cands[newest], &p.cands[i])) {
 			newest = i
 		}
 	}
@@ -230,7 +230,7 @@ func (p *planner) newestNear(target string) int {
 // subject and attribute, or a word, with the candidate; for a quoted operation that names it the
 // subject is enough.
 func (p *planner) target(d Decision) string {
-	id := p.near(d.Candidate, d.Target)
+	id := p.liveNeighbour(d.Candidate, d.Target)
 	if id == "" {
 		return ""
 	}
@@ -242,8 +242,8 @@ func (p *planner) target(d Decision) string {
 	return id
 }
 
-// near returns the target if the candidate's search found it and it is live, "" otherwise.
-func (p *planner) near(candidate int, target string) string {
+// liveNeighbour returns the target if the candidate's search found it and it is live, "" otherwise.
+func (p *planner) liveNeighbour(candidate int, target string) string {
 	for _, n := range p.cands[candidate].Near {
 		if n.Fact.ID == target && n.Fact.Status.Live() {
 			return target
@@ -252,7 +252,7 @@ func (p *planner) near(candidate int, target string) string {
 	return ""
 }
 
-func (v *verdict) take(d Decision, target string) {
+func (v *verdict) apply(d Decision, target string) {
 	switch d.Verdict {
 	case Add:
 		v.add = true
@@ -297,16 +297,16 @@ func (p *planner) settle() {
 		case !met:
 			last[key] = i
 		case observedBefore(&p.cands[j], &c):
-			p.verdicts[j].loser = i
+			p.verdicts[j].winner = i
 			last[key] = i
 		case observedBefore(&c, &p.cands[j]):
-			p.verdicts[i].loser = j
+			p.verdicts[i].winner = j
 		}
 	}
 	for i := range p.verdicts { // the winner replaces the loser's targets
 		if w := p.winner(i); w != i {
 			for _, t := range p.verdicts[i].targets {
-				if near := p.near(w, t); near != "" && !slices.Contains(p.verdicts[w].targets, t) {
+				if near := p.liveNeighbour(w, t); near != "" && !slices.Contains(p.verdicts[w].targets, t) {
 					p.verdicts[w].targets = append(p.verdicts[w].targets, t)
 				}
 			}
@@ -321,8 +321,8 @@ func dayOrValue(c extract.Candidate) bool {
 }
 
 func (p *planner) winner(i int) int {
-	for p.verdicts[i].loser >= 0 {
-		i = p.verdicts[i].loser
+	for p.verdicts[i].winner >= 0 {
+		i = p.verdicts[i].winner
 	}
 	return i
 }
@@ -335,10 +335,10 @@ func observedBefore(a, b *extract.Candidate) bool {
 // waits returns why a candidate waits for a person, "" if it does not.
 func (p *planner) waits(c extract.Candidate) string {
 	switch {
-	case c.Remember && c.Waits == "":
+	case c.RememberRequested && c.ReviewReason == "":
 		return ""
-	case c.Waits != "":
-		return c.Waits
+	case c.ReviewReason != "":
+		return c.ReviewReason
 	case c.Doubt != "" && c.Confidence < p.o.MinConfidence:
 		return c.Doubt
 	}

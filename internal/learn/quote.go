@@ -24,12 +24,12 @@ func locate(s, quote string) (text.Span, bool) {
 			piece = p
 		}
 	}
-	wanted, _ := loosened(piece)
+	wanted, _ := normalizedQuote(piece)
 	wanted = strings.TrimFunc(wanted, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) })
 	if wanted == "" {
 		return text.Span{}, false
 	}
-	loose, at := loosened(s)
+	loose, at := normalizedQuote(s)
 	i := strings.Index(loose, wanted)
 	if i < 0 {
 		return text.Span{}, false
@@ -37,9 +37,9 @@ func locate(s, quote string) (text.Span, bool) {
 	return text.Span{Start: at[i], End: at[i+len(wanted)]}, true
 }
 
-// loosened returns s in lower case with single spaces and plain quotation marks, and the offset in
+// normalizedQuote returns s in lower case with single spaces and plain quotation marks, and the offset in
 // s of each of its bytes; the last entry is the end of s.
-func loosened(s string) (string, []int) {
+func normalizedQuote(s string) (string, []int) {
 	var b strings.Builder
 	var at []int
 	space := true

@@ -21,7 +21,7 @@ func Reconcile(cands []extract.Candidate) []Decision {
 		switch {
 		case c.Op != "":
 			out = append(out, decidedBy(i, c)...)
-		case succeeded(cands, c):
+		case hasReplacement(cands, c):
 			out = append(out, Decision{Candidate: i, Verdict: Add})
 		default:
 			out = append(out, reconcile(i, c)...)
@@ -30,10 +30,10 @@ func Reconcile(cands []extract.Candidate) []Decision {
 	return out
 }
 
-// succeeded reports whether another candidate gives the replacement of what a candidate denies.
-func succeeded(cands []extract.Candidate, c extract.Candidate) bool {
+// hasReplacement reports whether another candidate gives the replacement of what a candidate denies.
+func hasReplacement(cands []extract.Candidate, c extract.Candidate) bool {
 	return extract.Single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o extract.Candidate) bool {
-		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.Waits == "" && !extract.SameThing(c.Text, o.Text)
+		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.ReviewReason == "" && !extract.SameThing(c.Text, o.Text)
 	})
 }
 
@@ -49,7 +49,7 @@ func reconcile(i int, c extract.Candidate) []Decision {
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
 		case c.Subject == n.Fact.Subject && recounts(c.Text, fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
-		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, fact) && marital.FindString(text.Fold(c.Text)) == marital.FindString(text.Fold(fact)):
+		case sameAttribute(c, n) && c.Attribute != "household" && statesMore(c.Text, fact) && maritalWords.FindString(text.Fold(c.Text)) == maritalWords.FindString(text.Fold(fact)):
 			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
 		case sameAttribute(c, n) && sameConditions(c.Text, fact, c.Attribute) && (!text.Negated(c.Text) || !Denied(fact) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, fact))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
@@ -63,8 +63,8 @@ func reconcile(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// marital are mutually exclusive words that [extract.TermSet] hardly separates.
-var marital = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
+// maritalWords are mutually exclusive words that [extract.TermSet] hardly separates.
+var maritalWords = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
 func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
@@ -76,14 +76,14 @@ func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && extract.Single(c.Attribute)
 }
 
-// refined reports whether a fact has all of a statement, and more.
-func refined(statement, fact string) bool {
+// statesMore reports whether a fact has all of a statement, and more.
+func statesMore(statement, fact string) bool {
 	a, b := extract.TermSet(statement), extract.TermSet(fact)
 	return len(a) < len(b) && !differs(a, b) && sameSense(statement, fact)
 }
 
 // Refines reports whether a fact has all of an older one, and more.
-func Refines(next, old string) bool { return refined(old, next) }
+func Refines(next, old string) bool { return statesMore(old, next) }
 
 // pastMarker marks a past state that has ended.
 var pastMarker = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
@@ -94,13 +94,13 @@ func opposite(statement, fact string) bool {
 		return false
 	}
 	a, b := extract.TermSet(pastMarker.ReplaceAllString(statement, "")), extract.TermSet(pastMarker.ReplaceAllString(fact, ""))
-	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || neverDone(statement, fact) || neverDone(fact, statement)
+	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || deniesInstance(statement, fact) || deniesInstance(fact, statement)
 }
 
-// neverDone reports whether one text denies a kind of deed of which the other names an instance.
-func neverDone(never, did string) bool {
+// deniesInstance reports whether one text denies a kind of deed of which the other names an instance.
+func deniesInstance(never, did string) bool {
 	_, what, ok := strings.Cut(never, " has never ")
-	if !ok || Denied(did) || unreal.MatchString(text.Fold(did)) {
+	if !ok || Denied(did) || unrealWords.MatchString(text.Fold(did)) {
 		return false // a planned trip to Rome agrees with never having been there
 	}
 	done := extract.TermSet(withoutDates(did, text.Resolve(did, time.Time{})))

@@ -46,8 +46,8 @@ var secretForms = []secret{
 	{name: "token", needs: needs{digits: 9, anyOf: []string{":"}}, form: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
 	{name: "secret", needs: needs{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, folded: true}, form: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
 	{name: "password", needs: needs{anyOf: []string{"://"}}, form: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: filledIn},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksSecret},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: isFilledIn},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksLikePassword},
 	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: isNoAdjective},
 	{name: "pin", needs: needs{digits: 4, anyOf: []string{"pin"}, folded: true}, form: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
 	{name: "security code", needs: needs{digits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, folded: true}, form: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
@@ -93,8 +93,8 @@ func traitsOf(s string) traits {
 	return t
 }
 
-// in reports whether a text may hold the form.
-func (n needs) in(t *traits) bool {
+// mayMatch reports whether a text may hold the form.
+func (n needs) mayMatch(t *traits) bool {
 	if t.digits < n.digits {
 		return false
 	}
@@ -170,7 +170,7 @@ func secrets(s string, personal bool) []foundSecret {
 	var found []foundSecret
 	for _, forms := range [][]secret{secretForms, personalForms} {
 		for i := range forms {
-			if form := &forms[i]; form.needs.in(&t) {
+			if form := &forms[i]; form.needs.mayMatch(&t) {
 				found = append(found, form.find(s)...)
 			}
 		}
@@ -196,24 +196,24 @@ func secrets(s string, personal bool) []foundSecret {
 
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
-// looksSecret tells a password from the next word of a sentence about passwords.
-func looksSecret(s string) bool {
+// looksLikePassword tells a password from the next word of a sentence about passwords.
+func looksLikePassword(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
-	if s == "" || placeholding(s) {
+	if s == "" || isPlaceholder(s) {
 		return false
 	}
 	_, first := utf8.DecodeRuneInString(s)
 	return strings.ContainsAny(s, "0123456789!@#$%^&*_+=~") || strings.ContainsFunc(s[first:], unicode.IsUpper)
 }
 
-// filledIn tells a value after "password:" from a form's placeholder.
-func filledIn(s string) bool {
+// isFilledIn tells a value after "password:" from a form's placeholder.
+func isFilledIn(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
-	return len(s) >= 3 && !placeholding(s) && isNoAdjective(s)
+	return len(s) >= 3 && !isPlaceholder(s) && isNoAdjective(s)
 }
 
-// placeholding reports whether s is a placeholder for a secret.
-func placeholding(s string) bool {
+// isPlaceholder reports whether s is a placeholder for a secret.
+func isPlaceholder(s string) bool {
 	switch strings.ToLower(strings.Trim(s, "*.-_x")) {
 	case "", "required", "optional", "string", "null", "none", "nil", "true", "false", "your_password", "yourpassword", "password", "changeme", "hidden", "redacted", "secret":
 		return true

@@ -85,7 +85,7 @@ func Summarize(utterances []extract.Utterance, previous string) string {
 					asked = sentence
 				}
 			case user:
-				all = append(all, point{reported(sentence, s.Turn.CreatedAt), weight(sentence), len(all)})
+				all = append(all, point{inThirdPerson(sentence, s.Turn.CreatedAt), weight(sentence), len(all)})
 			case asked != "" && weight(sentence) > 0: // an answer begins with its result
 				all = append(all, point{clipWords(asked, 16) + " " + clipWords(sentence, 20), answered, len(all)})
 				asked = ""
@@ -95,8 +95,8 @@ func Summarize(utterances []extract.Utterance, previous string) string {
 	return bullets(pick(all))
 }
 
-// Without blanks the sentences of an utterance that contain one of these spans of its turn.
-func Without(s extract.Utterance, spans []memory.Span) extract.Utterance {
+// BlankSpans blanks the sentences of an utterance that contain one of these spans of its turn.
+func BlankSpans(s extract.Utterance, spans []memory.Span) extract.Utterance {
 	blank := []byte(s.Text)
 	for _, sentence := range text.Sentences(s.Turn.Content) {
 		if slices.ContainsFunc(spans, func(q memory.Span) bool { return q.Start < sentence.End && sentence.Start < q.End }) {
@@ -139,8 +139,8 @@ func weight(s string) float64 {
 	return w + min(1, 0.5*float64(len(text.Names(s)))) + min(1, 0.5*float64(len(text.Numbers(s))))
 }
 
-// reported returns a user's sentence in the third person with absolute dates.
-func reported(sentence string, at time.Time) string {
+// inThirdPerson returns a user's sentence in the third person with absolute dates.
+func inThirdPerson(sentence string, at time.Time) string {
 	s := tidy(clipWords(text.Absolute(english.ThirdPerson(sentence), at), 30))
 	if firstPerson(s) {
 		s = clipWords(sentence, 30)

@@ -13,15 +13,15 @@ var (
 	fillers = lazy.Words("hi hey hello hola hallo bonjour salut ciao ola morning afternoon evening night good guten tag buenos dias bye goodbye adios thanks thank thx ty gracias danke merci grazie obrigado " +
 		"please bitte you so much very a lot ok okay k kk vale gut genial super perfecto perfect great nice cool awesome lovely lol haha hahaha lmao wow yay sure yep yeah got it makes sense will do there everyone again")
 
-	// englishAsked are words that distinguish English from other languages.
-	englishAsked = lazy.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
+	// englishWords are words that distinguish English from other languages.
+	englishWords = lazy.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
 		"some any more one just but or not no if about there have has get need want like up out so then thanks okay now")
 
 	// personWords are words of a speaker or addressee. "Me" is left out because requests have it.
 	personWords = lazy.Words("i i'm im i've ive i'd i'll my mine myself we we're we've our ours us he he's she she's they they're they've him her hers his their theirs them himself herself themselves")
 
-	// amends are words of corrections, beginnings, ends and standing preferences.
-	amends = lazy.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
+	// correctionWords are words of corrections, beginnings, ends and standing preferences.
+	correctionWords = lazy.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
 		"always never prefer whenever default remember")
 )
 
@@ -35,7 +35,7 @@ func MayTeach(s extract.Utterance) bool {
 		if fillers.Has(w) {
 			filler++
 		}
-		if englishAsked.Has(w) {
+		if englishWords.Has(w) {
 			english++
 		}
 	}
@@ -48,7 +48,7 @@ func MayTeach(s extract.Utterance) bool {
 		return true
 	}
 	for _, w := range words {
-		if personWords.Has(w) || amends.Has(w) || text.IsPersonWord(w) || text.IsNumber(w) {
+		if personWords.Has(w) || correctionWords.Has(w) || text.IsPersonWord(w) || text.IsNumber(w) {
 			return true
 		}
 	}

@@ -49,7 +49,7 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	if err := json.Unmarshal(trialFile, &is); err != nil {
 		return Trial{}, err
 	}
-	a := Asked{Now: is.Now, Facts: is.Known}
+	a := FactsInput{Now: is.Now, Facts: is.Known}
 	for _, t := range is.Turns {
 		a.Utterances = append(a.Utterances, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser, Content: t.Text}, Text: t.Text})
 	}
@@ -65,12 +65,12 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	if unreadable != nil {
 		return Trial{Why: "its reply could not be read"}, nil
 	}
-	return judged(append(is.Turns, trialTurn{}), cands), nil
+	return scoreReply(append(is.Turns, trialTurn{}), cands), nil
 }
 
-// judged counts a reply's true and false facts, copies of the prompt's example excluded. A
+// scoreReply counts a reply's true and false facts, copies of the prompt's example excluded. A
 // candidate without a quote counts for the last turn.
-func judged(turns []trialTurn, cands []extract.Candidate) Trial {
+func scoreReply(turns []trialTurn, cands []extract.Candidate) Trial {
 	found, slips := map[int]bool{}, 0
 	for _, c := range cands {
 		says := func(word string) bool {

@@ -67,7 +67,7 @@ func ordinal(id string) int {
 	return n
 }
 
-// take marks changes and, of replacements, the other side.
+// apply marks changes and, of replacements, the other side.
 func (u *undoing) take(ids ...string) {
 	for _, c := range u.all {
 		if !slices.Contains(ids, c.ID) {

@@ -158,20 +158,20 @@ var (
 	beforeDay     = lazy.Words("on by until till til next last this every for from since to")
 	beforeOrdinal = lazy.Words("on by until till til from since before after to")
 	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
-	// dateFollows are words that may follow a date: any other word after an ordinal is counted by
+	// wordsAfterDate are words that may follow a date: any other word after an ordinal is counted by
 	// it.
-	dateFollows = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
+	wordsAfterDate = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
 		to from on by until`)
-	// counted are words that a number before them counts.
-	counted = lazy.Words("dollars euros people words steps miles km kilometers calories times")
-	toCome  = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due
+	// countedWords are words that a number before them counts.
+	countedWords = lazy.Words("dollars euros people words steps miles km kilometers calories times")
+	toCome       = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due
 		scheduled booked til until till moving starts start begins ends gets comes takes opens arrives
 		leaves flies expires is are`)
 	isPast = lazy.Words("was were since did had got said")
-	// becoming are words after which a participle is not past: "getting married".
-	becoming = lazy.Words("get getting gets be being")
-	// present are the forms of "be" before current and future events.
-	present = lazy.Words("am is are m re")
+	// becomingVerbs are words after which a participle is not past: "getting married".
+	becomingVerbs = lazy.Words("get getting gets be being")
+	// presentBe are the forms of "be" before current and future events.
+	presentBe = lazy.Words("am is are m re")
 )
 
 // dateClass returns the class of a word in dates, "" for other words.

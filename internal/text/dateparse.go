@@ -40,9 +40,9 @@ func (p *dateParser) tokenize() {
 	}
 }
 
-// joined reports whether only a space, comma or dash is between token i and the next, or the
+// adjoinsNext reports whether only a space, comma or dash is between token i and the next, or the
 // apostrophe of "in two weeks' time".
-func (p *dateParser) joined(i int) bool {
+func (p *dateParser) adjoinsNext(i int) bool {
 	switch p.between(i) {
 	case " ", ", ", ",", "-", "/", "' ", "’ ":
 		return true
@@ -69,7 +69,7 @@ func (p *dateParser) all() []foundDate {
 		for k, d := range dates {
 			i = d.token + d.tokens
 			d.Start, d.End = p.toks[d.token].Start, p.toks[i-1].End
-			if at := d.token; k == 0 && at > 0 && p.joined(at-1) && (p.toks[at-1].low == "on" || p.toks[at-1].low == "in") {
+			if at := d.token; k == 0 && at > 0 && p.adjoinsNext(at-1) && (p.toks[at-1].low == "on" || p.toks[at-1].low == "in") {
 				d.Start = p.toks[at-1].Start
 			}
 			out = append(out, d)
@@ -129,9 +129,9 @@ func (p *dateParser) match(words []string, m *match) bool {
 			k += took
 			continue
 		}
-		if k < len(p.toks) && (free || p.joined(k-1)) {
+		if k < len(p.toks) && (free || p.adjoinsNext(k-1)) {
 			var v int
-			if v, took = p.fits(word, k, m); took > 0 && word[0] < 'a' {
+			if v, took = p.matchToken(word, k, m); took > 0 && word[0] < 'a' {
 				m.v[n] = v
 			}
 		}
@@ -149,9 +149,9 @@ func (p *dateParser) match(words []string, m *match) bool {
 	return true
 }
 
-// fits returns the number of token k if it has a class, or the word itself, and how many tokens
+// matchToken returns the number of token k if it has a class, or the word itself, and how many tokens
 // that takes.
-func (p *dateParser) fits(word string, k int, m *match) (v, took int) {
+func (p *dateParser) matchToken(word string, k int, m *match) (v, took int) {
 	t := p.toks[k]
 	ok := false
 	switch word {
@@ -199,7 +199,7 @@ func (p *dateParser) rangeJoint(k, i int) int {
 		return -1
 	}
 	switch low := p.toks[k].low; {
-	case k+1 == len(p.toks) || !p.joined(k):
+	case k+1 == len(p.toks) || !p.adjoinsNext(k):
 	case low == "to", low == "through", low == "thru", low == "until", low == "till",
 		low == "and" && i > 0 && p.toks[i-1].low == "between":
 		return 1
@@ -210,7 +210,7 @@ func (p *dateParser) rangeJoint(k, i int) int {
 // shortWeekday reports whether token i is a weekday's short name: before a time or a part of the
 // day, and after "on", "by" and the like. "Sun", "sat" and "wed" are words, too.
 func (p *dateParser) shortWeekday(i int) bool {
-	if i+1 < len(p.toks) && p.joined(i) {
+	if i+1 < len(p.toks) && p.adjoinsNext(i) {
 		if next := p.toks[i+1]; next.class == "PART" || next.low == "at" || digitAt(next.low, 0) {
 			return true
 		}
@@ -247,7 +247,7 @@ func (p *dateParser) ofWeek(m match) Date {
 // bareYear returns a plain year, unless it counts something.
 func (p *dateParser) bareYear(m match) Date {
 	if at := p.toks[m.i].Start; at > 0 && strings.ContainsRune("$€£#", rune(p.s[at-1])) ||
-		m.end < len(p.toks) && p.joined(m.i) && counted.Has(p.toks[m.end].low) {
+		m.end < len(p.toks) && p.adjoinsNext(m.i) && countedWords.Has(p.toks[m.end].low) {
 		return Date{}
 	}
 	return monthsFrom(m.v[0], 1, 12)
@@ -280,7 +280,7 @@ func (p *dateParser) dayInMonth(i, year, month, day int) Date {
 // the 20th". It is no date if a counted word follows.
 func (p *dateParser) dayAlone(i, day int) Date {
 	if i < 2 || p.toks[i-1].low != "the" || !beforeOrdinal.Has(p.toks[i-2].low) ||
-		i+1 < len(p.toks) && p.joined(i) && !dateFollows.Has(p.toks[i+1].low) {
+		i+1 < len(p.toks) && p.adjoinsNext(i) && !wordsAfterDate.Has(p.toks[i+1].low) {
 		return Date{}
 	}
 	step := 1
@@ -355,13 +355,13 @@ func (p *dateParser) tense(i int) tense {
 		}
 		base, ok := irregular()[low]
 		switch {
-		case toCome.Has(low), strings.HasSuffix(low, "ing") && present.Has(before): // "I'm flying to Rome"
+		case toCome.Has(low), strings.HasSuffix(low, "ing") && presentBe.Has(before): // "I'm flying to Rome"
 			return comes
 		case low == "from":
 			return untold
 		case low == "married", low == "engaged", low == "excited": // states and changes of state
 		case isPast.Has(low), ok && base != low && stemmable(low) && !strings.HasSuffix(low, "s"),
-			len(low) > 4 && strings.HasSuffix(low, "ed") && !becoming.Has(before):
+			len(low) > 4 && strings.HasSuffix(low, "ed") && !becomingVerbs.Has(before):
 			return passed
 		}
 	}

@@ -67,8 +67,8 @@ func (d Date) point(part string) string {
 	return words
 }
 
-// placed returns the date with its preposition: "on 2026-05-03", "on the evening of 2026-05-03".
-func (d Date) placed(part string) string {
+// withPreposition returns the date with its preposition: "on 2026-05-03", "on the evening of 2026-05-03".
+func (d Date) withPreposition(part string) string {
 	prep, _, _ := strings.Cut(d.String(), " ")
 	return prep + " " + d.point(part)
 }

@@ -8,21 +8,21 @@ import (
 // Bounds of spelling correction. A short word with one other letter is usually another word, while
 // a swap of letters hardly ever makes one.
 const (
-	leastSwapped = 4  // letters of a word with two letters swapped, or one doubled or not
-	leastDropped = 5  // of a word with one letter missing
-	leastOther   = 6  // of a word with one letter too many, or another one
-	mostMisspelt = 20 // longer words take too much time to try
-	ending       = 5  // letters in which a slip may hide an ending
+	minLenSwapped = 4  // letters of a word with two letters swapped, or one doubled or not
+	minLenDropped = 5  // of a word with one letter missing
+	minLenOther   = 6  // of a word with one letter too many, or another one
+	maxLen        = 20 // longer words take too much time to try
+	endingLen     = 5  // letters in which a slip may hide an ending
 )
 
-// MostTried bounds the words of a search that are tried as misspelt: a question has one or two, but
+// MaxCorrectedWords bounds the words of a search that are tried as misspelt: a question has one or two, but
 // text in a language that the owner never used has hundreds.
-const MostTried = 8
+const MaxCorrectedWords = 8
 
-// Meant returns the corrections of a term of [Terms] that has reports as stored: by its stem, or
+// SpellingCorrections returns the corrections of a term of [Terms] that has reports as stored: by its stem, or
 // else by the ending of its word. Without any, tabled are corrections from the tables with a stored
 // related term or a class. has must not keep its argument.
-func Meant(s, term string, has func(term []byte) bool) (meant, tabled []string) {
+func SpellingCorrections(s, term string, has func(term []byte) bool) (meant, tabled []string) {
 	try := func(m []byte) {
 		switch {
 		case slices.Contains(meant, string(m)) || slices.Contains(tabled, string(m)):
@@ -32,10 +32,10 @@ func Meant(s, term string, has func(term []byte) bool) (meant, tabled []string) 
 			tabled = append(tabled, string(m))
 		}
 	}
-	EachMeant(term, try)
+	EachCorrection(term, try)
 	if meant == nil {
 		var room []byte
-		EachMeantEnding(WordWith(s, term), func(m string) {
+		EachEndingCorrection(WordWith(s, term), func(m string) {
 			room = append(room[:0], m...)
 			try(room)
 		})
@@ -58,21 +58,21 @@ func WordWith(s, term string) (word string) {
 	return word
 }
 
-// EachMeant calls yield, once each, with the words one slip away from a term of [Terms]: two
+// EachCorrection calls yield, once each, with the words one slip away from a term of [Terms]: two
 // swapped letters, or one missing, extra or different letter, after the first. It skips very short
 // and long terms and those with other than plain Latin letters. The slice is valid until yield
 // returns.
-func EachMeant(term string, yield func(meant []byte)) {
+func EachCorrection(term string, yield func(meant []byte)) {
 	if mayBeMisspelt(term) && !inTables(term) {
-		eachSlip(term, 0, len(term) >= leastOther, yield)
+		eachEdit(term, 0, len(term) >= minLenOther, yield)
 	}
 }
 
-// EachMeantEnding calls yield with the terms of a word of [Words] if a slip near its end prevents
+// EachEndingCorrection calls yield with the terms of a word of [Words] if a slip near its end prevents
 // stemming ("paintign": "paint"). A term may come several times.
-func EachMeantEnding(word string, yield func(term string)) {
-	if len(word) > leastSwapped && mayBeMisspelt(word) && !inTables(Term(word)) {
-		eachSlip(word, max(0, len(word)-ending), false, func(meant []byte) {
+func EachEndingCorrection(word string, yield func(term string)) {
+	if len(word) > minLenSwapped && mayBeMisspelt(word) && !inTables(Term(word)) {
+		eachEdit(word, max(0, len(word)-endingLen), false, func(meant []byte) {
 			if !stemShortens(meant) {
 				return
 			}
@@ -99,7 +99,7 @@ var endings = []string{"ing", "ed", "er", "ion", "ment", "ful", "al", "ic", "ant
 
 // mayBeMisspelt reports whether a word's length and script allow correction.
 func mayBeMisspelt(w string) bool {
-	return len(w) >= leastSwapped && len(w) <= mostMisspelt && latin(w)
+	return len(w) >= minLenSwapped && len(w) <= maxLen && latin(w)
 }
 
 // inTables reports whether the tables have a term, which is then spelt correctly.
@@ -107,9 +107,9 @@ func inTables(term string) bool {
 	return Related(term) != nil || ClassesOf(term)|ClassesAsked(term) != 0
 }
 
-// eachSlip yields the corrections of w for a slip at from or later, with any letter only if other.
-func eachSlip(w string, from int, other bool, yield func(meant []byte)) {
-	var room [mostMisspelt + 1]byte
+// eachEdit yields the corrections of w for a slip at from or later, with any letter only if other.
+func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
+	var room [maxLen + 1]byte
 	for i := from; i+1 < len(w); i++ {
 		if w[i] != w[i+1] {
 			meant := room[:copy(room[:], w)]
@@ -137,7 +137,7 @@ func eachSlip(w string, from int, other bool, yield func(meant []byte)) {
 		copy(meant, w[:i])
 		copy(meant[i+1:], w[i:])
 		for c := byte('a'); c <= 'z'; c++ {
-			if meant[i] = c; i < len(w) && c == w[i] || len(w) < leastDropped && c != w[i-1] {
+			if meant[i] = c; i < len(w) && c == w[i] || len(w) < minLenDropped && c != w[i-1] {
 				continue // a duplicate of the next letter, or too short for more than a double letter
 			}
 			yield(meant)

@@ -6,29 +6,29 @@ import (
 	"sync/atomic"
 )
 
-// knownTerms is the size of the cache: more words than people use in a year, in some 1.5 MB when
+// termCacheSize is the size of the cache: more words than people use in a year, in some 1.5 MB when
 // full.
-const knownTerms = 1 << 14
+const termCacheSize = 1 << 14
 
 // termCache caches the terms of words. Each hash has one slot, which keeps the latest word.
 type termCache struct {
 	seed  maphash.Seed
-	slots [knownTerms]atomic.Pointer[knownTerm]
+	slots [termCacheSize]atomic.Pointer[cachedTerm]
 }
 
-type knownTerm struct{ word, term string }
+type cachedTerm struct{ word, term string }
 
 var terms = &termCache{seed: maphash.MakeSeed()}
 
 // term returns the term of a word, which made computes if it is not cached. The cache copies the
 // word, which may be part of a text.
 func (c *termCache) term(word string, made func(string) string) string {
-	place := &c.slots[maphash.String(c.seed, word)%knownTerms]
+	place := &c.slots[maphash.String(c.seed, word)%termCacheSize]
 	if k := place.Load(); k != nil && k.word == word {
 		return k.term
 	}
 	word = strings.Clone(word)
-	k := &knownTerm{word, made(word)}
+	k := &cachedTerm{word, made(word)}
 	place.Store(k)
 	return k.term
 }
