@@ -28,7 +28,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 	if zone == nil {
 		zone = time.UTC
 	}
-	d := prompt.Extract{Today: a.Now.In(zone), Context: a.AttachedDocuments, Wishes: a.LearningGoals}
+	d := prompt.Extract{Today: a.Now.In(zone), Context: a.AttachedDocuments, LearningGoals: a.LearningGoals}
 	turn := func(id string, s extract.Utterance, words string) prompt.Turn {
 		at := s.Turn.CreatedAt
 		if !at.IsZero() {
@@ -37,7 +37,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		return prompt.Turn{ID: id, Role: string(s.Turn.Role), Name: s.Turn.Name, At: at, Text: words}
 	}
 	for _, s := range a.Preceding {
-		d.Before = append(d.Before, turn("", s, shortened(s.Text)))
+		d.Preceding = append(d.Preceding, turn("", s, shortened(s.Text)))
 	}
 	for i, s := range a.Utterances {
 		if i > 0 && s.Before != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the one before it in the batch
@@ -49,7 +49,7 @@ func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 		}
 	}
 	for i, f := range a.Facts {
-		d.Facts = append(d.Facts, prompt.Line{ID: factName(i), Text: f.Content, Waits: f.Status == memory.Pending})
+		d.Facts = append(d.Facts, prompt.Line{ID: factName(i), Text: f.Content, Pending: f.Status == memory.Pending})
 	}
 	return p.Fill(d)
 }

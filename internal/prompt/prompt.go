@@ -40,8 +40,8 @@ type Data interface {
 
 // Set is all prompts, checked.
 type Set struct {
-	form Form
-	held *atomic.Pointer[files] // shared by the sets derived by [Set.In]
+	form    Form
+	current *atomic.Pointer[files] // shared by the sets derived by [Set.In]
 }
 
 // files are the prompts by name, and those for certain models.
@@ -50,12 +50,12 @@ type files struct {
 	variants []variant
 }
 
-// Take replaces the prompts of the set, and of those derived by [Set.In], by another's.
-func (s *Set) Take(from *Set) { s.held.Store(from.held.Load()) }
+// ReplaceBy replaces the prompts of the set, and of those derived by [Set.In], by another's.
+func (s *Set) ReplaceBy(from *Set) { s.current.Store(from.current.Load()) }
 
 func setOf(form Form, f files) *Set {
-	s := &Set{form: form, held: new(atomic.Pointer[files])}
-	s.held.Store(&f)
+	s := &Set{form: form, current: new(atomic.Pointer[files])}
+	s.current.Store(&f)
 	return s
 }
 
@@ -138,7 +138,7 @@ func (s *Set) For(model string) *Set { return s.ForModels(Models{model, model, m
 // Models are the models that receive the prompts; "" if unknown.
 type Models struct{ Learn, Query, Chats string }
 
-func (m Models) asked(name string) string {
+func (m Models) modelFor(name string) string {
 	switch name {
 	case Write{}.name(), Describe{}.name():
 		return m.Query
@@ -150,14 +150,14 @@ func (m Models) asked(name string) string {
 
 // ForModels is For with a model for each purpose.
 func (s *Set) ForModels(models Models) *Set {
-	all := s.held.Load()
+	all := s.current.Load()
 	if len(all.variants) == 0 {
 		return s
 	}
 	own := files{maps.Clone(all.prompts), all.variants}
 	longest := map[string]int{}
 	for _, v := range all.variants {
-		model, prefix := fileName(models.asked(v.name)), fileName(v.model)
+		model, prefix := fileName(models.modelFor(v.name)), fileName(v.model)
 		if strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
 			own.prompts[v.name], longest[v.name] = v.prompt, len(prefix)
 		}
@@ -201,13 +201,13 @@ type File struct {
 func (s *Set) Files(folder string) []File {
 	var out []File
 	for _, sample := range samples {
-		p := s.held.Load().prompts[sample.name()]
+		p := s.current.Load().prompts[sample.name()]
 		f := File{Name: sample.name(), Hash: p.hash, Source: p.source, Purpose: p.purpose(), Placeholders: names(sample)}
 		_, f.Variant, _ = strings.Cut(strings.TrimSuffix(p.file, ".md"), "@")
 		if p.own {
 			f.Path = filepath.Join(folder, p.file)
 		}
-		for _, v := range s.held.Load().variants {
+		for _, v := range s.current.Load().variants {
 			if v.name == f.Name {
 				f.Variants = append(f.Variants, v.model)
 			}
@@ -248,7 +248,7 @@ func (s *Set) Sample(name string) (memory.Prompt, error) {
 func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.inForm(data)) }
 
 func (s *Set) fill(data Data) (memory.Prompt, error) {
-	p := s.held.Load().prompts[data.name()]
+	p := s.current.Load().prompts[data.name()]
 	m, err := p.read()
 	if err != nil {
 		return memory.Prompt{}, err
@@ -310,7 +310,7 @@ func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
 
 // parsed returns the messages of a prompt, checked.
 func (p *prompt) parsed(sample Data) (messages, error) {
-	system, user, err := parts(p.file, p.source)
+	system, user, err := splitMessages(p.file, p.source)
 	if err != nil {
 		return messages{}, err
 	}
@@ -333,9 +333,9 @@ func (m messages) filled(data Data) (system, user string, err error) {
 	return system, user, err
 }
 
-// parts splits a file into its system and user text. Each text has empty lines in place of the
+// splitMessages splits a file into its system and user text. Each text has empty lines in place of the
 // rest, so that errors have the file's line numbers.
-func parts(file, source string) (system, user string, err error) {
+func splitMessages(file, source string) (system, user string, err error) {
 	if !strings.HasPrefix(source, "<!--") {
 		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that says what it is for", file)
 	}
@@ -357,7 +357,7 @@ func lines(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")
 func parse(file, text string, sample Data) (*template.Template, error) {
 	t, err := template.New(file).Funcs(placeholders(sample)).Parse(text)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "%s (placeholders: %s)", plain(err), strings.Join(names(sample), ", "))
+		return nil, memory.Errorf(memory.Invalid, "%s (placeholders: %s)", templateError(err), strings.Join(names(sample), ", "))
 	}
 	return t, nil
 }
@@ -369,13 +369,13 @@ func render(t *template.Template, data Data) (string, error) {
 	}
 	var b strings.Builder
 	if err := own.Funcs(placeholders(data)).Execute(&b, nil); err != nil {
-		return "", memory.Errorf(memory.Invalid, "%s", plain(err))
+		return "", memory.Errorf(memory.Invalid, "%s", templateError(err))
 	}
 	return strings.TrimSpace(b.String()), nil
 }
 
-// plain removes the library's name from its message, which then begins FILE:LINE.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
+// templateError removes the library's name from its message, which then begins FILE:LINE.
+func templateError(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
 func placeholders(data Data) template.FuncMap {
 	funcs := template.FuncMap{}

@@ -12,7 +12,7 @@ import (
 // signal is one such sign with its weight.
 type signal struct {
 	weight float64
-	value  func(l *lineup) float64
+	value  func(l *candidateSet) float64
 }
 
 // signals have the weights of a logistic fit on development conversations, between people and with
@@ -20,26 +20,26 @@ type signal struct {
 var signals = []signal{
 	// The share of the question's words in the best candidate and its neighbours. A large share of
 	// many words says more than of a few.
-	{-3.5, func(l *lineup) float64 { return l.lexical }},
-	{3.7, func(l *lineup) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
+	{-3.5, func(l *candidateSet) float64 { return l.lexical }},
+	{3.7, func(l *candidateSet) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
 	// The lead of the best candidate over the tenth and the fourth.
-	{0.6, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
-	{-0.4, func(l *lineup) float64 { return l.best[0] - l.best[3] }},
+	{0.6, func(l *candidateSet) float64 { return l.best[0] - l.best[standout-1] }},
+	{-0.4, func(l *candidateSet) float64 { return l.best[0] - l.best[3] }},
 	// The best candidate's own words, and a thing of the requested kind.
-	{1.75, func(l *lineup) float64 { return l.hinted(l.first.own, l.first) }},
-	{0.75, func(l *lineup) float64 { return l.instances(l.first.Classes) }},
-	{3.5, func(l *lineup) float64 {
+	{1.75, func(l *candidateSet) float64 { return l.shareWithSynonyms(l.first.own, l.first) }},
+	{0.75, func(l *candidateSet) float64 { return l.instances(l.first.Classes) }},
+	{3.5, func(l *candidateSet) float64 {
 		if l.vector == 0 {
 			return usualVector
 		}
 		return l.vector
 	}},
 	// Words of speakers other than the question's subject: the right words from the wrong person.
-	{-2.9, func(l *lineup) float64 { return l.others }},
+	{-2.9, func(l *candidateSet) float64 { return l.others }},
 	// Words of the speaker named in the question.
-	{1.1, func(l *lineup) float64 { return min(1, float64(len(l.named))) * l.speakers }},
+	{1.1, func(l *candidateSet) float64 { return min(1, float64(len(l.named))) * l.speakers }},
 	// Synonyms of the question's words are no sign of an answer.
-	{-1.9, func(l *lineup) float64 { return l.related }},
+	{-1.9, func(l *candidateSet) float64 { return l.related }},
 }
 
 // answerBase is the fit's constant.
@@ -67,9 +67,9 @@ const standout = 10
 // spread is how fast relevance falls with distance from the best fused score: log-odds per unit.
 const spread = 0.5
 
-// lineup holds all candidates of a question and their highest numbers.
-type lineup struct {
-	*asked
+// candidateSet holds all candidates of a question and their highest numbers.
+type candidateSet struct {
+	*scoredQuery
 	first *view             // the best by fused score, one with zero numbers if there is none
 	top   float64           // the best fused score
 	best  [standout]float64 // the best fused scores in order, without the kept cue; 0 where there are fewer
@@ -80,8 +80,8 @@ type lineup struct {
 	speakers, others float64 // own words of the question's subjects, and of other speakers
 }
 
-func newLineup(a *asked, list []ranked) *lineup {
-	l := &lineup{asked: a, first: &view{Candidate: &memory.Candidate{}}}
+func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
+	l := &candidateSet{scoredQuery: a, first: &view{Candidate: &memory.Candidate{}}}
 	var best float64
 	l.scarce = max(0, 1-float64(len(list))/Candidates)
 	for i := range list {
@@ -92,7 +92,7 @@ func newLineup(a *asked, list []ranked) *lineup {
 		}
 		l.top = max(l.top, r.fused)
 		l.place(fused)
-		l.lexical, l.related = max(l.lexical, l.hinted(r.lexical, &r.view)), max(l.related, (1-l.scarce)*r.related)
+		l.lexical, l.related = max(l.lexical, l.shareWithSynonyms(r.lexical, &r.view)), max(l.related, (1-l.scarce)*r.related)
 		l.vector = max(l.vector, r.vector)
 		switch {
 		case speaker(a, &r.view) > 0:
@@ -104,14 +104,14 @@ func newLineup(a *asked, list []ranked) *lineup {
 	return l
 }
 
-// hinted adds to a share of the question's words the synonyms that replace missing ones, up to 1.
-func (l *lineup) hinted(share float64, c *view) float64 {
+// shareWithSynonyms adds to a share of the question's words the synonyms that replace missing ones, up to 1.
+func (l *candidateSet) shareWithSynonyms(share float64, c *view) float64 {
 	hints := inOtherWords * min(1, c.related+ofKind*l.instances(c.Classes))
 	return min(max(1, share), share+l.scarce*hints)
 }
 
 // place inserts a fused score among the best.
-func (l *lineup) place(fused float64) {
+func (l *candidateSet) place(fused float64) {
 	for i := range l.best {
 		if fused > l.best[i] {
 			copy(l.best[i+1:], l.best[i:])
@@ -133,7 +133,7 @@ const (
 )
 
 // odds returns the logarithm of the odds that the question is answered.
-func (l *lineup) odds() float64 {
+func (l *candidateSet) odds() float64 {
 	odds := answerBase
 	for _, s := range signals {
 		odds += s.weight * s.value(l)

@@ -28,7 +28,7 @@ func importance(m memory.Memory, now time.Time) (float64, memory.Why) {
 	var pinned, confidence, matter float64
 	at := m.CreatedAt()
 	if m.Fact != nil {
-		confidence, at, matter = m.Fact.Confidence, m.Fact.UpdatedAt, matters(m.Fact)
+		confidence, at, matter = m.Fact.Confidence, m.Fact.UpdatedAt, factWeight(m.Fact)
 		if m.Fact.Pinned() {
 			pinned = 1
 		}
@@ -52,20 +52,20 @@ var (
 )
 
 const (
-	otherMatters = 0.3 // of any other fact
-	lessOfOthers = 0.6 // factor for facts about others
+	otherWeight       = 0.3 // of any other fact
+	otherPersonFactor = 0.6 // factor for facts about others
 )
 
-func matters(f *memory.Fact) float64 {
+func factWeight(f *memory.Fact) float64 {
 	family, _, _ := strings.Cut(f.Attribute, ":")
 	m, ok := attributeMatters[family]
 	if !ok {
 		if m, ok = categoryMatters[f.Category]; !ok {
-			m = otherMatters
+			m = otherWeight
 		}
 	}
 	if f.Subject != "" && !strings.EqualFold(f.Subject, "user") {
-		m *= lessOfOthers
+		m *= otherPersonFactor
 	}
 	return m
 }

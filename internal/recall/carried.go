@@ -16,9 +16,9 @@ func wordsOf(m memory.Memory) string {
 	return m.Content()
 }
 
-// carries reports whether a turn has next to no own words, or has the question's words only in
+// isMostlyQuoted reports whether a turn has next to no own words, or has the question's words only in
 // quoted text such as a mail or code. own are its speaker's words ([wordsOf]).
-func carries(m memory.Memory, own string, asked terms) bool {
+func isMostlyQuoted(m memory.Memory, own string, asked terms) bool {
 	if m.Turn == nil || own == m.Turn.Content {
 		return false
 	}

@@ -76,9 +76,9 @@ func headingOf(f *memory.Fact) Heading {
 
 func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
 
-// WhyTold returns why a core has the fact: "pinned", "answers" for preferred answers, "holds" for
+// Reason returns why a core has the fact: "pinned", "answers" for preferred answers, "holds" for
 // others.
-func (f CoreFact) WhyTold() string {
+func (f CoreFact) Reason() string {
 	switch {
 	case f.Fact.Pinned():
 		return "pinned"
@@ -88,9 +88,9 @@ func (f CoreFact) WhyTold() string {
 	return "holds"
 }
 
-// Holds reports whether a prompt may show a fact about its owner without a question: the user or a
+// MayShowUnasked reports whether a prompt may show a fact about its owner without a question: the user or a
 // person stated it, and its time has not passed.
-func Holds(f *memory.Fact, now time.Time) bool {
+func MayShowUnasked(f *memory.Fact, now time.Time) bool {
 	switch {
 	case f.Core == memory.CoreNever, !f.ValidTo.IsZero() && !now.Before(f.ValidTo),
 		f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson:

@@ -19,7 +19,7 @@ const redundantFrom = 0.75
 //
 // Redundancy only grows as more are chosen, so a candidate is compared with those chosen since its
 // last comparison, and only while it may still win.
-func (m *room) diversify(list []*ranked, lambda float64, n int) {
+func (m *rankBuffers) diversify(list []*ranked, lambda float64, n int) {
 	lambda = clampUnit(lambda)
 	among := list[:min(len(list), max(n, diversifyAmong))]
 	n = min(n, len(among))
@@ -54,14 +54,14 @@ func (m *room) diversify(list []*ranked, lambda float64, n int) {
 
 // redundancy is the similarity of two vectors above m.repeats: 1 for equal ones, 0 if either is
 // missing or their models differ.
-func (m *room) redundancy(a []float32, b []uint16) float64 {
+func (m *rankBuffers) redundancy(a []float32, b []uint16) float64 {
 	if len(a) != vector.Dims(b) || len(a) == 0 {
 		return 0
 	}
 	return clampUnit((stretched(float64(vector.DotPacked(a, b)), m.stretch) - m.repeats) / (1 - m.repeats))
 }
 
-func (m *room) choose(row []uint16) {
+func (m *rankBuffers) choose(row []uint16) {
 	start, dims := len(m.chosen), vector.Dims(row)
 	m.chosen = slices.Grow(m.chosen, dims)[:start+dims]
 	vector.Unpack(m.chosen[start:], row)

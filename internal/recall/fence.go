@@ -14,13 +14,13 @@ import (
 
 // fenced returns body within the fence. Nothing in body can close or imitate it.
 func fenced(body string) string {
-	return FenceOpen + "\n" + harmless(body) + "\n" + FenceClose
+	return FenceOpen + "\n" + neutralize(body) + "\n" + FenceClose
 }
 
-// harmless turns tags named like the fence in s into plain text by replacing their opening
+// neutralize turns tags named like the fence in s into plain text by replacing their opening
 // characters with a parenthesis. It ignores case, spacing, escapes and look-alike letters. Other
 // text stays as it is.
-func harmless(s string) string {
+func neutralize(s string) string {
 	var b strings.Builder
 	kept := 0
 	for i := 0; i < len(s); {
@@ -28,7 +28,7 @@ func harmless(s string) string {
 			i++
 			continue
 		}
-		r, size := glyph(s[i:])
+		r, size := decodeCharacter(s[i:])
 		if name, ok := tagName(s, i+size, r); ok {
 			b.WriteString(s[kept:i])
 			b.WriteByte('(')
@@ -55,11 +55,11 @@ func mayOpen(c byte) bool {
 
 // The characters that open, fill and close a tag, with look-alikes.
 const (
-	angles   = "<«˂‹≪≺⋖⋘\u2329\u3008❬❮❰⟨⟪⧼⪡⪻《﹤＜ᐸ"
-	brackets = "[{(［｛（【〔⟦"
-	slashes  = "/\\⁄∕╱⟋⧸／＼﹨∖"
-	closers  = ">＞›»"
-	unseen   = "ᅟᅠㅤﾠ" // letters without a shape
+	angles           = "<«˂‹≪≺⋖⋘\u2329\u3008❬❮❰⟨⟪⧼⪡⪻《﹤＜ᐸ"
+	brackets         = "[{(［｛（【〔⟦"
+	slashes          = "/\\⁄∕╱⟋⧸／＼﹨∖"
+	closers          = ">＞›»"
+	invisibleLetters = "ᅟᅠㅤﾠ" // letters without a shape
 )
 
 // maxGap bounds the characters other than white space between the parts of a tag.
@@ -75,15 +75,15 @@ func tagName(s string, i int, opener rune) (int, bool) {
 	}
 	slash := false
 	for gap := 0; gap <= maxGap; {
-		if (angle || slash) && spells(s[i:], "iocimemory") >= 0 {
+		if (angle || slash) && matchName(s[i:], "iocimemory") >= 0 {
 			return i, true
 		}
 		if angle && slash {
-			if end := spells(s[i:], "memory"); end >= 0 && !goesOn(s[i+end:]) {
+			if end := matchName(s[i:], "memory"); end >= 0 && !continuesWord(s[i+end:]) {
 				return i, true
 			}
 		}
-		r, size := glyph(s[i:])
+		r, size := decodeCharacter(s[i:])
 		if size == 0 || isWordy(r) || strings.ContainsRune(closers, r) {
 			return 0, false
 		}
@@ -96,24 +96,24 @@ func tagName(s string, i int, opener rune) (int, bool) {
 	return 0, false
 }
 
-// goesOn reports whether s continues a word.
-func goesOn(s string) bool {
-	r, size := glyph(s)
+// continuesWord reports whether s continues a word.
+func continuesWord(s string) bool {
+	r, size := decodeCharacter(s)
 	return size > 0 && (isWordy(r) || r == '_')
 }
 
 // isWordy reports whether r is part of a visible word.
 func isWordy(r rune) bool {
-	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !strings.ContainsRune(unseen, r)
+	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !strings.ContainsRune(invisibleLetters, r)
 }
 
-// spells returns where a name at the start of s ends, -1 without one. Anything but words and
+// matchName returns where a name at the start of s ends, -1 without one. Anything but words and
 // slashes may separate its letters.
-func spells(s, name string) int {
+func matchName(s, name string) int {
 	i := 0
 	for k := range len(name) {
 		for gap := 0; ; {
-			r, size := glyph(s[i:])
+			r, size := decodeCharacter(s[i:])
 			if size == 0 || gap > maxGap {
 				return -1
 			}
@@ -133,9 +133,9 @@ func spells(s, name string) int {
 	return i
 }
 
-// glyph returns the first character of s, decoded from HTML, JSON or URL escapes, and its length; 0
+// decodeCharacter returns the first character of s, decoded from HTML, JSON or URL escapes, and its length; 0
 // at the end.
-func glyph(s string) (r rune, size int) {
+func decodeCharacter(s string) (r rune, size int) {
 	if s == "" {
 		return 0, 0
 	}

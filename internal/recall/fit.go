@@ -52,7 +52,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		words := wordsOf(h.Memory)
 		says := coverage{memory: h.Memory, content: words, terms: termsIn(room, words), shared: h.Memory.Link != nil}
 		room = says.terms[len(says.terms):]
-		if i := slices.IndexFunc(coverages, func(t coverage) bool { return says.learned(t, asked) }); i >= 0 {
+		if i := slices.IndexFunc(coverages, func(t coverage) bool { return says.isLearnedFrom(t, asked) }); i >= 0 {
 			dropped = append(dropped, Dropped{kept[i], "source"})
 			kept[i], coverages[i] = h, says
 			continue
@@ -60,15 +60,15 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		tokens := 0
 		stage := ""
 		switch {
-		case saysAgain(h.Memory, says.terms, shown):
+		case isRedundantAnswer(h.Memory, says.terms, shown):
 			stage = "echo"
-		case o.Budget < math.MaxInt && carries(h.Memory, words, asked):
+		case o.Budget < math.MaxInt && isMostlyQuoted(h.Memory, words, asked):
 			stage = "foreign"
 		case isSlight(h, says.terms):
 			stage = "slight"
-		case unrelated(h):
+		case isUnrelated(h):
 			stage = "neighbour"
-		case slices.ContainsFunc(coverages, func(t coverage) bool { return t.learned(says, asked) }):
+		case slices.ContainsFunc(coverages, func(t coverage) bool { return t.isLearnedFrom(says, asked) }):
 			stage = "source"
 		case slices.ContainsFunc(coverages, says.repeats):
 			stage = "duplicate"
@@ -107,13 +107,13 @@ func statedTerms(hits []memory.Hit, asked terms) terms {
 	return slices.Compact(out)
 }
 
-// againShare is the share of the terms of an assistant's short answer that must occur in other hits
+// redundantAnswerShare is the share of the terms of an assistant's short answer that must occur in other hits
 // for the answer to be redundant.
-const againShare = 0.8
+const redundantAnswerShare = 0.8
 
-// saysAgain reports whether a turn with these terms is a redundant answer.
-func saysAgain(m memory.Memory, answer, shown terms) bool {
-	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > longestSlight || text.Negated(m.Turn.Content) {
+// isRedundantAnswer reports whether a turn with these terms is a redundant answer.
+func isRedundantAnswer(m memory.Memory, answer, shown terms) bool {
+	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswer || text.Negated(m.Turn.Content) {
 		return false
 	}
 	again := 0
@@ -122,7 +122,7 @@ func saysAgain(m memory.Memory, answer, shown terms) bool {
 			again++
 		}
 	}
-	return float64(again) >= againShare*float64(len(answer))
+	return float64(again) >= redundantAnswerShare*float64(len(answer))
 }
 
 // AsksWhy reports whether a question asks for a reason: facts seldom have it, but their turns do.
@@ -138,9 +138,9 @@ func isSlight(h memory.Hit, content terms) bool {
 	return h.Memory.Turn != nil && len(content) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
 }
 
-// unrelated reports whether a turn relates to the question only through its neighbours: no word, no
+// isUnrelated reports whether a turn relates to the question only through its neighbours: no word, no
 // synonym, no similar meaning, no requested kind, and no reply to a question.
-func unrelated(h memory.Hit) bool {
+func isUnrelated(h memory.Hit) bool {
 	if h.Memory.Turn == nil || len(h.Why) == 0 {
 		return false
 	}
@@ -152,9 +152,9 @@ func unrelated(h memory.Hit) bool {
 	return h.Why.Get("own") == 0 && h.Why.Get("related") == 0 && h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor
 }
 
-// sameShare is the share of common words from which on two texts are redundant, if single words
+// duplicateShare is the share of common words from which on two texts are redundant, if single words
 // such as negations agree.
-const sameShare = 0.9
+const duplicateShare = 0.9
 
 // coverage is a text prepared for comparison. Few texts share most words, so the rest is read only
 // for those.
@@ -165,9 +165,9 @@ type coverage struct {
 	shared  bool // another owner's
 }
 
-// learned reports whether a fact was learned from a turn that has at most one more word, and no
+// isLearnedFrom reports whether a fact was learned from a turn that has at most one more word, and no
 // more of the question.
-func (t coverage) learned(turn coverage, asked terms) bool {
+func (t coverage) isLearnedFrom(turn coverage, asked terms) bool {
 	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
 		return false
 	}
@@ -182,7 +182,7 @@ func (t coverage) repeats(other coverage) bool {
 	if len(t.terms)+len(other.terms) == 0 { // only fillers or punctuation
 		return text.Normalize(t.content) == text.Normalize(other.content)
 	}
-	return t.terms.near(other.terms) && t.agrees(other)
+	return t.terms.nearlyEquals(other.terms) && t.agrees(other)
 }
 
 // agrees reports whether two texts of the same words agree in single decisive words such as
@@ -191,8 +191,8 @@ func (t coverage) agrees(other coverage) bool {
 	return text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
 }
 
-// near reports whether two sets have the same words, except one in many.
-func (t terms) near(other terms) bool {
+// nearlyEquals reports whether two sets have the same words, except one in many.
+func (t terms) nearlyEquals(other terms) bool {
 	few, many := min(len(t), len(other)), max(len(t), len(other))
-	return float64(few) >= sameShare*float64(many) && t.overlap(other) >= sameShare
+	return float64(few) >= duplicateShare*float64(many) && t.overlap(other) >= duplicateShare
 }

@@ -25,24 +25,24 @@ const (
 	// it finds the most (docs/design/ranking.md).
 	statedWeight = 0.5
 
-	// mostAsked bounds the bytes of a message in which questions are looked for.
-	mostAsked = 1500
-	// mostNear bounds the bytes of these that are embedded, which takes time in proportion.
-	mostNear = 350
+	// maxAskBytes bounds the bytes of a message in which questions are looked for.
+	maxAskBytes = 1500
+	// maxEmbedBytes bounds the bytes of these that are embedded, which takes time in proportion.
+	maxEmbedBytes = 350
 
-	// mostSentences and mostRead bound the part of a long message that is read: its ends, where
+	// maxSentences and mostRead bound the part of a long message that is read: its ends, where
 	// people ask.
-	mostSentences = 60
-	mostRead      = 8 << 10
+	maxSentences = 60
+	maxReadBytes = 8 << 10
 )
 
 // beginningAndEnd returns the beginning and the end of a message that is too long to read whole.
 func beginningAndEnd(message string) string {
-	if len(message) <= 2*mostRead {
+	if len(message) <= 2*maxReadBytes {
 		return message
 	}
-	first := strings.ToValidUTF8(message[:mostRead], "")
-	last := strings.ToValidUTF8(message[len(message)-mostRead:], "")
+	first := strings.ToValidUTF8(message[:maxReadBytes], "")
+	last := strings.ToValidUTF8(message[len(message)-maxReadBytes:], "")
 	return first + "\n\n" + last
 }
 
@@ -53,8 +53,8 @@ func sentencesOf(message string) []sentence {
 	if own := slices.DeleteFunc(slices.Clone(all), func(s english.Sentence) bool { return s.Pasted }); len(own) > 0 {
 		all = own
 	}
-	if len(all) > mostSentences {
-		all = slices.Concat(all[:mostSentences/2], all[len(all)-mostSentences/2:])
+	if len(all) > maxSentences {
+		all = slices.Concat(all[:maxSentences/2], all[len(all)-maxSentences/2:])
 	}
 	out := make([]sentence, len(all))
 	for i, s := range all {
@@ -65,8 +65,8 @@ func sentencesOf(message string) []sentence {
 	return out
 }
 
-// asking returns the sentences that ask, or all if none does.
-func asking(sentences []sentence) []sentence {
+// askingSentences returns the sentences that ask, or all if none does.
+func askingSentences(sentences []sentence) []sentence {
 	if asks := slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return !s.asks }); len(asks) > 0 {
 		return asks
 	}
@@ -97,10 +97,10 @@ func textToEmbed(asks []sentence) string {
 	if len(asks) > 2 {
 		asks = []sentence{asks[0], asks[len(asks)-1]}
 	}
-	return text.Clip(joined(asks), mostNear)
+	return text.Clip(joinSentences(asks), maxEmbedBytes)
 }
 
-func joined(sentences []sentence) string {
+func joinSentences(sentences []sentence) string {
 	var parts []string
 	for _, s := range sentences {
 		parts = append(parts, s.text)
@@ -112,14 +112,14 @@ func joined(sentences []sentence) string {
 // "when is the change window?" asks as plainly as a longer one.
 const shortNeed = 8
 
-// needs returns the log-odds that an answer needs memory, by the form of the message alone.
-func needs(sentences []sentence) float64 {
+// memoryNeed returns the log-odds that an answer needs memory, by the form of the message alone.
+func memoryNeed(sentences []sentence) float64 {
 	var words int
 	var first, third, the, quoted bool
 	for _, s := range sentences {
 		words += len(s.words)
 		for i, w := range s.words {
-			first = first || english.IsFirstPerson(w) && !generic(s.words[:i])
+			first = first || english.IsFirstPerson(w) && !isGeneric(s.words[:i])
 			third = third || english.IsThirdPerson(w)
 			the = the || definite.Has(w)
 		}
@@ -141,8 +141,8 @@ func needs(sentences []sentence) float64 {
 	return odds
 }
 
-// generic reports whether the words before "I" ask how anybody does something: "how do I …".
-func generic(before []string) bool {
+// isGeneric reports whether the words before "I" ask how anybody does something: "how do I …".
+func isGeneric(before []string) bool {
 	n := len(before)
 	return n >= 2 && before[n-2] == "how" && (before[n-1] == "do" || before[n-1] == "can" || before[n-1] == "would" || before[n-1] == "should")
 }

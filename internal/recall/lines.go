@@ -56,8 +56,8 @@ func lineOfHit(h memory.Hit, role bool) renderedLine {
 		words += renderReplacement(day(f.ObservedAt), f.Content)
 	}
 	for _, f := range h.Before {
-		l.Before = append(l.Before, Line{Kind: memory.KindFact, ID: f.ID, Date: day(Until(f))})
-		words += renderReplaced(day(Until(f)), f.Content)
+		l.Before = append(l.Before, Line{Kind: memory.KindFact, ID: f.ID, Date: day(ReplacementTime(f))})
+		words += renderReplaced(day(ReplacementTime(f)), f.Content)
 	}
 	l.Sum = Sum(words)
 	return renderedLine{Line: l, text: words}

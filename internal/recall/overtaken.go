@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Overtaken moves facts in front of hits that taught the facts they replaced: current facts come
+// CurrentFactsFirst moves facts in front of hits that taught the facts they replaced: current facts come
 // before old statements.
-func Overtaken(hits []memory.Hit) []memory.Hit {
+func CurrentFactsFirst(hits []memory.Hit) []memory.Hit {
 	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return len(h.Now) > 0 }) {
 		return hits
 	}
@@ -38,9 +38,9 @@ func AnswerTo(m memory.Memory) string {
 	return m.Turn.Parent
 }
 
-// Paired puts each assistant's answer after its question, at the better rank of the two. Questions
+// PairAnswers puts each assistant's answer after its question, at the better rank of the two. Questions
 // that are no hits join their answers while the budget has room.
-func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
+func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
 	for _, h := range hits {
 		budget -= tokensOf(h.Memory)
 	}
@@ -74,25 +74,25 @@ func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.H
 // tokensOf returns the number of tokens of a memory in a block.
 func tokensOf(m memory.Memory) int { return text.Tokens(line(m, dateOf(m), false)) }
 
-// mostBefore bounds the replaced facts shown with a fact.
-const mostBefore = 2
+// maxReplaced bounds the replaced facts shown with a fact.
+const maxReplaced = 2
 
-// Before returns the replaced facts worth showing with a fact, the latest first: not those whose
+// ReplacedFacts returns the replaced facts worth showing with a fact, the latest first: not those whose
 // words it has, since it only adds to them.
-func Before(f memory.Fact, superseded []memory.Fact) []memory.Fact {
+func ReplacedFacts(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	newTerms := termsOf(f.Content)
 	for _, old := range superseded {
 		adds := slices.ContainsFunc(termsOf(old.Content), func(term uint64) bool { return !newTerms.has(term) })
-		if adds && len(out) < mostBefore {
+		if adds && len(out) < maxReplaced {
 			out = append(out, old)
 		}
 	}
 	return out
 }
 
-// Until is when a replaced fact ended.
-func Until(f memory.Fact) time.Time {
+// ReplacementTime is when a replaced fact ended.
+func ReplacementTime(f memory.Fact) time.Time {
 	if !f.ValidTo.IsZero() {
 		return f.ValidTo
 	}

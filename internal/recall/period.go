@@ -44,24 +44,24 @@ func periodsIn(question string, now time.Time) []Period {
 
 // meets returns how many parts of a period (year, month, day, days) a date matches, of how many. A
 // date within its days matches all: a week may end in the next month.
-func (p *Period) meets(have memory.Moment) (met, parts int) {
+func (p *Period) meets(have memory.Moment) (matched, parts int) {
 	for _, part := range [...][2]int{{int(p.Year), int(have.Year)}, {int(p.Month), int(have.Month)}, {int(p.Day), int(have.Day)}} {
 		if part[0] == 0 {
 			continue
 		}
 		parts++
 		if part[0] == part[1] {
-			met++
+			matched++
 		}
 	}
 	if p.From.IsZero() {
-		return met, parts
+		return matched, parts
 	}
 	parts++
 	if p.within(have) {
-		met = parts
+		matched = parts
 	}
-	return met, parts
+	return matched, parts
 }
 
 // within reports whether a date is one of the days of a period that lists them.

@@ -21,53 +21,53 @@ type Query struct {
 	Weights map[string]float32 // of terms of Text that count less than 1: those of statements next to a question
 	Needs   float64            // log-odds that an answer needs memory, by the form of the message alone
 
-	words   []string
-	self    bool         // about the asker
-	owns    bool         // or about somebody close to the asker: a sister, a boss, a dog
-	when    bool         // it asks for a time
-	classes text.Classes // of requested things
-	prompt  float64      // 1 for a question, down to 0 for a long message without a specific one
+	words       []string
+	self        bool         // about the asker
+	aboutPeople bool         // or about somebody close to the asker: a sister, a boss, a dog
+	when        bool         // it asks for a time
+	classes     text.Classes // of requested things
+	prompt      float64      // 1 for a question, down to 0 for a long message without a specific one
 }
 
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
 type QueryOptions struct {
-	Expand bool // expand short first-person questions towards facts about people
-	AsSaid bool // Near is the whole question in its own words
+	Expand     bool // expand short first-person questions towards facts about people
+	EmbedWhole bool // Near is the whole question in its own words
 }
 
 const (
-	// expandUpTo is the greatest length in characters of a short first-person question; expansion
+	// maxExpandLength is the greatest length in characters of a short first-person question; expansion
 	// is added to it (design 1) to draw its vector to facts about a person, whatever words they
 	// have.
-	expandUpTo = 100
-	expansion  = " height weight physical attributes user facts"
+	maxExpandLength = 100
+	expansion       = " height weight physical attributes user facts"
 )
 
 // NewQuery parses a question asked at now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	sentences := sentencesOf(question)
-	asks := asking(sentences)
-	q := Query{Asked: joined(sentences), Near: textToEmbed(asks), Weights: weigh(sentences, asks), Needs: needs(sentences)}
-	if o.AsSaid {
-		q.Near = text.Clip(question, mostAsked)
+	asks := askingSentences(sentences)
+	q := Query{Asked: joinSentences(sentences), Near: textToEmbed(asks), Weights: weigh(sentences, asks), Needs: memoryNeed(sentences)}
+	if o.EmbedWhole {
+		q.Near = text.Clip(question, maxAskBytes)
 	}
-	question = text.Clip(q.Asked, 4*mostAsked)
+	question = text.Clip(q.Asked, 4*maxAskBytes)
 	q.Text, q.words = q.Asked, text.Words(question)
 	q.read()
 	if unspaced(question) {
 		q.readUnspaced()
 	}
-	if q.prompt = fade(ownWords(sentences)); q.prompt > 0 {
+	if q.prompt = shortness(ownWords(sentences)); q.prompt > 0 {
 		q.Text = withoutQuestionWords(question)
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
 		}
 		q.Dates = periodsIn(question, now)
-		if len(sentences) == 1 && !o.AsSaid {
-			q.Near = text.Clip(q.Text, mostNear)
+		if len(sentences) == 1 && !o.EmbedWhole {
+			q.Near = text.Clip(q.Text, maxEmbedBytes)
 		}
 	}
-	if o.Expand && q.self && utf8.RuneCountInString(question) <= expandUpTo {
+	if o.Expand && q.self && utf8.RuneCountInString(question) <= maxExpandLength {
 		q.Near += expansion
 	}
 	return q
@@ -87,9 +87,9 @@ func (q *Query) read() {
 		case "what", "which":
 			q.when = q.when || times.Has(next)
 		}
-		q.owns = q.owns || text.IsPerson(text.Term(w))
+		q.aboutPeople = q.aboutPeople || text.IsPerson(text.Term(w))
 	}
-	q.Broad = len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
+	q.Broad = len(q.words) <= maxBroadWords && asksAll.MatchString(strings.Join(q.words, " ")+" ")
 }
 
 var (
@@ -119,12 +119,12 @@ func withoutQuestionWords(question string) string {
 // asksAll matches questions for everything, on folded words with single spaces between and after.
 var asksAll = lazy.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
 
-// broadUpTo is the greatest length in words of a question for everything; longer ones name a
+// maxBroadWords is the greatest length in words of a question for everything; longer ones name a
 // subject.
-const broadUpTo = 12
+const maxBroadWords = 12
 
-// fade is 1 up to 20 words and 0 from 35 on: cues of short questions occur by chance in long
+// shortness is 1 up to 20 words and 0 from 35 on: cues of short questions occur by chance in long
 // messages.
-func fade(words int) float64 {
+func shortness(words int) float64 {
 	return min(1, max(0, float64(35-words)/15))
 }

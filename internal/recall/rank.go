@@ -22,13 +22,13 @@ type Options struct {
 	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
 	Lambda    *float64 // weight of the score against redundancy; nil: 0.7
 
-	SinceSaid bool          // age counts from the statement, not from its last change
-	Decay     time.Duration // time in which relevance falls to 1/e since the statement, instead of the blend with recency; 0: no decay
+	AgeFromStatement bool          // age counts from the statement, not from its last change
+	Decay            time.Duration // time in which relevance falls to 1/e since the statement, instead of the blend with recency; 0: no decay
 
 	// Background is the embedder's cosine of unrelated texts (see [stretchOf]).
 	Background float64
 	Chat       bool // the question is a chat message, which may need no memory
-	OfWords    bool // the embedder is word-based: similarity without common words is chance
+	WordBased  bool // the embedder is word-based: similarity without common words is chance
 
 	// Measure selects relevance. Other than with Fitted, the score is only relevance and recency,
 	// only Threshold rejects, and all similarity is redundancy.
@@ -56,10 +56,10 @@ const (
 	DefaultThreshold = 0.02
 )
 
-// halfway is the least relevance of a hit in a chat: slightly less than halfway, in log-odds,
+// minChatRelevance is the least relevance of a hit in a chat: slightly less than halfway, in log-odds,
 // between the bar and the best. So a vague message gets hardly more than the best hit, and a clear
 // question gets additions to its answer.
-func halfway(bar, best float64) float64 {
+func minChatRelevance(bar, best float64) float64 {
 	return sigmoid((logit(bar)+logit(best))/2 - belowHalf)
 }
 
@@ -82,10 +82,10 @@ type ranked struct {
 	view
 	fused, relevance, recency, confidence, score, mmr float64
 
-	behind   float64 // log-odds relative to the best; 0 or less
-	reranked bool    // a reranker scored it
-	rerank   float64 // the reranker's score
-	judged   float64 // the number that the threshold applies to
+	logOddsBehind    float64 // log-odds relative to the best; 0 or less
+	reranked         bool    // a reranker scored it
+	rerank           float64 // the reranker's score
+	relevanceMeasure float64 // the number that the threshold applies to
 
 	redundant float64 // with those chosen so far
 	compared  int     // how many of them it was compared with
@@ -98,13 +98,13 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	if len(candidates) == 0 {
 		return nil, nil
 	}
-	a := newAsked(q, candidates, o)
-	room := rooms.Get().(*room)
+	a := newScoredQuery(q, candidates, o)
+	room := rooms.Get().(*rankBuffers)
 	room.stretch, room.repeats = a.stretch, redundantFrom
 	if o.Measure != Fitted {
 		a.cues, room.stretch, room.repeats, o.Chat = nil, 1, 0, false
 	}
-	defer room.done()
+	defer room.release()
 	list := o.score(a, candidates, now, room.places(len(candidates)))
 	limit := o.Limit
 	if limit <= 0 {
@@ -113,7 +113,7 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
 	bar, best, relevance := or(o.Answered, DefaultAnswered), mostRelevant(list), 0.0
 	if o.Chat && best > bar {
-		relevance = halfway(bar, best)
+		relevance = minChatRelevance(bar, best)
 	}
 	// A lower Threshold explicitly asks for all results.
 	if o.Measure == Fitted && best < min(bar, or(o.Threshold, bar)) {
@@ -145,8 +145,8 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	return kept, cut
 }
 
-// room holds the buffers of one ranking.
-type room struct {
+// rankBuffers holds the buffers of one ranking.
+type rankBuffers struct {
 	list   []ranked
 	order  []*ranked
 	chosen []float32 // vectors chosen by diversify, concatenated
@@ -157,16 +157,16 @@ type room struct {
 	repeats float64 // the cosine from which on similarity is redundancy
 }
 
-var rooms = sync.Pool{New: func() any { return new(room) }}
+var rooms = sync.Pool{New: func() any { return new(rankBuffers) }}
 
 // places returns n zero places of the list.
-func (m *room) places(n int) []ranked {
+func (m *rankBuffers) places(n int) []ranked {
 	m.list = slices.Grow(m.list[:0], n)[:n]
 	return m.list
 }
 
-// done releases the candidates.
-func (m *room) done() {
+// release releases the candidates.
+func (m *rankBuffers) release() {
 	clear(m.list)
 	clear(m.order)
 	rooms.Put(m)
@@ -174,11 +174,11 @@ func (m *room) done() {
 
 // relevantFirst moves the candidates that pass the threshold and have at least that relevance to
 // the front, and counts them.
-func (m *room) relevantFirst(list []ranked, least, relevance float64) (_ []*ranked, relevant int) {
+func (m *rankBuffers) relevantFirst(list []ranked, least, relevance float64) (_ []*ranked, relevant int) {
 	m.order = slices.Grow(m.order[:0], len(list))[:len(list)]
 	others := len(list)
 	for i := range list {
-		if r := &list[i]; r.judged >= least && r.relevance >= relevance {
+		if r := &list[i]; r.relevanceMeasure >= least && r.relevance >= relevance {
 			m.order[relevant] = r
 			relevant++
 		} else { // or NaN
@@ -211,47 +211,47 @@ func (r *ranked) before(other *ranked) bool {
 }
 
 // score fuses, calibrates and blends candidates with recency and confidence.
-func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
+func (o Options) score(a *scoredQuery, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
 	if o.Measure != Fitted {
-		return o.plain(candidates, now, places)
+		return o.scoreByMeasure(candidates, now, places)
 	}
 	list := fuse(a, candidates, places)
-	l := newLineup(a, list)
+	l := newCandidateSet(a, list)
 	odds, w := l.odds(), clampUnit(or(o.Recency, defaultRecency))
 	if o.Chat {
 		odds = chatOdds(odds, a.Needs)
 	}
 	for i := range list {
-		list[i].behind = spread * (list[i].fused - l.top)
+		list[i].logOddsBehind = spread * (list[i].fused - l.top)
 	}
 	if o.Reranked != nil {
 		o.rerank(list)
 	}
 	for i := range list {
 		r := &list[i]
-		if a.touches(&r.view) {
-			r.relevance = sigmoid(odds + r.behind)
+		if a.relatesTo(&r.view) {
+			r.relevance = sigmoid(odds + r.logOddsBehind)
 		}
-		r.judged = r.relevance
+		r.relevanceMeasure = r.relevance
 		if o.Reranked != nil && o.Threshold != nil {
-			r.judged = r.rerank
+			r.relevanceMeasure = r.rerank
 		}
 	}
 	for i := range list {
 		r := &list[i]
-		r.recency = recency(now.Sub(o.since(r)))
+		r.recency = recency(now.Sub(o.ageStart(r)))
 		r.confidence = confidenceFactor(r.Confidence)
-		r.score = ((1-w)*r.relevance + w*r.recency*recencyWeight(r.behind, w)) * r.confidence
+		r.score = ((1-w)*r.relevance + w*r.recency*recencyWeight(r.logOddsBehind, w)) * r.confidence
 		if o.Decay > 0 {
-			r.score = r.relevance * o.decay(now.Sub(o.since(r))) * r.confidence
+			r.score = r.relevance * o.decay(now.Sub(o.ageStart(r))) * r.confidence
 		}
 	}
 	return list
 }
 
-// since is the start of a candidate's age.
-func (o Options) since(r *ranked) time.Time {
-	if (o.SinceSaid || o.Decay > 0) && !r.Said.IsZero() {
+// ageStart is the start of a candidate's age.
+func (o Options) ageStart(r *ranked) time.Time {
+	if (o.AgeFromStatement || o.Decay > 0) && !r.Said.IsZero() {
 		return r.Said
 	}
 	return r.At
@@ -284,20 +284,20 @@ func clampUnit(x float64) float64 {
 	return 0
 }
 
-// touches reports whether a candidate or its neighbours share a word, a similar meaning or a date
+// relatesTo reports whether a candidate or its neighbours share a word, a similar meaning or a date
 // with the question. The right speaker alone does not count.
-func (q *asked) touches(c *view) bool {
+func (q *scoredQuery) relatesTo(c *view) bool {
 	return c.lexical > 0 || c.related > 0 || c.vector > q.likeness || q.dated(c) || q.instances(c.Classes) > 0
 }
 
 // fuse fills places, zero and as many as candidates, with the candidates and their sums of cues.
-func fuse(a *asked, candidates []memory.Candidate, places []ranked) []ranked {
+func fuse(a *scoredQuery, candidates []memory.Candidate, places []ranked) []ranked {
 	for i := range candidates {
 		r := &places[i]
 		r.view = newView(&candidates[i])
 		r.vector = stretched(r.vector, a.stretch)
 		for _, j := range a.cues {
-			r.fused += a.worth(j, &r.view)
+			r.fused += a.contribution(j, &r.view)
 		}
 	}
 	return places
@@ -316,24 +316,24 @@ func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }
 
-// whys are explanations in one allocation.
-type whys struct {
+// explanations are explanations in one allocation.
+type explanations struct {
 	parts memory.Why
 	ends  []int
 	start int
 }
 
 // explain returns why each of the list has its score.
-func (m *room) explain(a *asked, list []*ranked) *whys {
+func (m *rankBuffers) explain(a *scoredQuery, list []*ranked) *explanations {
 	m.parts, m.ends = m.parts[:0], m.ends[:0]
 	for _, r := range list {
 		m.parts = r.explain(a, m.parts)
 		m.ends = append(m.ends, len(m.parts))
 	}
-	return &whys{parts: slices.Clone(m.parts), ends: m.ends}
+	return &explanations{parts: slices.Clone(m.parts), ends: m.ends}
 }
 
-func (w *whys) next() memory.Why {
+func (w *explanations) next() memory.Why {
 	end := w.ends[0]
 	why := w.parts[w.start:end:end]
 	w.start, w.ends = end, w.ends[1:]
@@ -341,10 +341,10 @@ func (w *whys) next() memory.Why {
 }
 
 // explain adds the numbers of the searcher, the cues and the stages.
-func (r *ranked) explain(a *asked, why memory.Why) memory.Why {
+func (r *ranked) explain(a *scoredQuery, why memory.Why) memory.Why {
 	r.Found.Each(func(name string, x float64) { why = append(why, memory.Part{Name: name, Value: x}) })
 	for _, i := range a.cues {
-		if x := a.worth(i, &r.view); x != 0 {
+		if x := a.contribution(i, &r.view); x != 0 {
 			why = append(why, memory.Part{Name: cueParts()[i], Value: x})
 		}
 	}

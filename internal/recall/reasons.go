@@ -9,11 +9,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mostReasons is how many reasons people are told.
-const mostReasons = 3
+// maxReasons is how many reasons people are told.
+const maxReasons = 3
 
-// plain says for people what the parts of a why mean that speak for a memory.
-var plain = map[string]string{
+// reasonTexts says for people what the parts of a why mean that speak for a memory.
+var reasonTexts = map[string]string{
 	"bootstrap": "it is shared with everybody", "small_set": "there are few facts, so all are shown", "recent": "it is one of the newest facts",
 	"pinned": "it is pinned", "cue.words": "it has words of the question", "cue.related": "it has related words", "cue.vector": "it means something similar",
 	"cue.speaker": "the right person said it", "cue.speaker_words": "the right person said it", "cue.class": "it names what is asked for",
@@ -28,11 +28,11 @@ func Reasons(why memory.Why) string {
 	if why.Get("core") > 0 {
 		return "every conversation begins with it"
 	}
-	parts := slices.DeleteFunc(slices.Clone(why), func(p memory.Part) bool { return plain[p.Name] == "" || p.Value < 0.005 })
+	parts := slices.DeleteFunc(slices.Clone(why), func(p memory.Part) bool { return reasonTexts[p.Name] == "" || p.Value < 0.005 })
 	slices.SortStableFunc(parts, func(a, b memory.Part) int { return cmp.Compare(b.Value, a.Value) })
 	var out []string
 	for _, p := range parts {
-		if words := plain[p.Name]; len(out) < mostReasons && !slices.Contains(out, words) {
+		if words := reasonTexts[p.Name]; len(out) < maxReasons && !slices.Contains(out, words) {
 			out = append(out, words)
 		}
 	}

@@ -35,11 +35,11 @@ func (o Options) rerank(list []ranked) {
 		if r.reranked {
 			x = logit(r.rerank)
 		}
-		r.behind += share * (x - best)
-		nearest = max(nearest, r.behind)
+		r.logOddsBehind += share * (x - best)
+		nearest = max(nearest, r.logOddsBehind)
 	}
 	for i := range list {
-		list[i].behind -= nearest
+		list[i].logOddsBehind -= nearest
 	}
 }
 

@@ -10,12 +10,12 @@ import "math"
 // embedder of the fit.
 const usualBackground = 0.1
 
-// mostBackground bounds the stretch: a model that finds everything similar knows nothing.
-const mostBackground = 0.95
+// maxBackground bounds the stretch: a model that finds everything similar knows nothing.
+const maxBackground = 0.95
 
 // stretchOf returns the factor by which a cosine's distance from 1 grows, at least 1.
 func stretchOf(background float64) float64 {
-	return max(1, (1-usualBackground)/(1-min(clampUnit(background), mostBackground)))
+	return max(1, (1-usualBackground)/(1-min(clampUnit(background), maxBackground)))
 }
 
 // stretched returns a cosine on the fitted scale. 0 means no vector and stays.
@@ -26,8 +26,8 @@ func stretched(cosine, stretch float64) float64 {
 	return math.Max(-1, 1-(1-cosine)*stretch)
 }
 
-// Place returns the cosine on an embedder's own scale that corresponds to cosine on the fitted
+// EmbedderCosine returns the cosine on an embedder's own scale that corresponds to cosine on the fitted
 // scale. background is that embedder's cosine of unrelated texts.
-func Place(cosine, background float64) float64 {
+func EmbedderCosine(cosine, background float64) float64 {
 	return 1 - (1-cosine)/stretchOf(background)
 }

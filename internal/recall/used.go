@@ -4,9 +4,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Used returns the hits that an answer made use of: it has at least half of their terms beyond the
+// UsedHits returns the hits that an answer made use of: it has at least half of their terms beyond the
 // question's.
-func Used(question, answer string, hits []memory.Hit) []memory.Hit {
+func UsedHits(question, answer string, hits []memory.Hit) []memory.Hit {
 	asked, answered := termsOf(question), termsOf(answer)
 	var used []memory.Hit
 	for _, h := range hits {

@@ -95,15 +95,15 @@ type Matrix struct {
 	Rows   int
 }
 
-// holds panics unless every row of m has the width.
-func (m Matrix) holds(width int) {
+// checkWidth panics unless every row of m has the width.
+func (m Matrix) checkWidth(width int) {
 	if m.Rows > 0 && (m.Stride < width && m.Stride != 0 || len(m.Data) < (m.Rows-1)*m.Stride+width) {
 		panic("tensor: the matrix is too small")
 	}
 }
 
-// at returns a part of the matrix from a row and a column on.
-func (m Matrix) at(row, column, rows int) Matrix {
+// submatrix returns a part of the matrix from a row and a column on.
+func (m Matrix) submatrix(row, column, rows int) Matrix {
 	return Matrix{m.Data[row*m.Stride+column:], m.Stride, rows}
 }
 
@@ -114,9 +114,9 @@ func Multiply(dst, a Matrix, w *Weights, from Matrix) {
 		from = Matrix{Data: make([]float32, w.width)}
 	}
 	dst.Rows, from.Rows = a.Rows, a.Rows
-	a.holds(w.depth)
-	dst.holds(w.width)
-	from.holds(w.width)
+	a.checkWidth(w.depth)
+	dst.checkWidth(w.width)
+	from.checkWidth(w.width)
 	if a.Rows > 0 && w.depth > 0 && w.width > 0 {
 		multiply(dst, a, w, from)
 	}
@@ -131,8 +131,8 @@ const valuesAtOnce = 1 << 17
 // each k, from ahead bytes after the panel on.
 type tile func(dst, a Matrix, panel []float32, depth int, ahead, step int, from Matrix)
 
-// parts divides n into the fewest parts of at most most, nearly equal, and returns their size.
-func parts(n, most int) (size int) {
+// partSize divides n into the fewest parts of at most most, nearly equal, and returns their size.
+func partSize(n, most int) (size int) {
 	count := (n + most - 1) / most
 	return (n + count - 1) / count
 }
@@ -143,10 +143,10 @@ func inTiles(dst, a Matrix, w *Weights, from Matrix, most int, each tile) {
 	if w.width%columns != 0 {
 		edge = make([]float32, most*columns)
 	}
-	block := parts(a.Rows, max(most, valuesAtOnce/w.depth))
+	block := partSize(a.Rows, max(most, valuesAtOnce/w.depth))
 	for top := 0; top < a.Rows; top += block {
 		rows := min(block, a.Rows-top)
-		height := parts(rows, most)
+		height := partSize(rows, most)
 		// Each tile prefetches its share of the next panel, since memory is slower than a single
 		// tile.
 		tiles := (rows + height - 1) / height
@@ -157,7 +157,7 @@ func inTiles(dst, a Matrix, w *Weights, from Matrix, most int, each tile) {
 			ahead := 4 * len(panel)
 			for row := top; row < top+rows; row += height {
 				n := min(height, top+rows-row)
-				x, to, start := a.at(row, 0, n), dst.at(row, left, n), from.at(row, left, n)
+				x, to, start := a.submatrix(row, 0, n), dst.submatrix(row, left, n), from.submatrix(row, left, n)
 				if width == columns {
 					each(to, x, panel, w.depth, ahead, step, start)
 				} else {

@@ -22,9 +22,9 @@ type Alignment struct {
 	Leave  []string // active turns that leave the current path
 	Rejoin []string // replaced turns that return to it
 
-	Retry   bool // the last user message is stored already: there is nothing to learn
-	Dropped int  // new messages over the limit, which are not kept
-	Heard   bool // the new turns follow an answer that went through Loci, or a turn that the client names
+	Retry            bool // the last user message is stored already: there is nothing to learn
+	Dropped          int  // new messages over the limit, which are not kept
+	FollowsKnownTurn bool // the new turns follow an answer that went through Loci, or a turn that the client names
 
 	tree   *tree
 	parent int
@@ -58,7 +58,7 @@ func Align(turns []memory.Turn, r Request) Alignment {
 		}
 	}
 	a := t.alignAt(r, on, parent, 0)
-	a.Heard = proven
+	a.FollowsKnownTurn = proven
 	return a
 }
 
@@ -90,12 +90,12 @@ func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	t := newTree(turns)
 	t.single = after == First
 	next := sort.SearchInts(r.hist, from)
-	on := append(t.back(r, next-1, parent, 0), t.walk(parent, r, next)...)
+	on := append(t.matchBackward(r, next-1, parent, 0), t.matchForward(parent, r, next)...)
 	if len(on) > 0 {
 		parent = on[len(on)-1].turn
 	}
 	a := t.alignAt(r, on, parent, next)
-	a.Heard = true
+	a.FollowsKnownTurn = true
 	return a
 }
 
@@ -154,9 +154,9 @@ func (a Alignment) Path(next ...string) *memory.Path {
 	return p
 }
 
-// WentOn reports whether the user wrote something after the request, which no answer to it
+// UserContinued reports whether the user wrote something after the request, which no answer to it
 // replaces.
-func (a Alignment) WentOn() bool {
+func (a Alignment) UserContinued() bool {
 	return a.tree.hasRole(a.tree.displaced(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 

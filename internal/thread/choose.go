@@ -29,11 +29,11 @@ type Candidate struct {
 // equal beginnings; then a retry, a completely shared one, the longest shared part, and the latest
 // update.
 func Choose(cands []Candidate, r Request, now time.Time) int {
-	best, top := -1, fit{}
+	best, top := -1, matchRating{}
 	for i, c := range cands {
-		f := fitOf(c, r)
+		f := rateMatch(c, r)
 		f.recent = now.Sub(c.Conversation.UpdatedAt).Abs() <= RetryWindow
-		f.retry = f.recent && (!f.pushes || r.Left) && f.shared == len(r.hist)
+		f.retry = f.recent && (!f.replacesUser || r.ClientLeft) && f.shared == len(r.hist)
 		if f.continues(r) && (best < 0 || f.compare(top) > 0) {
 			best, top = i, f
 		}
@@ -41,24 +41,24 @@ func Choose(cands []Candidate, r Request, now time.Time) int {
 	return best
 }
 
-// fit rates how well a conversation matches a request.
-type fit struct {
-	shared  int  // messages
-	asked   bool // the last of them is the user's
-	answer  int  // number of the last shared answer that went through Loci, from 1; 0 for none
-	retry   bool // the same request was just made
-	whole   bool // nothing active follows the shared part
-	telling bool // more than greetings are shared
-	pushes  bool // the request would replace the user's words
-	now     bool // it would do so by new messages
-	recent  bool
-	updated time.Time
-	id      string
+// matchRating rates how well a conversation matches a request.
+type matchRating struct {
+	shared        int  // messages
+	asked         bool // the last of them is the user's
+	answer        int  // number of the last shared answer that went through Loci, from 1; 0 for none
+	retry         bool // the same request was just made
+	whole         bool // nothing active follows the shared part
+	isDistinctive bool // more than greetings are shared
+	replacesUser  bool // the request would replace the user's words
+	replacesByNew bool // it would do so by new messages
+	recent        bool
+	updated       time.Time
+	id            string
 }
 
-func fitOf(c Candidate, r Request) fit {
+func rateMatch(c Candidate, r Request) matchRating {
 	t := newTree(c.Turns)
-	f := fit{updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
+	f := matchRating{updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
 	on := t.prefix(r)
 	if len(on) == 0 {
 		return f
@@ -69,34 +69,34 @@ func fitOf(c Candidate, r Request) fit {
 			if wentThroughLoci(turn) {
 				f.answer = k.message + 1
 			}
-			f.telling = f.telling || r.at(k.message).Chain != "" // identified by its id
+			f.isDistinctive = f.isDistinctive || r.at(k.message).Chain != "" // identified by its id
 		case memory.RoleUser:
-			f.telling = f.telling || !isCommonText(turn.Content)
+			f.isDistinctive = f.isDistinctive || !isCommonText(turn.Content)
 		}
 	}
 	f.shared, f.asked = end(on), t.turns[on[len(on)-1].turn].Role == memory.RoleUser
 	f.whole = f.shared < len(r.hist) && len(t.displaced(t.pathTo(on[len(on)-1].turn))) == 0
 	on = t.match(r)
-	f.pushes = t.hasRole(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
-	f.now = r.isCurrent(end(on))
+	f.replacesUser = t.hasRole(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
+	f.replacesByNew = r.isCurrent(end(on))
 	return f
 }
 
-func (f fit) continues(r Request) bool {
+func (f matchRating) continues(r Request) bool {
 	switch {
 	case f.shared == 0:
 		return false
 	case f.whole || f.retry:
 		return true
-	case f.pushes:
-		return f.answer > 0 && f.telling && f.now
+	case f.replacesUser:
+		return f.answer > 0 && f.isDistinctive && f.replacesByNew
 	case f.answer > 0:
 		return true
 	}
-	return f.recent && f.telling && f.asked && f.shared < len(r.hist) && r.at(f.shared).Role == memory.RoleAssistant
+	return f.recent && f.isDistinctive && f.asked && f.shared < len(r.hist) && r.at(f.shared).Role == memory.RoleAssistant
 }
 
-func (f fit) compare(g fit) int {
+func (f matchRating) compare(g matchRating) int {
 	return cmp.Or(cmp.Compare(f.answer, g.answer), cmp.Compare(bit(f.retry), bit(g.retry)),
 		cmp.Compare(bit(f.whole), bit(g.whole)), cmp.Compare(f.shared, g.shared), f.updated.Compare(g.updated), cmp.Compare(g.id, f.id))
 }

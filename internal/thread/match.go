@@ -27,8 +27,8 @@ func (t *tree) match(r Request) []match {
 		after = t.turns[on[len(on)-1].turn].Index
 	}
 	if i, turn := t.anchor(r, from, after); turn >= 0 {
-		on = append(on, t.back(r, i, turn, from)...)
-		return append(on, t.walk(turn, r, i+1)...)
+		on = append(on, t.matchBackward(r, i, turn, from)...)
+		return append(on, t.matchForward(turn, r, i+1)...)
 	}
 	return on
 }
@@ -45,8 +45,8 @@ func end(on []match) int {
 // matches only as an unanswered retry, except that a step of tools behind it continues from the
 // last turn with the same message.
 func (t *tree) prefix(r Request) []match {
-	alone := r.Alone() >= 0
-	if alone && !r.Again {
+	alone := r.OnlyMessage() >= 0
+	if alone && !r.DeclaredRetry {
 		return nil
 	}
 	last := len(r.hist) - 1
@@ -76,7 +76,7 @@ func (t *tree) prefix(r Request) []match {
 			}
 		}
 		slices.Reverse(on)
-		return append(on, t.walk(best, r, end(on))...)
+		return append(on, t.matchForward(best, r, end(on))...)
 	}
 	return nil
 }
@@ -93,12 +93,12 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 		tries++
 		last := absent
 		for _, n := range slices.Backward(t.active) {
-			if t.turns[n].Index <= after || !t.says(n, r.at(i).Digest) {
+			if t.turns[n].Index <= after || !t.hasDigest(n, r.at(i).Digest) {
 				continue
 			}
 			ends := t.endsWith(n, r, i+1)
 			tells := !isCommonText(r.at(i).Text)
-			if p := t.parent[n]; p >= 0 && i > 0 && t.says(p, r.at(i-1).Digest) {
+			if p := t.parent[n]; p >= 0 && i > 0 && t.hasDigest(p, r.at(i-1).Digest) {
 				if ends && from == 0 || (ends || wentThroughLoci(&t.turns[n])) && (tells || !isCommonText(r.at(i-1).Text)) {
 					return i, n
 				}
@@ -118,22 +118,22 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 // earlier run of the request stored.
 func (t *tree) endsWith(turn int, r Request, message int) bool {
 	return !slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
-		return t.turns[kid].Status == memory.Active && (message >= len(r.hist) || !t.says(kid, r.at(message).Digest))
+		return t.turns[kid].Status == memory.Active && (message >= len(r.hist) || !t.hasDigest(kid, r.at(message).Digest))
 	})
 }
 
-// back returns the messages from one on that precede a turn, and that turn.
-func (t *tree) back(r Request, message, turn, from int) []match {
+// matchBackward returns the messages from one on that precede a turn, and that turn.
+func (t *tree) matchBackward(r Request, message, turn, from int) []match {
 	var on []match
-	for i := message; i >= from && turn >= 0 && t.says(turn, r.at(i).Digest); i-- {
+	for i := message; i >= from && turn >= 0 && t.hasDigest(turn, r.at(i).Digest); i-- {
 		on = append([]match{{i, turn}}, on...)
 		turn = t.parent[turn]
 	}
 	return on
 }
 
-// walk follows the messages from one on down from a turn, as far as stored turns match.
-func (t *tree) walk(turn int, r Request, message int) []match {
+// matchForward follows the messages from one on down from a turn, as far as stored turns match.
+func (t *tree) matchForward(turn int, r Request, message int) []match {
 	var on []match
 	for i := message; i < len(r.hist); i++ {
 		if turn = t.next(turn, r.at(i).Digest); turn < 0 {
@@ -147,16 +147,16 @@ func (t *tree) walk(turn int, r Request, message int) []match {
 // next returns the child of a turn with that digest, negative for none.
 func (t *tree) next(turn int, digest string) int {
 	for _, i := range t.kids[turn+1] {
-		if t.says(i, digest) {
+		if t.hasDigest(i, digest) {
 			return i
 		}
 	}
 	return absent
 }
 
-// says reports whether a turn has that digest, by its parent's chain. It is false if the parent is
+// hasDigest reports whether a turn has that digest, by its parent's chain. It is false if the parent is
 // not loaded.
-func (t *tree) says(turn int, digest string) bool {
+func (t *tree) hasDigest(turn int, digest string) bool {
 	parent := t.parent[turn]
 	return parent != absent && Chain(t.chain(parent), digest) == t.turns[turn].Chain
 }

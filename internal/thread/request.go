@@ -15,12 +15,12 @@ type Request struct {
 	most   int      // how many of its messages are kept; 0: all
 	now    int      // index of the first current message
 
-	// Again says that the client declares the request a repetition.
-	Again bool
+	// DeclaredRetry says that the client declares the request a repetition.
+	DeclaredRetry bool
 
-	// Left says that the client stopped waiting: it may have repeated the request elsewhere and
+	// ClientLeft says that the client stopped waiting: it may have repeated the request elsewhere and
 	// continued there.
-	Left bool
+	ClientLeft bool
 }
 
 // NewRequest reads messages, which must not change while the request is in use. Of more than most
@@ -38,29 +38,29 @@ func NewRequest(msgs []chatapi.Message, most int) Request {
 
 // Chains returns, for each message except system messages, the chain of the path that ends there:
 // of the last ones, if the request exceeds the limit.
-func (r Request) Chains() []string { return r.lately(r.chains) }
+func (r Request) Chains() []string { return r.lastOf(r.chains) }
 
-// Telling returns the chains that include the request's last answer, none without an answer. A
+// AnswerChains returns the chains that include the request's last answer, none without an answer. A
 // conversation with one of them takes precedence, so that the others need not be looked up.
-func (r Request) Telling() []string {
+func (r Request) AnswerChains() []string {
 	for i := len(r.hist) - 1; i >= 0; i-- {
 		if r.at(i).Role == memory.RoleAssistant {
-			return r.lately(r.chains[i:])
+			return r.lastOf(r.chains[i:])
 		}
 	}
 	return nil
 }
 
-func (r Request) lately(chains []string) []string {
+func (r Request) lastOf(chains []string) []string {
 	if r.most > 0 && len(chains) > r.most {
 		return chains[len(chains)-r.most:]
 	}
 	return chains
 }
 
-// Alone returns the index of the conversation's only message in the request, -1 for more or none.
+// OnlyMessage returns the index of the conversation's only message in the request, -1 for more or none.
 // Its text does not show whether it was sent before.
-func (r Request) Alone() int {
+func (r Request) OnlyMessage() int {
 	if len(r.hist) != 1 {
 		return -1
 	}

@@ -20,8 +20,8 @@ type Message struct {
 	Unsure bool
 }
 
-// mostTyped is how many bytes of a message are read, half of them at either end: nobody types more.
-const mostTyped = 64 << 10
+// maxReadBytes is how many bytes of a message are read, half of them at either end: nobody types more.
+const maxReadBytes = 64 << 10
 
 // Read separates the parts of a user's message. foreign are ranges that certainly belong to others.
 // In doubt it takes words for a text: an unclosed element extends to the end, and of several
@@ -34,10 +34,10 @@ func Read(message string, foreign memory.Ranges) Message {
 	for start, end := range foreign.Within(len(message)) {
 		r.cut(start, end)
 	}
-	if len(message) > mostTyped {
-		r.cut(mostTyped/2, len(message)-mostTyped/2)
+	if len(message) > maxReadBytes {
+		r.cut(maxReadBytes/2, len(message)-maxReadBytes/2)
 	}
-	for _, step := range []func(*reading){(*reading).fences, (*reading).tagged, (*reading).machines, (*reading).mails, (*reading).sections, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
+	for _, step := range []func(*reading){(*reading).cutFences, (*reading).cutElements, (*reading).cutMachineText, (*reading).cutMails, (*reading).cutSections, (*reading).cutPastedLines, (*reading).cutTranscripts, (*reading).cutQuotations} {
 		r.now = string(r.own)
 		step(&r)
 	}
@@ -79,12 +79,12 @@ var (
 	jobNames  = lazy.Words("planner critic researcher writer coder programmer engineer reviewer executor assistant agent bot manager analyst supervisor coordinator orchestrator editor tester designer scientist expert tool system model ai admin router selector")
 )
 
-// named matches the speaker of a whole message: "[keeper]: I keep the notes."
-var named = lazy.Compile(`^\[([\p{L}\d_ .-]{1,40})\]: `)
+// namesText matches the speaker of a whole message: "[keeper]: I keep the notes."
+var speakerPrefix = lazy.Compile(`^\[([\p{L}\d_ .-]{1,40})\]: `)
 
 // Name returns the speaker that a message names, "" for none.
 func Name(message string) string {
-	if m := named.FindStringSubmatch(message); m != nil {
+	if m := speakerPrefix.FindStringSubmatch(message); m != nil {
 		return m[1]
 	}
 	return ""
@@ -93,7 +93,7 @@ func Name(message string) string {
 // IsOrder reports whether a message only gives instructions about a text that it does not contain.
 func IsOrder(message string) bool {
 	found := ordersIn(strings.TrimSpace(message))
-	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].pointed) && len(message) < longestHead
+	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].refersToText) && len(message) < maxMailHead
 }
 
 // Person returns which of the speakers in the user's name is the person, "" for none. names are
@@ -129,8 +129,8 @@ func (r *reading) cut(from, to int) {
 	}
 }
 
-// task blanks an instruction in Own only.
-func (r *reading) task(from, to int) {
+// cutInstruction blanks an instruction in Own only.
+func (r *reading) cutInstruction(from, to int) {
 	r.tasks = r.tasks.With(from, to)
 	r.cut(from, to)
 }
@@ -143,15 +143,15 @@ type line struct {
 
 func (l line) end() int { return l.start + len(l.text) }
 
-// opens and shuts report whether the line begins or ends a text, heads whether it has a file's
+// beginsText and shuts report whether the line begins or ends a text, heads whether it has a file's
 // path, rules whether it is a horizontal rule.
-func (l line) opens() bool { return l.names(opens) }
-func (l line) shuts() bool { return l.names(shuts) }
-func (l line) heads() bool { return fileHead.MatchString(l.text) }
-func (l line) rules() bool { return rule.MatchString(l.text) }
+func (l line) beginsText() bool  { return l.namesText(opens) }
+func (l line) endsText() bool    { return l.namesText(shuts) }
+func (l line) hasFilePath() bool { return fileHead.MatchString(l.text) }
+func (l line) isRule() bool      { return rule.MatchString(l.text) }
 
-// names reports whether a pattern matches the line, and its captured word, if any, names a text.
-func (l line) names(p *lazy.Pattern) bool {
+// namesText reports whether a pattern matches the line, and its captured word, if any, names a text.
+func (l line) namesText(p *lazy.Pattern) bool {
 	m := p.FindStringSubmatch(l.text)
 	return m != nil && (m[1] == "" || noun.MatchString(m[1]))
 }
@@ -167,8 +167,8 @@ func (r *reading) lines() []line {
 	return out
 }
 
-// fences cuts text between lines of ``` or ~~~, and between triple quotation marks.
-func (r *reading) fences() {
+// cutFences cuts text between lines of ``` or ~~~, and between triple quotation marks.
+func (r *reading) cutFences() {
 	open, mark := 0, ""
 	for _, l := range r.lines() {
 		switch {
@@ -206,8 +206,8 @@ var (
 		instructions quote blockquote loci-memory`)
 )
 
-// tagged cuts text between tags.
-func (r *reading) tagged() {
+// cutElements cuts text between tags.
+func (r *reading) cutElements() {
 	elements(r.now, func(e element) (next int) {
 		switch {
 		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.shut.end > 0: // only this is the person's
@@ -226,11 +226,11 @@ func (r *reading) tagged() {
 	})
 }
 
-// texts are names of texts to read or work on.
-const texts = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|stor(?:y|ies)|lyrics|poems?|abstracts?|(?:job )?postings?|descriptions?|outputs?|errors?|traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diar(?:y|ies)|speech(?:es)?|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
+// textNames are names of texts to read or work on.
+const textNames = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|stor(?:y|ies)|lyrics|poems?|abstracts?|(?:job )?postings?|descriptions?|outputs?|errors?|traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diar(?:y|ies)|speech(?:es)?|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
 
 var (
-	noun = lazy.Compile(`(?i)^` + texts + `$`)
+	noun = lazy.Compile(`(?i)^` + textNames + `$`)
 
 	// label matches a line's beginning that names the next text: "## My question is:",
 	// "[Submission]:", "Context:".
@@ -238,7 +238,7 @@ var (
 
 	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|(?:user|human|follow[- ]?up|new) input)(?: is)?(?: as follows)?$`)
 	taskLabel  = lazy.Compile(`(?i)^(?:(?:current|new|main|your|the) )?(?:task|instruction)$`)
-	textLabel  = lazy.Compile(`(?i)^(?:` + texts + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + texts + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link|(?:command|tool|function|agent|search|api)\b.*)$`)
+	textLabel  = lazy.Compile(`(?i)^(?:` + textNames + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + textNames + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link|(?:command|tool|function|agent|search|api)\b.*)$`)
 	handed     = lazy.Compile(`(?i)^(?:inputs?|contexts?|texts?|documents?|data)\s*[:：]`)
 	givenLabel = lazy.Compile(`(?i)^(?:texts?|documents?|passages?|articles?|e-?mails?|transcripts?|excerpts?|sentences?|paragraphs?|reviews?|observations?)\b|^(?:command|tool|function|agent|search|api)\b`)
 	mine       = lazy.Compile(`(?i)\b(?:about|for) (?:me|myself|us)\b|^(?:my|our)\b|\bi wrote (?:it |this )?myself\b|\bmy (?:introduction|cv|résumé)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
@@ -250,10 +250,10 @@ var (
 	shuts    = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\bend\]$`)
 
 	// intro introduces a text at the end of a line.
-	intro = lazy.Compile(`(?i)(?:\b(?:` + texts + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
+	intro = lazy.Compile(`(?i)(?:\b(?:` + textNames + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
 
-	// passed introduces somebody else's words within a line.
-	passed = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
+	// reportedSpeech introduces somebody else's words within a line.
+	reportedSpeech = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
 
 	goesOn = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
 )
@@ -273,21 +273,21 @@ var (
 
 // order is an instruction about a text.
 type order struct {
-	start, end int    // in its line; end is after its final mark
-	text       string // without the final mark
-	by         rune   // the final mark: ':', '"', '.', or an error for the line's end
-	verb       string
-	alone      bool // it begins the line
-	pointed    bool // it refers to a text, or names one
-	named      bool // it names one
+	start, end   int    // in its line; end is after its final mark
+	text         string // without the final mark
+	finalMark    rune   // the final mark: ':', '"', '.', or an error for the line's end
+	verb         string
+	beginsLine   bool // it begins the line
+	refersToText bool // it refers to a text, or names one
+	namesText    bool // it names one
 }
 
-// about reports whether it certainly concerns a text.
-func (o order) about() bool { return works.Has(o.verb) || o.pointed }
+// concernsText reports whether it certainly concerns a text.
+func (o order) concernsText() bool { return works.Has(o.verb) || o.refersToText }
 
-// colon and quote report whether it ends in such a mark.
-func (o order) colon() bool { return o.by == ':' || o.by == '：' }
-func (o order) quote() bool { return o.by == '"' || o.by == '“' }
+// endsInColon and quote report whether it ends in such a mark.
+func (o order) endsInColon() bool { return o.finalMark == ':' || o.finalMark == '：' }
+func (o order) endsInQuote() bool { return o.finalMark == '"' || o.finalMark == '“' }
 
 // ordersIn returns the instructions in a line.
 func ordersIn(s string) (out []order) {
@@ -296,13 +296,13 @@ func ordersIn(s string) (out []order) {
 		word := strings.ToLower(s[from:to])
 		if (begins || before.Has(last)) && (works.Has(word) || makes.Has(word) || handles.Has(word)) {
 			stop := from + strings.IndexAny(s[from:]+"\n", ":：\"“.!?\n")
-			o := order{start: from, text: s[from:stop], verb: word, alone: from == 0}
+			o := order{start: from, text: s[from:stop], verb: word, beginsLine: from == 0}
 			by, n := utf8.DecodeRuneInString(s[stop:])
-			o.by, o.end = by, stop+n
+			o.finalMark, o.end = by, stop+n
 			EachWord(o.text, func(from, to int) {
 				word := strings.ToLower(o.text[from:to])
-				o.named = o.named || noun.MatchString(word)
-				o.pointed = o.pointed || o.named || points.Has(word)
+				o.namesText = o.namesText || noun.MatchString(word)
+				o.refersToText = o.refersToText || o.namesText || points.Has(word)
 			})
 			out = append(out, o)
 		}
@@ -339,8 +339,8 @@ const (
 	ownsLabel
 )
 
-// labelled returns the kind of a line's label, and its length.
-func labelled(s string) (k kind, length int) {
+// labelOf returns the kind of a line's label, and its length.
+func labelOf(s string) (k kind, length int) {
 	if s == "" || s[0] != '#' && !strings.ContainsAny(s, ":：]*") {
 		return noLabel, 0
 	}
@@ -360,10 +360,10 @@ func labelled(s string) (k kind, length int) {
 	return otherLabel, m[1]
 }
 
-// sections cuts texts under labels, headings and instructions.
-func (r *reading) sections() {
+// cutSections cuts texts under labels, headings and instructions.
+func (r *reading) cutSections() {
 	lines := r.lines()
-	if r.framed(lines) {
+	if r.keepLastSection(lines) {
 		return
 	}
 	final := len(lines) // the first line of the last block
@@ -377,23 +377,23 @@ func (r *reading) sections() {
 			continue
 		}
 		last := strings.TrimSpace(r.now[l.end():]) == ""
-		k, n := labelled(l.text)
+		k, n := labelOf(l.text)
 		switch {
-		case text && (l.rules() || l.shuts()):
+		case text && (l.isRule() || l.endsText()):
 			r.cut(l.start, l.end())
 			text = false
 			continue
-		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || orders(l) || goesOn.MatchString(l.text)):
+		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || beginsWithOrder(l) || goesOn.MatchString(l.text)):
 			return // the person's words continue
 		case text:
 			r.cut(l.start, l.end())
 			continue
-		case l.opens(), l.heads(), k == textsLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !first.MatchString(strings.TrimSpace(l.text[n:]))):
+		case l.beginsText(), l.hasFilePath(), k == textsLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !first.MatchString(strings.TrimSpace(l.text[n:]))):
 			r.cut(l.start, l.end())
-			text = !r.marked(l.end())
+			text = !r.isCut(l.end())
 			continue
-		case l.rules() && len(l.text) >= longRule:
-			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.rules() && len(o.text) >= longRule }); j >= 0 {
+		case l.isRule() && len(l.text) >= longRule:
+			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.isRule() && len(o.text) >= longRule }); j >= 0 {
 				r.cut(l.start, lines[i+1+j].start)
 				for k := i + 1; k < i+1+j; k++ {
 					lines[k].text = ""
@@ -401,16 +401,16 @@ func (r *reading) sections() {
 			}
 			continue
 		}
-		switch at, from, back := r.handing(l, last, i > 0 && (i == final || last)); {
+		switch at, from, back := r.introduction(l, last, i > 0 && (i == final || last)); {
 		case at < 0:
 		case back: // an instruction after its text
 			r.cut(0, at)
-			r.task(at, from)
+			r.cutInstruction(at, from)
 			r.unsure = true
 			return
 		default:
-			r.task(at, from)
-			if r.unsure = true; r.marked(from) {
+			r.cutInstruction(at, from)
+			if r.unsure = true; r.isCut(from) {
 				continue
 			}
 			if begins = strings.TrimSpace(r.now[from:l.end()]) != "" && r.now[from-1] != ':'; !begins {
@@ -424,17 +424,17 @@ func (r *reading) sections() {
 // longRule is the length of rules that enclose a text. Shorter ones separate what people write.
 const longRule = 8
 
-// marked reports whether the next text from an offset on is already cut: a fence, an element.
-func (r *reading) marked(from int) bool {
+// isCut reports whether the next text from an offset on is already cut: a fence, an element.
+func (r *reading) isCut(from int) bool {
 	next := strings.TrimLeft(r.message[from:], " \t\r\n")
 	return next != "" && r.now[len(r.message)-len(next)] == ' '
 }
 
-// handing returns the offset in a line of an instruction or sentence that introduces a text, -1 for
+// introduction returns the offset in a line of an instruction or sentence that introduces a text, -1 for
 // none, and whether the text precedes it, which is possible in the last block only.
-func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
+func (r *reading) introduction(l line, last, final bool) (at, from int, back bool) {
 	colons := strings.ContainsAny(l.text, ":：")
-	if m := passed.FindStringIndex(l.text); colons && m != nil {
+	if m := reportedSpeech.FindStringIndex(l.text); colons && m != nil {
 		switch rest := strings.TrimLeft(l.text[m[1]:], " "); {
 		case rest == "":
 			return l.start + m[0], l.end(), false
@@ -445,15 +445,15 @@ func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
 	}
 	for _, o := range ordersIn(l.text) {
 		rest := strings.TrimSpace(l.text[o.end:])
-		behind, colon := strings.TrimSpace(r.now[l.start+o.end:]) != "", o.colon()
+		behind, colon := strings.TrimSpace(r.now[l.start+o.end:]) != "", o.endsInColon()
 		switch {
-		case mine.MatchString(l.text), o.quote():
-		case colon && behind && (works.Has(o.verb) || makes.Has(o.verb) || o.pointed && (rest == "" || o.named)),
-			o.about() && behind && rest == "":
+		case mine.MatchString(l.text), o.endsInQuote():
+		case colon && behind && (works.Has(o.verb) || makes.Has(o.verb) || o.refersToText && (rest == "" || o.namesText)),
+			o.concernsText() && behind && rest == "":
 			return l.start + o.start, l.start + o.end, false
-		case final && o.alone && (o.about() || replies.Has(o.verb)) && !leads.Has(o.verb) && len(strings.Fields(o.text)) <= mostOrder:
+		case final && o.beginsLine && (o.concernsText() || replies.Has(o.verb)) && !leads.Has(o.verb) && len(strings.Fields(o.text)) <= maxOrderWords:
 			return l.start, l.start + o.end, true
-		case !colon && o.about() && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
+		case !colon && o.concernsText() && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
 			return l.start + o.start, l.start + o.end, false
 		}
 	}
@@ -464,28 +464,28 @@ func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
 	return -1, 0, false
 }
 
-// mostOrder is the greatest length in words of an instruction after its text.
-const mostOrder = 10
+// maxOrderWords is the greatest length in words of an instruction after its text.
+const maxOrderWords = 10
 
-// orders reports whether a line begins with an instruction.
-func orders(l line) bool {
+// beginsWithOrder reports whether a line begins with an instruction.
+func beginsWithOrder(l line) bool {
 	found := ordersIn(l.text)
-	return len(found) > 0 && found[0].alone
+	return len(found) > 0 && found[0].beginsLine
 }
 
-// framed keeps only the text under the last label for the person's words, in a message with other
+// keepLastSection keeps only the text under the last label for the person's words, in a message with other
 // labels or instructions.
-func (r *reading) framed(lines []line) bool {
+func (r *reading) keepLastSection(lines []line) bool {
 	own, from, frame := -1, 0, false
 	for _, want := range []kind{ownsLabel, tasksLabel} {
 		for i, l := range lines {
-			switch k, n := labelled(l.text); {
+			switch k, n := labelOf(l.text); {
 			case k == want && (k == ownsLabel || n == len(l.text) || i+1 < len(lines) && handed.MatchString(lines[i+1].text)):
 				own, from = i, l.start+n
 			case k == textsLabel, k == otherLabel && strings.TrimSpace(r.now[l.end():]) == "":
 				frame = true
 			default:
-				frame = frame || slices.ContainsFunc(ordersIn(l.text), func(o order) bool { return o.alone && o.pointed })
+				frame = frame || slices.ContainsFunc(ordersIn(l.text), func(o order) bool { return o.beginsLine && o.refersToText })
 			}
 		}
 		if own >= 0 {
@@ -497,8 +497,8 @@ func (r *reading) framed(lines []line) bool {
 	}
 	end, empty := len(r.now), false
 	for _, l := range lines[own+1:] {
-		k, n := labelled(l.text)
-		if k == textsLabel || k == otherLabel && (empty || len(strings.Fields(l.text[:n])) <= 3) || empty && orders(l) || l.rules() {
+		k, n := labelOf(l.text)
+		if k == textsLabel || k == otherLabel && (empty || len(strings.Fields(l.text[:n])) <= 3) || empty && beginsWithOrder(l) || l.isRule() {
 			end = l.start
 			break
 		}
@@ -516,16 +516,16 @@ var (
 	closing    = lazy.Compile(`^\p{Lu}[\p{L} ]{1,30},$`)
 )
 
-// longestHead is the greatest length of a line without a colon that begins a mail.
-const longestHead = 60
+// maxMailHead is the greatest length of a line without a colon that begins a mail.
+const maxMailHead = 60
 
-// mails cuts mails, from their first line to the end or to the person's words after the signature.
+// cutMails cuts mails, from their first line to the end or to the person's words after the signature.
 // A whole message in the form of a mail addresses the assistant.
-func (r *reading) mails() {
+func (r *reading) cutMails() {
 	begin, header := -1, -1
 	lines := r.lines()
 	for i, l := range lines {
-		if l.text == "" || len(l.text) > longestHead && !strings.Contains(l.text, ":") {
+		if l.text == "" || len(l.text) > maxMailHead && !strings.Contains(l.text, ":") {
 			continue
 		}
 		switch {
@@ -538,7 +538,7 @@ func (r *reading) mails() {
 			header = i
 		default:
 			header = -1
-			if greeting.MatchString(l.text) && (strings.TrimSpace(r.now[:l.start]) != "" || ending(lines[i:]) > 0) {
+			if greeting.MatchString(l.text) && (strings.TrimSpace(r.now[:l.start]) != "" || mailEnd(lines[i:]) > 0) {
 				begin = i
 			}
 		}
@@ -550,21 +550,21 @@ func (r *reading) mails() {
 		return
 	}
 	end := len(r.own)
-	if n := ending(lines[begin:]); n > 0 {
+	if n := mailEnd(lines[begin:]); n > 0 {
 		end = lines[begin+n].start
 	}
 	r.cut(lines[begin].start, end)
 	if rest := strings.TrimSpace(r.now[end:]); rest != "" { // "Write a polite reply."
 		l := line{rest, end + strings.Index(r.now[end:], rest)}
-		if found := ordersIn(rest); len(found) > 0 && found[0].alone && found[0].end == len(rest) {
-			r.task(l.start, l.end())
+		if found := ordersIn(rest); len(found) > 0 && found[0].beginsLine && found[0].end == len(rest) {
+			r.cutInstruction(l.start, l.end())
 		}
 	}
 }
 
-// ending returns the line after a mail, 0 for none: the empty one after a final block of short
+// mailEnd returns the line after a mail, 0 for none: the empty one after a final block of short
 // lines without sentence ends, its signature, if text follows.
-func ending(lines []line) (end int) {
+func mailEnd(lines []line) (end int) {
 	short, signed, blocks := true, false, 0
 	for i, l := range lines {
 		if l.text != "" {
@@ -583,9 +583,9 @@ func ending(lines []line) (end int) {
 	return end
 }
 
-// machines cuts blocks of code, logs and tables next to other text: most of their lines have more
+// cutMachineText cuts blocks of code, logs and tables next to other text: most of their lines have more
 // numbers and symbols than a sentence.
-func (r *reading) machines() {
+func (r *reading) cutMachineText() {
 	if !strings.Contains(strings.TrimSpace(r.now), "\n\n") {
 		return
 	}
@@ -596,7 +596,7 @@ func (r *reading) machines() {
 			if all++; all == 1 {
 				from, odd = l.start, 0
 			}
-			if symbols(l.text) {
+			if isSymbolic(l.text) {
 				odd++
 			}
 		case 2*odd > all:
@@ -614,8 +614,8 @@ var (
 	coding = lazy.Compile(`^(?:(?:import|from|package|using|library) ?\(?[\w."({*]|#include|#!/|@\w+$|(?:async )?def |class \w+\W|func |type \w+ |(?:const|let|var) \w+|return\b|(?:for|while|if|elif|with|try|except|else|switch|case)\b.*[:{]$|[\w.\[\]]+ (?:[-+*/|:]?=|<-) \S|self\.)`)
 )
 
-// symbols reports whether a line has more numbers and symbols than a sentence.
-func symbols(line string) bool {
+// isSymbolic reports whether a line has more numbers and symbols than a sentence.
+func isSymbolic(line string) bool {
 	letters, other := 0, 0
 	before := ' '
 	for _, r := range line {
@@ -640,8 +640,8 @@ var (
 	frontMatter = lazy.Compile(`(?i)^(?:id|conversation_id|observed_at|created_at|status|source|role|category|kind|tags|confidence|superseded_by|owner)\s*:\s*\S`)
 )
 
-// pasted cuts such lines, and everything from the front matter of an exported note on.
-func (r *reading) pasted() {
+// cutPastedLines cuts such lines, and everything from the front matter of an exported note on.
+func (r *reading) cutPastedLines() {
 	noted, dashes := 0, -1
 	for _, l := range r.lines() {
 		switch {
@@ -657,14 +657,14 @@ func (r *reading) pasted() {
 		if l.text == "" || letter && !strings.ContainsAny(l.text, ":({;,\t\"") && !strings.Contains(l.text, "import") {
 			continue
 		}
-		if pastedLine.MatchString(l.text) || values(l.text) || symbols(l.text) && coding.MatchString(l.text) {
+		if pastedLine.MatchString(l.text) || isValueRow(l.text) || isSymbolic(l.text) && coding.MatchString(l.text) {
 			r.cut(l.start, l.end())
 		}
 	}
 }
 
-// values reports whether a line is a row of values: "3,Ana,Lisbon,true".
-func values(s string) bool {
+// isValueRow reports whether a line is a row of values: "3,Ana,Lisbon,true".
+func isValueRow(s string) bool {
 	for _, by := range []string{",", "\t", ";"} {
 		if n := strings.Count(s, by); n >= 3 && strings.Count(s, by+" ") == 0 && strings.Count(s, " ") <= n {
 			return true
@@ -675,13 +675,13 @@ func values(s string) bool {
 
 var speaker = lazy.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\]?\W{0,3})?((?:\p{Lu}[\p{L}.'’-]{0,20}(?: \p{Lu}[\p{L}.'’-]{0,20})?|user|assistant|human|ai|bot|me|you|them))(?: ?\([^)]{1,20}\)| said)?\W{0,2}[:：](?:\W|$)`)
 
-// transcripts cuts others' conversations between two speakers, from the first line to the last; one
+// cutTranscripts cuts others' conversations between two speakers, from the first line to the last; one
 // of them must speak twice. A form ("Name: Ana") has each label once.
-func (r *reading) transcripts() {
+func (r *reading) cutTranscripts() {
 	lines := map[string]int{}
 	from, to, all, twice := -1, -1, 0, false
 	for _, l := range r.lines() {
-		if !strings.ContainsAny(l.text[:min(len(l.text), longestHead)], ":：") {
+		if !strings.ContainsAny(l.text[:min(len(l.text), maxMailHead)], ":：") {
 			continue
 		}
 		m := speaker.FindStringSubmatch(l.text)
@@ -713,8 +713,8 @@ var (
 // beforeQuote is how far before a quotation its introduction may be.
 const beforeQuote = 80
 
-// quotations cuts quotations that are introduced as such or are to be worked on.
-func (r *reading) quotations() {
+// cutQuotations cuts quotations that are introduced as such or are to be worked on.
+func (r *reading) cutQuotations() {
 	for _, m := range marked.FindAllStringIndex(r.now, -1) {
 		before := r.now[max(0, m[0]-beforeQuote):m[0]]
 		before = before[strings.LastIndexByte(before, '\n')+1:]

@@ -21,10 +21,10 @@ var wrappers []byte
 
 // row is one line of wrappers.jsonl, without the fields for its test.
 type row struct {
-	Form   string `json:"form"`   // begins, ends, holds, task, subagent or folder
-	Mark   string `json:"mark"`   // "…" in a mark of begins is any text within a line
-	Until  string `json:"until"`  // of begins and holds: alternatives, separated by "|", of which the last occurrence ends the client's text
-	Within string `json:"within"` // of begins: elements, separated by "|", of which the last has the person's words
+	Form           string `json:"form"`   // begins, ends, holds, task, subagent or folder
+	Marker         string `json:"mark"`   // "…" in a mark of begins is any text within a line
+	Until          string `json:"until"`  // of begins and holds: alternatives, separated by "|", of which the last occurrence ends the client's text
+	PersonElements string `json:"within"` // of begins: elements, separated by "|", of which the last has the person's words
 }
 
 // rowsByForm are the rows by their form.
@@ -54,7 +54,7 @@ func Words(message string) string {
 	}
 	rest = "\n" + withoutElements(rest)
 	for _, r := range rowsByForm()["ends"] {
-		rest, _, _ = strings.Cut(rest, "\n"+r.Mark)
+		rest, _, _ = strings.Cut(rest, "\n"+r.Marker)
 	}
 	if rest = unquote(strings.TrimSpace(rest)); rest == trimmed {
 		return message
@@ -82,12 +82,12 @@ const maxFolder = 512
 func Folder(message string) string {
 	for _, r := range rowsByForm()["folder"] {
 		for at := 0; ; {
-			i := strings.Index(message[at:], r.Mark)
+			i := strings.Index(message[at:], r.Marker)
 			if i < 0 {
 				break
 			}
 			begins := at + i
-			at = begins + len(r.Mark)
+			at = begins + len(r.Marker)
 			if path := r.path(message, begins, at); path != "" {
 				return path
 			}
@@ -120,7 +120,7 @@ func (r *row) path(message string, begins, ends int) string {
 
 func beginsAs(form, message string) bool {
 	message = strings.TrimSpace(message)
-	return slices.ContainsFunc(rowsByForm()[form], func(r row) bool { return strings.HasPrefix(message, r.Mark) })
+	return slices.ContainsFunc(rowsByForm()[form], func(r row) bool { return strings.HasPrefix(message, r.Marker) })
 }
 
 // cutBeginning drops one wrapper at the beginning of the message.
@@ -128,8 +128,8 @@ func cutBeginning(s string) (rest string, cut bool) {
 	for _, r := range rowsByForm()["begins"] {
 		switch end := r.end(s); {
 		case !r.opens(s):
-		case r.Within != "":
-			return r.inside(s), false
+		case r.PersonElements != "":
+			return r.personContent(s), false
 		case end > 0:
 			return strings.TrimSpace(s[end:]), true
 		}
@@ -137,24 +137,24 @@ func cutBeginning(s string) (rest string, cut bool) {
 	return s, false
 }
 
-// opens reports whether a message begins with the row's mark.
+// beginsText reports whether a message begins with the row's mark.
 func (r *row) opens(s string) bool {
 	if r.Form == "holds" {
-		return strings.Contains(s, r.Mark)
+		return strings.Contains(s, r.Marker)
 	}
-	before, after, anything := strings.Cut(r.Mark, "…")
+	before, after, anything := strings.Cut(r.Marker, "…")
 	if !anything || !strings.HasPrefix(s, before) {
-		return strings.HasPrefix(s, r.Mark)
+		return strings.HasPrefix(s, r.Marker)
 	}
 	line, _, _ := strings.Cut(s, "\n")
 	last, more, _ := strings.Cut(after, "\n")
 	return strings.HasSuffix(line, last) && strings.HasPrefix(strings.TrimPrefix(s[len(line):], "\n"), more)
 }
 
-// inside returns the content of the last element with the person's words, "" for none.
-func (r *row) inside(s string) string {
+// personContent returns the content of the last element with the person's words, "" for none.
+func (r *row) personContent(s string) string {
 	words, last := "", -1
-	for name := range strings.SplitSeq(r.Within, "|") {
+	for name := range strings.SplitSeq(r.PersonElements, "|") {
 		start := strings.LastIndex(s, "<"+name+">")
 		if content, _, ok := strings.Cut(s[max(start, 0):], "</"+name+">"); ok && start > last {
 			words, last = content[len(name)+2:], start

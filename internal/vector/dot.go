@@ -14,12 +14,12 @@ func Dot(a, b []float32) float32 { return dot(a, b[:len(a)]) }
 // if b is shorter than a.
 func DotHalf(a []float32, b []uint16) float32 { return dotHalf(a, b[:len(a)]) }
 
-type piece [lanes]float32
+type laneBlock [lanes]float32
 
 func dotPortable(a, b []float32) float32 {
-	var sums, x, y piece
+	var sums, x, y laneBlock
 	for len(a) >= lanes && len(b) >= lanes {
-		sums.add((*piece)(a), (*piece)(b))
+		sums.add((*laneBlock)(a), (*laneBlock)(b))
 		a, b = a[lanes:], b[lanes:]
 	}
 	copy(x[:], a)
@@ -29,10 +29,10 @@ func dotPortable(a, b []float32) float32 {
 }
 
 func dotHalfPortable(a []float32, b []uint16) float32 {
-	var sums, x piece
+	var sums, x laneBlock
 	var y [lanes]uint16
 	for len(a) >= lanes && len(b) >= lanes {
-		sums.addHalf((*piece)(a), (*[lanes]uint16)(b))
+		sums.addHalf((*laneBlock)(a), (*[lanes]uint16)(b))
 		a, b = a[lanes:], b[lanes:]
 	}
 	copy(x[:], a)
@@ -43,7 +43,7 @@ func dotHalfPortable(a []float32, b []uint16) float32 {
 
 // add adds the products of a and b. The conversion prevents the compiler from fusing the two
 // roundings. Eight at a time need no bounds checks.
-func (p *piece) add(a, b *piece) {
+func (p *laneBlock) add(a, b *laneBlock) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]float32)(b[i:])
 		s[0] += float32(x[0] * y[0])
@@ -58,7 +58,7 @@ func (p *piece) add(a, b *piece) {
 }
 
 // addHalf is add for half-precision bits.
-func (p *piece) addHalf(a *piece, b *[lanes]uint16) {
+func (p *laneBlock) addHalf(a *laneBlock, b *[lanes]uint16) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]uint16)(b[i:])
 		s[0] += float32(x[0] * finite(y[0]))
@@ -73,7 +73,7 @@ func (p *piece) addHalf(a *piece, b *[lanes]uint16) {
 }
 
 // total adds up the lanes and destroys them.
-func (p *piece) total() float32 {
+func (p *laneBlock) total() float32 {
 	for half := lanes / 2; half > 0; half /= 2 {
 		for i := range half {
 			p[i] += p[i+half]

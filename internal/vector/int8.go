@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// tiny is the largest value of vectors that [Quantize] treats as zeros: a smaller scale could not
+// maxZero is the largest value of vectors that [Quantize] treats as zeros: a smaller scale could not
 // be divided by exactly.
-const tiny = 127 * 0x1p-126
+const maxZero = 127 * 0x1p-126
 
 // Quantize writes v into dst as int8 and returns the scale, v[i] ≈ scale * dst[i], and the sum of
 // dst. The largest value becomes ±127. The values must be finite. It panics if dst is shorter than
@@ -16,7 +16,7 @@ const tiny = 127 * 0x1p-126
 func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
 	most := largest(v)
-	if most < tiny {
+	if most < maxZero {
 		clear(dst)
 		return 0, 0
 	}
@@ -67,18 +67,18 @@ type Block struct {
 	Scales []float32 // of each row, by [Quantize]
 }
 
-// room is the capacity in tiles.
-func (b *Block) room(dims int) int { return len(b.Values) / max(1, quads(dims)*tileQuad) }
+// capacityTiles is the capacity in tiles.
+func (b *Block) capacityTiles(dims int) int { return len(b.Values) / max(1, quads(dims)*tileQuad) }
 
 // Grow makes room for rows more rows.
 func (b *Block) Grow(rows, dims int) {
 	b.Scales = slices.Grow(b.Scales, rows)
-	b.widen(tiles(len(b.Scales)+rows), dims)
+	b.growTo(tiles(len(b.Scales)+rows), dims)
 }
 
-// widen increases the capacity to a number of tiles. Every piece moves.
-func (b *Block) widen(to, dims int) {
-	from := b.room(dims)
+// growTo increases the capacity to a number of tiles. Every piece moves.
+func (b *Block) growTo(to, dims int) {
+	from := b.capacityTiles(dims)
 	if to <= from {
 		return
 	}
@@ -100,10 +100,10 @@ func (b *Block) Append(v []float32) (scale float32) {
 
 func (b *Block) add(values []int8, scale float32) {
 	row := len(b.Scales)
-	room := b.room(len(values))
+	room := b.capacityTiles(len(values))
 	if row == room*tileRows {
-		b.widen(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // by a quarter, from four on
-		room = b.room(len(values))
+		b.growTo(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // by a quarter, from four on
+		room = b.capacityTiles(len(values))
 	}
 	for i := range quads(len(values)) {
 		to := b.Values[(i*room*tileRows+row)*quadLen:][:quadLen]
@@ -117,13 +117,13 @@ func (b *Block) add(values []int8, scale float32) {
 // Query is a question's vector, prepared for scans.
 type Query struct {
 	dims   int
-	quads  []quad // those with a nonzero value
+	quads  []queryQuad // those with a nonzero value
 	scale  float32
 	excess int32 // the offset's contribution to a product
 }
 
-// quad is four values of a query, in both widths that kernels need, and their index.
-type quad struct {
+// queryQuad is four values of a query, in both widths that kernels need, and their index.
+type queryQuad struct {
 	number int32
 	bytes  [quadLen]int8
 	words  [quadLen]int16
@@ -137,9 +137,9 @@ func NewQuery(v []float32) Query {
 }
 
 func newQuery(values []int8, scale float32) Query {
-	q := Query{dims: len(values), scale: scale, quads: make([]quad, 0, quads(len(values)))}
+	q := Query{dims: len(values), scale: scale, quads: make([]queryQuad, 0, quads(len(values)))}
 	for from := 0; from < len(values); from += quadLen {
-		next := quad{number: int32(from / quadLen)}
+		next := queryQuad{number: int32(from / quadLen)}
 		copy(next.bytes[:], values[from:])
 		if next.bytes == [quadLen]int8{} {
 			continue
@@ -156,7 +156,7 @@ func newQuery(values []int8, scale float32) Query {
 // Scan writes the inner products of the query with the rows of a block of the same length. The
 // number of scales is the number of rows. It panics if the block or out is shorter than that.
 func Scan(q Query, b Block, out []float32) {
-	rows, room := len(b.Scales), b.room(q.dims)
+	rows, room := len(b.Scales), b.capacityTiles(q.dims)
 	if q.dims > 0 && tiles(rows) > room {
 		panic("vector: a block has more scales than rows")
 	}
@@ -190,7 +190,7 @@ func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 }
 
 // add adds to the sums of a tile.
-func (q *quad) add(x *[tileQuad]uint8, sums *[tileRows]int32) {
+func (q *queryQuad) add(x *[tileQuad]uint8, sums *[tileRows]int32) {
 	a, b, c, d := int32(q.words[0]), int32(q.words[1]), int32(q.words[2]), int32(q.words[3])
 	for row := range sums {
 		sums[row] += a*int32(x[row*quadLen]) + b*int32(x[row*quadLen+1]) + c*int32(x[row*quadLen+2]) + d*int32(x[row*quadLen+3])

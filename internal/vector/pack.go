@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// packed begins a shortened row. As float16 it is NaN, so that no row of finite values begins with
+// packedMarker begins a shortened row. As float16 it is NaN, so that no row of finite values begins with
 // it.
-const packed = 0xffff
+const packedMarker = 0xffff
 
 // Pack appends a row of finite half-precision values to dst in the shorter of two lossless forms.
 //
@@ -29,7 +29,7 @@ func Pack(dst, row []uint16) []uint16 {
 		return append(dst, row...)
 	}
 	at := len(dst) + 2
-	dst = append(append(dst, packed, uint16(len(row))), make([]uint16, words)...)
+	dst = append(append(dst, packedMarker, uint16(len(row))), make([]uint16, words)...)
 	for i, h := range row {
 		if h != 0 {
 			dst[at+i/16] |= 1 << (i % 16)
@@ -102,20 +102,20 @@ func DotPacked(a []float32, row []uint16) float32 {
 	return dotPacked(a, row[2:2+words], row[2+words:])
 }
 
-// ahead is how many rows [DotEach] prefetches: enough to be loaded in time, few enough to stay in
+// prefetchRows is how many rows [DotEach] prefetches: enough to be loaded in time, few enough to stay in
 // the cache.
-const ahead = 16
+const prefetchRows = 16
 
 // DotEach writes the [DotPacked] of a with each row into out, which must be as long as rows.
 // Prefetching hides the latency of rows scattered in memory.
 func DotEach(a []float32, rows [][]uint16, out []float32) {
 	out = out[:len(rows)]
-	for _, row := range rows[:min(ahead, len(rows))] {
+	for _, row := range rows[:min(prefetchRows, len(rows))] {
 		fetch(row)
 	}
 	for i, row := range rows {
-		if i+ahead < len(rows) {
-			fetch(rows[i+ahead])
+		if i+prefetchRows < len(rows) {
+			fetch(rows[i+prefetchRows])
 		}
 		out[i] = DotPacked(a, row)
 	}
@@ -123,7 +123,7 @@ func DotEach(a []float32, rows [][]uint16, out []float32) {
 
 // dotPackedPortable is DotPacked of a row's bits and values.
 func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
-	var sums piece
+	var sums laneBlock
 	for i, word := range bitmap {
 		x, lane := a[i*16:], i%2*16
 		for ; word != 0; word &= word - 1 {
@@ -135,7 +135,7 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 	return sums.total()
 }
 
-func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packed }
+func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packedMarker }
 
 // Bytes returns a vector in the form for databases: float16 in the form of [Pack], little endian.
 func Bytes(values []float32) []byte {
