@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Tense is the tense and modality of a verb.
+// Tense is the tense and mood of a verb.
 type Tense uint16
 
-// The tenses. Continued is "I have been running", Wish "I would love to run".
+// The tenses. Continued is "I have been running"; Wish is "I would love to run".
 const (
 	Present Tense = 1 << iota
 	Past
@@ -25,7 +25,7 @@ const (
 	Wish
 )
 
-// Person is the person of a subject. A verb is Elided if it omits "I".
+// Person is the grammatical person of a subject. It is Elided if the verb has no subject and "I" is implied.
 type Person uint8
 
 // The persons of subjects.
@@ -36,22 +36,22 @@ const (
 	Plural
 )
 
-// Predicate is the meaning of a statement's verbs.
+// Predicate is the meaning of the verbs of a statement.
 type Predicate struct {
 	Verb
 	Tense Tense
 	Neg   string // "", "not", "no longer" or "never"
 	Often string // "always", "usually" and the like
-	Rest  int    // the index after the verbs
+	Rest  int    // index after the verbs
 
 	person Person
-	word   string // the main verb as written
+	word   string // the main verb as the person wrote it
 }
 
 // habits are the adverbs of frequency.
 var habits = lazy.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
 
-// Predicate reads the verbs at token i. It is false if they state no fact: "I would", "I might".
+// Predicate parses the verbs at token i. It returns false if they state no fact: "I would", "I might".
 func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	p := Predicate{person: person}
 	if !p.read(s, i) || p.Rest > len(s.Tokens) {
@@ -67,7 +67,7 @@ func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	return p, true
 }
 
-// adverbs reads past the adverbs and the negation at token i.
+// adverbs parses the adverbs and the negation at token i and returns the index after them.
 func (p *Predicate) adverbs(s *Statement, i int) int {
 	for ; i < len(s.Tokens); i++ {
 		switch w := s.At(i); {
@@ -147,7 +147,7 @@ func (p *Predicate) read(s *Statement, i int) bool {
 	return false
 }
 
-// setMainVerb sets the main verb, which is token i.
+// setMainVerb sets the main verb to token i.
 func (p *Predicate) setMainVerb(s *Statement, i int, t Tense) bool {
 	if i >= len(s.Tokens) || s.Tokens[i].Mark() {
 		return false
@@ -160,13 +160,13 @@ func (p *Predicate) setMainVerb(s *Statement, i int, t Tense) bool {
 	return true
 }
 
-// setOtherVerb sets a main verb that verbs.txt does not conjugate.
+// setOtherVerb sets a main verb that is not in verbs.txt.
 func (p *Predicate) setOtherVerb(lemma string, t Tense, rest int) bool {
 	p.Verb, p.word, p.Tense, p.Rest = Verb{Lemma: lemma}, lemma, t, rest
 	return true
 }
 
-// be reads the words after a form of "be" at token i.
+// be parses the words after a form of "be" at token i.
 func (p *Predicate) be(s *Statement, i int, t Tense) bool {
 	w := s.At(i)
 	if w == "going" && s.At(i+1) == "to" {
@@ -183,7 +183,7 @@ func (p *Predicate) be(s *Statement, i int, t Tense) bool {
 	return p.setOtherVerb("be", t, i) && i < len(s.Tokens)
 }
 
-// have reads the words after "have", from token j on.
+// have parses the words after "have", starting at token j.
 func (p *Predicate) have(s *Statement, j int) bool {
 	v, ok := VerbOf(s.At(j))
 	switch w := s.At(j); {
@@ -203,7 +203,7 @@ func (p *Predicate) have(s *Statement, j int) bool {
 	return p.setOtherVerb("have", Present, j) && j < len(s.Tokens)
 }
 
-// been reads the words after "have been" at token i.
+// been parses the words after "have been" at token i.
 func (p *Predicate) been(s *Statement, i int) bool {
 	if v, ok := VerbOf(s.At(i)); ok && v.Form == Gerund {
 		return p.setMainVerb(s, i, Continued)
@@ -263,8 +263,8 @@ func (p *Predicate) Says() string {
 	return "would " + p.Lemma
 }
 
-// SaysNow returns another verb in the present tense with the negation and adverb of this predicate:
-// "does not live".
+// SaysNow returns another verb in the present tense with the negation and adverb of this predicate: "does not
+// live".
 func (p *Predicate) SaysNow(lemma string) string {
 	finite, does := thirdOf(lemma), "does"
 	switch {
@@ -283,7 +283,7 @@ func (p *Predicate) SaysNow(lemma string) string {
 	return joinWords(p.Neg, p.Often, finite)
 }
 
-// joinWords joins the words that are not empty by spaces.
+// joinWords joins the non-empty words with spaces.
 func joinWords(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRead bounds the facts of one turn: a text with more is no talk.
+// maxRead is the maximum number of facts from one turn. A longer text is not conversation.
 const maxRead = 192
 
-// Rules reads facts from first-person English without a model, by rules.txt: statements about the
-// user and people close to them. Facts are in the third person and quote their source. Questions,
-// hypothetical cases, jokes and others' words are left out.
+// Rules extracts facts from first-person English with the rules of rules.txt instead of a model: statements
+// about the user and people close to them. Facts are in the third person and quote their source. Rules skips
+// questions, hypothetical cases, jokes and other people's words.
 func Rules(utterances []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
@@ -41,15 +41,15 @@ func Rules(utterances []Utterance) []Candidate {
 
 // subject is the person that a statement is about.
 type subject struct {
-	who  string // in a fact's text: "User", "User's sister Ana"
-	key  string // in a fact's subject: "user", "user's sister"
+	who  string // its words in a fact's text: "User", "User's sister Ana"
+	key  string // its words in a fact's subject: "user", "user's sister"
 	kin  string // "sister", "" for the user
 	many bool
 }
 
 var user = subject{who: "User", key: "user"}
 
-// relative returns somebody close to the user, or their pet, as a subject.
+// relative returns the subject for a person close to the user, or for their pet.
 func relative(word string) subject {
 	kin := canonical("shortKin", word)
 	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
@@ -58,10 +58,10 @@ func relative(word string) subject {
 // reader reads the statements of one turn.
 type reader struct {
 	utterance  *Utterance
-	readsFact  bool // the text is a fact, which calls the speaker "User"
+	readsFact  bool // the text is a stored fact, which calls the speaker "User"
 	found      []Candidate
-	antecedent subject // of "she" or "he"; its key is "" if that is ambiguous
-	last       subject // of the previous statement
+	antecedent subject // the person meant by "she" or "he"; its key is "" if that is ambiguous
+	last       subject // subject of the previous statement
 }
 
 func (r *reader) read(body string) {
@@ -93,7 +93,7 @@ func (p phrases) afterLeadIn() int {
 	return i
 }
 
-// statement reads the facts of one statement.
+// statement extracts the facts of one statement.
 func (r *reader) statement(p phrases) {
 	if p.IsRequest {
 		r.readRequest(p)
@@ -152,11 +152,11 @@ func (r *reader) statement(p phrases) {
 		r.match(p, about, "@class", pred.Rest, &pred, when)
 	}
 	if n := len(r.found) - 1; n > 0 && r.found[n].Model == "rule:death" && r.found[n-1].Model == "rule:pet" {
-		r.found = slices.Delete(r.found, n-1, n) // they no longer have one
+		r.found = slices.Delete(r.found, n-1, n) // the user no longer has a pet with this name
 	}
 }
 
-// readRequest reads a request: how to answer the user, or what to call them.
+// readRequest extracts a fact from a request: how to answer the user, or what to call them.
 func (r *reader) readRequest(p phrases) {
 	i := 0
 	for i < len(p.Tokens)-1 && (inList("openers", p.At(i)) || inList("politely", p.At(i))) {
@@ -167,8 +167,8 @@ func (r *reader) readRequest(p phrases) {
 	}
 }
 
-// readAfterMy reads the person after "my", and returns the index of the predicate. It is false for the
-// user's own things, whose rules it applies.
+// readAfterMy reads the person after "my" and returns the index of the predicate. For the user's own things
+// it applies their rules and returns false.
 func (r *reader) readAfterMy(p phrases, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
@@ -217,7 +217,7 @@ func (r *reader) readAfterMy(p phrases, i int) (subject, int, bool) {
 	return about, j, j < len(p.Tokens)
 }
 
-// addNameAt adds the name at token j of somebody or of a pet.
+// addNameAt adds the name at token j as the name of a person or pet.
 func (r *reader) addNameAt(p phrases, about subject, isPet bool, j int) bool {
 	if end := name(p, j); end > j {
 		about = r.introduce(p, about, isPet, j, end)
@@ -227,7 +227,7 @@ func (r *reader) addNameAt(p phrases, about subject, isPet bool, j int) bool {
 	return false
 }
 
-// introduce adds the name of somebody or of a pet, tokens i up to j, and returns the subject with
+// introduce adds the name in tokens i up to j as the name of a person or pet, and returns the subject with
 // that name.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
 	called, attribute := p.nameText(i, j), canonical("kinAttributes", about.kin)
@@ -248,8 +248,8 @@ func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subje
 	return about
 }
 
-// namesNextTo reads relatives next to their names anywhere, also in a question or somebody's quoted
-// words: "can my partner Tomasz eat that?".
+// namesNextTo finds relatives next to their names anywhere in the text, also in questions and quoted words:
+// "can my partner Tomasz eat that?".
 func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
 		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
@@ -279,7 +279,7 @@ func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 	}
 }
 
-// refersTo reports whether "she" or "he" can be the last antecedent.
+// refersTo reports whether "she" or "he" can mean the current antecedent.
 func (r *reader) refersTo(pronoun string) bool {
 	kin := r.antecedent.kin
 	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); inList("women", w) || inList("men", w) {
@@ -288,7 +288,7 @@ func (r *reader) refersTo(pronoun string) bool {
 	return r.antecedent.key != ""
 }
 
-// leadingDate reads and returns a date before the subject, "Last week I …", and moves i past it.
+// leadingDate returns a date before the subject, "Last week I …", and moves i past the date.
 func (p phrases) leadingDate(i *int) string {
 	j := *i
 	for j < *i+6 && !p.isMark(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
@@ -330,7 +330,7 @@ func (p phrases) omitsI(i int) bool {
 	return past && next != "for" && (after.Form&english.Base == 0 || inList("determiner", next))
 }
 
-// match adds the facts of the first rule under key whose form matches at token i.
+// match adds the facts of the first rule with this key whose form matches at token i.
 func (r *reader) match(p phrases, about subject, key string, i int, pred *english.Predicate, when string) bool {
 	for _, rule := range rules()[key] {
 		if !rule.fits(p, about, pred) {
@@ -344,7 +344,7 @@ func (r *reader) match(p phrases, about subject, key string, i int, pred *englis
 	return false
 }
 
-// fits reports whether a rule applies to a subject and to a statement's verbs.
+// fits reports whether a rule applies to this subject and to the verbs of the statement.
 func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	if r.person == "user" && about.kin != "" || r.person == "kin" && about.kin == "" || r.always && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Low == "always" }) {
 		return false
@@ -367,13 +367,13 @@ func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	return pred.Neg == "" || !denial && present
 }
 
-// formMatch holds a form's slots by name and the index after its last token.
+// formMatch holds the slots of a matched form by name, and the index after its last token.
 type formMatch struct {
 	slots map[string]text.Span // ranges of tokens
 	end   int
 }
 
-// match compares the tokens from i on with a form.
+// match compares the tokens from index i with a form.
 func (p phrases) match(form []step, i int) (formMatch, bool) {
 	t := formMatch{slots: map[string]text.Span{}}
 	for n, s := range form {
@@ -441,7 +441,7 @@ func (p phrases) isRestricted(t formMatch) bool {
 	return false
 }
 
-// facts adds a rule's facts for a statement: one for each item of a list.
+// facts adds the facts that a rule states for a statement, one for each item of a list.
 func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t formMatch, when string) {
 	key, slot := f.attribute, ""
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
@@ -462,7 +462,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 		}
 		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + keyOf(part)}
 		switch {
-		case f.fact == "" && pred == nil: // a possession in the user's words
+		case f.fact == "" && pred == nil: // a possession in the user's own words
 			c.Text = about.who + "'s " + p.thirdPerson(i, t.end)
 		case f.fact == "" && len(parts) > 1:
 			c.Text = about.who + " " + pred.Says() + " " + part
@@ -493,7 +493,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 	}
 }
 
-// dateEnd returns the index after the date, or frequency, that begins at token i, i without one.
+// dateEnd returns the index after the date or frequency that begins at token i, or i.
 func (p phrases) dateEnd(i int) int {
 	j := p.ending(i)
 	if p.At(i) == "every" {
@@ -505,7 +505,7 @@ func (p phrases) dateEnd(i int) int {
 	return i
 }
 
-// add adds one fact of a statement.
+// add adds one fact from a statement.
 func (r *reader) add(p phrases, about string, c Candidate) {
 	c.Subject, c.Turn, c.Quote = about, r.utterance.Turn.ID, r.utterance.Text[p.Start:p.End]
 	c.Span = &memory.Span{Turn: c.Turn, Start: p.Start, End: p.End}
@@ -513,7 +513,7 @@ func (r *reader) add(p phrases, about string, c Candidate) {
 	r.found = append(r.found, c)
 }
 
-// validFrom returns the start of a statement's validity: the past or present date in its words, for
+// validFrom returns when a statement began to hold: the past or present date in its words. It applies to
 // attributes with one value at a time.
 func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
@@ -526,8 +526,8 @@ func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	return dates[0].From
 }
 
-// items splits "peanuts, shrimp and soy" in three. A text that is no list of short items stays
-// whole.
+// items splits "peanuts, shrimp and soy" into three items. It does not split a text that is no list of short
+// items.
 func items(s string) []string {
 	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {
@@ -537,7 +537,7 @@ func items(s string) []string {
 		}
 	}
 	if first, last := parts[0], parts[len(parts)-1]; strings.Contains(last, " ") && !strings.HasSuffix(first, "s") && !strings.HasSuffix(first, "ing") {
-		return []string{s} // and so is "electronic and rock music"
+		return []string{s} // "electronic and rock music" is one thing
 	}
 	return parts
 }

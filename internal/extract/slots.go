@@ -9,9 +9,9 @@ import (
 	"github.com/loci-memory/loci/internal/english"
 )
 
-// slots are the kinds of words that a rule may ask for, by name. Each function returns the index
-// after the words that it accepts from token i on, or i. Facts show the words by
-// [phrases.thirdPerson].
+// slots are the kinds of words that a rule may require, by name. Each function returns the index after the
+// words that it accepts from token i, or i if it accepts none. [phrases.thirdPerson] writes the words for a
+// fact.
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
 		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": name, "company": company, "date": date, "dated": dated,
@@ -20,7 +20,7 @@ var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	}
 })
 
-// matchSlot returns the index after the words that a slot of a kind accepts from token i on.
+// matchSlot returns the index after the words that a slot of this kind accepts from token i.
 func (p phrases) matchSlot(kind string, i int) int {
 	if i >= len(p.Tokens) {
 		return i
@@ -42,8 +42,8 @@ func (p phrases) matchSlot(kind string, i int) int {
 	return max(i, slots()[kind](p, i))
 }
 
-// phraseWithNoun accepts a phrase that begins with "a", "two" or "my", or follows one of these, and has a noun
-// of a list.
+// phraseWithNoun accepts a phrase that has a noun of a word list and begins with or follows "a", "two" or
+// "my".
 func (p phrases) phraseWithNoun(list string, i int) int {
 	from := i
 	if inList("determiner", p.At(i)) && p.At(i) != "the" {
@@ -69,7 +69,7 @@ func (p phrases) phraseWithNoun(list string, i int) int {
 	return head
 }
 
-// phraseWithWord accepts a phrase that has a word of a list, possibly after a number: "50mg".
+// phraseWithWord accepts a phrase that has a word of a word list, possibly after a number: "50mg".
 func (p phrases) phraseWithWord(list string, i int) int {
 	j := p.ending(i)
 	has := func(t english.Token) bool { return inList(list, strings.TrimLeft(t.Low, "0123456789.")) }
@@ -79,7 +79,7 @@ func (p phrases) phraseWithWord(list string, i int) int {
 	return i
 }
 
-// thing accepts a phrase with the same meaning outside of the conversation, without its date.
+// thing accepts a phrase that means the same outside the conversation, without its date.
 func thing(p phrases, i int) int {
 	j := p.endWithoutDate(i)
 	if j-i > 12 || p.vague(i) || !p.selfContained(i, j) || inList("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
@@ -88,7 +88,7 @@ func thing(p phrases, i int) int {
 	return j
 }
 
-// all accepts the rest of a statement.
+// all accepts the rest of the statement.
 func all(p phrases, i int) int {
 	if j := len(p.Tokens); !inList("subjects", p.At(i)) && p.selfContained(i, j) {
 		return j
@@ -96,7 +96,7 @@ func all(p phrases, i int) int {
 	return i
 }
 
-// general accepts a thing in general: "the second one" depends on the situation.
+// general accepts a thing that does not depend on the situation; "the second one" does.
 func general(p phrases, i int) int {
 	if p.At(i) == "the" && i+1 < len(p.Tokens) && !p.Tokens[i+1].Capital && p.At(i+2) != "of" || p.At(i) == "to" {
 		return i
@@ -104,7 +104,7 @@ func general(p phrases, i int) int {
 	return thing(p, i)
 }
 
-// exact accepts a thing with its date.
+// exact accepts a thing together with its date.
 func exact(p phrases, i int) int {
 	if j := p.ending(i); !p.vague(i) && p.selfContained(i, j) {
 		return j
@@ -121,7 +121,7 @@ func name(p phrases, i int) int {
 	return i
 }
 
-// place accepts a place where somebody may live.
+// place accepts the name of a place where somebody may live.
 func place(p phrases, i int) int {
 	if j := p.placeEnd(i); j > i {
 		if w := p.At(i); w != "the" && w != "new" && inList("notPlace", w) {
@@ -153,7 +153,7 @@ func place(p phrases, i int) int {
 	return i
 }
 
-// home accepts the name of a place to move to: people also move to other banks and teams.
+// home accepts the name of a place that people move to, but not of a bank or team.
 func home(p phrases, i int) int {
 	j := place(p, i)
 	if w := p.At(i); !p.Tokens[i].Capital && w != "the" && w != "a" {
@@ -161,13 +161,13 @@ func home(p phrases, i int) int {
 	}
 	for _, t := range p.Tokens[i:j] {
 		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !inList("shortPlaces", t.Low) {
-			return i // "SQLite", "ING"
+			return i // "SQLite" and "ING" are not places
 		}
 	}
 	return j
 }
 
-// company accepts an employer.
+// company accepts the name of an employer.
 func company(p phrases, i int) int {
 	switch p.At(i) {
 	case "a", "an", "the", "my", "our":
@@ -191,7 +191,7 @@ func role(p phrases, i int) int {
 	return head
 }
 
-// age accepts somebody's age.
+// age accepts a person's age.
 func age(p phrases, i int) int {
 	if n := p.At(i); isNumber(n) && len(n) < 3 {
 		return i + 1
@@ -199,7 +199,7 @@ func age(p phrases, i int) int {
 	return i
 }
 
-// language accepts one language or several.
+// language accepts one or more languages.
 func language(p phrases, i int) int {
 	last := i
 	for j := i; j < len(p.Tokens); j++ {
@@ -235,7 +235,7 @@ func trait(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// verbPhrase accepts a verb of these classes in one form, with its object.
+// verbPhrase accepts a verb of these classes in the given form, with its object.
 func (p phrases) verbPhrase(i int, form english.Form, of english.Class) int {
 	v, ok := english.KnownVerb(p.At(i))
 	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.vague(i+1) && p.At(i+1) != "to" || p.At(i+1) == "the" && v.Class&english.Deed == 0 {
@@ -247,14 +247,14 @@ func (p phrases) verbPhrase(i int, form english.Form, of english.Class) int {
 	return i
 }
 
-// aim accepts an intention; doing accepts one as a gerund.
+// aim accepts an intention in the infinitive; doing accepts a gerund.
 func aim(p phrases, i int) int { return p.verbPhrase(i, english.Base, english.Aim) }
 
 func doing(p phrases, i int) int {
 	return p.verbPhrase(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
 }
 
-// givenUp accepts something that people give up: an activity, or a habit.
+// givenUp accepts something that people give up: an activity or a habit.
 func givenUp(p phrases, i int) int {
 	if j := p.endWithoutDate(i); strings.HasSuffix(p.At(i), "ing") && p.selfContained(i, j) {
 		return j
@@ -265,7 +265,7 @@ func givenUp(p phrases, i int) int {
 	return i
 }
 
-// did accepts a deed, unless it only continues something: "moved on to the next task".
+// did accepts a deed, but not one that only continues something: "moved on to the next task".
 func did(p phrases, i int) int {
 	if w := p.At(i); w == "on" || w == "with" {
 		return i
@@ -273,7 +273,7 @@ func did(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// news accepts an event that matters without a date: it names something of its own.
+// news accepts an event that matters even without a date, because it names something specific.
 func news(p phrases, i int) int {
 	j := p.ending(i)
 	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.selfContained(i, j) {
@@ -287,7 +287,7 @@ func news(p phrases, i int) int {
 	return i
 }
 
-// dated accepts a deed with a past date, and ahead one with a future date.
+// dated accepts a deed with a past date; ahead accepts a deed with a future date.
 func dated(p phrases, i int) int {
 	return p.onADay(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
 }
@@ -315,7 +315,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// date accepts words up to the end of a date in them.
+// date accepts words up to and including a date.
 func date(p phrases, i int) int {
 	j := p.ending(i)
 	dates := p.dates(i, j)
@@ -330,7 +330,7 @@ func date(p phrases, i int) int {
 	return i
 }
 
-// often accepts a repeated action.
+// often accepts an action that is repeated.
 func often(p phrases, i int) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {

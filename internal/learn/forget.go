@@ -8,14 +8,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ForgetRequest is a turn's request to forget, with the ids of the facts that a model read in it.
+// ForgetRequest is a turn's request to forget, with the ids of the facts that the model selected for it.
 type ForgetRequest struct {
 	Turn  string
 	Facts []string
 }
 
-// ForgetOps separates the operations that forget from other candidates, and drops those whose
-// evidence does not hold.
+// ForgetOps separates operations that forget facts from other candidates. It drops operations without valid
+// evidence.
 func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []ForgetRequest) {
 	for _, c := range cands {
 		if c.Op != ToForget {
@@ -33,9 +33,9 @@ func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (other
 	return others, named
 }
 
-// Forget returns the changes that take memories out of recall: facts retire together with their own
-// turns, links are unlinked, turns and summaries retire. Each thing changes once, in the order
-// found.
+// Forget returns the changes that exclude memories from search. It retires facts together with the turns
+// that taught them, removes links, and retires turns and summaries. Each memory changes once, in the order
+// of found.
 func Forget(found []memory.Memory, now time.Time, reason string, author memory.Author) []memory.Change {
 	f := forgetter{now: memory.Time(now), reason: reason, author: author, done: map[string]bool{}}
 	for _, m := range found {
@@ -76,14 +76,14 @@ func (f *forgetter) fact(fact memory.Fact) {
 	}
 	fact.Status, fact.UpdatedAt = memory.Retired, f.now
 	f.change(memory.ActionRetire, memory.Image{Fact: &fact}, fact.Version)
-	// Turns of imported facts are not in this store.
+	// The turns of imported facts are not in this store.
 	if fact.Source != memory.Extracted {
 		return
 	}
 	if quote := fact.Provenance.Quote; quote != nil {
 		f.turn(quote.Turn)
 	}
-	for _, id := range fact.Provenance.Turns { // the turns that repeated it
+	for _, id := range fact.Provenance.Turns { // the turns that repeated the fact
 		f.turn(id)
 	}
 }

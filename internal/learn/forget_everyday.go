@@ -11,16 +11,16 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// everydayName is an everyday name of an attribute in requests to forget.
+// everydayName is a common name for an attribute in requests to forget, such as "my job".
 type everydayName struct {
 	asked      *regexp.Regexp // matches the whole request, folded
 	attributes []string       // attributes, or prefixes of them that end in ":"
 	category   string         // a whole category, if not ""
-	statement  *regexp.Regexp // how people state it, in the first or third person; nil: no form
-	only       bool           // the attribute alone matches: "a dog named Rex" is not a valid name of the user's
+	statement  *regexp.Regexp // how people state the attribute, in the first or third person; nil: no pattern
+	only       bool           // the attribute alone matches: "a dog named Rex" does not state the user's own name
 }
 
-// callsOwn matches the words before a thing of one's own.
+// callsOwn matches words such as "about my current" before something that the user owns.
 const callsOwn = `(?:about )?(?:(?:my|our|the user's|user's) )?(?:current |present |new |own |whole |entire )*`
 
 func callsIt(words, phrases string) *regexp.Regexp {
@@ -32,8 +32,8 @@ func callsIt(words, phrases string) *regexp.Regexp {
 
 func statedAs(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + form) }
 
-// everydayNames are tried in order. A former thing ("my old job") is another attribute. Requests to
-// forget are rare, so the forms compile on first use.
+// everydayNames are tried in order. A former thing ("my old job") is another attribute. The patterns
+// compile on first use because requests to forget are rare.
 var everydayNames = sync.OnceValue(func() []everydayName {
 	return []everydayName{
 		{callsIt(`job|work|profession|occupation|career|role|employment|job title`, `what i do(?: for (?:a living|work))?`), []string{"occupation", "employer", "field", "left:"}, "", statedAs(`\b(?:i|user) (?:currently |now )?works? (?:at|for|as)\b|\b(?:my|user's) job\b`), false},
@@ -78,20 +78,20 @@ func (e *everydayName) has(c extract.Candidate) bool {
 	})
 }
 
-// says reports whether a sentence states the attribute of the user.
+// says reports whether a sentence states the user's value of the attribute.
 func (e *everydayName) says(sentence string) bool {
 	return e.statement != nil && !isAboutOthers(sentence) && e.statement.MatchString(strings.ReplaceAll(sentence, "’", "'"))
 }
 
-// possessed matches a possession of the user's people: "my sister's birthday".
+// possessed matches something that belongs to a person close to the user: "my sister's birthday".
 var possessed = lazy.Compile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
 
-// isAboutOthers reports whether a sentence is about the user's people or their things.
+// isAboutOthers reports whether a sentence is about people close to the user, or about their things.
 func isAboutOthers(sentence string) bool {
 	return possessed.MatchString(sentence) || isAboutKin(sentence)
 }
 
-// isAboutKin reports whether a sentence's subject is one of the user's people.
+// isAboutKin reports whether a sentence's subject is a person close to the user.
 func isAboutKin(sentence string) bool {
 	m := ownedSubject.FindStringSubmatch(sentence)
 	return m != nil && text.IsPersonWord(strings.ToLower(m[1]))

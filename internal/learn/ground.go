@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Claim is a fact that a model proposes, with its quote and its subject, both "" if the model gave
-// none. Op is its operation on facts that it names by id, "" without those.
+// Claim is a fact that a model proposes, with its quote and its subject; both are "" if the model gave
+// none. Op is the operation on the facts that the claim names by id, "" if it names none.
 type Claim struct {
 	Text, Quote, About string
 	Op                 extract.Verdict
@@ -23,24 +23,24 @@ type Grade int
 // The grades.
 const (
 	Grounded Grade = iota // the turn has the quote, and nothing contradicts the claim
-	Unproven              // no evidence for or against it
-	Refuted               // the conversation lacks or contradicts a part of it
+	Unproven              // the turn neither proves nor refutes the claim
+	Refuted               // the conversation lacks or contradicts a part of the claim
 )
 
-// Grounding is the result of [Ground]. Reason is for people, "" if Grounded; Span is the quote's
-// position in the turn, empty without one.
+// Grounding is the result of [Ground]. Reason explains it to people and is "" if Grounded. Span is the
+// position of the quote in the turn, empty without a quote.
 type Grounding struct {
 	Grade  Grade
 	Reason string
 	Span   text.Span
 }
 
-// UnprovenConfidence is the greatest confidence of an unproven fact.
+// UnprovenConfidence is the maximum confidence of an unproven fact.
 const UnprovenConfidence = 0.6
 
-// Ground looks for evidence against a claim: names, numbers and dates that nobody mentioned, a
-// denial that only the quote has, quoted or hypothetical words, and another person. Without such
-// evidence the claim holds, Grounded if its quote is in the turn.
+// Ground looks for evidence against a claim: names, numbers and dates that nobody mentioned, a denial that
+// only the quote has, quoted or hypothetical words, and another person. Without such evidence the claim
+// holds; it is Grounded if its quote is in the turn.
 func Ground(c Claim, s extract.Utterance) Grounding {
 	g := newGrounds(c, s)
 	if reason := g.refute(); reason != "" {
@@ -58,20 +58,20 @@ func Says(s extract.Utterance, fact string) bool {
 	return g.contentWords() > 0 && g.sharedWords(g.turn)*4 >= g.contentWords()*3 && g.refute() == ""
 }
 
-// grounds holds a claim and the text that it is compared with.
+// grounds holds a claim and the texts that it is compared with.
 type grounds struct {
 	claim         Claim
 	utterance     extract.Utterance
 	hasExactQuote bool      // the turn has the quote letter by letter
-	hasQuote      bool      // the turn has the quote, small words apart
-	span          text.Span // where the quote is
+	hasQuote      bool      // the turn has the quote, ignoring small words
+	span          text.Span // position of the quote in the turn
 	fact          []token
 	turn          []token
-	quote         []token           // the quote's words, or the turn's without a quote
-	phrase        []token           // the quote's words up to the next pause on both sides
+	quote         []token           // the words of the quote, or of the turn without a quote
+	phrase        []token           // the quote's words, extended to the next pause on both sides
 	around        []token           // the turn, the messages before it, and stored facts
-	clauses       [][]token         // of the turn
-	names         map[string]string // names, with the person's group if the text gives it
+	clauses       [][]token         // the clauses of the turn
+	names         map[string]string // names, each with its person's role ("sister") if the text states it
 	foreign       bool              // the turn is not in English
 }
 
@@ -97,10 +97,10 @@ func newGrounds(c Claim, s extract.Utterance) *grounds {
 	return g
 }
 
-// statedEarlier is the reason for dropping a claim that rests on a turn already learned from.
+// statedEarlier is the reason for dropping a claim whose only evidence is a turn that was learned from before.
 const statedEarlier = "an earlier turn says it"
 
-// refute returns why a claim must be wrong, "" without evidence.
+// refute returns why a claim must be wrong, or "" if nothing contradicts it.
 func (g *grounds) refute() string {
 	if g.claim.Quote != "" && !g.hasExactQuote {
 		for _, words := range g.utterance.Earlier {
@@ -120,14 +120,14 @@ func (g *grounds) refute() string {
 	return ""
 }
 
-// check finds evidence against a claim. doubts says that it does not refute the claim.
+// check finds evidence against a claim. If doubts is set, the evidence does not refute the claim.
 type check struct {
 	find   func() string
 	doubts bool
 }
 
-// checks returns the checks that apply. Denials take forms that no list has, so a quoted operation
-// that names what it ends is at most doubted for them.
+// checks returns the checks that apply. No list has all forms of denial, so they can only cast doubt on an
+// operation that has a quote and names the fact that it ends.
 func (g *grounds) checks() []check {
 	return []check{
 		{g.notUsersWords, false}, {g.hypothetical, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
@@ -135,7 +135,7 @@ func (g *grounds) checks() []check {
 	}
 }
 
-// doubt returns why a claim is not proven, "" if it is.
+// doubt returns why a claim is not proven, or "" if it is.
 func (g *grounds) doubt() string {
 	if !g.hasExactQuote {
 		return "the turn is not quoted for it"
@@ -150,8 +150,8 @@ func (g *grounds) doubt() string {
 	return ""
 }
 
-// locateClaim returns the clause of the turn that has most of the claim, or the whole turn if the quote
-// is not in it.
+// locateClaim returns the clause of the turn that has most of the claim's words, or the whole turn if the
+// quote is not in it.
 func (g *grounds) locateClaim() (text.Span, bool) {
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
@@ -174,7 +174,7 @@ func extendToPauses(s string, span text.Span) text.Span {
 	return span
 }
 
-// sentenceAround returns the bounds of the sentences that a span is in.
+// sentenceAround returns the bounds of the sentences that contain a span.
 func sentenceAround(s string, span text.Span) (start, end int) {
 	start = strings.LastIndexAny(s[:span.Start], ".!?\n") + 1
 	if i := strings.IndexAny(s[span.End:], ".!?\n"); i >= 0 {
@@ -183,7 +183,7 @@ func sentenceAround(s string, span text.Span) (start, end int) {
 	return start, len(s)
 }
 
-// clausesOf returns the words of each clause, also split where a conjunction introduces another
+// clausesOf returns the words of each clause. It also splits a clause where a conjunction introduces another
 // subject.
 func clausesOf(s string, words []token, names map[string]string) [][]token {
 	var out [][]token
@@ -206,8 +206,8 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 
 var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
-// notUsersWords reports a quote that is not the user's own statement: in quotation marks, in a
-// letter, or somebody's claim.
+// notUsersWords reports a quote that is not the user's own statement: it is in quotation marks, in a letter,
+// or somebody else's claim.
 func (g *grounds) notUsersWords() string {
 	s := g.utterance.Text
 	for _, m := range speechQuotes.FindAllStringIndex(s, -1) {
@@ -252,7 +252,7 @@ func (g *grounds) unrelated() string {
 		return ""
 	}
 	if g.foreign {
-		return "" // of another language, the checks above compare numbers and names
+		return "" // in another language only numbers and names can be compared, as the checks above do
 	}
 	return "the turn says nothing of it"
 }
@@ -260,8 +260,8 @@ func (g *grounds) unrelated() string {
 // contentWords counts the content words of the claim.
 func (g *grounds) contentWords() int { return g.count(func(int) bool { return true }) }
 
-// sharedWords counts the words of the claim that words have too, in any form. A date counts if there is
-// nothing else.
+// sharedWords counts the words of the claim that also occur in words, in any form. Dates count only if the
+// claim has no other words.
 func (g *grounds) sharedWords(words []token) int {
 	n := g.count(func(i int) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) })
@@ -281,7 +281,7 @@ func (g *grounds) count(has func(i int) bool) (n int) {
 	return n
 }
 
-// denied reports a claim and a quote of which one asserts and the other denies.
+// denied reports that either the claim or the quote, but not both, denies something.
 func (g *grounds) denied() string {
 	fact, quoted := polarity(g.claim.Text, false), polarity(sourceOfWords(g.phrase, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.expressesEnd())
 	agree, clash := 0, 0
@@ -306,15 +306,15 @@ func (g *grounds) denied() string {
 	return ""
 }
 
-// expressesEnd reports whether the claim itself expresses an end or dislike.
+// expressesEnd reports whether the claim itself says that something ended, or expresses dislike.
 func (g *grounds) expressesEnd() bool {
 	return slices.ContainsFunc(g.phrase, func(t token) bool {
 		return ceasing.Has(t.word) && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, t) })
 	})
 }
 
-// deniesClaim reports whether the quoted words deny the claim, and the words after them do not
-// relate to it.
+// deniesClaim reports whether the quoted words deny the claim while the words after the denial are unrelated
+// to it.
 func (g *grounds) deniesClaim(quoted []polarWord) bool {
 	among := func(p polarWord) bool {
 		return p.term != "" && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, p.token) })
@@ -341,7 +341,7 @@ func (g *grounds) deniesClaim(quoted []polarWord) bool {
 	return false
 }
 
-// endsMore reports whether words have an ending or denial that others do not have.
+// endsMore reports whether words contain an ending or denial that others lack.
 func endsMore(words, others []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return endingWords.Has(t.word) && !slices.ContainsFunc(others, func(o token) bool { return o.word == t.word || alike(o, t) })
@@ -362,13 +362,13 @@ func (g *grounds) unfulfilled() string {
 	return ""
 }
 
-// polarWord is a word, denied if a denial is shortly before it.
+// polarWord is a word; denied is set if a denial shortly precedes it.
 type polarWord struct {
 	token
 	denied bool
 }
 
-// polarity reads the words of a text and marks denied ones, and ended ones if ends is set.
+// polarity returns the words of a text and marks denied words, and also ended ones if ends is set.
 func polarity(s string, ends bool) []polarWord {
 	words := readTokens(text.Fold(s))
 	out := make([]polarWord, len(words))

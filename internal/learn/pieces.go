@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Pieces splits utterances into batches of at most most bytes for one call of a model. It splits a
+// Pieces splits utterances into batches of at most most bytes, one batch for each model call. It splits a
 // longer turn between sentences and omits nothing.
 func Pieces(utterances []extract.Utterance, most int) iter.Seq[[]extract.Utterance] {
 	return func(yield func([]extract.Utterance) bool) {
@@ -33,8 +33,8 @@ func Pieces(utterances []extract.Utterance, most int) iter.Seq[[]extract.Utteran
 	}
 }
 
-// parts yields a turn as it is, or pieces of it in which the rest is blank, so that offsets stay
-// valid.
+// parts yields a turn unchanged, or copies of it that each show one piece and blank the rest. Byte offsets
+// stay valid.
 func parts(s extract.Utterance, most int) iter.Seq[extract.Utterance] {
 	return func(yield func(extract.Utterance) bool) {
 		if len(s.Text) <= most {
@@ -72,8 +72,8 @@ func WithTurnIDs(cands []extract.Candidate, utterances []extract.Utterance) []ex
 	return cands
 }
 
-// splitText returns the pieces of a text, each at most so many bytes, split between sentences; blank
-// pieces are left out.
+// splitText returns the pieces of a text, each at most most bytes, split between sentences. It omits blank
+// pieces.
 func splitText(s string, most int) []text.Span {
 	var out []text.Span
 	start, end := 0, 0
@@ -87,7 +87,7 @@ func splitText(s string, most int) []text.Span {
 		if span.End-start > most {
 			cut()
 		}
-		for span.End-start > most { // it is too long for a sentence
+		for span.End-start > most { // the sentence is longer than a piece
 			end = start + most
 			for end > start && s[end]&0xc0 == 0x80 {
 				end--

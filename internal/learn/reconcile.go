@@ -10,11 +10,11 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Reconcile decides how each candidate changes the facts near it: by the model's operation or else
-// by rule. A rule replaces a fact with the same subject and single-valued attribute or the opposite
-// meaning, drops a candidate that a fact states in more detail, and adds all others. A candidate
-// that ends a fact yields to one that gives its replacement ("no longer works at Acme", "works at
-// Bosch"). Plan judges whether a replacement is allowed.
+// Reconcile decides how each candidate changes the facts similar to it: by the model's operation, or else
+// by rules. A candidate replaces a fact with the same subject and single-valued attribute, or with the
+// opposite meaning. A candidate that a fact states in more detail is dropped, and all others are added. A
+// candidate that ends a fact yields to a candidate with the replacement ("no longer works at Acme", "works at
+// Bosch"). Plan decides whether a replacement is allowed.
 func Reconcile(cands []extract.Candidate) []Decision {
 	var out []Decision
 	for i, c := range cands {
@@ -30,7 +30,7 @@ func Reconcile(cands []extract.Candidate) []Decision {
 	return out
 }
 
-// hasReplacement reports whether another candidate gives the replacement of what a candidate denies.
+// hasReplacement reports whether another candidate states the new value of what candidate c ends.
 func hasReplacement(cands []extract.Candidate, c extract.Candidate) bool {
 	return extract.Single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o extract.Candidate) bool {
 		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.ReviewReason == "" && !extract.SameThing(c.Text, o.Text)
@@ -63,12 +63,12 @@ func reconcile(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// maritalWords are mutually exclusive words that [extract.TermSet] hardly separates.
+// maritalWords are mutually exclusive words that have nearly the same [extract.TermSet].
 var maritalWords = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
 func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
-		return false // "a meeting with Dana" may be another one
+		return false // "a meeting with Dana" may be a second meeting
 	}
 	if c.Attribute == "household" && n.Fact.Attribute == "household" && c.Subject == n.Fact.Subject && strings.HasSuffix(c.Text, " alone") != strings.HasSuffix(n.Fact.Content, " alone") {
 		return true
@@ -76,19 +76,19 @@ func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && extract.Single(c.Attribute)
 }
 
-// statesMore reports whether a fact has all of a statement, and more.
+// statesMore reports whether a fact states everything that a statement does, and more.
 func statesMore(statement, fact string) bool {
 	a, b := extract.TermSet(statement), extract.TermSet(fact)
 	return len(a) < len(b) && !differs(a, b) && sameSense(statement, fact)
 }
 
-// Refines reports whether a fact has all of an older one, and more.
+// Refines reports whether a fact states everything that an older fact does, and more.
 func Refines(next, old string) bool { return statesMore(old, next) }
 
 // pastMarker marks a past state that has ended.
 var pastMarker = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
-// opposite reports whether one text denies or ends what the other asserts, in the same words.
+// opposite reports whether one text denies or ends, in the same words, what the other asserts.
 func opposite(statement, fact string) bool {
 	if Denied(statement) == Denied(fact) {
 		return false
@@ -97,11 +97,11 @@ func opposite(statement, fact string) bool {
 	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || deniesInstance(statement, fact) || deniesInstance(fact, statement)
 }
 
-// deniesInstance reports whether one text denies a kind of deed of which the other names an instance.
+// deniesInstance reports whether one text denies a kind of deed and the other states a deed of that kind.
 func deniesInstance(never, did string) bool {
 	_, what, ok := strings.Cut(never, " has never ")
 	if !ok || Denied(did) || unrealWords.MatchString(text.Fold(did)) {
-		return false // a planned trip to Rome agrees with never having been there
+		return false // a planned trip to Rome does not contradict "has never been to Rome"
 	}
 	done := extract.TermSet(withoutDates(did, text.Resolve(did, time.Time{})))
 	delete(done, "user")
@@ -111,7 +111,7 @@ func deniesInstance(never, did string) bool {
 // Denied reports whether a statement denies or ends something.
 func Denied(s string) bool { return text.Negated(s) || pastMarker.MatchString(s) }
 
-// label names an attribute in a reason, without the thing in "taste:coffee".
+// label returns an attribute for use in a reason, without the thing in "taste:coffee".
 func label(attribute string) string {
 	for i := range attribute {
 		if attribute[i] == ':' {

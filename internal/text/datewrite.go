@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Absolute replaces relative dates in s by absolute ones, resolved from the reference day:
-// "yesterday" by "on 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our
-// 2026-05-08 chat". Phrases that cannot be written so ("over a year ago", "yesterday's meeting") or
-// name no single day ("every Friday", "Monday to Friday") stay. [Resolve] reads the same dates in
-// the result, and Absolute is idempotent.
+// Absolute replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by "on
+// 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps phrases
+// that have no such form ("over a year ago", "yesterday's meeting") or name no single day ("every Friday",
+// "Monday to Friday"). [Resolve] finds the same dates in the result, and Absolute does not change its own
+// results.
 func Absolute(s string, reference time.Time) string {
 	p := newDateParser(s, reference)
 	w := dateWriter{dateParser: p, found: p.all()}
@@ -30,10 +30,10 @@ type dateWriter struct {
 	*dateParser
 	found []foundDate
 	b     strings.Builder
-	last  int // s is written up to here
+	last  int // s is written up to this index
 }
 
-// put replaces s[start:end] by words, capitalised where s is at the start of a sentence.
+// put replaces s[start:end] by words. It capitalises them at the start of a sentence.
 func (w *dateWriter) put(start, end int, words string) {
 	before := strings.TrimRight(w.s[:start], " \t")
 	opens := before == "" || strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
@@ -45,7 +45,7 @@ func (w *dateWriter) put(start, end int, words string) {
 	w.last = end
 }
 
-// before returns word n before token i if only spaces are between.
+// before returns the n-th token before token i if only spaces separate the tokens.
 func (w *dateWriter) before(i, n int) string {
 	for ; n > 0; n-- {
 		if i--; i < 0 || w.between(i) != " " {
@@ -64,28 +64,28 @@ func (w *dateWriter) after(i int) string {
 }
 
 var (
-	// wordsBeforeDate are words after which a date needs no other preposition.
+	// wordsBeforeDate are words after which a date needs no preposition.
 	wordsBeforeDate = lazy.Words(`since until till by before after from of during for around to between through
 		throughout as than about over within towards toward against versus vs`)
-	// partPrefixes are words between a preposition and a month or a year.
+	// partPrefixes may be between a preposition and a month or year.
 	partPrefixes = lazy.Words("early late mid")
-	// dateOwners come before a noun and its attributes.
+	// dateOwners may precede a noun and its attributes.
 	dateOwners = lazy.Words("the a an my our your his her their its this that these those")
-	// repetitionWords are words after which a weekday or a month is no specific one: "every Friday",
-	// "Good Friday".
+	// repetitionWords precede a weekday or month that is not a specific one: "every Friday", "Good
+	// Friday".
 	repetitionWords = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
 		holy maundy palm easter super`)
-	// hedges turn a point in time into a limit.
+	// hedges turn a point in time into a limit ("at least", "over").
 	hedges = lazy.Words("over almost nearly than least most under barely roughly approximately")
-	// wordsBeforeDuration are words before a duration.
+	// wordsBeforeDuration precede a duration.
 	wordsBeforeDuration = lazy.Words("all for over in within during through throughout")
-	// verbsAfterDate are verbs before which a date is a subject.
+	// verbsAfterDate follow a date that is the subject.
 	verbsAfterDate = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
-	// rangeWords join two ends.
+	// rangeWords join the two ends of a range.
 	rangeWords = lazy.Words("to through thru until till - – —")
 )
 
-// isNoun reports whether token i is a noun to which the date before it may belong.
+// isNoun reports whether token i is a noun to which the preceding date may belong.
 func (w *dateWriter) isNoun(i int) bool {
 	low := w.after(i)
 	switch {
@@ -100,7 +100,7 @@ func dateNoun(low string) bool {
 	return strings.Contains("UNITS PART NAMED", dateClass(low)) && dateClass(low) != ""
 }
 
-// isPluralNoun reports whether token i, or the next, is a plural noun.
+// isPluralNoun reports whether token i or the next token is a plural noun.
 func (w *dateWriter) isPluralNoun(i int) bool {
 	for k := i; k < i+2 && (dateClass(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.isNoun(k)); k++ {
 		if low := w.after(k); strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
@@ -110,7 +110,7 @@ func (w *dateWriter) isPluralNoun(i int) bool {
 	return false
 }
 
-// isAfterPossessive reports whether the word before token i is a possessive: "my", "Ana's".
+// isAfterPossessive reports whether a possessive precedes token i: "my", "Ana's".
 func (w *dateWriter) isAfterPossessive(i int) bool {
 	low := w.before(i, 1)
 	return dateOwners.Has(low) || low == "s" && i > 1 && w.isGenitive(i-1)
@@ -121,12 +121,12 @@ func (w *dateWriter) isGenitive(i int) bool {
 	return i > 0 && i < len(w.toks) && w.toks[i].low == "s" && (w.between(i-1) == "'" || w.between(i-1) == "’")
 }
 
-// write writes found date k, and returns how many of the next dates it also wrote.
+// write writes the k-th date, and returns how many of the following dates it also wrote.
 func (w *dateWriter) write(k int) int {
 	d := w.found[k]
-	i, j := d.token, d.token+d.tokens // its tokens
+	i, j := d.token, d.token+d.tokens // the tokens of the date
 	start, end := w.toks[i].Start, d.End
-	lead := "" // "on" or "in" as written
+	lead := "" // "on" or "in" as the person wrote it
 	if d.Start < start {
 		lead, start = w.toks[i-1].low, d.Start
 	}
@@ -163,7 +163,7 @@ func (w *dateWriter) write(k int) int {
 	return 0
 }
 
-// spans reports whether date k begins a range of days that ends at the next date.
+// spans reports whether date k begins a range of days that the next date ends.
 func (w *dateWriter) spans(k int) bool {
 	if k+1 == len(w.found) {
 		return false
@@ -190,7 +190,7 @@ func (w *dateWriter) isAttributive(d foundDate, j int) bool {
 	return single || t.class == "STEP" || d.dayOfMonth
 }
 
-// mustStay reports whether a date's words must stay: they name no single day, or are ambiguous.
+// mustStay reports whether a date must keep its words because it names no single day or is ambiguous.
 func (w *dateWriter) mustStay(k int) bool {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens
@@ -200,7 +200,7 @@ func (w *dateWriter) mustStay(k int) bool {
 		return !w.isAfterMid(i)
 	case d.tokens > 2 && hedges.Has(prev), w.isGenitive(j):
 		return true // "over a year ago", "yesterday's meeting"
-	case d.tokens == 2 && first.class == "STEP" && dateNoun(w.toks[i+1].low): // a length of time, "the last week of June", "our next week trip"
+	case d.tokens == 2 && first.class == "STEP" && dateNoun(w.toks[i+1].low): // a length of time, as in "the last week of June" or "our next week trip"
 		return w.after(j) == "of" || d.Grain != Weekend && (first.low == "past" || first.low != "this" && prev == "the" || first.low == "last" && wordsBeforeDuration.Has(prev)) ||
 			(d.Grain == Week || d.Grain == Weekend) && w.isAttributive(d, j)
 	case d.tokens > 1:
@@ -218,8 +218,8 @@ func (w *dateWriter) mustStay(k int) bool {
 	return w.isRecurring(k-1) || w.isRecurring(k) || w.isRecurring(k+1)
 }
 
-// isRecurring reports whether date k is a repeated weekday ("every second Monday", "Sunday mornings"),
-// or one of several ("Monday to Friday").
+// isRecurring reports whether date k is a repeated weekday ("every second Monday", "Sunday mornings") or one
+// of several ("Monday to Friday").
 func (w *dateWriter) isRecurring(k int) bool {
 	if !w.bareWeekday(k) {
 		return false
@@ -233,12 +233,12 @@ func (w *dateWriter) bareWeekday(k int) bool {
 	return k >= 0 && k < len(w.found) && w.found[k].tokens == 1 && w.toks[w.found[k].token].class == "WEEKDAY"
 }
 
-// isAfterMid reports whether token i is a month after "mid-" and the like.
+// isAfterMid reports whether token i is a month after "mid-", "early" or "late".
 func (w *dateWriter) isAfterMid(i int) bool {
 	return i > 0 && w.toks[i].class == "MONTH" && partPrefixes.Has(w.toks[i-1].low) && w.between(i-1) == "-"
 }
 
-// through writes both ends of a range of days, found[k] and the next.
+// through writes both ends of a range of days: date k and the next date.
 func (w *dateWriter) through(k, start int, lead string) {
 	a, b := w.found[k], w.found[k+1]
 	joint := w.s[a.End:b.Start]

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Holds reports whether s has one of the words in any case. Callers use it to skip slow
-// expressions.
+// Holds reports whether s contains one of the words, ignoring case. Callers use it to avoid slow
+// regular expressions.
 func Holds(s string, words ...string) bool {
 	s = strings.ToLower(s)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })

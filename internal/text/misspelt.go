@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// Bounds of spelling correction. A short word with one other letter is usually another word, while
-// a swap of letters hardly ever makes one.
+// Limits of spelling correction. A short word with one different letter is usually another word; a word with
+// two swapped letters hardly ever is.
 const (
-	minLenSwapped = 4  // letters of a word with two letters swapped, or one doubled or not
-	minLenDropped = 5  // of a word with one letter missing
-	minLenOther   = 6  // of a word with one letter too many, or another one
-	maxLen        = 20 // longer words take too much time to try
-	endingLen     = 5  // letters in which a slip may hide an ending
+	minLenSwapped = 4  // minimum length to try swapped and doubled letters
+	minLenDropped = 5  // minimum length to try a missing letter
+	minLenOther   = 6  // minimum length to try an extra or a different letter
+	maxLen        = 20 // longer words take too long to try
+	endingLen     = 5  // how many letters at the end may contain a typo that hides an ending
 )
 
-// MaxCorrectedWords bounds the words of a search that are tried as misspelt: a question has one or two, but
-// text in a language that the owner never used has hundreds.
+// MaxCorrectedWords is the maximum number of words of a search that are tried as typos. A question has one or
+// two, but text in a language that the owner never used has hundreds.
 const MaxCorrectedWords = 8
 
-// SpellingCorrections returns the corrections of a term of [Terms] that has reports as stored: by its stem, or
-// else by the ending of its word. Without any, tabled are corrections from the tables with a stored
-// related term or a class. has must not keep its argument.
+// SpellingCorrections returns the corrections of a term from [Terms] for which has reports that it is stored.
+// Without one it corrects the ending of the term's word. Without any, tabled has corrections from the tables
+// that have a stored related term or a class. has must not keep its argument.
 func SpellingCorrections(s, term string, has func(term []byte) bool) (meant, tabled []string) {
 	try := func(m []byte) {
 		switch {
@@ -48,7 +48,7 @@ func SpellingCorrections(s, term string, has func(term []byte) bool) (meant, tab
 	})
 }
 
-// WordWith returns the first word of a text that has a term.
+// WordWith returns the first word of a text that has the given term.
 func WordWith(s, term string) (word string) {
 	EachWord(s, func(w string) {
 		if word == "" && Term(w) == term {
@@ -58,18 +58,18 @@ func WordWith(s, term string) (word string) {
 	return word
 }
 
-// EachCorrection calls yield, once each, with the words one slip away from a term of [Terms]: two
-// swapped letters, or one missing, extra or different letter, after the first. It skips very short
-// and long terms and those with other than plain Latin letters. The slice is valid until yield
-// returns.
+// EachCorrection calls yield once for each word that differs from a term of [Terms] by one typo after the
+// first letter: two swapped letters, or one missing, extra or different letter. It skips very short and very
+// long terms and terms with other letters than plain Latin ones. The slice passed to yield is valid until
+// yield returns.
 func EachCorrection(term string, yield func(meant []byte)) {
 	if mayBeMisspelt(term) && !inTables(term) {
 		eachEdit(term, 0, len(term) >= minLenOther, yield)
 	}
 }
 
-// EachEndingCorrection calls yield with the terms of a word of [Words] if a slip near its end prevents
-// stemming ("paintign": "paint"). A term may come several times.
+// EachEndingCorrection calls yield with the possible terms of a word from [Words] whose typo near the end
+// prevents stemming ("paintign": "paint"). It may pass a term several times.
 func EachEndingCorrection(word string, yield func(term string)) {
 	if len(word) > minLenSwapped && mayBeMisspelt(word) && !inTables(Term(word)) {
 		eachEdit(word, max(0, len(word)-endingLen), false, func(meant []byte) {
@@ -83,7 +83,7 @@ func EachEndingCorrection(word string, yield func(term string)) {
 	}
 }
 
-// stemShortens reports whether stemming shortens a word: otherwise its term was already tried.
+// stemShortens reports whether stemming shortens a word. If not, the word's term was already tried.
 func stemShortens(word []byte) bool {
 	switch word[len(word)-1] {
 	case 's', 'y', 'e':
@@ -94,20 +94,20 @@ func stemShortens(word []byte) bool {
 	return false
 }
 
-// endings are listed without the letters that most of the others end in.
+// endings are listed without the letters in which most other endings end.
 var endings = []string{"ing", "ed", "er", "ion", "ment", "ful", "al", "ic", "ant", "ent"}
 
-// mayBeMisspelt reports whether a word's length and script allow correction.
+// mayBeMisspelt reports whether a word has a length and a script that allow correction.
 func mayBeMisspelt(w string) bool {
 	return len(w) >= minLenSwapped && len(w) <= maxLen && latin(w)
 }
 
-// inTables reports whether the tables have a term, which is then spelt correctly.
+// inTables reports whether the tables contain a term, which is then spelled correctly.
 func inTables(term string) bool {
 	return Related(term) != nil || ClassesOf(term)|ClassesAsked(term) != 0
 }
 
-// eachEdit yields the corrections of w for a slip at from or later, with any letter only if other.
+// eachEdit yields the corrections of w for a typo at index from or later. It inserts and changes letters only if other is set.
 func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
 	var room [maxLen + 1]byte
 	for i := from; i+1 < len(w); i++ {
@@ -119,7 +119,7 @@ func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
 	}
 	for i := max(1, from); i < len(w); i++ {
 		twice := w[i] == w[i-1]
-		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of a double letter, the second
+		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of two equal letters, the second
 			n := copy(room[:], w[:i])
 			yield(room[:n+copy(room[n:], w[i+1:])])
 		}
@@ -138,7 +138,7 @@ func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
 		copy(meant[i+1:], w[i:])
 		for c := byte('a'); c <= 'z'; c++ {
 			if meant[i] = c; i < len(w) && c == w[i] || len(w) < minLenDropped && c != w[i-1] {
-				continue // a duplicate of the next letter, or too short for more than a double letter
+				continue // a duplicate of the next letter, or the word is too short for anything but a doubled letter
 			}
 			yield(meant)
 		}
