@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// samples has one of each kind of data: they define the list of prompts, and test prompts when they
-// are opened.
+// samples has one example of each kind of data. The examples define the list of prompts, and each prompt is
+// filled with its example when it is opened.
 var samples = []Data{
 	sampleExtract,
 	memoryExtraction{sampleExtract},
@@ -46,43 +46,43 @@ var (
 	}
 )
 
-// Extract fills extract.md, or the prompt that the form uses instead.
+// Extract is the data for extract.md, or for the prompt that another [Form] uses instead.
 type Extract struct {
-	Today         time.Time // the newest turn's time, in the user's zone
+	Today         time.Time // the time of the newest turn, in the user's time zone
 	Facts         []Line
-	LearningGoals string // what the user or the project wants remembered
+	LearningGoals string // what the user or the project wants Loci to remember
 	Context       string // the user's attached documents; only memory_extraction.md shows them
-	Preceding     []Turn // the turns before Turns, as context; only extract.md shows them
-	Turns         []Turn // a turn without an id is shown as context
+	Preceding     []Turn // turns before Turns, as context; only extract.md shows them
+	Turns         []Turn // a turn without an id is only context
 }
 
-// optional are the placeholders that a prompt may omit.
+// optional are the placeholders that a prompt may leave out.
 var optional = map[string]bool{"NOW": true, "WISHES": true}
 
-// Turn is one turn under the short id that the reply uses for it.
+// Turn is one turn with the short id that the reply uses.
 type Turn struct {
 	ID   string
 	Role string
-	Name string // the speaker's, "" if the message has none
+	Name string // name of the speaker; "" if the message has none
 	At   time.Time
 	Text string
 }
 
-// Reconcile fills reconcile.md.
+// Reconcile is the data for reconcile.md.
 type Reconcile struct {
 	Facts []Line
 	New   []Line
 }
 
-// Line is one fact under a short id.
+// Line is one fact with a short id.
 type Line struct {
 	ID      string
 	Text    string
-	At      time.Time // of the statement; zero: not shown
-	Pending bool      // it is pending
+	At      time.Time // time of the statement; zero: not shown
+	Pending bool      // the fact is pending
 }
 
-// Summarize fills summarize.md.
+// Summarize is the data for summarize.md.
 type Summarize struct {
 	Previous string
 	Turns    []Turn
@@ -108,7 +108,7 @@ func (d Extract) values() map[string]string {
 	}
 }
 
-// calendar names the days of this week and the next.
+// calendar returns the days of this week and the next with their weekdays.
 func calendar(now time.Time) string {
 	var b strings.Builder
 	for i := range 14 {
@@ -124,7 +124,7 @@ func calendar(now time.Time) string {
 	return b.String()
 }
 
-// factLines lists facts, one a line.
+// factLines returns facts as text, one line each.
 func factLines(facts []Line) []string {
 	out := make([]string, len(facts))
 	for i, k := range facts {
@@ -191,7 +191,7 @@ func dateInParentheses(t time.Time) string {
 	return " (" + t.Format(time.DateOnly) + ")"
 }
 
-// indent indents a turn's text, so that it cannot look like the line that names a turn.
+// indent indents a turn's text. It then cannot look like the line that introduces a turn.
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ")
 }

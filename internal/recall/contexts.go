@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// DefaultContextBudget is the default number of tokens for contexts in a prompt: some ten pages.
+// DefaultContextBudget is the default token budget for contexts in a prompt: about ten pages.
 const DefaultContextBudget = 8000
 
 // AttachedHeading introduces contexts in a block.
 const AttachedHeading = "Documents that the user attached to this chat:"
 
-// WithContexts puts a conversation's contexts, in order, in front of a block, or makes a block of
-// them. It cuts them at the end of a line to fit budget tokens, 0 for the default, and says so.
-// Equal contexts give equal bytes, so that the provider's cache stays valid.
+// WithContexts puts a conversation's contexts, in order, in front of a block, or makes a block of them. To fit
+// budget tokens (0: the default) it cuts the contexts at the end of a line and says so in the text. Equal
+// contexts give equal bytes, so that the provider's cache stays valid.
 func WithContexts(block string, contexts []memory.Context, budget int) string {
 	if budget == 0 {
 		budget = DefaultContextBudget
@@ -29,7 +29,7 @@ func WithContexts(block string, contexts []memory.Context, budget int) string {
 	return WithDocuments(block, documents)
 }
 
-// ContextText writes a context for a block and subtracts its tokens from the budget.
+// ContextText returns a context as text for a block and subtracts its tokens from the budget.
 func ContextText(c memory.Context, budget *int) string {
 	name := oneLine(c.Title)
 	if name == "" {
@@ -38,7 +38,7 @@ func ContextText(c memory.Context, budget *int) string {
 	return "\n\n## " + name + "\n" + joinFitting(visibleLines(c.Content), budget)
 }
 
-// WithDocuments puts contexts, as [ContextText] wrote them, in front of a block.
+// WithDocuments puts documents, the results of [ContextText], in front of a block.
 func WithDocuments(block, documents string) string {
 	if documents == "" {
 		return block
@@ -66,7 +66,7 @@ func visibleLines(s string) []string {
 	return lines
 }
 
-// joinFitting joins the lines that fit the budget, and subtracts their tokens.
+// joinFitting joins the lines that fit the budget, and subtracts their tokens from it.
 func joinFitting(lines []string, budget *int) string {
 	var b strings.Builder
 	for i, line := range lines {

@@ -10,33 +10,33 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// The question in a message may follow a paragraph of small talk or accompany a pasted mail.
-// Sentences that only state something count less than those that ask, and pasted text counts only
-// if there is nothing else.
+// The question in a message may follow a paragraph of small talk, or a pasted mail may follow the question.
+// Sentences that only state something count less than sentences that ask. Pasted text counts only if there is
+// no other text.
 
 type sentence struct {
 	text  string
 	words []string
-	asks  bool // or requests
+	asks  bool // the sentence asks or requests something
 }
 
 const (
-	// statedWeight is the weight of a statement's word if the message also asks. Of 0.3, 0.5 and 1
-	// it finds the most (docs/design/ranking.md).
+	// statedWeight is the weight of a word in a statement if the message also asks. Among 0.3, 0.5 and 1, this
+	// value finds the most answers (docs/design/ranking.md).
 	statedWeight = 0.5
 
-	// maxAskBytes bounds the bytes of a message in which questions are looked for.
+	// maxAskBytes is how many bytes of a message are searched for questions.
 	maxAskBytes = 1500
-	// maxEmbedBytes bounds the bytes of these that are embedded, which takes time in proportion.
+	// maxEmbedBytes is how many bytes of the questions are embedded. Embedding takes time in proportion.
 	maxEmbedBytes = 350
 
-	// maxSentences and mostRead bound the part of a long message that is read: its ends, where
+	// maxSentences and maxReadBytes limit how much of a long message is read: its beginning and its end, where
 	// people ask.
 	maxSentences = 60
 	maxReadBytes = 8 << 10
 )
 
-// beginningAndEnd returns the beginning and the end of a message that is too long to read whole.
+// beginningAndEnd returns the beginning and the end of a message that is too long to be read completely.
 func beginningAndEnd(message string) string {
 	if len(message) <= 2*maxReadBytes {
 		return message
@@ -65,7 +65,7 @@ func sentencesOf(message string) []sentence {
 	return out
 }
 
-// askingSentences returns the sentences that ask, or all if none does.
+// askingSentences returns the sentences that ask, or all sentences if none asks.
 func askingSentences(sentences []sentence) []sentence {
 	if asks := slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return !s.asks }); len(asks) > 0 {
 		return asks
@@ -73,7 +73,7 @@ func askingSentences(sentences []sentence) []sentence {
 	return sentences
 }
 
-// weigh returns the weights of the terms of sentences that do not ask, nil without any.
+// weigh returns the weights of the terms of sentences that do not ask, or nil if there are none.
 func weigh(sentences, asks []sentence) map[string]float32 {
 	if len(asks) == len(sentences) {
 		return nil
@@ -108,11 +108,11 @@ func joinSentences(sentences []sentence) string {
 	return strings.Join(parts, "\n")
 }
 
-// shortNeed is the word count assumed for a short message about a person or one certain thing:
-// "when is the change window?" asks as plainly as a longer one.
+// shortNeed is the word count assumed for a short message about a person or one certain thing. "When is the
+// change window?" asks as clearly as a longer question.
 const shortNeed = 8
 
-// memoryNeed returns the log-odds that an answer needs memory, by the form of the message alone.
+// memoryNeed returns the log-odds that an answer needs memory. It looks only at the form of the message.
 func memoryNeed(sentences []sentence) float64 {
 	var words int
 	var first, third, the, quoted bool
@@ -141,7 +141,7 @@ func memoryNeed(sentences []sentence) float64 {
 	return odds
 }
 
-// isGeneric reports whether the words before "I" ask how anybody does something: "how do I …".
+// isGeneric reports whether the words before "I" ask how people in general do something: "how do I …".
 func isGeneric(before []string) bool {
 	n := len(before)
 	return n >= 2 && before[n-2] == "how" && (before[n-1] == "do" || before[n-1] == "can" || before[n-1] == "would" || before[n-1] == "should")
@@ -149,7 +149,7 @@ func isGeneric(before []string) bool {
 
 var definite = lazy.Words("the this that these those der die das den dem des el la los las le les")
 
-// ownWords is the number of words of the sentences.
+// ownWords returns the number of words in the sentences.
 func ownWords(sentences []sentence) (n int) {
 	for _, s := range sentences {
 		n += len(s.words)

@@ -7,18 +7,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Measure is the number that serves as relevance and that thresholds apply to.
+// Measure is the number that is used as relevance and compared with thresholds.
 type Measure string
 
 // The measures.
 const (
-	Fitted   Measure = ""         // the probability of an answer, by all cues
-	Cosine   Measure = "cosine"   // the cosine with the question
+	Fitted   Measure = ""         // the probability of an answer, computed from all cues
+	Cosine   Measure = "cosine"   // the cosine of memory and question
 	Reranker Measure = "reranker" // the reranker's score
 )
 
-// reasonTexts scores candidates by one number blended with recency: the designs' own scores. Candidates
-// that a reranker did not see are left out.
+// scoreByMeasure scores candidates by a single number blended with recency, as the designs describe. It leaves
+// out candidates that a reranker did not see.
 func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
 	w := clampUnit(or(o.Recency, defaultRecency))
 	for i := range candidates {

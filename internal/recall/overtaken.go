@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// CurrentFactsFirst moves facts in front of hits that taught the facts they replaced: current facts come
-// before old statements.
+// CurrentFactsFirst moves facts before the turns that taught the facts they replaced. The current fact then
+// precedes the old statement.
 func CurrentFactsFirst(hits []memory.Hit) []memory.Hit {
 	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return len(h.Now) > 0 }) {
 		return hits
@@ -38,8 +38,8 @@ func AnswerTo(m memory.Memory) string {
 	return m.Turn.Parent
 }
 
-// PairAnswers puts each assistant's answer after its question, at the better rank of the two. Questions
-// that are no hits join their answers while the budget has room.
+// PairAnswers puts each assistant's answer after its question, at the better rank of the two. It adds questions
+// that are no hits while the budget has room.
 func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
 	for _, h := range hits {
 		budget -= tokensOf(h.Memory)
@@ -71,14 +71,14 @@ func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []mem
 	return out
 }
 
-// tokensOf returns the number of tokens of a memory in a block.
+// tokensOf returns the number of tokens that a memory needs in a block.
 func tokensOf(m memory.Memory) int { return text.Tokens(line(m, dateOf(m), false)) }
 
-// maxReplaced bounds the replaced facts shown with a fact.
+// maxReplaced is the maximum number of replaced facts that a block shows with a fact.
 const maxReplaced = 2
 
-// ReplacedFacts returns the replaced facts worth showing with a fact, the latest first: not those whose
-// words it has, since it only adds to them.
+// ReplacedFacts returns the replaced facts to show with a fact, the latest first. It leaves out facts whose words
+// the new fact contains, because the new fact only adds to these.
 func ReplacedFacts(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	newTerms := termsOf(f.Content)
@@ -91,7 +91,7 @@ func ReplacedFacts(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	return out
 }
 
-// ReplacementTime is when a replaced fact ended.
+// ReplacementTime returns when a replaced fact ended.
 func ReplacementTime(f memory.Fact) time.Time {
 	if !f.ValidTo.IsZero() {
 		return f.ValidTo

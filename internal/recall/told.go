@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// hasNoStatement reports whether a turn is an assistant's, or the user only orders and asks in it:
+// hasNoStatement reports whether a turn is an assistant's, or the user only gives orders and asks in it:
 // "Please list the files here."
 func hasNoStatement(t *memory.Turn) bool {
 	if t.Role == memory.RoleAssistant {
@@ -24,7 +24,7 @@ func hasNoStatement(t *memory.Turn) bool {
 	return len(sentences) > 0
 }
 
-// isOrder reports whether a sentence orders something for now. A lasting preference is no such
+// isOrder reports whether a sentence asks for something to be done now. A lasting preference is not such an
 // order.
 func isOrder(sentence string) bool {
 	if english.Purpose(sentence) == english.Asks {
@@ -44,8 +44,8 @@ var (
 	lastingly    = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
 	beforeOrders = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
 		just again hey hi hello i want need like to id`)
-	// taskVerbs are verbs of tasks. Verbs of lasting wishes are not among them: "use", "call",
-	// "keep", "prefer", "avoid", "remember".
+	// taskVerbs ask for a task. Verbs of lasting wishes are not in the list: "use", "call", "keep", "prefer",
+	// "avoid", "remember".
 	taskVerbs = lazy.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
 		install uninstall make convert extract split merge commit push pull rebase revert format lint clean cleanup optimize optimise improve debug find search
 		check look read open review generate document continue proceed finish complete start stop retry try do undo redo apply replace insert append print

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RetryWindow is how long a repeated request without an answer through Loci, or with another
-// wording of its first answer, counts as the same chat rather than a similar beginning.
+// RetryWindow is how long a repeated request counts as a retry in the same chat, instead of another chat with
+// the same beginning. It applies if no answer went through Loci, or if the answer has other words.
 const RetryWindow = 10 * time.Minute
 
 // Candidate is a stored conversation with the turns of all its branches.
@@ -17,17 +17,17 @@ type Candidate struct {
 	Turns        []memory.Turn
 }
 
-// Choose returns the index of the conversation that a request without an id continues, -1 for a new
-// one. Both must share a beginning, and one of these must hold:
+// Choose returns the index of the conversation that a request without an id continues, or -1 for a new
+// conversation. Both must share a beginning, and one of these must hold:
 //
 //   - It has an answer that went through Loci. If the request replaces later words of the user, it must do so by new ones and share more than greetings.
 //   - Nothing active follows the shared part.
 //   - It is a retry: the whole request is in a conversation updated within [RetryWindow] of now. Later turns may follow it only if the client has left.
 //   - Within that time, the request repeats the answer in other words.
 //
-// Of several it chooses the one with the latest shared answer, since answers distinguish chats with
-// equal beginnings; then a retry, a completely shared one, the longest shared part, and the latest
-// update.
+// Of several conversations it chooses the one with the latest shared answer, because answers distinguish
+// chats with equal beginnings. After that it prefers a retry, a conversation that the request shares as a
+// whole, the longest shared part, and the latest update.
 func Choose(cands []Candidate, r Request, now time.Time) int {
 	best, top := -1, matchRating{}
 	for i, c := range cands {
@@ -43,14 +43,14 @@ func Choose(cands []Candidate, r Request, now time.Time) int {
 
 // matchRating rates how well a conversation matches a request.
 type matchRating struct {
-	shared        int  // messages
-	asked         bool // the last of them is the user's
-	answer        int  // number of the last shared answer that went through Loci, from 1; 0 for none
-	retry         bool // the same request was just made
-	whole         bool // nothing active follows the shared part
-	isDistinctive bool // more than greetings are shared
-	replacesUser  bool // the request would replace the user's words
-	replacesByNew bool // it would do so by new messages
+	shared        int  // number of shared messages
+	asked         bool // the last shared message is the user's
+	answer        int  // number of the last shared answer that went through Loci, counted from 1; 0 for none
+	retry         bool // the same request was made a short time ago
+	whole         bool // no active turn follows the shared part
+	isDistinctive bool // the shared part has more than greetings
+	replacesUser  bool // the request would replace words of the user
+	replacesByNew bool // the request would replace them by new messages
 	recent        bool
 	updated       time.Time
 	id            string
@@ -69,7 +69,7 @@ func rateMatch(c Candidate, r Request) matchRating {
 			if wentThroughLoci(turn) {
 				f.answer = k.message + 1
 			}
-			f.isDistinctive = f.isDistinctive || r.at(k.message).Chain != "" // identified by its id
+			f.isDistinctive = f.isDistinctive || r.at(k.message).Chain != "" // the id identifies the turn
 		case memory.RoleUser:
 			f.isDistinctive = f.isDistinctive || !isCommonText(turn.Content)
 		}
