@@ -43,16 +43,16 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 	olds, newer, stronger := p.replaceable(c, v.targets)
 	switch {
 	case stronger != "":
-		p.addPending(next, stronger, "it contradicts what was said with more weight")
+		p.addPending(next, stronger, "it contradicts a more trusted statement")
 		return
 	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.RememberRequested:
 		p.addPending(next, olds[0].Fact.ID, ReviewedConflict)
 		return
 	case newer == "" && len(olds) > 0 && c.Unsure && !c.RememberRequested:
-		p.addPending(next, olds[0].Fact.ID, "its message also hands on a text, whose words these may be")
+		p.addPending(next, olds[0].Fact.ID, "its message contains a text of somebody else, which may be its source")
 		return
 	case newer != "":
-		p.addPast(c, newer, p.facts[newer].Fact.ObservedAt, "what is known is newer")
+		p.addPast(c, newer, p.facts[newer].Fact.ObservedAt, "a stored fact is newer")
 		return
 	}
 	if k := p.pendingMatch(c); k != nil {
@@ -106,7 +106,7 @@ func (p *planner) confirm(k *plannedFact, c extract.Candidate, olds []*plannedFa
 	if len(next.Provenance.Turns) < maxTurns && c.Turn != "" {
 		next.Provenance.Turns = append(slices.Clone(next.Provenance.Turns), c.Turn)
 	}
-	const reason = "said again in plain words"
+	const reason = "the user repeated it explicitly"
 	change := memory.Change{Action: memory.ActionApprove, After: memory.Image{Fact: &next}, Base: next.Version, Reason: reason, Author: p.o.Author}
 	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
 	for _, o := range olds {

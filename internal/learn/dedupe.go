@@ -75,7 +75,7 @@ func unwantedReason(c extract.Candidate) string {
 		case f.Status == memory.Retired && here:
 			return "it was forgotten"
 		case f.Status == memory.Superseded && here && isLive(c.Near, f.SupersededBy):
-			return "what took its place is newer"
+			return "the fact that replaced it is newer"
 		}
 	}
 	return ""

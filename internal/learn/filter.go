@@ -39,7 +39,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 		byRule := strings.HasPrefix(c.Model, "rule:")
 		i, g := r.source(&c, about)
 		if i < 0 {
-			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
+			dropped = append(dropped, Dropped{c, "no turn supports it"})
 			continue
 		}
 		if g.Grade != Grounded && r.isBasedOnBlanked(&c) {
@@ -51,7 +51,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 			continue
 		}
 		if !c.RememberRequested && extract.OffTheRecord(utterances[i].Turn.Content) {
-			dropped = append(dropped, Dropped{c, "said not to be remembered"})
+			dropped = append(dropped, Dropped{c, "the user asked not to remember it"})
 			continue
 		}
 		c = withTurn(c, utterances[i], byRule)
@@ -134,7 +134,7 @@ func worthlessReason(c extract.Candidate) string {
 	case c.RememberRequested:
 		return ""
 	case passingTalk.MatchString(s):
-		return "passing talk"
+		return "a transient state"
 	}
 	return ""
 }

@@ -19,10 +19,10 @@ func TestFilterDropsWhatIsNoFact(t *testing.T) {
 		"Yes.":                                 "too short",
 		"short one":                            "too short",
 		"Does User live in Lisbon?":            "a question",
-		"User asked for a poem":                "passing talk",
-		"User is tired":                        "passing talk",
-		"User said hello to the assistant":     "passing talk",
-		"The user wants the assistant to sing": "passing talk",
+		"User asked for a poem":                "a transient state",
+		"User is tired":                        "a transient state",
+		"User said hello to the assistant":     "a transient state",
+		"The user wants the assistant to sing": "a transient state",
 	} {
 		kept, dropped := Filter([]extract.Candidate{{Text: in}}, utterances)
 		if len(kept) != 0 || len(dropped) != 1 || dropped[0].Reason != want {
@@ -55,9 +55,9 @@ func TestQuoteDecidesSupport(t *testing.T) {
 		{"quote with other spaces and case", "User lives in Lisbon", "MOVED from berlin to lisbon", ""},
 		{"quote with a gap", "User lives in Lisbon", "I moved from Berlin … Lisbon", ""},
 		{"no quote, words of the turn", "User moved from Berlin to Lisbon", "", ""},
-		{"a name the turn lacks", "User lives in Oslo", "moved from Berlin to   Lisbon", "nobody said Oslo"},
-		{"a number the turn lacks", "User's sister has 3 cats", "My sister has 2 cats", "nobody said 3"},
-		{"other words altogether", "User owns a submarine", "I moved from Berlin", "the turn says nothing of it"},
+		{"a name the turn lacks", "User lives in Oslo", "moved from Berlin to   Lisbon", "nobody mentioned Oslo"},
+		{"a number the turn lacks", "User's sister has 3 cats", "My sister has 2 cats", "nobody mentioned 3"},
+		{"other words altogether", "User owns a submarine", "I moved from Berlin", "the turn does not mention it"},
 		{"invented quote", "User plays chess with friends", "I play chess", "the quoted words are not in the turn"},
 		{"negation dropped", "User is allergic to nuts", "allergic to nuts", "the quoted words deny it"},
 		{"negation kept", "User is not allergic to nuts", "I'm not allergic to nuts", ""},

@@ -98,7 +98,7 @@ func newGrounds(c Claim, s extract.Utterance) *grounds {
 }
 
 // statedEarlier is the reason for dropping a claim whose only evidence is a turn that was learned from before.
-const statedEarlier = "an earlier turn says it"
+const statedEarlier = "an earlier turn already states it"
 
 // refute returns why a claim must be wrong, or "" if nothing contradicts it.
 func (g *grounds) refute() string {
@@ -138,7 +138,7 @@ func (g *grounds) checks() []check {
 // doubt returns why a claim is not proven, or "" if it is.
 func (g *grounds) doubt() string {
 	if !g.hasExactQuote {
-		return "the turn is not quoted for it"
+		return "it has no quote from the turn"
 	}
 	for _, c := range g.checks() {
 		if c.doubts {
@@ -218,7 +218,7 @@ func (g *grounds) notUsersWords() string {
 	start, _ := sentenceAround(s, g.span)
 	switch before := text.Fold(s[:g.span.Start]); {
 	case letters.MatchString(before):
-		return "the words are those of a letter"
+		return "the words are part of a letter"
 	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])):
 		return "somebody else claims it"
 	}
@@ -240,7 +240,7 @@ func (g *grounds) hypothetical() string {
 	case hypotheticalOpening.MatchString(lead + quote), conditionalOpening.MatchString(lead + quote):
 		return reason
 	case wouldDo.MatchString(quote):
-		return "it is what the user would do"
+		return "the user only says what they would do"
 	}
 	return ""
 }
@@ -254,7 +254,7 @@ func (g *grounds) unrelated() string {
 	if g.foreign {
 		return "" // in another language only numbers and names can be compared, as the checks above do
 	}
-	return "the turn says nothing of it"
+	return "the turn does not mention it"
 }
 
 // contentWords counts the content words of the claim.

@@ -130,7 +130,7 @@ func (g *grounds) unmentionedNumber() string {
 	numbers := g.factNumbers()
 	for _, t := range numbers {
 		if !hasNumberValue(around, t.number) {
-			return "nobody said " + g.claim.Text[t.Start:t.End]
+			return "nobody mentioned " + g.claim.Text[t.Start:t.End]
 		}
 		shares = shares || hasNumberValue(numbersOf(g.quote), t.number)
 		absent = absent || !hasNumberValue(turn, t.number)
@@ -223,7 +223,7 @@ func (g *grounds) misattributedValue() string {
 		}
 		for i, t := range g.turn {
 			if isValue(t) && t.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return sameValue(f, t) }) && g.mentionsAny(ownersOf(g.turn, i)) {
-				return "the turn has " + t.word + " there"
+				return "the turn has " + t.word + " in its place"
 			}
 		}
 	}
@@ -301,7 +301,7 @@ func (g *grounds) unmentionedDate() string {
 			continue // the date depends on the day of the turn
 		}
 		if !(g.foreign && !hasNumber(g.phrase) && withinAYear(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.meansDate(d, g.around) {
-			return "nobody said " + d.From.Format(time.DateOnly)
+			return "nobody mentioned " + d.From.Format(time.DateOnly)
 		}
 	}
 	if len(dates) > 0 && g.hasQuote && hasDate(g.phrase) && !slices.ContainsFunc(dates, fits(g.phrase)) && !slices.ContainsFunc(dates, isYear) {

@@ -224,7 +224,7 @@ func (g *grounds) unmentionedName() string {
 		if g.foreign && !(g.names[t.word] != "" || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
 			continue // the name may be a translation
 		}
-		return "nobody said " + g.claim.Text[t.Start:t.End]
+		return "nobody mentioned " + g.claim.Text[t.Start:t.End]
 	}
 	return ""
 }

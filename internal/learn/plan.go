@@ -353,14 +353,14 @@ func Reviewed(fact string, confidence, least float64, category string, categorie
 	}
 	for _, c := range []string{category, extract.CategoryOf(fact)} {
 		if c != "" && slices.Contains(categories, c) {
-			return "the category " + c + " is reviewed (review.categories)"
+			return "the category " + c + " requires review (review.categories)"
 		}
 	}
 	return ""
 }
 
 // ReviewedConflict is the reason of a fact that the setting review.conflicts makes pending.
-const ReviewedConflict = "it contradicts what is known (review.conflicts)"
+const ReviewedConflict = "it contradicts a stored fact (review.conflicts)"
 
 // ByReview reports whether a change's reason is a review setting rather than doubt about the evidence.
 func ByReview(reason string) bool { return strings.Contains(reason, "(review.") }

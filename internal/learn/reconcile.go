@@ -46,11 +46,11 @@ func reconcile(i int, c extract.Candidate) []Decision {
 		fact := n.Fact.Content
 		switch {
 		case endsFact(c, n.Fact):
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it has ended"})
 		case c.Subject == n.Fact.Subject && recounts(c.Text, fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
 		case sameAttribute(c, n) && c.Attribute != "household" && statesMore(c.Text, fact) && maritalWords.FindString(text.Fold(c.Text)) == maritalWords.FindString(text.Fold(fact)):
-			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
+			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "a stored fact has more detail"}}
 		case sameAttribute(c, n) && sameConditions(c.Text, fact, c.Attribute) && (!text.Negated(c.Text) || !Denied(fact) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, fact))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
 		case opposite(c.Text, fact) && sameConditions(c.Text, fact, c.Attribute):

@@ -22,8 +22,8 @@ type Trial struct {
 }
 
 func (t Trial) String() string {
-	follows := map[bool]string{true: "is remembered", false: "waits for review"}[t.Passed]
-	return "what the model " + t.Model + " learns " + follows + ", for in its trial " + t.Why
+	follows := map[bool]string{true: "are stored", false: "wait for review"}[t.Passed]
+	return "facts from the model " + t.Model + " " + follows + ": in its trial " + t.Why
 }
 
 // trialTurn is one turn of trial.json. Right is a word of its fact about the user, and IDs are the facts that

@@ -22,7 +22,7 @@ func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author 
 			return u.changes(memory.Time(now), author), nil
 		}
 		if !cascade {
-			return nil, memory.Errorf(memory.Conflict, "changed again since: %s; undo these first, or with cascade", strings.Join(later, ", "))
+			return nil, memory.Errorf(memory.Conflict, "changed again later: %s; undo these changes first, or use cascade", strings.Join(later, ", "))
 		}
 		u.take(later...)
 	}
