@@ -2,8 +2,7 @@
 // moods, and statements with verbs, tense, negation and person. It finds sentence ends in any language.
 // Moods other than questions with a question mark, and statements, require English.
 //
-// It does not depend on memory or requests. Package utterance separates the text that the person wrote from
-// other text.
+// It does not depend on memory or requests. Package utterance separates the text that the person wrote from other text.
 package english
 
 import (

@@ -263,8 +263,7 @@ func (p *Predicate) Says() string {
 	return "would " + p.Lemma
 }
 
-// SaysNow returns another verb in the present tense with the negation and adverb of this predicate: "does not
-// live".
+// SaysNow returns another verb in the present tense with the negation and adverb of this predicate: "does not live".
 func (p *Predicate) SaysNow(lemma string) string {
 	finite, does := thirdOf(lemma), "does"
 	switch {

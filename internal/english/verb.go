@@ -87,8 +87,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 
 const vowels = "aeiou"
 
-// doubles reports whether a verb doubles its last consonant before an ending: "planned", but not
-// "visitted".
+// doubles reports whether a verb doubles its last consonant before an ending: "planned", but not "visitted".
 func doubles(v string) bool {
 	n := len(v)
 	if n < 3 || strings.ContainsRune(vowels+"wxy", rune(v[n-1])) || !strings.ContainsRune(vowels, rune(v[n-2])) || strings.ContainsRune(vowels, rune(v[n-3])) {

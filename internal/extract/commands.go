@@ -53,7 +53,7 @@ var commandWords = []string{
 }
 
 func commands(s Utterance) (remember []Candidate, forget []Command) {
-	if !text.Holds(s.Text, commandWords...) {
+	if !text.ContainsAny(s.Text, commandWords...) {
 		return nil, nil
 	}
 	for _, sentence := range text.Sentences(s.Text) {
@@ -173,7 +173,7 @@ var recordWords = []string{
 // OffTheRecord reports whether the speaker asks not to remember the turn: "don't remember this: I take
 // Prozac", "off the record, …".
 func OffTheRecord(message string) bool {
-	return text.Holds(message, recordWords...) && pattern("off the record").MatchString(message)
+	return text.ContainsAny(message, recordWords...) && pattern("off the record").MatchString(message)
 }
 
 // Instructs reports whether a text gives a model instructions.

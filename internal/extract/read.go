@@ -227,8 +227,7 @@ func (r *reader) addNameAt(p phrases, about subject, isPet bool, j int) bool {
 	return false
 }
 
-// introduce adds the name in tokens i up to j as the name of a person or pet, and returns the subject with
-// that name.
+// introduce adds the name in tokens i up to j as the name of a person or pet, and returns the subject with that name.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
 	called, attribute := p.nameText(i, j), canonical("kinAttributes", about.kin)
 	c := Candidate{Category: "family", Confidence: 0.9}
@@ -252,7 +251,7 @@ func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subje
 // "can my partner Tomasz eat that?".
 func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
-		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
+		if sentence.Pasted || !text.ContainsAny(sentence.Of(body), "my", "our") {
 			continue
 		}
 		s := english.StatementOf(body, sentence.Span, r.utterance.Turn.CreatedAt)
@@ -425,8 +424,7 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 	return t, true
 }
 
-// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home" does not
-// deny speaking it.
+// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home" does not deny speaking it.
 func (p phrases) isRestricted(t formMatch) bool {
 	if w := p.At(t.end); !p.isMark(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
 		return true
@@ -526,8 +524,7 @@ func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	return dates[0].From
 }
 
-// items splits "peanuts, shrimp and soy" into three items. It does not split a text that is no list of short
-// items.
+// items splits "peanuts, shrimp and soy" into three items. It does not split a text that is no list of short items.
 func items(s string) []string {
 	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {

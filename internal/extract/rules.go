@@ -111,8 +111,7 @@ var tenses = map[string]english.Tense{
 
 var verbClasses = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
-// rules are the rules of rules.txt in order. The key is the verb that a rule matches, or "@" and the rule's
-// head.
+// rules are the rules of rules.txt in order. The key is the verb that a rule matches, or "@" and the rule's head.
 var rules = sync.OnceValue(func() map[string][]*rule {
 	out := map[string][]*rule{}
 	var of rule

@@ -10,8 +10,7 @@ import (
 )
 
 // slots are the kinds of words that a rule may require, by name. Each function returns the index after the
-// words that it accepts from token i, or i if it accepts none. [phrases.thirdPerson] writes the words for a
-// fact.
+// words that it accepts from token i, or i if it accepts none. [phrases.thirdPerson] writes the words for a fact.
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
 		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": name, "company": company, "date": date, "dated": dated,
@@ -42,8 +41,7 @@ func (p phrases) matchSlot(kind string, i int) int {
 	return max(i, slots()[kind](p, i))
 }
 
-// phraseWithNoun accepts a phrase that has a noun of a word list and begins with or follows "a", "two" or
-// "my".
+// phraseWithNoun accepts a phrase that has a noun of a word list and begins with or follows "a", "two" or "my".
 func (p phrases) phraseWithNoun(list string, i int) int {
 	from := i
 	if inList("determiner", p.At(i)) && p.At(i) != "the" {

@@ -41,8 +41,7 @@ var (
 	unrealWords = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
 )
 
-// personAbout returns the person whom a folded fact is about: the user, or the first person that its
-// first words name.
+// personAbout returns the person whom a folded fact is about: the user, or the first person that its first words name.
 func personAbout(s string) string {
 	for _, w := range text.Words(firstWords(s, 5)) {
 		if !strings.HasPrefix(s, "user ") && text.IsPersonWord(w) {

@@ -9,24 +9,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// passageBytes is the maximum length of a passage: about 250 tokens, which every embedder reads
-// completely.
+// passageBytes is the maximum length of a passage: about 250 tokens, which every embedder reads completely.
 const passageBytes = 1000
 
 // Passages splits a document into its sentences and into consecutive pieces, which are compared with facts.
 // count measures the pieces, each at most most units long (1000 bytes if most is 0). Equal documents have
 // equal passages.
-func Passages(document string, most int, count func(string) int) []string {
-	if most == 0 {
-		most, count = passageBytes, func(s string) int { return len(s) + 1 }
+func Passages(document string, maxUnits int, count func(string) int) []string {
+	if maxUnits == 0 {
+		maxUnits, count = passageBytes, func(s string) int { return len(s) + 1 }
 	}
 	var out []string
-	piece, sentences, room := "", 0, most
+	piece, sentences, room := "", 0, maxUnits
 	end := func() {
 		if sentences > 1 { // with one sentence the piece equals the sentence
 			out = append(out, piece)
 		}
-		piece, sentences, room = "", 0, most
+		piece, sentences, room = "", 0, maxUnits
 	}
 	for line := range strings.Lines(document) {
 		for _, s := range text.Sentences(line) {
@@ -87,11 +86,11 @@ func contextName(c memory.Context) string {
 
 // NearContext returns the name of the context if one of its passages means the same as a candidate,
 // otherwise "". near is the minimum similarity of the passage; 0 means 0.90.
-func NearContext(c extract.Candidate, document memory.Context, passage string, similarity, near float64) string {
-	if near == 0 {
-		near = 0.90
+func NearContext(c extract.Candidate, document memory.Context, passage string, similarity, minSimilarity float64) string {
+	if minSimilarity == 0 {
+		minSimilarity = 0.90
 	}
-	if c.RememberRequested || similarity < near || !passageSupports(passage, c.Text) {
+	if c.RememberRequested || similarity < minSimilarity || !passageSupports(passage, c.Text) {
 		return ""
 	}
 	return contextName(document)

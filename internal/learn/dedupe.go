@@ -10,8 +10,7 @@ import (
 
 // DedupeOptions define a duplicate.
 type DedupeOptions struct {
-	// Near is the minimum similarity of duplicates; 0 means 0.90. The best value depends on the
-	// embedder.
+	// Near is the minimum similarity of duplicates; 0 means 0.90. The best value depends on the embedder.
 	Near float64
 	// ExactOnly treats only equal words as duplicates. Facts that a person adds use it.
 	ExactOnly bool
@@ -26,9 +25,8 @@ type Repetition struct {
 }
 
 // Dedupe separates new candidates from candidates that repeat a live fact, that a person rejected or forgot,
-// or that echo injected memory. Of equal candidates it keeps the first, with the highest confidence among
-// them.
-func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, again []Repetition, dropped []Dropped) {
+// or that echo injected memory. Of equal candidates it keeps the first, with the highest confidence among them.
+func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, repetitions []Repetition, dropped []Dropped) {
 	if o.Near == 0 {
 		o.Near = 0.90
 	}
@@ -42,7 +40,7 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 			continue
 		}
 		if n, ok := duplicateOf(c, o); ok {
-			again = append(again, Repetition{c, n})
+			repetitions = append(repetitions, Repetition{c, n})
 			continue
 		}
 		if i := duplicateIndex(fresh, c, o); i >= 0 {
@@ -52,7 +50,7 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 		}
 		fresh = append(fresh, c)
 	}
-	return fresh, again, dropped
+	return fresh, repetitions, dropped
 }
 
 // unwantedReason returns why a candidate must not be stored again: a person rejected it, or a fact of the

@@ -1,6 +1,5 @@
 // Package learn turns messages into trustworthy facts. Every step is a pure function from one type to
-// the next. The engine calls the model between an Ask and a Parse function, and calls the store after
-// Plan.
+// the next. The engine calls the model between an Ask and a Parse function, and calls the store after Plan.
 //
 //	[]memory.Turn ─Guard→ []Utterance ─AskFacts→ model ─ParseFacts→ ─Settle→ []Candidate
 //	                             ─extract.Rules────────────→ []Candidate

@@ -17,8 +17,7 @@ var (
 	goneForm = lazy.Compile(`^user(?: (?:has )?(?:sold|gave(?: away)?|rehomed|got rid of|closed) (.+?)(?: away)?|'s (.+) (?:died|passed away))$`)
 )
 
-// articles may precede the thing that ends. Other small words change the meaning: "stopped by a shop" ends
-// nothing.
+// articles may precede the thing that ends. Other small words change the meaning: "stopped by a shop" ends nothing.
 var articles = lazy.Words("a an the any his her their user's")
 
 // phraseEnd matches the word that separates a thing or a deed from its description.

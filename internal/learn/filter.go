@@ -12,8 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notOwnWords is the reason for dropping a candidate that is based on text from somebody else or on injected
-// memories.
+// notOwnWords is the reason for dropping a candidate that is based on text from somebody else or on injected memories.
 const notOwnWords = "not the user's own words"
 
 // Dropped is a candidate that is not stored, with the reason.
@@ -81,8 +80,7 @@ func tidy(s string) string {
 	return s
 }
 
-// visibleText returns s on one line without invisible characters, so that facts that look alike are
-// equal.
+// visibleText returns s on one line without invisible characters, so that facts that look alike are equal.
 func visibleText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -14,8 +14,7 @@ type ForgetRequest struct {
 	Facts []string
 }
 
-// ForgetOps separates operations that forget facts from other candidates. It drops operations without valid
-// evidence.
+// ForgetOps separates operations that forget facts from other candidates. It drops operations without valid evidence.
 func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []ForgetRequest) {
 	for _, c := range cands {
 		if c.Op != ToForget {
@@ -34,8 +33,7 @@ func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (other
 }
 
 // Forget returns the changes that exclude memories from search. It retires facts together with the turns
-// that taught them, removes links, and retires turns and summaries. Each memory changes once, in the order
-// of found.
+// that taught them, removes links, and retires turns and summaries. Each memory changes once, in the order of found.
 func Forget(found []memory.Memory, now time.Time, reason string, author memory.Author) []memory.Change {
 	f := forgetter{now: memory.Time(now), reason: reason, author: author, done: map[string]bool{}}
 	for _, m := range found {

@@ -15,7 +15,7 @@ import (
 type everydayName struct {
 	asked      *regexp.Regexp // matches the whole request, folded
 	attributes []string       // attributes, or prefixes of them that end in ":"
-	category   string         // a whole category, if not ""
+	category   string         // a whole category; "" for none
 	statement  *regexp.Regexp // how people state the attribute, in the first or third person; nil: no pattern
 	only       bool           // the attribute alone matches: "a dog named Rex" does not state the user's own name
 }

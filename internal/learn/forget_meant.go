@@ -43,8 +43,7 @@ const minMatchShare = 0.6
 //   - has nearly all words of the request, and its names and numbers, or
 //   - is a fact whose quote has these, if each of the fact's turns matches as well.
 //
-// A request that names a thing or repeats a statement selects one fact. If several facts match, it selects
-// none.
+// A request that names a thing or repeats a statement selects one fact. If several facts match, it selects none.
 func MemoriesToForget(wish extract.Command, found []memory.Memory) []memory.Memory {
 	if wish.All {
 		return found
@@ -111,8 +110,7 @@ func saysWhatIs(thing string) func(fact string) bool {
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }
 }
 
-// sameStatement reports whether a fact and a statement have the same polarity and the same terms in the
-// same order.
+// sameStatement reports whether a fact and a statement have the same polarity and the same terms in the same order.
 func sameStatement(fact, statement string) bool {
 	statement = english.ThirdPerson(statement)
 	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.Negated(fact) == text.Negated(statement) && isAverse(fact) == isAverse(statement)
@@ -120,29 +118,29 @@ func sameStatement(fact, statement string) bool {
 
 // requestSubject is what a request to forget is about.
 type requestSubject struct {
-	terms     map[string]bool
-	weighty   map[string]bool     // the request's terms without common ones
-	exact     []string            // names and numbers, folded
-	reads     []extract.Candidate // the candidates that the rules find in the request
-	everyday  *everydayName       // the attribute that the request names by an everyday name
-	aboutUser bool                // the request is about the user alone
+	terms           map[string]bool
+	mainTerms       map[string]bool     // the request's terms without common ones
+	namesAndNumbers []string            // names and numbers, folded
+	readings        []extract.Candidate // the candidates that the rules find in the request
+	everyday        *everydayName       // the attribute that the request names by an everyday name
+	aboutUser       bool                // the request is about the user alone
 }
 
 func requestSubjectOf(wish extract.Command) requestSubject {
-	g := requestSubject{terms: extract.TermSet(english.ThirdPerson(wish.What)), exact: text.Numbers(wish.What), everyday: everydayNameOf(wish.What)}
-	g.weighty = weighty(g.terms)
+	g := requestSubject{terms: extract.TermSet(english.ThirdPerson(wish.What)), namesAndNumbers: text.Numbers(wish.What), everyday: everydayNameOf(wish.What)}
+	g.mainTerms = withoutCommonTerms(g.terms)
 	g.aboutUser = g.everyday != nil || requestAboutUser.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), text.IsPersonWord)
 	for _, name := range text.Names(wish.What) {
-		g.exact = append(g.exact, text.Fold(name))
+		g.namesAndNumbers = append(g.namesAndNumbers, text.Fold(name))
 	}
-	g.reads = extract.ReadPlain(wish.What, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
+	g.readings = extract.ReadPlain(wish.What, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
 	return g
 }
 
 // requestAboutUser matches the beginning of a request about the user.
 var requestAboutUser = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 
-func weighty(terms map[string]bool) map[string]bool {
+func withoutCommonTerms(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for t := range terms {
 		if !commonTerms.Has(t) && !feelingTerms.Has(t) {
@@ -174,14 +172,13 @@ func (g requestSubject) means(m memory.Memory) bool {
 	return slices.ContainsFunc(extract.ReadPlain(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.states(extract.Classified(c)) })
 }
 
-// states reports whether a candidate equals a candidate that the rules found in the request, or has its
-// attribute.
+// states reports whether a candidate equals a candidate that the rules found in the request, or has its attribute.
 func (g requestSubject) states(c extract.Candidate) bool {
-	return g.everyday != nil && g.everyday.has(c) || slices.ContainsFunc(g.reads, func(r extract.Candidate) bool {
+	return g.everyday != nil && g.everyday.has(c) || slices.ContainsFunc(g.readings, func(r extract.Candidate) bool {
 		r = extract.Classified(r)
 		return text.Hash(r.Text) == text.Hash(c.Text) ||
 			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && isAverse(r.Text) == isAverse(c.Text) && isAboutKin(r.Text) == isAboutKin(c.Text) &&
-				extract.Covered(weighty(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
+				extract.Covered(withoutCommonTerms(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
 	})
 }
 
@@ -203,13 +200,13 @@ func (g requestSubject) matches(words, classes string) bool {
 		return false
 	}
 	folded := text.Fold(words)
-	for _, e := range g.exact {
+	for _, e := range g.namesAndNumbers {
 		if !strings.Contains(folded, e) {
 			return false
 		}
 	}
 	content := union(extract.TermSet(words), extract.TermSet(classes))
-	return extract.Covered(g.terms, content) >= minMatchShare && extract.Covered(g.weighty, content) >= minMatchShare
+	return extract.Covered(g.terms, content) >= minMatchShare && extract.Covered(g.mainTerms, content) >= minMatchShare
 }
 
 // sentencesOfUser returns the sentences that are not about people close to the user. names reports whether

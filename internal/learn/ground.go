@@ -183,8 +183,7 @@ func sentenceAround(s string, span text.Span) (start, end int) {
 	return start, len(s)
 }
 
-// clausesOf returns the words of each clause. It also splits a clause where a conjunction introduces another
-// subject.
+// clausesOf returns the words of each clause. It also splits a clause where a conjunction introduces another subject.
 func clausesOf(s string, words []token, names map[string]string) [][]token {
 	var out [][]token
 	for _, sentence := range english.Read(s) {
@@ -313,8 +312,7 @@ func (g *grounds) expressesEnd() bool {
 	})
 }
 
-// deniesClaim reports whether the quoted words deny the claim while the words after the denial are unrelated
-// to it.
+// deniesClaim reports whether the quoted words deny the claim while the words after the denial are unrelated to it.
 func (g *grounds) deniesClaim(quoted []polarWord) bool {
 	among := func(p polarWord) bool {
 		return p.term != "" && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, p.token) })

@@ -66,8 +66,7 @@ func tokensIn(all []token, span text.Span) []token {
 	return slices.DeleteFunc(slices.Clone(all), func(t token) bool { return t.End <= span.Start || t.Start >= span.End })
 }
 
-// sourceOfWords returns the part of s that contains the words, or all of s if they come from another
-// text.
+// sourceOfWords returns the part of s that contains the words, or all of s if they come from another text.
 func sourceOfWords(words []token, s string) string {
 	if len(words) == 0 {
 		return ""

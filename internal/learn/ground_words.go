@@ -35,8 +35,7 @@ var (
 	possessives  = lazy.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
 )
 
-// quotingVerbs introduce somebody's words. The words after such a verb are not about that
-// person.
+// quotingVerbs introduce somebody's words. The words after such a verb are not about that person.
 var quotingVerbs = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
 
 // hedgingWords match a wish, a plan or a guess.

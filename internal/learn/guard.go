@@ -182,7 +182,7 @@ func Recalled(found []memory.Memory, base *Injected) *Injected {
 	return g
 }
 
-// line, shingle and term look in g and its base; anyMemory tests each memory.
+// line, shingle and term search g and its base; anyMemory tests each memory.
 
 func (g *Injected) line(normal string) bool {
 	return g != nil && (g.lines[normal] || g.base.line(normal))
@@ -216,8 +216,7 @@ func MaybeInjected(t memory.Turn) []string {
 	return out[:min(len(out), maxMaybeInjected)]
 }
 
-// maxLeadIn is the maximum length of the words that introduce a list on its first line: "Yesterday you
-// wrote: - …".
+// maxLeadIn is the maximum length of the words that introduce a list on its first line: "Yesterday you wrote: - …".
 const maxLeadIn = 60
 
 // stripMarkup removes bullets, numbers, dates, bracketed labels and a lead-in from a line of a block.

@@ -25,8 +25,7 @@ const (
 
 // ParseFacts reads a model's facts or operations from JSON, possibly within a code fence or prose. The list is
 // under "ops", "facts" or "memories", or alone, and has objects or sentences. ParseFacts skips incomplete
-// elements and copies of the prompt's examples. It returns [memory.Invalid] if
-// there is no list.
+// elements and copies of the prompt's examples. It returns [memory.Invalid] if there is no list.
 func ParseFacts(reply string) ([]extract.Candidate, error) {
 	reply = withoutThinking(reply)
 	if isNothing(reply) {
@@ -229,8 +228,7 @@ var quotedFact = lazy.Compile(`"(User[ '][^"\n]{8,})"`)
 // thinkTags are the tags that enclose reasoning in replies.
 var thinkTags = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
 
-// withoutThinking removes the reasoning before an answer. For a reply that ends within its reasoning it
-// returns "{".
+// withoutThinking removes the reasoning before an answer. For a reply that ends within its reasoning it returns "{".
 func withoutThinking(reply string) string {
 	if len(reply) > maxReply {
 		reply = reply[:maxReply]

@@ -52,9 +52,9 @@ const maxTurns = 16
 // Candidates for review become pending facts and replace nothing. The same holds for a model's candidate that
 // contradicts a fact which a person wrote, approved or pinned. If the decisions add nothing, Plan adds the
 // candidates that repeat no fact (design 4's safeguard).
-func Plan(cands []extract.Candidate, decisions []Decision, again []Repetition, o PlanOptions) ([]memory.Change, []Outcome) {
-	p := newPlanner(cands, again, o)
-	for _, a := range again {
+func Plan(cands []extract.Candidate, decisions []Decision, repetitions []Repetition, o PlanOptions) ([]memory.Change, []Outcome) {
+	p := newPlanner(cands, repetitions, o)
+	for _, a := range repetitions {
 		p.reinforce(a)
 	}
 	p.judge(decisions)
@@ -112,7 +112,7 @@ type verdict struct {
 	addedID string // id of the fact that was added for this candidate
 }
 
-func newPlanner(cands []extract.Candidate, again []Repetition, o PlanOptions) *planner {
+func newPlanner(cands []extract.Candidate, repetitions []Repetition, o PlanOptions) *planner {
 	if o.Source == "" {
 		o.Source = memory.Extracted
 	}
@@ -123,7 +123,7 @@ func newPlanner(cands []extract.Candidate, again []Repetition, o PlanOptions) *p
 			p.register(n)
 		}
 	}
-	for _, a := range again {
+	for _, a := range repetitions {
 		p.register(a.Fact)
 	}
 	for i := range p.verdicts {
@@ -347,9 +347,9 @@ func (p *planner) waits(c extract.Candidate) string {
 
 // Reviewed returns why the settings review.confidence and review.categories require a review of a fact, or
 // "". It checks the given category and the category that the words imply.
-func Reviewed(fact string, confidence, least float64, category string, categories []string) string {
-	if confidence < least {
-		return fmt.Sprintf("confidence %.2f is under %.2f (review.confidence)", confidence, least)
+func Reviewed(fact string, confidence, minConfidence float64, category string, categories []string) string {
+	if confidence < minConfidence {
+		return fmt.Sprintf("confidence %.2f is under %.2f (review.confidence)", confidence, minConfidence)
 	}
 	for _, c := range []string{category, extract.CategoryOf(fact)} {
 		if c != "" && slices.Contains(categories, c) {

@@ -13,8 +13,7 @@ var groupWords = lazy.Compile(`(?i)\b(?:we|we're|we've|we'll|(?-i:us)|our|ours|(
 var privateCategories = lazy.Words("personal family home health education possession event")
 
 // OfProject reports whether a fact belongs to the project instead of the speaker. "Our API is called Halyard"
-// does; "I always use tabs" does not. quote is the text that supports the fact. If in doubt, a fact is
-// personal.
+// does; "I always use tabs" does not. quote is the text that supports the fact. If in doubt, a fact is personal.
 func OfProject(c extract.Candidate, quote string) bool {
 	if privateCategories.Has(c.Category) {
 		return false

@@ -84,8 +84,7 @@ func (u *undoing) take(ids ...string) {
 
 func replacement(c memory.Change) bool { return c.OldID != "" && c.NewID != "" }
 
-// laterChanges returns the ids of unmarked changes that follow a marked change of the same memory, newest
-// first.
+// laterChanges returns the ids of unmarked changes that follow a marked change of the same memory, newest first.
 func (u *undoing) laterChanges() []string {
 	var out []string
 	touched := map[string]bool{}

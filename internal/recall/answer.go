@@ -23,7 +23,7 @@ var signals = []signal{
 	{-3.5, func(l *candidateSet) float64 { return l.lexical }},
 	{3.7, func(l *candidateSet) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
 	// The lead of the best candidate over the tenth and the fourth.
-	{0.6, func(l *candidateSet) float64 { return l.best[0] - l.best[standout-1] }},
+	{0.6, func(l *candidateSet) float64 { return l.best[0] - l.best[comparedRank-1] }},
 	{-0.4, func(l *candidateSet) float64 { return l.best[0] - l.best[3] }},
 	// The best candidate's own words, and a thing of the requested kind.
 	{1.75, func(l *candidateSet) float64 { return l.shareWithSynonyms(l.first.own, l.first) }},
@@ -61,8 +61,8 @@ const fewWords = 5
 // embedder says nothing about the answer.
 const usualVector = 0.45
 
-// standout is the rank with which the best candidate is compared.
-const standout = 10
+// comparedRank is the rank with which the best candidate is compared.
+const comparedRank = 10
 
 // spread is how fast relevance falls with the distance from the best fused score, in log-odds per unit.
 const spread = 0.5
@@ -70,11 +70,11 @@ const spread = 0.5
 // candidateSet holds all candidates of a question and their highest numbers.
 type candidateSet struct {
 	*scoredQuery
-	first *view             // the best candidate by fused score; all numbers are zero if there is none
-	top   float64           // the best fused score
-	best  [standout]float64 // the best fused scores in order, without the kept cue; 0 for missing ones
+	first *view                 // the best candidate by fused score; all numbers are zero if there is none
+	top   float64               // the best fused score
+	best  [comparedRank]float64 // the best fused scores in order, without the kept cue; 0 for missing ones
 
-	scarce           float64 // 1 for hardly any candidates, falling to 0 at Candidates
+	scarcity         float64 // 1 for hardly any candidates, falling to 0 at Candidates
 	lexical, related float64
 	vector           float64 // 0 if no candidate has a vector
 	speakers, others float64 // own words of the question's subjects, and own words of other speakers
@@ -83,7 +83,7 @@ type candidateSet struct {
 func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
 	l := &candidateSet{scoredQuery: a, first: &view{Candidate: &memory.Candidate{}}}
 	var best float64
-	l.scarce = max(0, 1-float64(len(list))/Candidates)
+	l.scarcity = max(0, 1-float64(len(list))/Candidates)
 	for i := range list {
 		r := &list[i]
 		fused := r.fused - keptWeight*kept(&r.view) // a request to keep a memory does not show that the memory is an answer
@@ -92,7 +92,7 @@ func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
 		}
 		l.top = max(l.top, r.fused)
 		l.place(fused)
-		l.lexical, l.related = max(l.lexical, l.shareWithSynonyms(r.lexical, &r.view)), max(l.related, (1-l.scarce)*r.related)
+		l.lexical, l.related = max(l.lexical, l.shareWithSynonyms(r.lexical, &r.view)), max(l.related, (1-l.scarcity)*r.related)
 		l.vector = max(l.vector, r.vector)
 		switch {
 		case speaker(a, &r.view) > 0:
@@ -107,7 +107,7 @@ func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
 // shareWithSynonyms returns a share of the question's words plus synonyms for missing words, at most 1.
 func (l *candidateSet) shareWithSynonyms(share float64, c *view) float64 {
 	hints := inOtherWords * min(1, c.related+ofKind*l.instances(c.Classes))
-	return min(max(1, share), share+l.scarce*hints)
+	return min(max(1, share), share+l.scarcity*hints)
 }
 
 // place inserts a fused score into the list of the best scores.

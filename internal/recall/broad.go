@@ -10,8 +10,7 @@ import (
 )
 
 // ByImportance returns hits for a [Query] that is Broad. Pinned facts come first, then facts by subject (the
-// user first), confidence and recency, then turns and summaries. Score is the importance, from 0 to
-// 1.
+// user first), confidence and recency, then turns and summaries. Score is the importance, from 0 to 1.
 func ByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
 	hits := make([]memory.Hit, len(memories))
 	for i, m := range memories {

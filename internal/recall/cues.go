@@ -40,8 +40,7 @@ var cues = []cue{
 	{"asks", -0.5, anyQuestion, func(_ *scoredQuery, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
 	// The turn begins a conversation: people begin with their main concern.
 	{"opens", 0.8, anyQuestion, func(q *scoredQuery, c *view) float64 { return unlessAssistant(c, opens(c)) * words(q, c) }},
-	// The question asks for a time and the candidate mentions a time, or has the month or year of the
-	// question.
+	// The question asks for a time and the candidate mentions a time, or has the month or year of the question.
 	{"when", 2.6, asksForTime, func(q *scoredQuery, c *view) float64 { return q.prompt * marked(c, memory.MarkTimes) * words(q, c) }},
 	{"date_said", 3.2, namesDate, func(q *scoredQuery, c *view) float64 { return q.prompt * q.onDay(c) }},
 	{"date_meant", 2.7, namesDate, func(q *scoredQuery, c *view) float64 { return q.prompt * q.share(c.Dates) }},

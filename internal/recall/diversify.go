@@ -10,8 +10,7 @@ import (
 const diversifyAmong = 40
 
 // redundantFrom is the minimum cosine of two redundant memories. Turns of one conversation have a lower cosine,
-// and several of them together may answer a question: counting all similarity costs a tenth of
-// recall@10.
+// and several of them together may answer a question: counting all similarity costs a tenth of recall@10.
 const redundantFrom = 0.75
 
 // diversify moves the best n to the front, by score minus redundancy with those already chosen (maximal

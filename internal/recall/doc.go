@@ -4,9 +4,7 @@
 //	─(store)→ hits ─Fit→ hits ─Render→ Block
 //
 // Rank fuses a candidate's numbers with the question's cues, calibrates the sum to a relevance from 0 to 1,
-// applies the threshold, blends relevance with recency, and diversifies. Each stage records its number in
-// Why.
+// applies the threshold, blends relevance with recency, and diversifies. Each stage records its number in Why.
 //
-// All functions are pure: they use no clock, store or model, and equal input gives equal
-// output.
+// All functions are pure: they use no clock, store or model, and equal input gives equal output.
 package recall

@@ -168,8 +168,7 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// looksLike returns the letter of the fence's name that r resembles, or 0. Letters such as l and i count as
-// both.
+// looksLike returns the letter of the fence's name that r resembles, or 0. Letters such as l and i count as both.
 func looksLike(r rune) byte {
 	if r >= utf8.RuneSelf {
 		if alike, ok := lookalikes()[r]; ok {

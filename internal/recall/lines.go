@@ -165,8 +165,7 @@ func (l Line) words(from Sources, role bool) (string, bool) {
 	return b.String(), true
 }
 
-// Find returns the memory of a line. It also finds replaced memories, but not forgotten, rejected or hidden
-// ones.
+// Find returns the memory of a line. It also finds replaced memories, but not forgotten, rejected or hidden ones.
 func (from Sources) Find(l Line) (memory.Memory, bool) {
 	m, ok := from.Memories[l.ID]
 	if !ok || m.Kind() != l.Kind {

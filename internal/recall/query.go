@@ -119,8 +119,7 @@ func withoutQuestionWords(question string) string {
 // asksAll matches questions for everything. It expects folded words with single spaces between and after them.
 var asksAll = lazy.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
 
-// maxBroadWords is the maximum number of words of a question for everything. Longer questions name a
-// subject.
+// maxBroadWords is the maximum number of words of a question for everything. Longer questions name a subject.
 const maxBroadWords = 12
 
 // shortness is 1 up to 20 words and falls to 0 at 35 words. Long messages contain the cues of short questions by

@@ -272,8 +272,7 @@ func recencyWeight(behind, weight float64) float64 {
 // doubtCosts is the share of its score that a fact with confidence 0 loses.
 const doubtCosts = 0.3
 
-// confidenceFactor returns the factor for a confidence. 0 means unknown; a searcher then reports 0 for all
-// candidates.
+// confidenceFactor returns the factor for a confidence. 0 means unknown; a searcher then reports 0 for all candidates.
 func confidenceFactor(confidence float64) float64 { return 1 - doubtCosts*(1-clampUnit(confidence)) }
 
 // clampUnit limits x to the range 0 to 1. NaN becomes 0.

@@ -10,8 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The fence of a block and its introduction. The text between the fence's tags is data and cannot close
-// the fence.
+// The fence of a block and its introduction. The text between the fence's tags is data and cannot close the fence.
 const (
 	FenceOpen  = "<loci-memory>"
 	FenceClose = "</loci-memory>"
@@ -121,8 +120,7 @@ func (o RenderOptions) introduction() string {
 	return front + "\n"
 }
 
-// renderReplacement renders the fact that replaced an outdated turn, or only the date if the fact has no
-// text.
+// renderReplacement renders the fact that replaced an outdated turn, or only the date if the fact has no text.
 func renderReplacement(date, content string) string {
 	if date != "" {
 		date = ", since " + date
@@ -157,8 +155,7 @@ func dateOf(m memory.Memory) string {
 	return day(m.CreatedAt())
 }
 
-// RoleOf returns the role of a memory: the role of a turn, "summary" for a summary, "memory" for others
-// (design 4).
+// RoleOf returns the role of a memory: the role of a turn, "summary" for a summary, "memory" for others (design 4).
 func RoleOf(m memory.Memory) memory.Role {
 	switch {
 	case m.Turn != nil:

@@ -6,8 +6,7 @@ import "math"
 // of this package are fitted to the former. The cosines of other models are stretched: those of unrelated texts
 // move to usualBackground, and 1 stays 1.
 
-// usualBackground is the mean cosine of a question with the memories that share its words, for the embedder of
-// the fit.
+// usualBackground is the mean cosine of a question with the memories that share its words, for the embedder of the fit.
 const usualBackground = 0.1
 
 // maxBackground limits the stretch. A model that finds all texts similar gives no information.

@@ -24,8 +24,7 @@ func hasNoStatement(t *memory.Turn) bool {
 	return len(sentences) > 0
 }
 
-// isOrder reports whether a sentence asks for something to be done now. A lasting preference is not such an
-// order.
+// isOrder reports whether a sentence asks for something to be done now. A lasting preference is not such an order.
 func isOrder(sentence string) bool {
 	if english.Purpose(sentence) == english.Asks {
 		return true

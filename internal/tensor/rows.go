@@ -2,8 +2,7 @@ package tensor
 
 import "math"
 
-// GELU replaces each x by x·Φ(x). It uses the exact normal distribution Φ instead of the tanh
-// approximation.
+// GELU replaces each x by x·Φ(x). It uses the exact normal distribution Φ instead of the tanh approximation.
 func GELU(x []float32) { geluPortable(x[gelu(x):]) }
 
 func geluPortable(x []float32) {
@@ -16,8 +15,7 @@ func geluPortable(x []float32) {
 const Lane = 16
 
 // Softmax replaces x[:n] by e^(scale·x), scaled so that the sum is 1. It is faster if the slice has room for n
-// rounded up to a multiple of [Lane]; it overwrites the values in that room. scale must be positive, and n at
-// least 1.
+// rounded up to a multiple of [Lane]; it overwrites the values in that room. scale must be positive, and n at least 1.
 func Softmax(x []float32, n int, scale float32) {
 	whole := (n + Lane - 1) &^ (Lane - 1)
 	if whole > len(x) {

@@ -1,6 +1,5 @@
 // Package tensor has float32 arithmetic for the activations of a neural network: matrix products with prepacked
-// weights, GELU, softmax and layer normalization. It does not depend on models. Matrices are
-// row-major.
+// weights, GELU, softmax and layer normalization. It does not depend on models. Matrices are row-major.
 //
 // It uses the instructions of [vector.Tier]. Each sum of a product runs over k in order with fused
 // multiply-add, so that AVX2 and AVX-512 give the same bits. Without these instructions each product is rounded
@@ -123,8 +122,7 @@ func Multiply(dst, a Matrix, w *Weights, from Matrix) {
 }
 
 // valuesAtOnce is how many values of a are multiplied with all panels before the next rows. They fit the
-// second-level cache together with two panels. For each such part the weights are read from memory
-// once.
+// second-level cache together with two panels. For each such part the weights are read from memory once.
 const valuesAtOnce = 1 << 17
 
 // tile computes one tile of a product: rows of a times one panel. For each k it may prefetch step bytes, which
@@ -132,21 +130,21 @@ const valuesAtOnce = 1 << 17
 type tile func(dst, a Matrix, panel []float32, depth int, ahead, step int, from Matrix)
 
 // partSize returns the size of the parts if n is divided into the fewest nearly equal parts of at most most.
-func partSize(n, most int) (size int) {
-	count := (n + most - 1) / most
+func partSize(n, maxSize int) (size int) {
+	count := (n + maxSize - 1) / maxSize
 	return (n + count - 1) / count
 }
 
 // inTiles multiplies in tiles of at most most rows and all columns of a panel.
-func inTiles(dst, a Matrix, w *Weights, from Matrix, most int, each tile) {
+func inTiles(dst, a Matrix, w *Weights, from Matrix, maxRows int, each tile) {
 	var edge []float32
 	if w.width%columns != 0 {
-		edge = make([]float32, most*columns)
+		edge = make([]float32, maxRows*columns)
 	}
-	block := partSize(a.Rows, max(most, valuesAtOnce/w.depth))
+	block := partSize(a.Rows, max(maxRows, valuesAtOnce/w.depth))
 	for top := 0; top < a.Rows; top += block {
 		rows := min(block, a.Rows-top)
-		height := partSize(rows, most)
+		height := partSize(rows, maxRows)
 		// Each tile prefetches its share of the next panel, because loading a panel takes longer than computing one
 		// tile.
 		tiles := (rows + height - 1) / height

@@ -43,8 +43,7 @@ var dateWords = sync.OnceValue(func() map[string]dateWord {
 })
 
 // dateForm is a way to write a date: words, names of classes, and a function that computes the date. A word
-// with a question mark is optional, DATE is a day of a month, and TO is a word between the two ends of a
-// range.
+// with a question mark is optional, DATE is a day of a month, and TO is a word between the two ends of a range.
 type dateForm struct {
 	words []string
 	date  func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
@@ -158,8 +157,7 @@ var (
 	beforeDay     = lazy.Words("on by until till til next last this every for from since to")
 	beforeOrdinal = lazy.Words("on by until till til from since before after to")
 	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
-	// wordsAfterDate may follow an ordinal that is a date. With any other word after it, the ordinal counts
-	// that word.
+	// wordsAfterDate may follow an ordinal that is a date. With any other word after it, the ordinal counts that word.
 	wordsAfterDate = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
 		to from on by until`)
 	// countedWords follow a number that is an amount rather than a year.

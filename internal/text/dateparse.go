@@ -149,8 +149,7 @@ func (p *dateParser) match(words []string, m *match) bool {
 	return true
 }
 
-// matchToken returns the number of token k if it is the word or has the class, and how many tokens the match
-// takes.
+// matchToken returns the number of token k if it is the word or has the class, and how many tokens the match takes.
 func (p *dateParser) matchToken(word string, k int, m *match) (v, took int) {
 	t := p.toks[k]
 	ok := false
@@ -185,8 +184,7 @@ func (p *dateParser) matchToken(word string, k int, m *match) (v, took int) {
 	return v, took
 }
 
-// rangeJoint returns how many tokens before token k join the two ends of a range, or -1. The range begins at
-// token i.
+// rangeJoint returns how many tokens before token k join the two ends of a range, or -1. The range begins at token i.
 func (p *dateParser) rangeJoint(k, i int) int {
 	if k >= len(p.toks) {
 		return -1
@@ -296,8 +294,7 @@ func (p *dateParser) dayAlone(i, day int) Date {
 	}
 }
 
-// bareMonth returns a month that is written without a day. Abbreviations do not count, nor do March and May
-// as verbs.
+// bareMonth returns a month that is written without a day. Abbreviations do not count, nor do March and May as verbs.
 func (p *dateParser) bareMonth(i, month int) Date {
 	low, capital := p.toks[i].low, p.s[p.toks[i].Start] < 'a'
 	verb := low == "may" || low == "march" || low == "mar"

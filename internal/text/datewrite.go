@@ -11,8 +11,7 @@ import (
 // Absolute replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by "on
 // 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps phrases
 // that have no such form ("over a year ago", "yesterday's meeting") or name no single day ("every Friday",
-// "Monday to Friday"). [Resolve] finds the same dates in the result, and Absolute does not change its own
-// results.
+// "Monday to Friday"). [Resolve] finds the same dates in the result, and Absolute does not change its own results.
 func Absolute(s string, reference time.Time) string {
 	p := newDateParser(s, reference)
 	w := dateWriter{dateParser: p, found: p.all()}
@@ -71,8 +70,7 @@ var (
 	partPrefixes = lazy.Words("early late mid")
 	// dateOwners may precede a noun and its attributes.
 	dateOwners = lazy.Words("the a an my our your his her their its this that these those")
-	// repetitionWords precede a weekday or month that is not a specific one: "every Friday", "Good
-	// Friday".
+	// repetitionWords precede a weekday or month that is not a specific one: "every Friday", "Good Friday".
 	repetitionWords = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
 		holy maundy palm easter super`)
 	// hedges turn a point in time into a limit ("at least", "over").

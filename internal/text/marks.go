@@ -4,8 +4,7 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// IsTime reports whether a word from [Words] refers to time: a day, a month, a year, "ago", "recently" and
-// the like.
+// IsTime reports whether a word from [Words] refers to time: a day, a month, a year, "ago", "recently" and the like.
 func IsTime(w string) bool {
 	switch dateClass(w) {
 	case "MONTH":

@@ -56,8 +56,7 @@ func WordOf(term string) string {
 	return ""
 }
 
-// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each line of
-// the table.
+// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each line of the table.
 type Classes uint32
 
 type classes struct {

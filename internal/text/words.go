@@ -6,8 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is the maximum length of a word in bytes. Longer words are keys and codes for which nobody
-// searches.
+// maxWord is the maximum length of a word in bytes. Longer words are keys and codes for which nobody searches.
 const maxWord = 48
 
 // Words returns the folded words of s in order: runs of letters, digits and marks. It drops possessive and
@@ -62,8 +61,7 @@ func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// Unspaced reports whether r belongs to a script without spaces, or to Korean, whose word endings also need
-// pairs.
+// Unspaced reports whether r belongs to a script without spaces, or to Korean, whose word endings also need pairs.
 func Unspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer)

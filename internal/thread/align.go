@@ -42,8 +42,7 @@ type Place struct {
 
 // Align matches a request with the turns of its conversation on all branches; recent turns are enough.
 // Messages after the last match are new. A request begins a new root if it has no match, such as a single
-// message, or if it would replace the user's words without evidence or only by history such as a
-// summary.
+// message, or if it would replace the user's words without evidence or only by history such as a summary.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	on := t.match(r)
@@ -99,8 +98,7 @@ func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	return a
 }
 
-// alignAt aligns a request with the given matches. Its messages from index from follow the turn
-// parent.
+// alignAt aligns a request with the given matches. Its messages from index from follow the turn parent.
 func (t *tree) alignAt(r Request, on []match, parent, from int) Alignment {
 	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, parent: parent}
 	fresh := r.hist[from:]
@@ -171,8 +169,8 @@ func (a *Alignment) place(r Request, fresh []int) {
 	if before := len(r.hist) - len(fresh); a.parent == start && before > 0 && len(fresh) > 0 {
 		a.last.Chain = r.chains[before-1] // so that the chain shows where the request continued
 	}
-	if r.most > 0 {
-		a.Dropped = max(0, len(fresh)-r.most)
+	if r.maxNew > 0 {
+		a.Dropped = max(0, len(fresh)-r.maxNew)
 	}
 	unanswered := r.unanswered()
 	for k, i := range fresh {

@@ -52,8 +52,7 @@ func Shortlist(turns []memory.Turn, limit int) []string {
 	return ids
 }
 
-// isCommonText reports whether a text is too common to identify a conversation, such as a greeting or
-// "continue".
+// isCommonText reports whether a text is too common to identify a conversation, such as a greeting or "continue".
 func isCommonText(text string) bool {
 	return len(strings.Fields(text)) < 4 && utf8.RuneCountInString(text) < 24
 }

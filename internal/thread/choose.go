@@ -20,10 +20,10 @@ type Candidate struct {
 // Choose returns the index of the conversation that a request without an id continues, or -1 for a new
 // conversation. Both must share a beginning, and one of these must hold:
 //
-//   - It has an answer that went through Loci. If the request replaces later words of the user, it must do so by new ones and share more than greetings.
-//   - Nothing active follows the shared part.
-//   - It is a retry: the whole request is in a conversation updated within [RetryWindow] of now. Later turns may follow it only if the client has left.
-//   - Within that time, the request repeats the answer in other words.
+//   - It has an answer that went through Loci. If the request replaces later words of the user, it must do so by new messages and share more than greetings.
+//   - No active turn follows the shared part.
+//   - The request is a retry: all its messages are in a conversation updated within [RetryWindow] of now. Later turns may follow only if the client has left.
+//   - The conversation was updated within that time, and the request repeats its answer in other words.
 //
 // Of several conversations it chooses the one with the latest shared answer, because answers distinguish
 // chats with equal beginnings. After that it prefers a retry, a conversation that the request shares as a
@@ -47,7 +47,7 @@ type matchRating struct {
 	asked         bool // the last shared message is the user's
 	answer        int  // number of the last shared answer that went through Loci, counted from 1; 0 for none
 	retry         bool // the same request was made a short time ago
-	whole         bool // no active turn follows the shared part
+	isComplete    bool // no active turn follows the shared part
 	isDistinctive bool // the shared part has more than greetings
 	replacesUser  bool // the request would replace words of the user
 	replacesByNew bool // the request would replace them by new messages
@@ -75,7 +75,7 @@ func rateMatch(c Candidate, r Request) matchRating {
 		}
 	}
 	f.shared, f.asked = end(on), t.turns[on[len(on)-1].turn].Role == memory.RoleUser
-	f.whole = f.shared < len(r.hist) && len(t.displaced(t.pathTo(on[len(on)-1].turn))) == 0
+	f.isComplete = f.shared < len(r.hist) && len(t.displaced(t.pathTo(on[len(on)-1].turn))) == 0
 	on = t.match(r)
 	f.replacesUser = t.hasRole(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
 	f.replacesByNew = r.isCurrent(end(on))
@@ -86,7 +86,7 @@ func (f matchRating) continues(r Request) bool {
 	switch {
 	case f.shared == 0:
 		return false
-	case f.whole || f.retry:
+	case f.isComplete || f.retry:
 		return true
 	case f.replacesUser:
 		return f.answer > 0 && f.isDistinctive && f.replacesByNew
@@ -98,7 +98,7 @@ func (f matchRating) continues(r Request) bool {
 
 func (f matchRating) compare(g matchRating) int {
 	return cmp.Or(cmp.Compare(f.answer, g.answer), cmp.Compare(bit(f.retry), bit(g.retry)),
-		cmp.Compare(bit(f.whole), bit(g.whole)), cmp.Compare(f.shared, g.shared), f.updated.Compare(g.updated), cmp.Compare(g.id, f.id))
+		cmp.Compare(bit(f.isComplete), bit(g.isComplete)), cmp.Compare(f.shared, g.shared), f.updated.Compare(g.updated), cmp.Compare(g.id, f.id))
 }
 
 func bit(b bool) int {

@@ -18,8 +18,7 @@
 // A request continues a conversation if it has its id, or an answer that went through Loci. A text that a
 // client sends each time, such as a fixed first exchange, is no evidence, and a message without history is
 // always new. Turns leave the current branch only if such a request replaces a stored message; a shorter,
-// summarized or missing history removes nothing. Other messages are appended or begin a new
-// conversation.
+// summarized or missing history removes nothing. Other messages are appended or begin a new conversation.
 //
 // System messages are not part of a conversation: they are neither compared nor stored.
 package thread

@@ -83,8 +83,7 @@ func (t *tree) prefix(r Request) []match {
 
 // anchor returns the last answer, among the messages from index from, that is an active turn after an index.
 // turn is negative if there is none. Common answers are no evidence unless the previous message matches too or
-// nothing follows. Only an answer that went through Loci shows that the turns after it were
-// replaced.
+// nothing follows. Only an answer that went through Loci shows that the turns after it were replaced.
 func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 	for i, tries := len(r.hist)-1, 0; i >= from && tries < maxTries; i-- {
 		if r.at(i).Role != memory.RoleAssistant {
@@ -161,8 +160,7 @@ func (t *tree) hasDigest(turn int, digest string) bool {
 	return parent != absent && Chain(t.chain(parent), digest) == t.turns[turn].Chain
 }
 
-// wentThroughLoci reports whether a turn is an answer that went through Loci, instead of an answer that a
-// client sent.
+// wentThroughLoci reports whether a turn is an answer that went through Loci, instead of an answer that a client sent.
 func wentThroughLoci(t *memory.Turn) bool {
 	hidden := t.Status == memory.Retired && t.Content == ""
 	return t.Role == memory.RoleAssistant && (!t.NoLearn || hidden)

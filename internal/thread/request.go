@@ -12,21 +12,20 @@ type Request struct {
 	msgs   []chatapi.Message
 	hist   []int    // indexes of the messages that belong to the conversation
 	chains []string // chain hash of the path to each of these messages
-	most   int      // the maximum number of new messages to store; 0: all
+	maxNew int      // the maximum number of new messages to store; 0: all
 	now    int      // index of the first current message
 
 	// DeclaredRetry is set if the client declares the request a repetition.
 	DeclaredRetry bool
 
-	// ClientLeft is set if the client stopped waiting. It may have repeated the request elsewhere and continued
-	// there.
+	// ClientLeft is set if the client stopped waiting. It may have repeated the request elsewhere and continued there.
 	ClientLeft bool
 }
 
 // NewRequest parses messages, which must not change while the request is in use. If more than most messages
 // are new, only the last ones are stored; 0: all.
-func NewRequest(msgs []chatapi.Message, most int) Request {
-	r := Request{msgs: msgs, hist: history(msgs), most: most, now: firstCurrent(msgs)}
+func NewRequest(msgs []chatapi.Message, maxNew int) Request {
+	r := Request{msgs: msgs, hist: history(msgs), maxNew: maxNew, now: firstCurrent(msgs)}
 	r.chains = make([]string, 0, len(r.hist))
 	chain := ""
 	for _, i := range r.hist {
@@ -52,8 +51,8 @@ func (r Request) AnswerChains() []string {
 }
 
 func (r Request) lastOf(chains []string) []string {
-	if r.most > 0 && len(chains) > r.most {
-		return chains[len(chains)-r.most:]
+	if r.maxNew > 0 && len(chains) > r.maxNew {
+		return chains[len(chains)-r.maxNew:]
 	}
 	return chains
 }

@@ -3,8 +3,7 @@
 // search, learn from or show these as the person's words.
 //
 // Read judges by the form of a message. Words removes elements that only programs write, and the wrappers of
-// clients listed in wrappers.jsonl. The file has one row for each marker, with the client, its version and an
-// example.
+// clients listed in wrappers.jsonl. The file has one row for each marker, with the client, its version and an example.
 package utterance
 
 import (
@@ -96,8 +95,7 @@ func Folder(message string) string {
 	return ""
 }
 
-// path returns the path after the row's marker at the beginning of a line, after an optional bullet or
-// number.
+// path returns the path after the row's marker at the beginning of a line, after an optional bullet or number.
 func (r *row) path(message string, begins, ends int) string {
 	before := message[strings.LastIndexByte(message[:begins], '\n')+1 : begins]
 	if strings.Trim(before, " \t-*#.0123456789") != "" {
@@ -234,8 +232,7 @@ func tagsIn(s string) (out []tag) {
 }
 
 // elements calls yield with each element of a text and continues at the offset that yield returns. The last
-// closing tag before another element of the same name counts, so that no document can close its own
-// element.
+// closing tag before another element of the same name counts, so that no document can close its own element.
 func elements(s string, yield func(element) (next int)) {
 	tags := tagsIn(s)
 	last := map[string]int{} // the last closing tag of each name
@@ -267,8 +264,7 @@ func elements(s string, yield func(element) (next int)) {
 	}
 }
 
-// unquote removes quotation marks around a whole message. The client opencode adds them to command-line
-// arguments.
+// unquote removes quotation marks around a whole message. The client opencode adds them to command-line arguments.
 func unquote(s string) string {
 	if len(s) > 2 && s[0] == '"' && s[len(s)-1] == '"' && !strings.Contains(s[1:len(s)-1], `"`) {
 		return s[1 : len(s)-1]

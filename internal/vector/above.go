@@ -3,8 +3,7 @@ package vector
 import "slices"
 
 // Above returns the indexes, in order, of the scores that are at least least. buffer may be the result of an
-// earlier call, whose memory is then reused. After a [Scan], Above finds the rows that can still be among the
-// best.
+// earlier call, whose memory is then reused. After a [Scan], Above finds the rows that can still be among the best.
 func Above(scores []float32, least float32, buffer []int32) []int32 {
 	buffer = slices.Grow(buffer[:0], len(scores))[:len(scores)]
 	return buffer[:above(scores, least, buffer)]

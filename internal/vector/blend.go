@@ -23,8 +23,7 @@ type Blend struct {
 // AddBlend adds the words' contribution to the documents' scores. counts begins BlendAway before the first
 // document and ends BlendAway after the last. reach holds how many documents before a document, plus four times
 // how many after it, are neighbours. AddBlend skips a document whose reach is 16 or more and sets its bit in
-// far; the first document has the lowest bit. The sum of shares around a document must be below
-// 65536.
+// far; the first document has the lowest bit. The sum of shares around a document must be below 65536.
 func AddBlend[R, K ~uint8](b *Blend, scores []float32, counts []uint8, reach []R, kinds []K, lengths []int32) (far uint64) {
 	return blend(b, scores[:BlendDocuments], counts[:BlendDocuments+2*BlendAway], bytesOf(reach[:BlendDocuments]), bytesOf(kinds[:BlendDocuments]),
 		lengths[:BlendDocuments])

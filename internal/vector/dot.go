@@ -2,12 +2,10 @@ package vector
 
 // lanes is the number of parallel sums of an inner product: value i belongs to lane i mod lanes. Products are
 // rounded before they are added. In the end the upper half of the lanes is added to the lower half until one
-// lane is left. All tiers use this order, because otherwise rankings would depend on the
-// machine.
+// lane is left. All tiers use this order, because otherwise rankings would depend on the machine.
 const lanes = 32
 
-// Dot returns the inner product of two vectors of equal length. It panics if b is
-// shorter than a.
+// Dot returns the inner product of two vectors of equal length. It panics if b is shorter than a.
 func Dot(a, b []float32) float32 { return dot(a, b[:len(a)]) }
 
 // DotHalf returns the inner product of a with a vector of finite half-precision values. It panics

@@ -11,8 +11,7 @@ import (
 const maxZero = 127 * 0x1p-126
 
 // Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst. The
-// value with the largest magnitude becomes ±127. All values must be finite. It panics if dst is shorter than
-// v.
+// value with the largest magnitude becomes ±127. All values must be finite. It panics if dst is shorter than v.
 func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
 	most := largest(v)
@@ -89,8 +88,7 @@ func (b *Block) growTo(to, dims int) {
 	b.Values = values
 }
 
-// Append quantizes v, appends it as the last row and returns its scale. All rows must have the same
-// length.
+// Append quantizes v, appends it as the last row and returns its scale. All rows must have the same length.
 func (b *Block) Append(v []float32) (scale float32) {
 	values := make([]int8, len(v))
 	scale, _ = Quantize(v, values)

@@ -5,8 +5,7 @@ import (
 	"math/bits"
 )
 
-// packedMarker is the first value of a compressed row. As float16 it is NaN, so no row of finite values begins
-// with it.
+// packedMarker is the first value of a compressed row. As float16 it is NaN, so no row of finite values begins with it.
 const packedMarker = 0xffff
 
 // Pack appends a row of finite half-precision values to dst in the shorter of two lossless forms:
@@ -91,8 +90,7 @@ func Unpack(dst []float32, row []uint16) {
 }
 
 // DotPacked returns the [DotHalf] of a with a row from [Pack], exact to the last bit: sums begin with 0, and
-// adding a zero of either sign does not change them. a must be finite and as long as the row; otherwise it
-// panics.
+// adding a zero of either sign does not change them. a must be finite and as long as the row; otherwise it panics.
 func DotPacked(a []float32, row []uint16) float32 {
 	if !isPacked(row) {
 		return DotHalf(a, row)

@@ -128,8 +128,7 @@ func (w wide) gelu() {
 	RET()
 }
 
-// softmax keeps sixteen sums, in two registers if one register is too small, so that all tiers add in the same
-// order.
+// softmax keeps sixteen sums, in two registers if one register is too small, so that all tiers add in the same order.
 func (w wide) softmax() {
 	name := "softmax" + w.name
 	function(name, "func(x *float32, scale float32, n int)",

@@ -8,8 +8,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// panelBytes is the distance in a panel between the values of one k and the next: 32 columns of
-// float32.
+// panelBytes is the distance in a panel between the values of one k and the next: 32 columns of float32.
 const panelBytes = 32 * 4
 
 const tileSignature = "func(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)"
@@ -35,8 +34,7 @@ func tileAVX2() {
 	tile(rowsAVX2, func() VecVirtual { return YMM() }, 32)
 }
 
-// tile emits a variant for each number of rows up to most. Two registers of width bytes hold one row of the
-// tile.
+// tile emits a variant for each number of rows up to most. Two registers of width bytes hold one row of the tile.
 func tile(most int, register func() VecVirtual, width int) {
 	n := Load(Param("rows"), GP64())
 	for rows := most; rows > 0; rows-- {

@@ -5,8 +5,7 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// fetch emits prefetch instructions, one for each cache line. Prefetching an address that may not be read
-// does nothing.
+// fetch emits prefetch instructions, one for each cache line. Prefetching an address that may not be read does nothing.
 func fetch() {
 	function("fetchSSE", "func(p *uint16, lines int)",
 		"fetchSSE prefetches the given number of 64-byte lines into the first-level cache.")

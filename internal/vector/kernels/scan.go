@@ -6,8 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A tile's quad is 64 bytes. A quad of the query is its index, four bytes and four 16-bit
-// words.
+// A tile's quad is 64 bytes. A quad of the query is its index, four bytes and four 16-bit words.
 const (
 	tileQuad  = 64
 	quadSize  = 16
