@@ -111,7 +111,7 @@ func (d *Direct) Search(ctx context.Context, owner memory.Owner, question string
 func (d *Direct) options() recall.Options {
 	o := d.Options
 	if e, ok := d.Embedder.(interface{ OfWords() bool }); ok {
-		o.OfWords = e.OfWords()
+		o.WordBased = e.OfWords()
 	}
 	return o
 }

@@ -47,7 +47,7 @@ func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
 	}
 	l.level.Set(level)
 	l.keep.Store(int64(will.Audit.Keep))
-	l.engine.Prompts.Take(prompts)
+	l.engine.Prompts.ReplaceBy(prompts)
 	l.asked = will
 	out := client.Reloaded{Taken: append([]string{}, taken...), AtStart: append([]string{}, atStart...)}
 	l.log.Info("settings were read again", "taken", out.Taken, "need a restart", out.AtStart)

@@ -1,9 +1,8 @@
-// Package english reads a chat message: its own and pasted text, its sentences and clauses with
-// their moods, and its statements with verbs, tense, negation and person. It finds sentence ends in
-// any language; moods need English words or a question mark, and statements are English.
+// Package english parses a chat message into its own and pasted text, sentences and clauses with their
+// moods, and statements with verbs, tense, negation and person. It finds sentence ends in any language.
+// Moods other than questions with a question mark, and statements, require English.
 //
-// It does not depend on memory or requests: package utterance separates the text that the person
-// wrote.
+// It does not depend on memory or requests. Package utterance separates the text that the person wrote from other text.
 package english
 
 import (
@@ -14,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/internal/utterance"
 )
 
-// Sentence is a sentence of a message, or a part of a long one.
+// Sentence is a sentence of a message, or a part of a long sentence.
 type Sentence struct {
 	text.Span
 	Clauses []Clause
@@ -24,7 +23,7 @@ type Sentence struct {
 // Clause is a part of a sentence that can be understood alone.
 type Clause struct {
 	text.Span
-	Mood Mood // its purpose
+	Mood Mood // the purpose of the clause
 }
 
 // Read returns the sentences of a message in order.
@@ -37,11 +36,11 @@ func Read(s string) []Sentence {
 	return out
 }
 
-// longestSentence is the greatest length in words of a sentence that stays whole: dictated text has hardly
+// longestSentence is the maximum number of words of a sentence that is not split. Dictated text has hardly
 // any sentence ends.
 const longestSentence = 28
 
-// parts returns a sentence with its clauses, split into several if it is long.
+// parts returns a sentence with its clauses, split into several sentences if it is long.
 func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 	spans := split(s, sentence)
 	long := len(strings.Fields(sentence.Of(s))) > longestSentence
@@ -58,10 +57,10 @@ func parts(s string, sentence text.Span, pasted bool) (out []Sentence) {
 	return out
 }
 
-// shortClause is the least number of words of a clause: a shorter one belongs to the one before.
+// shortClause is the minimum number of words of a clause. Fewer words belong to the previous clause.
 const shortClause = 3
 
-// split cuts a sentence at punctuation and, where that is missing, at conjunctions.
+// split splits a sentence at punctuation and, where punctuation is missing, at conjunctions.
 func split(s string, sentence text.Span) []text.Span {
 	var out []text.Span
 	start, words := sentence.Start, 0
@@ -75,7 +74,7 @@ func split(s string, sentence text.Span) []text.Span {
 	for i := 0; i < len(body); {
 		if n := wordLength(body[i:]); n > 0 {
 			at := sentence.Start + i
-			if words >= runOn && joins.Has(strings.ToLower(body[i:i+n])) {
+			if words >= minWordsBeforeClause && clauseConjunctions.Has(strings.ToLower(body[i:i+n])) {
 				cut(at, at)
 			}
 			words++

@@ -17,10 +17,10 @@ const (
 	States   Mood = iota // it states something
 	Asks                 // it is a question
 	Requests             // it requests an action
-	Greets               // it is a greeting, thanks, or a filler
+	Greets               // it is a greeting, thanks or a filler
 )
 
-// moodOf returns the mood of a clause by its words.
+// moodOf returns the mood that the words of a clause express.
 func moodOf(clause string) Mood {
 	words, marked := text.Words(clause), marked(clause)
 	if len(words) > 0 && len(words) < shortClause && greeting.Has(words[0]) && !marked {
@@ -45,7 +45,7 @@ func moodOf(clause string) Mood {
 	return States
 }
 
-// seeks reports whether somebody asks for information: "tell me my address".
+// seeks reports whether the words ask for information: "tell me my address".
 func seeks(words []string) bool {
 	if giving.Has(words[0]) && len(words) > 1 {
 		if words[1] == "me" || words[1] == "us" {
@@ -58,7 +58,7 @@ func seeks(words []string) bool {
 		(unknown.Has(words[i-1]) || knowing.Has(words[i-1]) && (negating.Has(words[i-2]) || words[i-2] == "to"))
 }
 
-// withoutLeadIn removes leading fillers: "hey so …", "ooookay …".
+// withoutLeadIn returns the words without leading fillers: "hey so …", "ooookay …".
 func withoutLeadIn(words []string) []string {
 	for len(words) > 0 && leads.Has(unstretched(words[0])) {
 		words = words[1:]
@@ -66,11 +66,11 @@ func withoutLeadIn(words []string) []string {
 	return words
 }
 
-// longestAsked is the most bytes of a message that only asks: a longer one also gives reasons.
+// longestAsked is the maximum number of bytes of a message that only asks. A longer one also gives reasons.
 const longestAsked = 320
 
-// Purpose returns the purpose of a message: [Asks] for questions with at most greetings, [Greets]
-// for greetings alone, else [States].
+// Purpose returns the purpose of a message: [Asks] if it has only questions and greetings, [Greets] if it has
+// only greetings, otherwise [States].
 func Purpose(message string) Mood {
 	if len(message) > longestAsked || strings.TrimSpace(message) == "" || moodOf(firstClause(message)) == States {
 		return States
@@ -90,7 +90,7 @@ func Purpose(message string) Mood {
 	return is
 }
 
-// firstClause returns the text before the first mark that ends a clause.
+// firstClause returns the text before the first punctuation mark that ends a clause.
 func firstClause(s string) string {
 	words := 0
 	for i := 0; i < len(s); {
@@ -108,13 +108,13 @@ func firstClause(s string) string {
 	return s
 }
 
-// greets reports whether a few words before a comma are a greeting: "hi there", "Dear John".
+// greets reports whether the words before a comma are a greeting: "hi there", "Dear John".
 func greets(s string) bool {
 	words := text.Words(s)
 	return len(words) > 0 && greeting.Has(unstretched(words[0]))
 }
 
-// unstretched returns the normal spelling of a stretched word: "heyyy".
+// unstretched returns the normal spelling of a word with repeated letters: "heyyy".
 func unstretched(w string) string {
 	for len(w) > 2 && w[len(w)-1] == w[len(w)-2] && !leads.Has(w) && !greeting.Has(w) {
 		w = w[:len(w)-1]
@@ -127,14 +127,14 @@ func marked(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// IsFirstPerson reports whether a folded word is a pronoun of the speaker. Objects such as "me" do
-// not count: "tell me a joke" is about nobody.
+// IsFirstPerson reports whether a folded word is a subject pronoun or possessive of the speaker. "Me" does not
+// count, because "tell me a joke" says nothing about the speaker.
 func IsFirstPerson(word string) bool { return firstPerson.Has(word) }
 
-// IsThirdPerson reports whether a folded word is a pronoun of a third person.
+// IsThirdPerson reports whether a folded word is a third-person pronoun.
 func IsThirdPerson(word string) bool { return thirdPerson.Has(word) }
 
-// Words that show the mood of a clause, folded.
+// Folded words that indicate the mood of a clause.
 var (
 	leads      = lazy.Words("hey hi hello yo sup omg ugh hmm so and ok okay um umm uh well please pls sorry also but then now just oh right actually btw anyway alright")
 	asking     = lazy.Words("what which who whom whose where when why how whats wheres whos whens hows")

@@ -6,10 +6,10 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// invariableVerbs are verbs, and negated verbs, that do not change with the person.
+// invariableVerbs do not change with the person; the list includes negated verbs.
 var invariableVerbs = lazy.Words("will would can could may might must shall should cannot used had did was were wo ca")
 
-// adverbs may occur around a verb and add little.
+// adverbs may precede or follow a verb and add little meaning.
 var adverbs = lazy.Words(`really also still currently now just recently actually always usually generally mostly mainly only finally
 	definitely absolutely totally both originally basically already even truly certainly personally often
 	sometimes rarely never normally typically occasionally frequently regularly kinda officially happily proudly
@@ -17,11 +17,11 @@ var adverbs = lazy.Words(`really also still currently now just recently actually
 	then so super too kind lately all thoroughly eventually quickly slowly ever almost initially previously
 	formerly once ultimately seriously pretty very temporarily permanently severely highly deathly mildly quite`)
 
-// IsAdverb reports whether a lower-case word is an adverb that adds little to a verb.
+// IsAdverb reports whether a lower-case word is an adverb that adds little meaning to a verb.
 func IsAdverb(w string) bool { return adverbs.Has(w) }
 
-// ThirdPerson turns first-person English into statements about the user: "I love my job" becomes
-// "User loves User's job". Other words stay as they are.
+// ThirdPerson turns first-person English into statements about the user: "I love my job" becomes "User loves
+// User's job". It leaves other words unchanged.
 func ThirdPerson(s string) string {
 	words := strings.Split(plainQuotes.Replace(s), " ")
 	for i := 0; i < len(words); i++ {
@@ -47,7 +47,7 @@ var pronouns = map[string]string{
 	"us": "User", "our": "User's", "ours": "User's", "ourselves": "themself",
 }
 
-// agreeVerb puts the first verb of the words into the third person.
+// agreeVerb changes the first verb of the words to the third person.
 func agreeVerb(words []string) {
 	for i, w := range words {
 		if adverbs.Has(strings.ToLower(w)) {
@@ -63,8 +63,8 @@ func agreeVerb(words []string) {
 
 var plainVerb = lazy.Compile(`^[a-z]+$`)
 
-// thirdPersonVerb returns the form of a verb after "User": "live" becomes "lives", "don't" becomes "doesn't";
-// past forms and modals stay.
+// thirdPersonVerb returns the form of a verb after "User": "live" becomes "lives", "don't" becomes "doesn't".
+// It does not change past forms and modal verbs.
 func thirdPersonVerb(verb string) string {
 	core := strings.TrimRight(verb, ".,;:!?")
 	tail := verb[len(core):]
@@ -73,18 +73,18 @@ func thirdPersonVerb(verb string) string {
 		return form + tail
 	}
 	if low == "" || invariableVerbs.Has(low) || pastForm(low) || strings.HasSuffix(low, "n't") || strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
-		return verb // others agree already
+		return verb // other verbs have the right form
 	}
 	return thirdOf(core) + tail
 }
 
-// thirdForms are the irregular ones.
+// thirdForms are the irregular third-person forms.
 var thirdForms = map[string]string{
 	"am": "is", "are": "is", "were": "was", "have": "has", "do": "does", "go": "goes", "don't": "doesn't", "dont": "doesn't",
 	"haven't": "hasn't", "havent": "hasn't", "aren't": "isn't",
 }
 
-// thirdOf returns the form of a verb that ends in s.
+// thirdOf returns the third-person form of a regular verb: "lives".
 func thirdOf(v string) string {
 	n := len(v)
 	switch {

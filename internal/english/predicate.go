@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Tense is the tense and modality of a verb.
+// Tense is the tense and mood of a verb.
 type Tense uint16
 
-// The tenses. Continued is "I have been running", Wish "I would love to run".
+// The tenses. Continued is "I have been running"; Wish is "I would love to run".
 const (
 	Present Tense = 1 << iota
 	Past
@@ -25,7 +25,7 @@ const (
 	Wish
 )
 
-// Person is the person of a subject. A verb is Elided if it omits "I".
+// Person is the grammatical person of a subject. It is Elided if the verb has no subject and "I" is implied.
 type Person uint8
 
 // The persons of subjects.
@@ -36,22 +36,22 @@ const (
 	Plural
 )
 
-// Predicate is the meaning of a statement's verbs.
+// Predicate is the meaning of the verbs of a statement.
 type Predicate struct {
 	Verb
 	Tense Tense
 	Neg   string // "", "not", "no longer" or "never"
 	Often string // "always", "usually" and the like
-	Rest  int    // the index after the verbs
+	Rest  int    // index after the verbs
 
 	person Person
-	word   string // the main verb as written
+	word   string // the main verb as the person wrote it
 }
 
 // habits are the adverbs of frequency.
 var habits = lazy.Words("always usually normally typically generally often rarely sometimes regularly frequently occasionally")
 
-// Predicate reads the verbs at token i. It is false if they state no fact: "I would", "I might".
+// Predicate parses the verbs at token i. It returns false if they state no fact: "I would", "I might".
 func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	p := Predicate{person: person}
 	if !p.read(s, i) || p.Rest > len(s.Tokens) {
@@ -67,7 +67,7 @@ func (s *Statement) Predicate(i int, person Person) (Predicate, bool) {
 	return p, true
 }
 
-// adverbs reads past the adverbs and the negation at token i.
+// adverbs parses the adverbs and the negation at token i and returns the index after them.
 func (p *Predicate) adverbs(s *Statement, i int) int {
 	for ; i < len(s.Tokens); i++ {
 		switch w := s.At(i); {
@@ -101,28 +101,28 @@ func (p *Predicate) read(s *Statement, i int) bool {
 	case "have", "has":
 		return p.have(s, j)
 	case "had":
-		return s.At(j) != "been" && s.At(j) != "to" && s.At(j) != "better" && p.main(s, i, Past)
+		return s.At(j) != "been" && s.At(j) != "to" && s.At(j) != "better" && p.setMainVerb(s, i, Past)
 	case "will":
 		if s.At(j) == "be" && strings.HasSuffix(s.At(j+1), "ing") {
 			j++
 		}
-		return p.main(s, j, Future)
+		return p.setMainVerb(s, j, Future)
 	case "would":
-		return slices.Contains([]string{"love", "like", "prefer"}, s.At(j)) && p.main(s, j, Wish)
+		return slices.Contains([]string{"love", "like", "prefer"}, s.At(j)) && p.setMainVerb(s, j, Wish)
 	case "can":
-		return p.main(s, j, Can)
+		return p.setMainVerb(s, j, Can)
 	case "do", "does", "did":
 		tense := Present
 		if w == "did" {
 			tense = Past
 		}
 		if isVerb && next.Form&Base != 0 { // "I do not like"
-			return p.main(s, j, tense)
+			return p.setMainVerb(s, j, tense)
 		}
-		return p.main(s, i, tense)
+		return p.setMainVerb(s, i, tense)
 	case "used":
 		if s.At(i+1) == "to" {
-			return p.main(s, i+2, UsedTo)
+			return p.setMainVerb(s, i+2, UsedTo)
 		}
 	case "been":
 		return p.person == Elided && p.been(s, j)
@@ -132,23 +132,23 @@ func (p *Predicate) read(s *Statement, i int) bool {
 	case !ok:
 		return false
 	case v.Form&Gerund != 0:
-		return p.person == Elided && p.main(s, i, Progressive)
+		return p.person == Elided && p.setMainVerb(s, i, Progressive)
 	case v.Form&Base != 0 && v.Form&Preterite != 0: // "I read", "I quit"
 		if v.Lemma == "quit" || v.Lemma == "cut" || v.Lemma == "hurt" || v.Lemma == "hit" || len(s.Dates(i, len(s.Tokens))) > 0 {
-			return p.main(s, i, Past)
+			return p.setMainVerb(s, i, Past)
 		}
-		return p.person != Elided && p.main(s, i, Present)
+		return p.person != Elided && p.setMainVerb(s, i, Present)
 	case v.Form&Base != 0 && (p.person == Speaker || p.person == Plural || p.person == Elided && (v.Lemma == "love" || v.Lemma == "hate")),
 		v.Form&ThirdPersonForm != 0 && p.person == Singular:
-		return p.main(s, i, Present)
+		return p.setMainVerb(s, i, Present)
 	case v.Form&Preterite != 0:
-		return p.main(s, i, Past)
+		return p.setMainVerb(s, i, Past)
 	}
 	return false
 }
 
-// main sets the main verb, which is token i.
-func (p *Predicate) main(s *Statement, i int, t Tense) bool {
+// setMainVerb sets the main verb to token i.
+func (p *Predicate) setMainVerb(s *Statement, i int, t Tense) bool {
 	if i >= len(s.Tokens) || s.Tokens[i].Mark() {
 		return false
 	}
@@ -160,55 +160,55 @@ func (p *Predicate) main(s *Statement, i int, t Tense) bool {
 	return true
 }
 
-// set sets a main verb that verbs.txt does not conjugate.
-func (p *Predicate) set(lemma string, t Tense, rest int) bool {
+// setOtherVerb sets a main verb that is not in verbs.txt.
+func (p *Predicate) setOtherVerb(lemma string, t Tense, rest int) bool {
 	p.Verb, p.word, p.Tense, p.Rest = Verb{Lemma: lemma}, lemma, t, rest
 	return true
 }
 
-// be reads the words after a form of "be" at token i.
+// be parses the words after a form of "be" at token i.
 func (p *Predicate) be(s *Statement, i int, t Tense) bool {
 	w := s.At(i)
 	if w == "going" && s.At(i+1) == "to" {
 		if v, ok := VerbOf(s.At(i + 2)); ok && v.Form&Base != 0 {
-			return t == Present && p.main(s, i+2, GoingTo)
+			return t == Present && p.setMainVerb(s, i+2, GoingTo)
 		}
 	}
 	if v, ok := VerbOf(w); ok && v.Form == Gerund && w != "being" && (v.Class != 0 || i+1 < len(s.Tokens)) {
 		if t == Past {
-			return p.main(s, i, PastProgressive)
+			return p.setMainVerb(s, i, PastProgressive)
 		}
-		return p.main(s, i, Progressive)
+		return p.setMainVerb(s, i, Progressive)
 	}
-	return p.set("be", t, i) && i < len(s.Tokens)
+	return p.setOtherVerb("be", t, i) && i < len(s.Tokens)
 }
 
-// have reads the words after "have", from token j on.
+// have parses the words after "have", starting at token j.
 func (p *Predicate) have(s *Statement, j int) bool {
 	v, ok := VerbOf(s.At(j))
 	switch w := s.At(j); {
 	case w == "been":
 		return p.been(s, p.adverbs(s, j+1))
 	case w == "to":
-		return p.set("have to", Present, j+1)
+		return p.setOtherVerb("have to", Present, j+1)
 	case w == "got":
 		next, isVerb := KnownVerb(s.At(j + 1))
 		if !isVerb || next.Form&Participle == 0 {
-			return s.At(j+1) != "to" && p.set("have", Present, j+1)
+			return s.At(j+1) != "to" && p.setOtherVerb("have", Present, j+1)
 		}
-		return p.main(s, j, Perfect)
+		return p.setMainVerb(s, j, Perfect)
 	case ok && v.Form&Participle != 0 && (v.Form&Base == 0 || v.Lemma == "become" || v.Lemma == "come" || v.Lemma == "run" || v.Lemma == "read"):
-		return p.main(s, j, Perfect)
+		return p.setMainVerb(s, j, Perfect)
 	}
-	return p.set("have", Present, j) && j < len(s.Tokens)
+	return p.setOtherVerb("have", Present, j) && j < len(s.Tokens)
 }
 
-// been reads the words after "have been" at token i.
+// been parses the words after "have been" at token i.
 func (p *Predicate) been(s *Statement, i int) bool {
 	if v, ok := VerbOf(s.At(i)); ok && v.Form == Gerund {
-		return p.main(s, i, Continued)
+		return p.setMainVerb(s, i, Continued)
 	}
-	p.set("be", Perfect, i)
+	p.setOtherVerb("be", Perfect, i)
 	p.word = "been"
 	return i < len(s.Tokens)
 }
@@ -263,8 +263,7 @@ func (p *Predicate) Says() string {
 	return "would " + p.Lemma
 }
 
-// SaysNow returns another verb in the present tense with the negation and adverb of this predicate:
-// "does not live".
+// SaysNow returns another verb in the present tense with the negation and adverb of this predicate: "does not live".
 func (p *Predicate) SaysNow(lemma string) string {
 	finite, does := thirdOf(lemma), "does"
 	switch {
@@ -283,7 +282,7 @@ func (p *Predicate) SaysNow(lemma string) string {
 	return joinWords(p.Neg, p.Often, finite)
 }
 
-// joinWords joins the words that are not empty by spaces.
+// joinWords joins the non-empty words with spaces.
 func joinWords(words ...string) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }

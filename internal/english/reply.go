@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// SaysNothing reports whether a reply adds nothing of its own: all its clauses ask, greet, repeat
-// or deny the user's information, or describe the moment.
+// SaysNothing reports whether an assistant's reply adds no information: all its clauses ask, greet, repeat
+// or deny what the user told it, or describe the moment.
 func SaysNothing(reply string) bool {
 	if clause := firstClause(reply); !isEmptyClause(clause, moodOf(clause)) { // the first clause decides most replies
 		return false
@@ -18,8 +18,8 @@ func SaysNothing(reply string) bool {
 	})
 }
 
-// Denies reports whether a reply begins by saying that its speaker does not know the answer. The
-// rest is advice where to look.
+// Denies reports whether a reply begins by saying that its speaker does not know the answer. Any further text
+// is advice where to look.
 func Denies(reply string) bool {
 	reply = text.Clip(reply, denialWithin)
 	statements := 0
@@ -47,16 +47,16 @@ func isEmptyClause(clause string, is Mood) bool {
 		return true
 	}
 	words := text.Words(clause)
-	return denies(words) || givesBack(words) || momentary.MatchString(clause) || promises(words)
+	return denies(words) || creditsUser(words) || momentary.MatchString(clause) || promises(words)
 }
 
-// denies reports whether a clause says that its speaker knows nothing: "you never said".
+// denies reports whether a clause says that its speaker does not know something: "you never said".
 func denies(words []string) bool {
 	return slices.ContainsFunc(words, negating.Has) && slices.ContainsFunc(words, knowing.Has)
 }
 
-// givesBack reports whether a clause names the user as its source: "you told me …".
-func givesBack(words []string) bool {
+// creditsUser reports whether a clause names the user as the source: "you told me …".
+func creditsUser(words []string) bool {
 	you := slices.IndexFunc(words, listener.Has)
 	return you >= 0 && slices.ContainsFunc(words[you+1:], telling.Has)
 }
@@ -67,7 +67,7 @@ func promises(words []string) bool {
 		(noting.Has(words[0]) || words[0] == "i" || leads.Has(words[0]) || phatic.Has(words[0]))
 }
 
-// shortPromise is the greatest length of a promise in words.
+// shortPromise is the maximum number of words of a promise.
 const shortPromise = 10
 
 var (

@@ -13,27 +13,27 @@ import (
 type Statement struct {
 	text.Span
 	Tokens []Token
-	// Wishes says that the clause is a request: "always answer in French".
-	Wishes bool
-	// Greeted says that a greeting precedes it.
-	Greeted bool
-	// Inherits says that it has the subject of the statement before it.
-	Inherits bool
-	// First says that it begins a sentence, where people omit "I".
-	First bool
-	// Conjunction is the word that joins it to the text before it, "" without one.
+	// IsRequest is set if the clause is a request: "always answer in French".
+	IsRequest bool
+	// AfterGreeting is set if a greeting precedes the clause.
+	AfterGreeting bool
+	// InheritsSubject is set if the clause has the subject of the previous statement.
+	InheritsSubject bool
+	// BeginsSentence is set if the clause begins a sentence. People omit "I" there.
+	BeginsSentence bool
+	// Conjunction is the word that joins the clause to the text before it, or "".
 	Conjunction string
 
 	source    string
 	writtenAt time.Time
 }
 
-// StatementOf returns a part of a message as one statement, whatever its mood.
+// StatementOf returns a part of a message as one statement, regardless of its mood.
 func StatementOf(message string, part text.Span, writtenAt time.Time) Statement {
 	return Statement{Span: part, Tokens: Tokens(message, part), source: message, writtenAt: writtenAt}
 }
 
-// At returns token i in lower case, "" past the ends.
+// At returns token i in lower case, or "" if i is out of range.
 func (s *Statement) At(i int) string {
 	if i < 0 || i >= len(s.Tokens) {
 		return ""
@@ -41,7 +41,7 @@ func (s *Statement) At(i int) string {
 	return s.Tokens[i].Low
 }
 
-// Text returns the tokens from i up to j as written, without marks of emphasis.
+// Text returns the tokens from i up to j as the person wrote them, without marks of emphasis.
 func (s *Statement) Text(i, j int) string {
 	if i >= j {
 		return ""
@@ -57,10 +57,10 @@ func (s *Statement) Text(i, j int) string {
 	return out
 }
 
-// Source returns a token as written.
+// Source returns a token as the person wrote it.
 func (s *Statement) Source(t Token) string { return t.Of(s.source) }
 
-// Dates returns the dates in tokens i up to j, with their spans in [Statement.Text].
+// Dates returns the dates in tokens i up to j. Spans refer to [Statement.Text].
 func (s *Statement) Dates(i, j int) []text.Date {
 	if i >= j {
 		return nil
@@ -68,14 +68,14 @@ func (s *Statement) Dates(i, j int) []text.Date {
 	return text.Resolve(s.Text(i, j), s.writtenAt)
 }
 
-// WrittenAt returns when the statement's message was written.
+// WrittenAt returns the time at which the statement's message was written.
 func (s *Statement) WrittenAt() time.Time { return s.writtenAt }
 
-// longestStatement is the greatest number of tokens of a statement.
+// longestStatement is the maximum number of tokens of a statement.
 const longestStatement = 60
 
-// Statements returns the statements and requests in a message, clause by clause, without questions,
-// hypothetical cases, others' words and pasted text.
+// Statements returns the statements and requests in a message, clause by clause. It skips questions,
+// hypothetical cases, other people's words and pasted text.
 func Statements(message string, sentences []Sentence, writtenAt time.Time) (out []Statement) {
 	greeted := false
 	for _, sentence := range sentences {
@@ -101,12 +101,12 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 				greeted = greeted || c.Mood == Greets && slices.ContainsFunc(tokens, func(t Token) bool { return greeting.Has(t.Low) })
 				continue
 			}
-			if Unreal(tokens) || reported(tokens) {
+			if IsHypothetical(tokens) || reported(tokens) {
 				break // the rest of the sentence is no fact either
 			}
 			for _, s := range statements(tokens) {
-				s.source, s.writtenAt, s.Wishes = message, writtenAt, c.Mood == Requests
-				s.Greeted, s.First = greeted, s.First && first
+				s.source, s.writtenAt, s.IsRequest = message, writtenAt, c.Mood == Requests
+				s.AfterGreeting, s.BeginsSentence = greeted, s.BeginsSentence && first
 				if len(s.Tokens) <= longestStatement {
 					out = append(out, s)
 				}
@@ -118,16 +118,16 @@ func Statements(message string, sentences []Sentence, writtenAt time.Time) (out 
 }
 
 var (
-	// unsure are words of doubt; cases make a sentence hypothetical; reports introduce others'
-	// words; fictions are words for invented things.
+	// unsure are words of doubt. cases make a sentence hypothetical. reports introduce other people's
+	// words. fictions are words for invented things.
 	unsure   = lazy.Words("could might maybe perhaps supposedly allegedly almost nearly apparently hypothetically wish")
 	cases    = lazy.Words("example assume assuming if unless whether suppose supposing imagine pretend pretending")
 	reports  = lazy.Words("says said wrote told tells asked claims claimed quote quoted according rumor rumour rumors")
 	fictions = lazy.Words("story novel dream movie film character")
 )
 
-// Unreal reports whether a sentence is hypothetical or fiction.
-func Unreal(tokens []Token) bool {
+// IsHypothetical reports whether a sentence is hypothetical or fiction.
+func IsHypothetical(tokens []Token) bool {
 	for i, t := range tokens {
 		switch {
 		case cases.Has(t.Low):
@@ -140,8 +140,8 @@ func Unreal(tokens []Token) bool {
 	return false
 }
 
-// reported reports whether a sentence passes on others' words. Without a subject of its own, "told"
-// has the speaker as subject: "I'm allergic to cats, told her no way".
+// reported reports whether a sentence repeats other people's words. Without a subject, "told" has the speaker
+// as subject: "I'm allergic to cats, told her no way".
 func reported(tokens []Token) bool {
 	for i, t := range tokens {
 		if !reports.Has(t.Low) || i > 0 && (tokens[i-1].Low == "i" || tokens[i-1].Low == "have") {
@@ -155,17 +155,17 @@ func reported(tokens []Token) bool {
 }
 
 var (
-	// openers are pronouns and the like that begin a clause; owners begin its subject.
+	// openers are pronouns and other words that begin a clause. owners begin its subject.
 	openers = lazy.Words("i we he she it they you there please everyone nobody let")
 	owners  = lazy.Words("my our his her their your this that the these those its")
-	// joints join clauses.
-	joints = lazy.Words("and but so because though although while whereas plus since as when before after until then where which who or")
-	// seconds are verbs that may be a second verb of "I" in the present; few of them are nouns.
-	seconds = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
+	// conjunctions join clauses.
+	conjunctions = lazy.Words("and but so because though although while whereas plus since as when before after until then where which who or")
+	// secondVerbs may follow "I" and a first verb in the present tense; few of them are also nouns.
+	secondVerbs = lazy.Words("wear live work study love hate enjoy prefer have own drive play speak teach run dislike need use volunteer am can do")
 )
 
-// IsJoint reports whether a lower-case word joins clauses.
-func IsJoint(w string) bool { return joints.Has(w) }
+// IsConjunction reports whether a lower-case word joins clauses.
+func IsConjunction(w string) bool { return conjunctions.Has(w) }
 
 // statements splits the tokens of a sentence into statements.
 func statements(tokens []Token) (out []Statement) {
@@ -182,15 +182,15 @@ func statements(tokens []Token) (out []Statement) {
 			return
 		}
 		out = append(out, Statement{Span: text.Span{Start: tokens[from].Start, End: tokens[end-1].End}, Tokens: tokens[from:end:end],
-			Inherits: inherits, First: start == 0, Conjunction: conjunction})
+			InheritsSubject: inherits, BeginsSentence: start == 0, Conjunction: conjunction})
 	}
 	for i := 1; i < len(tokens)-1; i++ {
 		mark := tokens[i].Mark()
-		if !mark && !joints.Has(tokens[i].Low) {
+		if !mark && !conjunctions.Has(tokens[i].Low) {
 			continue
 		}
 		next, joined := i, ""
-		for next < len(tokens) && (tokens[next].Mark() || joints.Has(tokens[next].Low)) {
+		for next < len(tokens) && (tokens[next].Mark() || conjunctions.Has(tokens[next].Low)) {
 			if !tokens[next].Mark() {
 				joined = tokens[next].Low
 			}
@@ -202,7 +202,7 @@ func statements(tokens []Token) (out []Statement) {
 		}
 		hard := mark && tokens[i].Low != ","
 		second := (joined == "" && mark || joined == "and" || joined == "but" || joined == "then") && secondVerb(tokens[start:i], tokens[next:])
-		if hard || second || begins(tokens[next:]) {
+		if hard || second || beginsClause(tokens[next:]) {
 			emit(i)
 			start, conjunction, inherits = next, joined, second
 		}
@@ -212,8 +212,8 @@ func statements(tokens []Token) (out []Statement) {
 	return out
 }
 
-// begins reports whether tokens begin with the subject of a clause.
-func begins(tokens []Token) bool {
+// beginsClause reports whether the tokens begin with the subject of a clause.
+func beginsClause(tokens []Token) bool {
 	i := 0
 	if len(tokens) > 2 && (tokens[0].Low == "turns" || tokens[0].Low == "turned") && tokens[1].Low == "out" {
 		i = 2
@@ -239,8 +239,8 @@ func begins(tokens []Token) bool {
 	return false
 }
 
-// secondVerb reports whether next begins with a second verb of before's subject, in the same tense:
-// "I moved to Leeds and started a bakery".
+// secondVerb reports whether next begins with a second verb that has before's subject and tense: "I moved to
+// Leeds and started a bakery".
 func secondVerb(before, next []Token) bool {
 	i := 0
 	for i < len(next)-1 && IsAdverb(next[i].Low) {
@@ -250,11 +250,11 @@ func secondVerb(before, next []Token) bool {
 	if !ok && next[i].Low != "am" && next[i].Low != "was" || i == len(next)-1 {
 		return false
 	}
-	switch first := finite(before); {
+	switch first := firstVerbForm(before); {
 	case next[i].Low == "am" || next[i].Low == "was":
 		return first != 0
 	case first == Base:
-		return seconds.Has(next[i].Low)
+		return secondVerbs.Has(next[i].Low)
 	case first == Preterite:
 		return v.Form&Preterite != 0 && v.Form&Base == 0
 	case first == ThirdPersonForm:
@@ -263,8 +263,8 @@ func secondVerb(before, next []Token) bool {
 	return false
 }
 
-// finite returns the form of the first verb of a clause, 0 without one.
-func finite(tokens []Token) Form {
+// firstVerbForm returns the form of the first verb of a clause, or 0.
+func firstVerbForm(tokens []Token) Form {
 	for i, t := range tokens[:min(len(tokens), 6)] {
 		switch w := t.Low; w {
 		case "am", "do", "have":

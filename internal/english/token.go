@@ -10,17 +10,17 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Token is a word or a mark of a sentence. A contraction is two words: "I'm" is "i" and "am".
+// Token is a word or a punctuation mark of a sentence. A contraction is two words: "I'm" is "i" and "am".
 type Token struct {
 	text.Span
-	Low        string // in lower case; a mark is one of ,;:-()"
-	Capital    bool   // it begins with a capital
-	Possessive bool   // it ends in 's, which Low leaves out
+	Low        string // the word in lower case, or one of the marks ,;:-()"
+	Capital    bool   // the word begins with a capital letter
+	Possessive bool   // the word ends in 's, which Low omits
 }
 
 func (t Token) Mark() bool { return len(t.Low) == 1 && strings.Contains(",;:-()\"", t.Low) }
 
-// Tokens returns the words and marks of a part of s in order.
+// Tokens returns the words and punctuation marks of a part of s in order.
 func Tokens(s string, part text.Span) []Token {
 	out := make([]Token, 0, 1+(part.End-part.Start)/5)
 	for i := part.Start; i < part.End; {
@@ -39,14 +39,14 @@ func Tokens(s string, part text.Span) []Token {
 	return out
 }
 
-// titles end in a full stop that ends no sentence.
+// titles end in a full stop that does not end the sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
-// signs are the marks that separate parts of a sentence.
+// signs are the punctuation marks that separate parts of a sentence.
 var signs = map[rune]string{',': ",", ';': ";", ':': ":", '-': "-", '–': "-", '—': "-", '…': "-", '.': "-", '!': "-", '(': "(", ')': ")", '"': "\"", '“': "\"", '”': "\""}
 
-// tokenLength returns the length of the word at the start of s: letters and digits, and marks
-// between them, as in "part-time", "3.5" and "C++".
+// tokenLength returns the length of the word at the start of s: letters, digits, and marks inside the word as
+// in "part-time", "3.5" and "C++".
 func tokenLength(s string) int {
 	end := 0
 	for i, r := range s {
@@ -66,14 +66,14 @@ func tokenLength(s string) int {
 	return end
 }
 
-// contraction appends a word to tokens, as two if it is a contraction.
+// contraction appends a word to the tokens; a contraction becomes two tokens.
 func contraction(out []Token, s string, at text.Span) []Token {
 	first, _ := utf8.DecodeRuneInString(at.Of(s))
 	low := strings.ReplaceAll(strings.ToLower(at.Of(s)), "’", "'")
 	add := func(low string, start, end int) {
 		out = append(out, Token{Span: text.Span{Start: start, End: end}, Low: low, Capital: unicode.IsUpper(first)})
 	}
-	if two, ok := slurred[low]; ok {
+	if two, ok := slurredContractions[low]; ok {
 		a, b, _ := strings.Cut(two, " ")
 		add(a, at.Start, at.End)
 		add(b, at.End, at.End)
@@ -86,14 +86,14 @@ func contraction(out []Token, s string, at text.Span) []Token {
 		add(low, at.Start, at.End)
 	case tail == "t" && strings.HasSuffix(base, "n"):
 		verb := strings.TrimSuffix(base, "n")
-		if whole, ok := denials[base]; ok {
+		if whole, ok := negatedStems[base]; ok {
 			verb = whole
 		}
 		add(verb, at.Start, at.End)
 		add("not", at.End, at.End)
-	case contracted[tail] != "", tail == "s" && isShort.Has(base):
+	case contractedVerbs[tail] != "", tail == "s" && wordsBeforeIs.Has(base):
 		add(base, at.Start, cut)
-		add(cmp.Or(contracted[tail], "is"), cut, at.End)
+		add(cmp.Or(contractedVerbs[tail], "is"), cut, at.End)
 	case tail == "s":
 		add(base, at.Start, at.End)
 		out[len(out)-1].Possessive = true
@@ -103,18 +103,18 @@ func contraction(out []Token, s string, at text.Span) []Token {
 	return out
 }
 
-// contracted are verbs by their letters after an apostrophe.
-var contracted = map[string]string{"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would"}
+// contractedVerbs maps the letters after an apostrophe to the verb.
+var contractedVerbs = map[string]string{"m": "am", "re": "are", "ve": "have", "ll": "will", "d": "would"}
 
-// slurred are contractions written as one word.
-var slurred = map[string]string{
+// slurredContractions are contractions that people write as one word ("wanna").
+var slurredContractions = map[string]string{
 	"im": "i am", "ive": "i have", "dont": "do not", "cant": "can not", "cannot": "can not", "wont": "will not",
 	"didnt": "did not", "doesnt": "does not", "isnt": "is not", "wasnt": "was not", "havent": "have not", "hasnt": "has not",
 	"wanna": "want to", "gonna": "going to", "gotta": "have to", "thats": "that is", "shes": "she is", "hes": "he is", "let's": "let us",
 }
 
-// denials are the verbs whose negation drops letters.
-var denials = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
+// negatedStems maps the letters before "n't" to the verb where the negation drops letters.
+var negatedStems = map[string]string{"can": "can", "won": "will", "ain": "am", "shan": "shall"}
 
-// isShort are words after which 's is "is", not a genitive.
-var isShort = lazy.Words("it he she that there here what who where how when this everything everyone name which birthday")
+// wordsBeforeIs are words after which 's means "is" and is not a genitive.
+var wordsBeforeIs = lazy.Words("it he she that there here what who where how when this everything everyone name which birthday")

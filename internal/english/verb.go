@@ -9,7 +9,7 @@ import (
 //go:embed verbs.txt
 var verbTable string
 
-// Class is how much a statement with the verb matters: see verbs.txt.
+// Class is how much a statement with the verb matters, see verbs.txt.
 type Class uint8
 
 // The classes of verbs. A verb may have several.
@@ -43,7 +43,7 @@ type Verb struct {
 	Class Class
 }
 
-// verbs are all forms of the verbs in verbs.txt.
+// verbs maps every form of the verbs in verbs.txt to the verb.
 var verbs = sync.OnceValue(func() map[string]Verb {
 	of, irregular := map[string]Class{}, map[string][]string{}
 	for line := range strings.SplitSeq(verbTable, "\n") {
@@ -63,7 +63,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 	forms := make(map[string]Verb, 5*len(of))
 	add := func(word, lemma string, f Form) {
 		v, ok := forms[word]
-		if ok && v.Lemma != lemma && f == Base { // "found" is a form of "find" rather than a verb of its own
+		if ok && v.Lemma != lemma && f == Base { // "found" is a form of "find", not a verb of its own
 			return
 		}
 		forms[word] = Verb{lemma, v.Form | f, of[lemma]}
@@ -75,7 +75,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 		}
 		add(past, lemma, Preterite)
 		add(part, lemma, Participle)
-		add(regularPast(lemma), lemma, Preterite|Participle) // "learned" as well as "learnt"
+		add(regularPast(lemma), lemma, Preterite|Participle) // "learned" in addition to "learnt"
 		add(gerundOf(lemma), lemma, Gerund)
 		add(thirdOf(lemma), lemma, ThirdPersonForm)
 	}
@@ -87,8 +87,7 @@ var verbs = sync.OnceValue(func() map[string]Verb {
 
 const vowels = "aeiou"
 
-// doubles reports whether a verb doubles its last consonant before an ending: "planned", not
-// "visitted".
+// doubles reports whether a verb doubles its last consonant before an ending: "planned", but not "visitted".
 func doubles(v string) bool {
 	n := len(v)
 	if n < 3 || strings.ContainsRune(vowels+"wxy", rune(v[n-1])) || !strings.ContainsRune(vowels, rune(v[n-2])) || strings.ContainsRune(vowels, rune(v[n-3])) {
@@ -131,8 +130,8 @@ func gerundOf(v string) string {
 	return v + "ing"
 }
 
-// VerbOf returns a lower-case word as a verb. A word that verbs.txt lacks is a verb by its ending,
-// without a class.
+// VerbOf returns a lower-case word as a verb. A word that is not in verbs.txt counts as a verb by its ending
+// and has no class.
 func VerbOf(w string) (Verb, bool) {
 	if v, ok := verbs()[w]; ok {
 		return v, true
@@ -146,13 +145,13 @@ func VerbOf(w string) (Verb, bool) {
 	return Verb{}, false
 }
 
-// KnownVerb is [VerbOf] for the words of verbs.txt alone.
+// KnownVerb is like [VerbOf], but accepts only words of verbs.txt.
 func KnownVerb(w string) (Verb, bool) {
 	v, ok := verbs()[w]
 	return v, ok
 }
 
-// pastForm reports whether a word is a verb in the past and in no other form.
+// pastForm reports whether a word is a past form of a verb and no other form.
 func pastForm(w string) bool {
 	v, ok := VerbOf(w)
 	return ok && v.Form&(Preterite|Participle) != 0 && v.Form&Base == 0

@@ -8,14 +8,14 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// runOn is the number of words after which a conjunction begins another clause: dictated text has
-// no punctuation.
-const runOn = 5
+// minWordsBeforeClause is the number of words after which a conjunction begins another clause. Dictated text
+// has no punctuation.
+const minWordsBeforeClause = 5
 
-// joins are conjunctions that begin a clause.
-var joins = lazy.Words("and but so because cause coz cuz anyway then while although though or und aber weil dann pero porque entonces")
+// clauseConjunctions begin a clause.
+var clauseConjunctions = lazy.Words("and but so because cause coz cuz anyway then while although though or und aber weil dann pero porque entonces")
 
-// wordLength returns the length of the word that s begins with.
+// wordLength returns the length of the word at the beginning of s.
 func wordLength(s string) int {
 	for i, r := range s {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !(i > 0 && (r == '\'' || r == '’')) {
@@ -25,8 +25,8 @@ func wordLength(s string) int {
 	return len(s)
 }
 
-// separates reports whether the mark at i ends a clause; the comma in a number and the hyphen in a
-// word do not.
+// separates reports whether the punctuation mark at i ends a clause. The comma in a number and the hyphen in
+// a word do not.
 func separates(s string, i, n int) bool {
 	after := byte(' ')
 	if i+n < len(s) {

@@ -10,15 +10,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Single reports whether an attribute has one value at a time, which a newer one replaces. Keys
-// such as "taste:coffee" do; those that people may have several of, "has:car", do not.
+// Single reports whether an attribute has one value at a time, which a newer value replaces. "taste:coffee"
+// does; "has:car" does not, because people may have several cars.
 func Single(attribute string) bool {
 	return inList("singles", strings.ReplaceAll(attribute, " ", "-")) ||
 		strings.Contains(attribute, ":") && !strings.HasPrefix(attribute, "has:")
 }
 
-// Classified returns the candidate with subject, attribute and category: its own in canonical
-// words, or else those that its text implies.
+// Classified returns the candidate with its subject, attribute and category in canonical form. Missing ones
+// are derived from the candidate's text.
 func Classified(c Candidate) Candidate {
 	for _, named := range []*string{&c.Subject, &c.Attribute, &c.Category} {
 		*named = strings.TrimSpace(strings.ToLower(*named))
@@ -31,7 +31,7 @@ func Classified(c Candidate) Candidate {
 	category := ""
 	if read.Attribute != "" {
 		c.Subject, c.Attribute = read.Subject, read.Attribute
-		if read.Subject == "user" { // of others it would only be family
+		if read.Subject == "user" { // for facts about other people, the category would always be family
 			category = read.Category
 		}
 	}
@@ -40,22 +40,22 @@ func Classified(c Candidate) Candidate {
 	return c
 }
 
-// Classify returns the subject and the attribute of a fact by its words, "" where they name none.
+// Classify returns the subject and the attribute that a fact's words express, "" for each that is missing.
 func Classify(fact string) (subject, attribute string) {
 	read := classify(fact)
 	return read.Subject, read.Attribute
 }
 
-// classify returns the candidate that the rules read in a fact: "User lives in Lisbon".
+// classify returns the candidate that the rules find in a fact: "User lives in Lisbon".
 func classify(fact string) Candidate {
 	fact = strings.TrimPrefix(fact, "The ")
 	utterance := Utterance{Text: fact, Turn: memory.Turn{CreatedAt: time.Unix(0, 0).UTC()}}
-	r := reader{utterance: &utterance, last: user, ofFacts: true}
+	r := reader{utterance: &utterance, last: user, readsFact: true}
 	r.read(fact)
 	switch found := r.found; {
-	case len(found) > 1 && found[0].Model == "rule:kin named": // the other is about that relative
+	case len(found) > 1 && found[0].Model == "rule:kin named": // the second candidate is about that relative
 		return found[1]
-	case len(found) > 0 && found[0].Model != "rule:event": // an event may concern the user themself: a raised rent
+	case len(found) > 0 && found[0].Model != "rule:event": // an event may concern the user: a raised rent
 		return found[0]
 	case strings.HasPrefix(strings.ToLower(fact), "user"):
 		return Candidate{Subject: "user"}
@@ -63,8 +63,8 @@ func classify(fact string) Candidate {
 	return Candidate{}
 }
 
-// categories are tried in order; the first that fits a fact's words is its category. classes are
-// those of package text.
+// categories are tried in order. The first one that matches a fact's words is its category. Names of classes
+// are those of package text.
 var categories = []struct {
 	name, kinds string
 	words       *lazy.Set
@@ -74,7 +74,7 @@ var categories = []struct {
 	{"work", "job", lazy.SetOf("job work employer employed office boss manager colleague career salary", TermsOf)},
 }
 
-// CategoryOf returns the category that a fact's words imply, "" for none.
+// CategoryOf returns the category that a fact's words imply, or "".
 func CategoryOf(fact string) string {
 	terms := text.Terms(fact)
 	for _, c := range categories {
@@ -88,7 +88,7 @@ func CategoryOf(fact string) string {
 	return ""
 }
 
-// classesOf returns the classes of these names.
+// classesOf returns the classes with these names.
 func classesOf(names string) (kinds text.Classes) {
 	for name := range strings.FieldsSeq(names) {
 		kinds |= text.ClassesAsked(text.Term(name))
@@ -96,7 +96,7 @@ func classesOf(names string) (kinds text.Classes) {
 	return kinds
 }
 
-// keyOf returns the terms of a thing, so that "the spicy foods" equals "spicy food".
+// keyOf returns the terms of a thing as a key, so that "the spicy foods" equals "spicy food".
 func keyOf(thing string) string {
 	if m := pattern("key ends").FindStringIndex(thing); m != nil && m[0] > 0 {
 		thing = thing[:m[0]]

@@ -7,56 +7,56 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Utterance is a turn with the text that may be learned from.
+// Utterance is a turn with the part of its text that facts may be learned from.
 type Utterance struct {
 	Turn memory.Turn
-	// Text is the turn's content, in which text that must not be learned is blank. Byte offsets in
-	// both are the same.
+	// Text is the turn's content with text that must not be learned blanked. Byte offsets in Text and in the
+	// content are the same.
 	Text string
-	// Whole is the content with secrets and injected memories blanked, but with the code and quotes
-	// that the user's message carries. It is "" unless a model is shown it.
+	// Whole is the content with only secrets and injected memories blanked. It keeps code and quotes in the
+	// user's message. It is "" unless a model sees it.
 	Whole string
-	// Before is the message that the speaker answers, "" for none: "Where do you live?" explains
-	// "In Lisbon." Nothing is learned from it.
+	// Before is the message that the speaker answers, or "": "Where do you live?" explains "In Lisbon." Nothing
+	// is learned from it.
 	Before string
-	// Earlier are the last eight messages at most, oldest first, and Background is stored memory: a
-	// fact may take names from both.
+	// Earlier holds up to eight preceding messages, oldest first, and Background holds stored memories. A fact
+	// may take names from both.
 	Earlier, Background []string
-	// Facts are the facts learned from the user's turn just before.
+	// Facts are the facts learned from the user's previous turn.
 	Facts []memory.Fact
-	// Unsure says that the words may come from a quoted text ([utterance.Message]).
+	// Unsure is set if the words may come from a quoted text ([utterance.Message]).
 	Unsure bool
-	// Playing says that the earlier turns left a role play going ([Playing]).
+	// Playing is set if a role play that began in earlier turns continues ([Playing]).
 	Playing bool
 }
 
 // Shown returns the text of the turn that a model sees.
 func (s Utterance) Shown() string { return cmp.Or(s.Whole, s.Text) }
 
-// Candidate is a statement that a model or a rule proposes to remember.
+// Candidate is a statement that a model or a rule proposes to store.
 type Candidate struct {
-	Text       string
-	Subject    string
-	Attribute  string
-	Category   string
-	Tags       []string
-	Confidence float64
-	Turn       string // its turn: a model's name for it until Filter finds the id
-	Quote      string // the words that support it, according to a model
-	Remember   bool   // the user asked to remember it
-	Waits      string // why a person must review it first; "" if nobody must
-	Everywhere bool   // it belongs to no project, whatever the turn's scope
-	Unsure     bool   // its turn may only pass the words on, so that it replaces nothing by itself
-	Doubt      string // why its turn does not prove it; "" if it does
-	Model      string // the model and its prompt's hash, or the rule, that made it
+	Text              string
+	Subject           string
+	Attribute         string
+	Category          string
+	Tags              []string
+	Confidence        float64
+	Turn              string // id of its turn; before Filter, the model's name for the turn
+	Quote             string // the words that support it, according to a model
+	RememberRequested bool   // the user explicitly asked to remember it
+	ReviewReason      string // why a person must review it first; "" if no review is needed
+	Everywhere        bool   // it does not belong to a project, even if the turn's scope names one
+	Unsure            bool   // the turn may only quote the words, so the candidate replaces nothing on its own
+	Doubt             string // why its turn does not prove it; "" if the turn does
+	Model             string // the model and its prompt's hash, or the rule, that proposed it
 
-	// Op is a model's operation on the facts in Targets; "" without one. Targets are a prompt's
-	// names of facts until learn.Settle resolves them.
-	Op      Verdict
-	Targets []string
-	Passing bool // it matters for some days only
+	// Op is a model's operation on the facts in Targets; "" without one. Targets are the prompt's names for
+	// facts until learn.Settle replaces them by ids.
+	Op        Verdict
+	Targets   []string
+	Transient bool // it matters for a few days only
 
-	// Filter fills these from the turn. Rules fill Span and ValidFrom themselves.
+	// Filter sets these from the turn. Rules set Span and ValidFrom themselves.
 	Span         *memory.Span
 	Conversation string
 	Trust        memory.Trust
@@ -64,12 +64,12 @@ type Candidate struct {
 	ObservedSeq  int64
 	ValidFrom    time.Time
 
-	// Near holds the most similar facts and those with the same subject and attribute, best first.
-	// The caller fills it after a search.
+	// Near holds the most similar facts and the facts with the same subject and attribute, best first. The
+	// caller fills it after a search.
 	Near []Neighbour
 }
 
-// Scope returns the candidate's scope if its turn is in scope.
+// Scope returns the candidate's scope, given the scope of its turn.
 func (c *Candidate) Scope(scope memory.Scope) memory.Scope {
 	if c.Everywhere {
 		scope.Project = ""
@@ -77,10 +77,10 @@ func (c *Candidate) Scope(scope memory.Scope) memory.Scope {
 	return scope
 }
 
-// Neighbour is a stored fact near a candidate.
+// Neighbour is a stored fact that is similar to a candidate.
 type Neighbour struct {
 	Fact       memory.Fact
-	Link       *memory.Link // set if the fact is another owner's
+	Link       *memory.Link // set if the fact belongs to another owner
 	Similarity float64      // 0 to 1
 }
 
@@ -88,17 +88,17 @@ func (n Neighbour) SharedByUser() bool {
 	return n.Link != nil && n.Fact.Scope.Owner.Kind() == memory.UserKind
 }
 
-// Newer reports whether the candidate was observed strictly after the fact.
+// Newer reports whether the candidate was stated strictly later than the fact.
 func (c *Candidate) Newer(f *memory.Fact) bool {
 	observed := memory.Fact{ObservedAt: c.ObservedAt, ObservedSeq: c.ObservedSeq}
 	return observed.Newer(f)
 }
 
-// Sequence orders statements of one conversation: by turn, then by offset.
+// Sequence returns a number that orders statements of a conversation by turn, then by offset.
 func Sequence(index, offset int) int64 { return int64(index)<<32 | int64(offset) }
 
-// Verdict is the effect of a decision.
+// Verdict says how a decision affects a fact.
 type Verdict string
 
-// MinLength is the least number of letters of a fact.
+// MinLength is the minimum number of letters of a fact.
 const MinLength = 10

@@ -13,30 +13,30 @@ import (
 
 // Command is a request about memory in a user's own words: "forget my old address".
 type Command struct {
-	What string // what to forget, "" with All
-	All  bool   // everything
-	// Of classifies a request that does not mention memory: it is one only if memory has a fact
+	What string // what to forget; "" if All is set
+	All  bool   // forget everything
+	// Of classifies a request that does not mention memory. It counts as a request only if memory has a fact
 	// about its object.
 	Of Naming
-	// OffTheRecord is set if the request may also be the first mention of its object: "don't
-	// remember that I smoke". Then its own turn is redacted.
+	// OffTheRecord is set if the request may also be the first mention of its object: "don't remember that I
+	// smoke". Its own turn is then redacted.
 	OffTheRecord bool
 	Span         memory.Span
 }
 
-// Naming is the kind of object that an ambiguous request to forget names.
+// Naming is the kind of object in an ambiguous request to forget.
 type Naming int
 
-// The kinds. The zero value is a request that certainly concerns memory.
+// The kinds. The zero value is a request that clearly concerns memory.
 const (
 	NamesNothing   Naming = iota
-	NamesSomebody         // "forget about Eva": somebody named in a fact
+	NamesSomebody         // "forget about Eva": a person named in a fact
 	NamesThing            // "forget the door code": one fact states it
-	NamesStatement        // "forget that the door code is 17": one fact says the same
+	NamesStatement        // "forget that the door code is 17": one fact states the same
 )
 
-// Commands returns what the user asks to remember, as candidates that never wait, and what they ask
-// to forget. It reads the words themselves, even if a model extracts facts.
+// Commands returns what the user asks to remember, as candidates without review, and what the user asks to
+// forget. It reads only the user's words, even if a model extracts facts.
 func Commands(utterances []Utterance) (remember []Candidate, forget []Command) {
 	for _, s := range utterances {
 		if s.Turn.Role == memory.RoleUser {
@@ -47,13 +47,13 @@ func Commands(utterances []Utterance) (remember []Candidate, forget []Command) {
 	return remember, forget
 }
 
-// commandWords: every request about memory has one of them.
+// commandWords contain at least one word of every request about memory.
 var commandWords = []string{
 	"remember", "memori", "note", "mind", "forget", "save", "store", "delete", "erase", "remove", "clear", "wipe", "drop", "scrap",
 }
 
 func commands(s Utterance) (remember []Candidate, forget []Command) {
-	if !text.Holds(s.Text, commandWords...) {
+	if !text.ContainsAny(s.Text, commandWords...) {
 		return nil, nil
 	}
 	for _, sentence := range text.Sentences(s.Text) {
@@ -76,15 +76,15 @@ func commands(s Utterance) (remember []Candidate, forget []Command) {
 		for _, c := range remembering(that, strings.TrimRight(what, " ?!."), s) {
 			c.Span = &memory.Span{Turn: s.Turn.ID, Start: sentence.Start, End: sentence.End}
 			c.Quote, c.Turn = words, s.Turn.ID
-			c.Remember, c.Confidence = true, 1
+			c.RememberRequested, c.Confidence = true, 1
 			remember = append(remember, c)
 		}
 	}
 	return remember, forget
 }
 
-// remembering returns the facts of "remember …": those of the rules, or else its words in the third
-// person.
+// remembering returns the facts of "remember …": those that the rules find, otherwise the words themselves
+// in the third person.
 func remembering(that, what string, s Utterance) []Candidate {
 	if that != "that" && pattern("wishes").MatchString(what) {
 		if out := ReadPlain("always "+what, s); len(out) > 0 {
@@ -95,9 +95,9 @@ func remembering(that, what string, s Utterance) []Candidate {
 	switch {
 	case what == "", pattern("idiom").MatchString(what), pattern("to other").MatchString(what), Instructs(what),
 		that == "to" && !pattern("own").MatchString(what), that == "" && !pattern("own").MatchString(what) && !pattern("states").MatchString(what):
-		return nil // a hint to the reader is no fact
+		return nil // a hint to the reader is not a fact
 	case that == "to":
-		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // in the future tense, so that "on Friday" resolves to the next one
+		will := text.Absolute("I will "+what, s.Turn.CreatedAt) // the future tense makes "on Friday" mean the next Friday
 		fact.Text = "User wants to be reminded to " + english.ThirdPerson(strings.TrimPrefix(will, "I will "))
 		fact.Category = "plan"
 		return []Candidate{fact}
@@ -111,14 +111,14 @@ func remembering(that, what string, s Utterance) []Candidate {
 	return []Candidate{fact}
 }
 
-// ReadPlain returns what the rules read in words without context.
+// ReadPlain returns the candidates that the rules find in words without context.
 func ReadPlain(what string, s Utterance) []Candidate {
 	r := reader{utterance: &Utterance{Turn: s.Turn, Text: what}, last: user}
 	r.read(what)
 	return r.found
 }
 
-// forgetting reads a match of the pattern "forget" in a sentence.
+// forgetting converts a match of the pattern "forget" in a sentence to a command.
 func forgetting(m []string, words string) (Command, bool) {
 	strict, unsaid, forget, what := m[1] != "", m[2] != "", m[3] != "", strings.TrimRight(m[4], " .!?")
 	if strict && (!pattern("plainly").MatchString(what) || text.Asks(words)) {
@@ -132,7 +132,7 @@ func forgetting(m []string, words string) (Command, bool) {
 	}
 	about := strings.TrimSpace(pattern("in memory").ReplaceAllString(pattern("about").ReplaceAllString(what, ""), ""))
 	ofMemory := pattern("of memory").MatchString(words)
-	if !ofMemory && !unsaid && talksOn(words, len(words)-len(m[4])) {
+	if !ofMemory && !unsaid && continuesAfter(words, len(words)-len(m[4])) {
 		return Command{}, false
 	}
 	if ofMemory || pattern("of own").MatchString(words) {
@@ -141,7 +141,7 @@ func forgetting(m []string, words string) (Command, bool) {
 	if name := pattern("name").FindStringSubmatch(about); name != nil {
 		return Command{What: name[1], Of: NamesSomebody}, true
 	}
-	if !forget { // to delete anything else does not concern memory
+	if !forget { // deleting anything else does not concern memory
 		return Command{}, false
 	}
 	if strings.HasPrefix(strings.ToLower(what), "that ") && pattern("states").MatchString(about) {
@@ -153,9 +153,9 @@ func forgetting(m []string, words string) (Command, bool) {
 	return Command{}, false
 }
 
-// talksOn reports whether another clause states something after the object of a request: "forget
-// the gym, I cancelled it". at is where that object begins, and it is not called the speaker's own.
-func talksOn(words string, at int) bool {
+// continuesAfter reports whether another clause follows the object of a request: "forget the gym, I
+// cancelled it". at is the index where the object begins.
+func continuesAfter(words string, at int) bool {
 	for _, s := range english.Statements(words, english.Read(words), time.Time{}) {
 		if s.Start > at {
 			what := strings.TrimRight(words[at:s.Start], " ,;:-–—")
@@ -165,15 +165,15 @@ func talksOn(words string, at int) bool {
 	return false
 }
 
-// recordWords: every request to keep something off the record has one of them.
+// recordWords contain at least one word of every request to keep something off the record.
 var recordWords = []string{
 	"remember", "memor", "save ", "store ", "keep ", "note ", "record", "learn ", "log ", "write ", "between ",
 }
 
-// OffTheRecord reports whether the speaker asks not to remember the turn: "don't remember this: I
-// take Prozac", "off the record, …".
+// OffTheRecord reports whether the speaker asks not to remember the turn: "don't remember this: I take
+// Prozac", "off the record, …".
 func OffTheRecord(message string) bool {
-	return text.Holds(message, recordWords...) && pattern("off the record").MatchString(message)
+	return text.ContainsAny(message, recordWords...) && pattern("off the record").MatchString(message)
 }
 
 // Instructs reports whether a text gives a model instructions.

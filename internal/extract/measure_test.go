@@ -76,7 +76,7 @@ func (s *score) add(utterances []extract.Utterance, gold, session []string) {
 	}
 	hit := make([]bool, len(gold))
 	for _, c := range cands {
-		if c.Waits != "" {
+		if c.ReviewReason != "" {
 			s.waiting++
 			continue
 		}

@@ -9,41 +9,41 @@ import (
 
 type phrases struct{ *english.Statement }
 
-// longestPhrase is the greatest number of tokens of a phrase.
+// longestPhrase is the maximum number of tokens of a phrase.
 const longestPhrase = 24
 
-// marks reports whether token i is a mark, or past the end.
-func (p phrases) marks(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
+// isMark reports whether token i is a punctuation mark or past the end.
+func (p phrases) isMark(i int) bool { return i >= len(p.Tokens) || p.Tokens[i].Mark() }
 
-// ending returns where the phrase at token i ends: before a conjunction, a mark, a comma after
-// which no list continues, or a new clause behind "and" ("fell and hurt his ankle").
+// ending returns the index where the phrase at token i ends: before a conjunction, a mark, a comma that
+// continues no list, or a new clause after "and" ("fell and hurt his ankle").
 func (p phrases) ending(i int) int {
 	joint := i
 	for j := i; j < len(p.Tokens); j++ {
 		w := p.At(j)
 		switch {
-		case w == "that" && p.relates(j), w == "this" && inList("pointed", p.At(j+1)), j == i && !p.marks(j):
+		case w == "that" && p.startsRelative(j), w == "this" && inList("pointed", p.At(j+1)), j == i && !p.isMark(j):
 		case w == "that" && j > i:
-			return p.trimmed(i, j)
+			return p.trimEnd(i, j)
 		case inList("pointing", w) && joint > i:
-			return p.trimmed(i, joint)
-		case p.marks(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.At(j+1))) && !(w == "since" && inList("timing", p.At(j+1))):
-			return p.trimmed(i, j)
-		case w == "," && !p.listed(j), (w == "and" || w == "or") && p.newVerb(j+1):
-			return p.trimmed(i, j)
+			return p.trimEnd(i, joint)
+		case p.isMark(j) && w != ",", inList("stops", w) && !(w == "as" && inList("determiner", p.At(j+1))) && !(w == "since" && inList("timing", p.At(j+1))):
+			return p.trimEnd(i, j)
+		case w == "," && !p.isListComma(j), (w == "and" || w == "or") && p.newVerb(j+1):
+			return p.trimEnd(i, j)
 		case w == "," || w == "and":
 			joint = j
 		}
 	}
-	return p.trimmed(i, len(p.Tokens))
+	return p.trimEnd(i, len(p.Tokens))
 }
 
-// relates reports whether "that" at token j begins a relative clause: "dogs that need a walk".
-func (p phrases) relates(j int) bool {
+// startsRelative reports whether "that" at token j begins a relative clause: "dogs that need a walk".
+func (p phrases) startsRelative(j int) bool {
 	return isVerb(p.At(j+1)) || p.At(j+1) == "are"
 }
 
-// newVerb reports whether the token at i begins a new clause after "and".
+// newVerb reports whether the token at i, after "and", begins a new clause.
 func (p phrases) newVerb(i int) bool {
 	for english.IsAdverb(p.At(i)) {
 		i++
@@ -55,8 +55,8 @@ func (p phrases) newVerb(i int) bool {
 	return ok && v.Form&english.Preterite != 0 && v.Form&english.Base == 0
 }
 
-// listed reports whether the comma at token j is part of a list, an address or a date.
-func (p phrases) listed(j int) bool {
+// isListComma reports whether the comma at token j is part of a list, an address or a date.
+func (p phrases) isListComma(j int) bool {
 	if j+1 >= len(p.Tokens) || j == 0 {
 		return false
 	}
@@ -67,23 +67,23 @@ func (p phrases) listed(j int) bool {
 		switch w := p.At(k); {
 		case w == "and" || w == "or":
 			return !p.newVerb(k + 1)
-		case w != "," && p.marks(k), inList("subjects", w):
+		case w != "," && p.isMark(k), inList("subjects", w):
 			return false
 		}
 	}
 	return false
 }
 
-// trimmed returns j without trailing tokens that add no meaning.
-func (p phrases) trimmed(i, j int) int {
-	for j > i && p.At(j-1) != "today" && (p.marks(j-1) || inList("trailing", p.At(j-1))) {
+// trimEnd returns j moved before trailing tokens that add no meaning.
+func (p phrases) trimEnd(i, j int) int {
+	for j > i && p.At(j-1) != "today" && (p.isMark(j-1) || inList("trailing", p.At(j-1))) {
 		j--
 	}
 	return max(i, j)
 }
 
-// undated returns j without a date at the end of the phrase and its preposition.
-func (p phrases) undated(i, j int) int {
+// trimDate returns j moved before a date at the end of the phrase and the date's preposition.
+func (p phrases) trimDate(i, j int) int {
 	dates := p.dates(i, j)
 	if len(dates) == 0 {
 		return j
@@ -92,16 +92,16 @@ func (p phrases) undated(i, j int) int {
 	if start+d.End < p.Tokens[j-1].End {
 		return j
 	}
-	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.At(j-1)) || p.marks(j-1) || p.At(j-1) == "since") {
+	for j > i && (p.Tokens[j-1].Start >= start+d.Start || inList("hanging", p.At(j-1)) || p.isMark(j-1) || p.At(j-1) == "since") {
 		j--
 	}
 	return j
 }
 
-// dateless returns where the phrase at token i ends, without its date.
-func (p phrases) dateless(i int) int { return p.trimmed(i, p.undated(i, p.ending(i))) }
+// endWithoutDate returns the index where the phrase at token i ends, without its date.
+func (p phrases) endWithoutDate(i int) int { return p.trimEnd(i, p.trimDate(i, p.ending(i))) }
 
-// dates returns the dates in a phrase. Most phrases have no word of one.
+// dates returns the dates in a phrase. Most phrases contain no date word.
 func (p phrases) dates(i, j int) []text.Date {
 	for k := i; k < j; k++ {
 		if w := p.At(k); inList("timing", w) && !inList("hanging", w) || w[0] >= '0' && w[0] <= '9' {
@@ -111,7 +111,7 @@ func (p phrases) dates(i, j int) []text.Date {
 	return nil
 }
 
-// selfContained reports whether the tokens have a meaning, and the same one outside of the conversation.
+// selfContained reports whether the tokens have a meaning that does not depend on the conversation.
 func (p phrases) selfContained(i, j int) bool {
 	if i >= j || j-i > longestPhrase || inList("hanging", p.At(j-1)) {
 		return false
@@ -120,27 +120,27 @@ func (p phrases) selfContained(i, j int) bool {
 	for k := i; k < j; k++ {
 		w := p.At(k)
 		switch {
-		case w == "that" && k > i && p.relates(k), w == "this" && inList("pointed", p.At(k+1)):
+		case w == "that" && k > i && p.startsRelative(k), w == "this" && inList("pointed", p.At(k+1)):
 		case inList("pointing", w):
 			return false
-		case !inList("empty", w) && !p.marks(k) && !english.IsAdverb(w) && !inList("timing", w):
+		case !inList("empty", w) && !p.isMark(k) && !english.IsAdverb(w) && !inList("timing", w):
 			content = true
 		}
 	}
 	return content
 }
 
-// vague reports whether a phrase begins with words that mean nothing alone.
+// vague reports whether a phrase begins with words that have no meaning alone.
 func (p phrases) vague(i int) bool {
 	return inList("vagueStart", p.At(i)) || p.At(i) == "the" && inList("vagueHead", p.At(i+1)) && p.At(i+2) != "of"
 }
 
 func (p phrases) thirdPerson(i, j int) string { return english.ThirdPerson(p.Text(i, j)) }
 
-// headed returns the index after the first noun of a list, at most n tokens after i; i without one.
-// A noun before another noun does not count: "my dog walker".
-func (p phrases) headed(i, n int, list string) int {
-	for j := i; j <= i+n && !p.marks(j) && (j == i || !inList("hanging", p.At(j))); j++ {
+// afterNoun returns the index after the first noun of a word list, at most n tokens after i, or i. A noun
+// before another noun does not count: "my dog walker".
+func (p phrases) afterNoun(i, n int, list string) int {
+	for j := i; j <= i+n && !p.isMark(j) && (j == i || !inList("hanging", p.At(j))); j++ {
 		if inList(list, p.At(j)) && p.endsNoun(j+1) {
 			return j + 1
 		}
@@ -148,31 +148,31 @@ func (p phrases) headed(i, n int, list string) int {
 	return i
 }
 
-// endsNoun reports whether a noun ends before token j: the next token is no other noun.
+// endsNoun reports whether a noun ends before token j, which is then not another noun.
 func (p phrases) endsNoun(j int) bool {
 	w := p.At(j)
-	if p.marks(j) || p.Tokens[j].Capital || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsJoint(w) {
+	if p.isMark(j) || p.Tokens[j].Capital || inList("hanging", w) || inList("timing", w) || inList("trailing", w) || inList("subjects", w) || english.IsConjunction(w) {
 		return true
 	}
 	v, ok := english.KnownVerb(w)
 	return ok && v.Form&english.Base == 0
 }
 
-// nameEnd returns where the name that begins at token i ends, i without one.
+// nameEnd returns the index after the name that begins at token i, or i if there is no name.
 func (p phrases) nameEnd(i int) int {
-	if p.marks(i) || !p.Tokens[i].Capital || inList("notName", p.At(i)) {
+	if p.isMark(i) || !p.Tokens[i].Capital || inList("notName", p.At(i)) {
 		return i
 	}
 	j := i + 1
-	for !p.marks(j) && p.Tokens[j].Capital {
+	for !p.isMark(j) && p.Tokens[j].Capital {
 		j++
 	}
 	return j
 }
 
-// placeEnd returns where the name of a place that begins at token i ends, i without one.
+// placeEnd returns the index after the place name that begins at token i, or i.
 func (p phrases) placeEnd(i int) int {
-	capital := func(k int) bool { return !p.marks(k) && p.Tokens[k].Capital && p.At(k) != "user" }
+	capital := func(k int) bool { return !p.isMark(k) && p.Tokens[k].Capital && p.At(k) != "user" }
 	j := i
 	if p.At(j) == "the" {
 		j++
@@ -187,7 +187,7 @@ func (p phrases) placeEnd(i int) int {
 	}
 }
 
-// kinEnd returns the index after a relative, a friend or the like: "older sister".
+// kinEnd returns the index after a word for a relative, a friend and the like: "older sister".
 func (p phrases) kinEnd(i int) int {
 	end := i
 	for j := i; j < i+3; j++ {
@@ -200,7 +200,7 @@ func (p phrases) kinEnd(i int) int {
 	return end
 }
 
-// nameText returns a name, tokens i up to j, without a genitive ending.
+// nameText returns the name in tokens i up to j without a genitive 's.
 func (p phrases) nameText(i, j int) string {
 	called := strings.TrimRight(p.Text(i, j), ".'’-")
 	if p.Tokens[j-1].Possessive {

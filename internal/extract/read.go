@@ -10,12 +10,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxRead bounds the facts of one turn: a text with more is no talk.
+// maxRead is the maximum number of facts from one turn. A longer text is not conversation.
 const maxRead = 192
 
-// Rules reads facts from first-person English without a model, by rules.txt: statements about the
-// user and people close to them. Facts are in the third person and quote their source. Questions,
-// hypothetical cases, jokes and others' words are left out.
+// Rules extracts facts from first-person English with the rules of rules.txt instead of a model: statements
+// about the user and people close to them. Facts are in the third person and quote their source. Rules skips
+// questions, hypothetical cases, jokes and other people's words.
 func Rules(utterances []Utterance) []Candidate {
 	var out []Candidate
 	conversation, inPlay := "", false
@@ -41,15 +41,15 @@ func Rules(utterances []Utterance) []Candidate {
 
 // subject is the person that a statement is about.
 type subject struct {
-	who  string // in a fact's text: "User", "User's sister Ana"
-	key  string // in a fact's subject: "user", "user's sister"
+	who  string // its words in a fact's text: "User", "User's sister Ana"
+	key  string // its words in a fact's subject: "user", "user's sister"
 	kin  string // "sister", "" for the user
 	many bool
 }
 
 var user = subject{who: "User", key: "user"}
 
-// relative returns somebody close to the user, or their pet, as a subject.
+// relative returns the subject for a person close to the user, or for their pet.
 func relative(word string) subject {
 	kin := canonical("shortKin", word)
 	return subject{who: "User's " + kin, key: "user's " + kin, kin: kin}
@@ -58,10 +58,10 @@ func relative(word string) subject {
 // reader reads the statements of one turn.
 type reader struct {
 	utterance  *Utterance
-	ofFacts    bool // the text is a fact, which calls the speaker "User"
+	readsFact  bool // the text is a stored fact, which calls the speaker "User"
 	found      []Candidate
-	antecedent subject // of "she" or "he"; its key is "" if that is ambiguous
-	last       subject // of the previous statement
+	antecedent subject // the person meant by "she" or "he"; its key is "" if that is ambiguous
+	last       subject // subject of the previous statement
 }
 
 func (r *reader) read(body string) {
@@ -74,11 +74,11 @@ func (r *reader) read(body string) {
 	r.namesNextTo(body, sentences)
 }
 
-// opened returns the index of the first token after a lead-in.
-func (p phrases) opened() int {
+// afterLeadIn returns the index of the first token after a lead-in.
+func (p phrases) afterLeadIn() int {
 	i := 0
 	for i < len(p.Tokens)-1 {
-		if p.marks(i) || inList("openers", p.At(i)) {
+		if p.isMark(i) || inList("openers", p.At(i)) {
 			i++
 			continue
 		}
@@ -93,24 +93,24 @@ func (p phrases) opened() int {
 	return i
 }
 
-// statement reads the facts of one statement.
+// statement extracts the facts of one statement.
 func (r *reader) statement(p phrases) {
-	if p.Wishes {
-		r.wish(p)
+	if p.IsRequest {
+		r.readRequest(p)
 		return
 	}
-	i := p.opened()
-	when := p.fronted(&i)
+	i := p.afterLeadIn()
+	when := p.leadingDate(&i)
 	before := r.last
 	r.last = user
 	person := english.Speaker
 	about := user
 	switch w := p.At(i); {
-	case p.Greeted && w == "i" && p.At(i+1) == "am" && r.match(p, user, "@hello", i+2, nil, ""):
+	case p.AfterGreeting && w == "i" && p.At(i+1) == "am" && r.match(p, user, "@hello", i+2, nil, ""):
 		return
 	case w == "i" || w == "we":
 		i++
-	case r.ofFacts && w == "user" && !p.Tokens[i].Possessive:
+	case r.readsFact && w == "user" && !p.Tokens[i].Possessive:
 		person = english.Singular
 		i++
 	case w == "she" || w == "he":
@@ -119,27 +119,27 @@ func (r *reader) statement(p phrases) {
 			return
 		}
 		i++
-	case p.Inherits:
+	case p.InheritsSubject:
 		if about = before; about.key == "" {
 			return
 		}
-	case w == "my" || w == "our" || r.ofFacts && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
+	case w == "my" || w == "our" || r.readsFact && w == "user" || inList("women", w) || inList("men", w): // "mum's coming over"
 		if !inList("women", w) && !inList("men", w) {
 			i++
 		}
 		var ok bool
-		if about, i, ok = r.mine(p, i); !ok {
+		if about, i, ok = r.readAfterMy(p, i); !ok {
 			return
 		}
-	case p.First && when == "" && p.elides(i):
+	case p.BeginsSentence && when == "" && p.omitsI(i):
 		person = english.Elided
 		if before.key != user.key { // "My brother called. Got a job."
 			return
 		}
 	default:
 		r.antecedent, r.last = subject{}, subject{}
-		if p.First {
-			r.wish(p)
+		if p.BeginsSentence {
+			r.readRequest(p)
 		}
 		return
 	}
@@ -152,12 +152,12 @@ func (r *reader) statement(p phrases) {
 		r.match(p, about, "@class", pred.Rest, &pred, when)
 	}
 	if n := len(r.found) - 1; n > 0 && r.found[n].Model == "rule:death" && r.found[n-1].Model == "rule:pet" {
-		r.found = slices.Delete(r.found, n-1, n) // they no longer have one
+		r.found = slices.Delete(r.found, n-1, n) // the user no longer has a pet with this name
 	}
 }
 
-// wish reads a request: how to answer the user, or what to call them.
-func (r *reader) wish(p phrases) {
+// readRequest extracts a fact from a request: how to answer the user, or what to call them.
+func (r *reader) readRequest(p phrases) {
 	i := 0
 	for i < len(p.Tokens)-1 && (inList("openers", p.At(i)) || inList("politely", p.At(i))) {
 		i++
@@ -167,13 +167,13 @@ func (r *reader) wish(p phrases) {
 	}
 }
 
-// mine reads the person after "my", and returns the index of the predicate. It is false for the
-// user's own things, whose rules it applies.
-func (r *reader) mine(p phrases, i int) (subject, int, bool) {
+// readAfterMy reads the person after "my" and returns the index of the predicate. For the user's own things
+// it applies their rules and returns false.
+func (r *reader) readAfterMy(p phrases, i int) (subject, int, bool) {
 	isPet := false
 	end := p.kinEnd(i)
 	if end == i {
-		end = p.headed(i, 3, "petWords")
+		end = p.afterNoun(i, 3, "petWords")
 		isPet = end > i
 	}
 	if end == i {
@@ -186,7 +186,7 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 	j := end
 	if p.Tokens[end-1].Possessive {
 		if p.At(j) == "name" && p.At(j+1) == "is" {
-			r.named(p, about, isPet, j+2)
+			r.addNameAt(p, about, isPet, j+2)
 			return subject{}, 0, false
 		}
 		r.match(p, about, "@my", j, nil, "")
@@ -210,15 +210,15 @@ func (r *reader) mine(p phrases, i int) (subject, int, bool) {
 		if inList("calling", p.At(k)) {
 			k++
 		}
-		if r.named(p, about, isPet, k) {
+		if r.addNameAt(p, about, isPet, k) {
 			return subject{}, 0, false
 		}
 	}
 	return about, j, j < len(p.Tokens)
 }
 
-// named adds the name at token j of somebody or of a pet.
-func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
+// addNameAt adds the name at token j as the name of a person or pet.
+func (r *reader) addNameAt(p phrases, about subject, isPet bool, j int) bool {
 	if end := name(p, j); end > j {
 		about = r.introduce(p, about, isPet, j, end)
 		r.last, r.antecedent = about, about
@@ -227,8 +227,7 @@ func (r *reader) named(p phrases, about subject, isPet bool, j int) bool {
 	return false
 }
 
-// introduce adds the name of somebody or of a pet, tokens i up to j, and returns the subject with
-// that name.
+// introduce adds the name in tokens i up to j as the name of a person or pet, and returns the subject with that name.
 func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subject {
 	called, attribute := p.nameText(i, j), canonical("kinAttributes", about.kin)
 	c := Candidate{Category: "family", Confidence: 0.9}
@@ -248,16 +247,16 @@ func (r *reader) introduce(p phrases, about subject, isPet bool, i, j int) subje
 	return about
 }
 
-// namesNextTo reads relatives next to their names anywhere, also in a question or somebody's quoted
-// words: "can my partner Tomasz eat that?".
+// namesNextTo finds relatives next to their names anywhere in the text, also in questions and quoted words:
+// "can my partner Tomasz eat that?".
 func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 	for _, sentence := range sentences {
-		if sentence.Pasted || !text.Holds(sentence.Of(body), "my", "our") {
+		if sentence.Pasted || !text.ContainsAny(sentence.Of(body), "my", "our") {
 			continue
 		}
 		s := english.StatementOf(body, sentence.Span, r.utterance.Turn.CreatedAt)
 		p := phrases{&s}
-		if english.Unreal(s.Tokens) {
+		if english.IsHypothetical(s.Tokens) {
 			continue
 		}
 		for i, t := range s.Tokens {
@@ -267,7 +266,7 @@ func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 				j++
 			}
 			end := p.nameEnd(j)
-			if t.Low != "my" && t.Low != "our" || k == i+1 || inList("kinPlural", p.At(k-1)) || end == j || j > k && !p.marks(end) {
+			if t.Low != "my" && t.Low != "our" || k == i+1 || inList("kinPlural", p.At(k-1)) || end == j || j > k && !p.isMark(end) {
 				continue
 			}
 			called := p.nameText(j, end)
@@ -279,7 +278,7 @@ func (r *reader) namesNextTo(body string, sentences []english.Sentence) {
 	}
 }
 
-// refersTo reports whether "she" or "he" can be the last antecedent.
+// refersTo reports whether "she" or "he" can mean the current antecedent.
 func (r *reader) refersTo(pronoun string) bool {
 	kin := r.antecedent.kin
 	if w := strings.TrimPrefix(kin[strings.LastIndexAny(kin, " -")+1:], "step"); inList("women", w) || inList("men", w) {
@@ -288,10 +287,10 @@ func (r *reader) refersTo(pronoun string) bool {
 	return r.antecedent.key != ""
 }
 
-// fronted reads and returns a date before the subject, "Last week I …", and moves i past it.
-func (p phrases) fronted(i *int) string {
+// leadingDate returns a date before the subject, "Last week I …", and moves i past the date.
+func (p phrases) leadingDate(i *int) string {
 	j := *i
-	for j < *i+6 && !p.marks(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
+	for j < *i+6 && !p.isMark(j) && (inList("spans", p.At(j)) || inList("timing", p.At(j)) || p.At(j) == "every" || p.At(j)[0] <= '9') {
 		j++
 	}
 	end := j
@@ -306,8 +305,8 @@ func (p phrases) fronted(i *int) string {
 	return strings.ToLower(when[:1]) + when[1:]
 }
 
-// elides reports whether a sentence omits "I": "Just got back from Rome".
-func (p phrases) elides(i int) bool {
+// omitsI reports whether a sentence omits "I": "Just got back from Rome".
+func (p phrases) omitsI(i int) bool {
 	for english.IsAdverb(p.At(i)) && i < len(p.Tokens)-1 {
 		i++
 	}
@@ -316,7 +315,7 @@ func (p phrases) elides(i int) bool {
 		return true
 	}
 	v, ok := english.KnownVerb(p.At(i))
-	if !ok || next == "" || p.Tokens[i].Possessive || p.marks(i+1) || english.IsJoint(next) {
+	if !ok || next == "" || p.Tokens[i].Possessive || p.isMark(i+1) || english.IsConjunction(next) {
 		return false
 	}
 	if v.Form&english.Gerund != 0 {
@@ -330,13 +329,13 @@ func (p phrases) elides(i int) bool {
 	return past && next != "for" && (after.Form&english.Base == 0 || inList("determiner", next))
 }
 
-// match adds the facts of the first rule under key whose form matches at token i.
+// match adds the facts of the first rule with this key whose form matches at token i.
 func (r *reader) match(p phrases, about subject, key string, i int, pred *english.Predicate, when string) bool {
 	for _, rule := range rules()[key] {
 		if !rule.fits(p, about, pred) {
 			continue
 		}
-		if taken, ok := p.match(rule.form, i); ok && !(pred != nil && pred.Neg != "" && rule.attribute != "" && p.qualified(taken)) {
+		if taken, ok := p.match(rule.form, i); ok && !(pred != nil && pred.Neg != "" && rule.attribute != "" && p.isRestricted(taken)) {
 			r.facts(p, about, rule, i, pred, taken, when)
 			return true
 		}
@@ -344,7 +343,7 @@ func (r *reader) match(p phrases, about subject, key string, i int, pred *englis
 	return false
 }
 
-// fits reports whether a rule applies to a subject and to a statement's verbs.
+// fits reports whether a rule applies to this subject and to the verbs of the statement.
 func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	if r.person == "user" && about.kin != "" || r.person == "kin" && about.kin == "" || r.always && !slices.ContainsFunc(p.Tokens, func(t english.Token) bool { return t.Low == "always" }) {
 		return false
@@ -367,19 +366,19 @@ func (r *rule) fits(p phrases, about subject, pred *english.Predicate) bool {
 	return pred.Neg == "" || !denial && present
 }
 
-// formMatch holds a form's slots by name and the index after its last token.
+// formMatch holds the slots of a matched form by name, and the index after its last token.
 type formMatch struct {
 	slots map[string]text.Span // ranges of tokens
 	end   int
 }
 
-// match compares the tokens from i on with a form.
+// match compares the tokens from index i with a form.
 func (p phrases) match(form []step, i int) (formMatch, bool) {
 	t := formMatch{slots: map[string]text.Span{}}
 	for n, s := range form {
 		switch {
 		case s.end:
-			if !p.marks(i) && !inList("stops", p.At(i)) && p.At(i) != "and" && !inList("trailing", p.At(i)) && !inList("timing", p.At(i)) {
+			if !p.isMark(i) && !inList("stops", p.At(i)) && p.At(i) != "and" && !inList("trailing", p.At(i)) && !inList("timing", p.At(i)) {
 				return t, false
 			}
 		case s.loose:
@@ -396,12 +395,12 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 		case s.seek || s.kind == "..":
 			from := i
 			for to := form[n+1].words; !slices.Contains(to, p.At(i)); i++ {
-				if i >= from+8 || p.marks(i) {
+				if i >= from+8 || p.isMark(i) {
 					return t, false
 				}
 			}
 			if s.slot != "" {
-				t.slots[s.slot] = text.Span{Start: from, End: p.trimmed(from, i)}
+				t.slots[s.slot] = text.Span{Start: from, End: p.trimEnd(from, i)}
 			}
 		case s.words != nil:
 			if slices.Contains(s.words, p.At(i)) {
@@ -413,7 +412,7 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 				return t, false
 			}
 		default:
-			end := p.take(s.kind, i)
+			end := p.matchSlot(s.kind, i)
 			if end <= i {
 				return t, false
 			}
@@ -425,10 +424,9 @@ func (p phrases) match(form []step, i int) (formMatch, bool) {
 	return t, true
 }
 
-// qualified reports whether a denial has a restriction: "I don't speak Spanish at home" does not
-// deny speaking it.
-func (p phrases) qualified(t formMatch) bool {
-	if w := p.At(t.end); !p.marks(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
+// isRestricted reports whether a denial has a restriction: "I don't speak Spanish at home" does not deny speaking it.
+func (p phrases) isRestricted(t formMatch) bool {
+	if w := p.At(t.end); !p.isMark(t.end) && !inList("wholly", w) && !((w == "at" || w == "after") && p.At(t.end+1) == "all") {
 		return true
 	}
 	for _, at := range t.slots {
@@ -441,7 +439,7 @@ func (p phrases) qualified(t formMatch) bool {
 	return false
 }
 
-// facts adds a rule's facts for a statement: one for each item of a list.
+// facts adds the facts that a rule states for a statement, one for each item of a list.
 func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.Predicate, t formMatch, when string) {
 	key, slot := f.attribute, ""
 	if at := strings.IndexByte(f.attribute, '<'); at >= 0 {
@@ -462,7 +460,7 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 		}
 		c := Candidate{Category: f.category, Confidence: f.confidence, Model: "rule:" + f.name, Attribute: key + keyOf(part)}
 		switch {
-		case f.fact == "" && pred == nil: // a possession in the user's words
+		case f.fact == "" && pred == nil: // a possession in the user's own words
 			c.Text = about.who + "'s " + p.thirdPerson(i, t.end)
 		case f.fact == "" && len(parts) > 1:
 			c.Text = about.who + " " + pred.Says() + " " + part
@@ -493,19 +491,19 @@ func (r *reader) facts(p phrases, about subject, f *rule, i int, pred *english.P
 	}
 }
 
-// dateEnd returns the index after the date, or frequency, that begins at token i, i without one.
+// dateEnd returns the index after the date or frequency that begins at token i, or i.
 func (p phrases) dateEnd(i int) int {
 	j := p.ending(i)
 	if p.At(i) == "every" {
 		return j
 	}
-	if dates := p.dates(i, j); len(dates) == 1 && p.undated(i, j) == i {
+	if dates := p.dates(i, j); len(dates) == 1 && p.trimDate(i, j) == i {
 		return j
 	}
 	return i
 }
 
-// add adds one fact of a statement.
+// add adds one fact from a statement.
 func (r *reader) add(p phrases, about string, c Candidate) {
 	c.Subject, c.Turn, c.Quote = about, r.utterance.Turn.ID, r.utterance.Text[p.Start:p.End]
 	c.Span = &memory.Span{Turn: c.Turn, Start: p.Start, End: p.End}
@@ -513,7 +511,7 @@ func (r *reader) add(p phrases, about string, c Candidate) {
 	r.found = append(r.found, c)
 }
 
-// validFrom returns the start of a statement's validity: the past or present date in its words, for
+// validFrom returns when a statement began to hold: the past or present date in its words. It applies to
 // attributes with one value at a time.
 func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	if !Single(attribute) || attribute == "birthday" || text.Negated(words) {
@@ -526,8 +524,7 @@ func validFrom(attribute, words string, writtenAt time.Time) time.Time {
 	return dates[0].From
 }
 
-// items splits "peanuts, shrimp and soy" in three. A text that is no list of short items stays
-// whole.
+// items splits "peanuts, shrimp and soy" into three items. It does not split a text that is no list of short items.
 func items(s string) []string {
 	parts := pattern("list").Split(s, -1)
 	for i, part := range parts {
@@ -537,7 +534,7 @@ func items(s string) []string {
 		}
 	}
 	if first, last := parts[0], parts[len(parts)-1]; strings.Contains(last, " ") && !strings.HasSuffix(first, "s") && !strings.HasSuffix(first, "ing") {
-		return []string{s} // and so is "electronic and rock music"
+		return []string{s} // "electronic and rock music" is one thing
 	}
 	return parts
 }

@@ -5,13 +5,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// longestCue is how much of a message may begin or end a role play: longer text is quoted.
+// longestCue is the maximum length of the message that begins or ends a role play. A longer text is quoted.
 const longestCue = 300
 
-// inRolePlay reports whether a turn belongs to a role play, and whether the turns after it do. before
-// says whether the previous turn left one going.
+// inRolePlay reports whether a turn belongs to a role play, and whether the next turn does. before says
+// whether a role play was in progress before the turn.
 func inRolePlay(s *Utterance, before bool) (this, after bool) {
-	message := text.Clip(s.Turn.Content, longestCue) // includes text that Guard may have blanked: "you are my boss"
+	message := text.Clip(s.Turn.Content, longestCue) // the content includes text that Guard may have blanked: "you are my boss"
 	if before {
 		return true, !pattern("play ends").MatchString(message)
 	}
@@ -19,8 +19,8 @@ func inRolePlay(s *Utterance, before bool) (this, after bool) {
 	return this, this
 }
 
-// Playing reports whether a conversation's turns leave a role play going, to which the user's next
-// message belongs.
+// Playing reports whether a role play is in progress after a conversation's turns. The user's next message
+// then belongs to it.
 func Playing(turns []memory.Turn) bool {
 	going := false
 	for i := range turns {

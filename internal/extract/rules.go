@@ -43,7 +43,7 @@ var lists = sync.OnceValue(func() map[string]map[string]bool {
 // inList reports whether a list of words.txt has a word.
 func inList(list, word string) bool { return lists()[list][word] }
 
-// canonical returns the partner of a word in a list of words.txt, or the word: "gf=girlfriend".
+// canonical returns the canonical form of a word by a list of words.txt ("gf=girlfriend"), or the word.
 func canonical(list, word string) string {
 	for pair := range lists()[list] {
 		if of, with, _ := strings.Cut(pair, "="); of == strings.ReplaceAll(word, " ", "-") {
@@ -72,16 +72,16 @@ var patterns = sync.OnceValue(func() map[string]*lazy.Pattern {
 
 func pattern(name string) *lazy.Pattern { return patterns()[name] }
 
-// rule is a form of one kind of fact: see rules.txt.
+// rule is a pattern for one kind of fact, see rules.txt.
 type rule struct {
 	name, attribute, category string
 	confidence                float64
 
-	person   string // "user" or "kin": only for statements about one of these
-	polarity string // "yes" or "not": only for affirmed or denied statements
-	often    bool   // for statements with "always", "usually" and the like
-	always   bool   // only for wishes that hold from now on
-	head     string // "my", "wish", "hello", or "" for a verb's
+	person   string // "user" or "kin": the rule applies only to statements about that person
+	polarity string // "yes" or "not": the rule applies only to affirmative or negative statements
+	often    bool   // the rule applies to statements with "always", "usually" and the like
+	always   bool   // the rule applies only to requests that hold from now on
+	head     string // "my", "wish" or "hello"; "" for a rule with a verb
 	verbs    []string
 	classes  english.Class
 	tenses   english.Tense
@@ -90,16 +90,16 @@ type rule struct {
 	anyVerb  bool
 }
 
-// step is one element of a form.
+// step is one element of a rule's form.
 type step struct {
-	words    []string // one of these
+	words    []string // the token must be one of these words
 	optional bool
-	slot     string // the name of the slot
-	kind     string // of the slot: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
-	seek     bool   // go forward to the words of the next step
-	loose    bool   // adverbs and particles
-	end      bool   // the end of the phrase
-	rest     bool   // anything with a meaning of its own; optional allows nothing
+	slot     string // name of the slot
+	kind     string // kind of the slot: a name in slots, "[list]", "{list}", "(list)", "+list" or ""
+	seek     bool   // skip tokens up to the words of the next step
+	loose    bool   // skip adverbs and particles
+	end      bool   // the phrase must end here
+	rest     bool   // any words with a meaning of their own; if optional, also no words
 }
 
 var tenses = map[string]english.Tense{
@@ -111,8 +111,7 @@ var tenses = map[string]english.Tense{
 
 var verbClasses = map[string]english.Class{"@deed": english.Deed, "@light": english.Light, "@routine": english.Routine, "@ongoing": english.Ongoing, "@aim": english.Aim}
 
-// rules are the rules of rules.txt in order, by the verb that they match or, for the others, by "@"
-// and their head.
+// rules are the rules of rules.txt in order. The key is the verb that a rule matches, or "@" and the rule's head.
 var rules = sync.OnceValue(func() map[string][]*rule {
 	out := map[string][]*rule{}
 	var of rule
@@ -138,7 +137,7 @@ var rules = sync.OnceValue(func() map[string][]*rule {
 	return out
 })
 
-// keys are the lookup keys of a rule.
+// keys returns the keys under which a rule is found.
 func (r *rule) keys() []string {
 	switch {
 	case r.head != "":
@@ -149,7 +148,7 @@ func (r *rule) keys() []string {
 	return r.verbs
 }
 
-// parseRule reads a line "VERBS TENSES: FORM => FACT".
+// parseRule parses a line "VERBS TENSES: FORM => FACT".
 func parseRule(r rule, line string) *rule {
 	pattern, fact, _ := strings.Cut(line, "=>")
 	head, form, _ := strings.Cut(pattern, ":")
@@ -190,7 +189,7 @@ func parseRule(r rule, line string) *rule {
 	return &r
 }
 
-// parseStep reads one element of a form.
+// parseStep parses one element of a form.
 func parseStep(e string) (s step) {
 	switch {
 	case e == "$":

@@ -9,9 +9,8 @@ import (
 	"github.com/loci-memory/loci/internal/english"
 )
 
-// slots are the kinds of words that a rule may ask for, by name. Each function returns the index
-// after the words that it accepts from token i on, or i. Facts show the words by
-// [phrases.thirdPerson].
+// slots are the kinds of words that a rule may require, by name. Each function returns the index after the
+// words that it accepts from token i, or i if it accepts none. [phrases.thirdPerson] writes the words for a fact.
 var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	return map[string]func(p phrases, i int) int{
 		"age": age, "ahead": ahead, "aim": aim, "all": all, "called": name, "company": company, "date": date, "dated": dated,
@@ -20,38 +19,37 @@ var slots = sync.OnceValue(func() map[string]func(p phrases, i int) int {
 	}
 })
 
-// take returns the index after the words that a slot of a kind accepts from token i on.
-func (p phrases) take(kind string, i int) int {
+// matchSlot returns the index after the words that a slot of this kind accepts from token i.
+func (p phrases) matchSlot(kind string, i int) int {
 	if i >= len(p.Tokens) {
 		return i
 	}
 	list := strings.Trim(kind, "[{(+)}]")
 	switch kind[0] {
 	case '(':
-		return p.headed(i, 3, list)
+		return p.afterNoun(i, 3, list)
 	case '+':
-		return p.with(list, i)
+		return p.phraseWithWord(list, i)
 	case '[':
 		if inList(list, p.At(i)) && !p.Tokens[i].Possessive {
 			return i + 1
 		}
 		return i
 	case '{':
-		return p.of(list, i)
+		return p.phraseWithNoun(list, i)
 	}
 	return max(i, slots()[kind](p, i))
 }
 
-// of accepts a phrase that begins with "a", "two" or "my", or follows one of these, and has a noun
-// of a list.
-func (p phrases) of(list string, i int) int {
+// phraseWithNoun accepts a phrase that has a noun of a word list and begins with or follows "a", "two" or "my".
+func (p phrases) phraseWithNoun(list string, i int) int {
 	from := i
 	if inList("determiner", p.At(i)) && p.At(i) != "the" {
 		from++
 	} else if !inList("determiner", p.At(i-1)) {
 		return i
 	}
-	head := p.headed(from, 4, list)
+	head := p.afterNoun(from, 4, list)
 	if head == from {
 		return i
 	}
@@ -63,14 +61,14 @@ func (p phrases) of(list string, i int) int {
 		}
 		return head
 	}
-	if j := p.dateless(i); j > head && p.selfContained(i, j) && p.At(head) != "and" {
+	if j := p.endWithoutDate(i); j > head && p.selfContained(i, j) && p.At(head) != "and" {
 		return j
 	}
 	return head
 }
 
-// with accepts a phrase that has a word of a list, possibly after a number: "50mg".
-func (p phrases) with(list string, i int) int {
+// phraseWithWord accepts a phrase that has a word of a word list, possibly after a number: "50mg".
+func (p phrases) phraseWithWord(list string, i int) int {
 	j := p.ending(i)
 	has := func(t english.Token) bool { return inList(list, strings.TrimLeft(t.Low, "0123456789.")) }
 	if slices.ContainsFunc(p.Tokens[i:j], has) && (p.selfContained(i, j) || inList("hanging", p.At(i))) {
@@ -79,16 +77,16 @@ func (p phrases) with(list string, i int) int {
 	return i
 }
 
-// thing accepts a phrase with the same meaning outside of the conversation, without its date.
+// thing accepts a phrase that means the same outside the conversation, without its date.
 func thing(p phrases, i int) int {
-	j := p.dateless(i)
+	j := p.endWithoutDate(i)
 	if j-i > 12 || p.vague(i) || !p.selfContained(i, j) || inList("timing", strings.TrimSuffix(p.At(i), "s")) && j == i+1 {
 		return i
 	}
 	return j
 }
 
-// all accepts the rest of a statement.
+// all accepts the rest of the statement.
 func all(p phrases, i int) int {
 	if j := len(p.Tokens); !inList("subjects", p.At(i)) && p.selfContained(i, j) {
 		return j
@@ -96,7 +94,7 @@ func all(p phrases, i int) int {
 	return i
 }
 
-// general accepts a thing in general: "the second one" depends on the situation.
+// general accepts a thing that does not depend on the situation; "the second one" does.
 func general(p phrases, i int) int {
 	if p.At(i) == "the" && i+1 < len(p.Tokens) && !p.Tokens[i+1].Capital && p.At(i+2) != "of" || p.At(i) == "to" {
 		return i
@@ -104,7 +102,7 @@ func general(p phrases, i int) int {
 	return thing(p, i)
 }
 
-// exact accepts a thing with its date.
+// exact accepts a thing together with its date.
 func exact(p phrases, i int) int {
 	if j := p.ending(i); !p.vague(i) && p.selfContained(i, j) {
 		return j
@@ -115,22 +113,22 @@ func exact(p phrases, i int) int {
 // name accepts a person's name.
 func name(p phrases, i int) int {
 	j := p.nameEnd(i)
-	if j > i && !inList("nationalities", p.At(i)) && (p.marks(j) || inList("afterName", p.At(j))) {
+	if j > i && !inList("nationalities", p.At(i)) && (p.isMark(j) || inList("afterName", p.At(j))) {
 		return j
 	}
 	return i
 }
 
-// place accepts a place where somebody may live.
+// place accepts the name of a place where somebody may live.
 func place(p phrases, i int) int {
 	if j := p.placeEnd(i); j > i {
 		if w := p.At(i); w != "the" && w != "new" && inList("notPlace", w) {
 			return i
 		}
-		return p.undated(i, j)
+		return p.trimDate(i, j)
 	}
 	if w := p.At(i); w == "a" || w == "the" {
-		j := p.headed(i+1, 4, "settledIn")
+		j := p.afterNoun(i+1, 4, "settledIn")
 		switch {
 		case j == i+1:
 			return i
@@ -143,7 +141,7 @@ func place(p phrases, i int) int {
 		return i
 	}
 	for j := i; j <= i+2; j++ { // "new york"
-		if p.marks(j) || inList("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
+		if p.isMark(j) || inList("afterPlace", p.At(j)) || english.IsAdverb(p.At(j)) {
 			return j
 		}
 		if isVerb(p.At(j)) {
@@ -153,7 +151,7 @@ func place(p phrases, i int) int {
 	return i
 }
 
-// home accepts the name of a place to move to: people also move to other banks and teams.
+// home accepts the name of a place that people move to, but not of a bank or team.
 func home(p phrases, i int) int {
 	j := place(p, i)
 	if w := p.At(i); !p.Tokens[i].Capital && w != "the" && w != "a" {
@@ -161,22 +159,22 @@ func home(p phrases, i int) int {
 	}
 	for _, t := range p.Tokens[i:j] {
 		if inner := p.Source(t)[1:]; inner != strings.ToLower(inner) && !inList("shortPlaces", t.Low) {
-			return i // "SQLite", "ING"
+			return i // "SQLite" and "ING" are not places
 		}
 	}
 	return j
 }
 
-// company accepts an employer.
+// company accepts the name of an employer.
 func company(p phrases, i int) int {
 	switch p.At(i) {
 	case "a", "an", "the", "my", "our":
-		if j := p.headed(i+1, 4, "firms"); j > i+1 {
+		if j := p.afterNoun(i+1, 4, "firms"); j > i+1 {
 			return j
 		}
 		return i
 	}
-	return p.undated(i, p.placeEnd(i))
+	return p.trimDate(i, p.placeEnd(i))
 }
 
 // role accepts a phrase whose noun is an occupation: "a senior data scientist".
@@ -184,14 +182,14 @@ func role(p phrases, i int) int {
 	if d := p.At(i); d != "a" && d != "an" && d != "the" && p.At(i-1) != "as" {
 		return i
 	}
-	head := p.headed(i, 6, "occupations")
-	if j := p.dateless(i); head > i && p.selfContained(i, j) {
+	head := p.afterNoun(i, 6, "occupations")
+	if j := p.endWithoutDate(i); head > i && p.selfContained(i, j) {
 		return max(j, head)
 	}
 	return head
 }
 
-// age accepts somebody's age.
+// age accepts a person's age.
 func age(p phrases, i int) int {
 	if n := p.At(i); isNumber(n) && len(n) < 3 {
 		return i + 1
@@ -199,7 +197,7 @@ func age(p phrases, i int) int {
 	return i
 }
 
-// language accepts one language or several.
+// language accepts one or more languages.
 func language(p phrases, i int) int {
 	last := i
 	for j := i; j < len(p.Tokens); j++ {
@@ -218,10 +216,10 @@ func tool(p phrases, i int) int {
 		return i
 	}
 	j := i
-	for !p.marks(j) && !inList("hanging", p.At(j)) {
+	for !p.isMark(j) && !inList("hanging", p.At(j)) {
 		j++
 	}
-	if j = p.trimmed(i, p.undated(i, j)); p.selfContained(i, j) {
+	if j = p.trimEnd(i, p.trimDate(i, j)); p.selfContained(i, j) {
 		return j
 	}
 	return i
@@ -235,8 +233,8 @@ func trait(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// acts accepts a verb of these classes in one form, with its object.
-func (p phrases) acts(i int, form english.Form, of english.Class) int {
+// verbPhrase accepts a verb of these classes in the given form, with its object.
+func (p phrases) verbPhrase(i int, form english.Form, of english.Class) int {
 	v, ok := english.KnownVerb(p.At(i))
 	if !ok || v.Form&form == 0 || v.Class&of == 0 || p.vague(i+1) && p.At(i+1) != "to" || p.At(i+1) == "the" && v.Class&english.Deed == 0 {
 		return i
@@ -247,16 +245,16 @@ func (p phrases) acts(i int, form english.Form, of english.Class) int {
 	return i
 }
 
-// aim accepts an intention; doing accepts one as a gerund.
-func aim(p phrases, i int) int { return p.acts(i, english.Base, english.Aim) }
+// aim accepts an intention in the infinitive; doing accepts a gerund.
+func aim(p phrases, i int) int { return p.verbPhrase(i, english.Base, english.Aim) }
 
 func doing(p phrases, i int) int {
-	return p.acts(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
+	return p.verbPhrase(i, english.Gerund, english.Aim|english.Deed|english.Ongoing|english.Routine)
 }
 
-// givenUp accepts something that people give up: an activity, or a habit.
+// givenUp accepts something that people give up: an activity or a habit.
 func givenUp(p phrases, i int) int {
-	if j := p.dateless(i); strings.HasSuffix(p.At(i), "ing") && p.selfContained(i, j) {
+	if j := p.endWithoutDate(i); strings.HasSuffix(p.At(i), "ing") && p.selfContained(i, j) {
 		return j
 	}
 	if w := p.At(i); inList("habits", w) || inList("games", w) {
@@ -265,7 +263,7 @@ func givenUp(p phrases, i int) int {
 	return i
 }
 
-// did accepts a deed, unless it only continues something: "moved on to the next task".
+// did accepts a deed, but not one that only continues something: "moved on to the next task".
 func did(p phrases, i int) int {
 	if w := p.At(i); w == "on" || w == "with" {
 		return i
@@ -273,7 +271,7 @@ func did(p phrases, i int) int {
 	return exact(p, i)
 }
 
-// news accepts an event that matters without a date: it names something of its own.
+// news accepts an event that matters even without a date, because it names something specific.
 func news(p phrases, i int) int {
 	j := p.ending(i)
 	if p.At(i) == "it" || p.At(i) == "to" || p.vague(i) || !p.selfContained(i, j) {
@@ -287,7 +285,7 @@ func news(p phrases, i int) int {
 	return i
 }
 
-// dated accepts a deed with a past date, and ahead one with a future date.
+// dated accepts a deed with a past date; ahead accepts a deed with a future date.
 func dated(p phrases, i int) int {
 	return p.onADay(i, func(from, _ time.Time) bool { return !from.After(p.WrittenAt()) })
 }
@@ -315,7 +313,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, time.UTC)
 }
 
-// date accepts words up to the end of a date in them.
+// date accepts words up to and including a date.
 func date(p phrases, i int) int {
 	j := p.ending(i)
 	dates := p.dates(i, j)
@@ -330,7 +328,7 @@ func date(p phrases, i int) int {
 	return i
 }
 
-// often accepts a repeated action.
+// often accepts an action that is repeated.
 func often(p phrases, i int) int {
 	j := p.ending(i)
 	for k := i; k < j; k++ {

@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// separateTerms are terms that are compared separately: the person, and negation.
+// separateTerms are terms that other code compares: the person, and negation.
 var separateTerms = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
 
-// TermSet returns the terms of the subject matter of s.
+// TermSet returns the terms of what a text is about, without person and negation.
 func TermSet(s string) map[string]bool {
 	set := map[string]bool{}
 	for _, t := range text.Terms(s) {
@@ -21,7 +21,7 @@ func TermSet(s string) map[string]bool {
 	return set
 }
 
-// Covered returns the share of a's terms that b has, 0 if a has none.
+// Covered returns the share of a's terms that b contains, 0 if a is empty.
 func Covered(a, b map[string]bool) float64 {
 	if len(a) == 0 {
 		return 0
@@ -35,14 +35,14 @@ func Covered(a, b map[string]bool) float64 {
 	return float64(shared) / float64(len(a))
 }
 
-// SameThing reports whether a negation is about the same thing as a fact: having left Berlin does
-// not contradict living in Lisbon.
+// SameThing reports whether a negation is about the same thing as a fact. "No longer lives in Berlin" is not
+// about the same thing as "lives in Lisbon".
 func SameThing(negation, fact string) bool {
 	a, b := TermSet(negation), TermSet(fact)
 	return Covered(b, a) >= 0.75 || Covered(a, b) == 1
 }
 
-// TermsOf returns the terms of words as a set.
+// TermsOf returns the set of terms of a text.
 func TermsOf(words string) map[string]bool {
 	m := map[string]bool{}
 	for w := range strings.FieldsSeq(words) {

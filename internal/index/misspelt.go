@@ -14,9 +14,9 @@ func correct(parts []*segment, asked string, terms []string) (taken []memory.Mis
 	tried := 0
 	for i, t := range terms {
 		var meant, tabled []string
-		if tried < text.MostTried && nobodyHas(parts, i) {
+		if tried < text.MaxCorrectedWords && nobodyHas(parts, i) {
 			tried++
-			meant, tabled = text.Meant(asked, t, func(m []byte) bool { return somebodyHas(parts, m) })
+			meant, tabled = text.SpellingCorrections(asked, t, func(m []byte) bool { return somebodyHas(parts, m) })
 		}
 		for _, m := range meant {
 			take(parts, 2*i, m)

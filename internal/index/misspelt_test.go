@@ -119,14 +119,14 @@ func TestWhatIsForgottenSpellsNothing(t *testing.T) {
 func TestFewWordsOfASearchAreTried(t *testing.T) {
 	snap := Build([]memory.Item{in(said("1", "I sail from Lisbon."))})
 	question := ""
-	for i := range text.MostTried - 1 {
+	for i := range text.MaxCorrectedWords - 1 {
 		question += fmt.Sprintf("zz%czz ", 'b'+i)
 	}
 	if found := asks(t, snap, question+"Lisobn"); len(found) != 1 {
-		t.Errorf("after %d others found %v, want what is meant", text.MostTried-1, found)
+		t.Errorf("after %d others found %v, want what is meant", text.MaxCorrectedWords-1, found)
 	}
 	if found := asks(t, snap, question+"zzyzz Lisobn"); len(found) != 0 {
-		t.Errorf("after %d others found %v, want nothing", text.MostTried, found)
+		t.Errorf("after %d others found %v, want nothing", text.MaxCorrectedWords, found)
 	}
 }
 

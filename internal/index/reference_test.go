@@ -210,12 +210,12 @@ func refMeant(docs []*refDoc, s memory.Search, terms []string) (out, tabled [][]
 	tried := 0
 	for i, term := range terms {
 		related := slices.DeleteFunc(slices.Clone(text.Related(term)), func(other string) bool { return slices.Contains(terms, other) })
-		if have(term) || slices.ContainsFunc(related, have) || tried == text.MostTried || s.ByWords {
+		if have(term) || slices.ContainsFunc(related, have) || tried == text.MaxCorrectedWords || s.ByWords {
 			out[i] = []string{term}
 			continue
 		}
 		tried++
-		text.EachMeant(term, func(m []byte) {
+		text.EachCorrection(term, func(m []byte) {
 			if have(string(m)) {
 				out[i] = append(out[i], string(m))
 			}
@@ -223,7 +223,7 @@ func refMeant(docs []*refDoc, s memory.Search, terms []string) (out, tabled [][]
 		if out[i] != nil {
 			continue
 		}
-		text.EachMeantEnding(text.WordWith(s.Text, term), func(m string) {
+		text.EachEndingCorrection(text.WordWith(s.Text, term), func(m string) {
 			if have(m) && !slices.Contains(out[i], m) {
 				out[i] = append(out[i], m)
 			}
@@ -234,8 +234,8 @@ func refMeant(docs []*refDoc, s memory.Search, terms []string) (out, tabled [][]
 					tabled[i] = append(tabled[i], m)
 				}
 			}
-			text.EachMeant(term, func(m []byte) { add(string(m)) })
-			text.EachMeantEnding(text.WordWith(s.Text, term), add)
+			text.EachCorrection(term, func(m []byte) { add(string(m)) })
+			text.EachEndingCorrection(text.WordWith(s.Text, term), add)
 		}
 	}
 	return out, tabled

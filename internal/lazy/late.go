@@ -1,6 +1,6 @@
-// Package lazy has package-level regular expressions and word sets that are built on first use,
-// because a few hundred of them cost megabytes and milliseconds at start. Package variables of
-// these types need no initialisation code, and all methods are safe for concurrent use.
+// Package lazy has regular expressions and word sets for package variables that are built on first use. A few
+// hundred of them would cost megabytes and milliseconds at start. The variables need no initialisation code,
+// and all methods are safe for concurrent use.
 package lazy
 
 import (
@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Set is a set of words, built on first use.
+// Set is a set of words that is built on first use.
 type Set struct {
 	words string
 	make  func(words string) map[string]bool
@@ -24,10 +24,10 @@ func SetOf(words string, make func(words string) map[string]bool) *Set {
 	return &Set{words: words, make: make}
 }
 
-// Has reports whether the set has a word.
+// Has reports whether the set contains the word.
 func (s *Set) Has(word string) bool { return s.All()[word] }
 
-// All returns the set's words, which are read-only.
+// All returns the words of the set. Callers must not modify the map.
 func (s *Set) All() map[string]bool {
 	s.once.Do(s.fill)
 	return s.set

@@ -10,13 +10,13 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// commonTerms are terms that do not make two similar facts differ. Any other word that only one of them
-// has does.
+// commonTerms are terms that do not make two similar facts differ. If only one of two facts has any other
+// term, the facts differ.
 var commonTerms = lazy.SetOf(`live reside based located work employed job has own owns use uses like love enjoy prefer called named name really very much
 	currently now also always still lot fact person someone goes go keep keeps married wife thing things`, extract.TermsOf)
 
-// agree reports whether two similar facts mean the same: same person, time, numbers, names,
-// directions, polarity, and the same words except for common ones.
+// agree reports whether two similar facts mean the same. They must have the same person, time, numbers,
+// names, directions and polarity, and the same words except for commonTerms.
 func agree(a, b string) bool {
 	return slices.Equal(numbers(a), numbers(b)) &&
 		maps.Equal(nameSet(a), nameSet(b)) &&
@@ -24,25 +24,24 @@ func agree(a, b string) bool {
 		sameSense(a, b) && maps.Equal(directionsOf(a), directionsOf(b))
 }
 
-// sameSense reports whether two facts agree in polarity, in past or present, in wish or reality,
-// and in person.
+// sameSense reports whether two facts have the same polarity and person, are both past or both present,
+// and are both real or both unreal (a wish or a plan).
 func sameSense(a, b string) bool {
 	a, b = text.Fold(a), text.Fold(b)
 	return Denied(a) == Denied(b) && text.Negated(a) == text.Negated(b) &&
-		bygone.MatchString(a) == bygone.MatchString(b) &&
-		unreal.MatchString(a) == unreal.MatchString(b) &&
+		pastWords.MatchString(a) == pastWords.MatchString(b) &&
+		unrealWords.MatchString(a) == unrealWords.MatchString(b) &&
 		personAbout(a) == personAbout(b)
 }
 
 var (
-	// bygone marks the past. Stems alone do not tell "lived" from "lives".
-	bygone = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
-	// unreal marks a wish, a plan or a thought.
-	unreal = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
+	// pastWords matches words about the past. Stems do not distinguish "lived" from "lives".
+	pastWords = lazy.Compile(`\b(?:was|were|had|did|used to|previously|formerly|former|once|no longer|any ?more|lived|worked|owned|studied|played|taught|drove|smoked|ran|drank)\b`)
+	// unrealWords matches words for a wish, a plan or a thought.
+	unrealWords = lazy.Compile(`\b(?:wants?|wanted|plan(?:s|ning|ned)?|going to|will|hop(?:e|es|ing)|needs?|considering|thinking (?:of|about)|dreams?|should|must|tr(?:y|ies|ying) to|wish(?:es)?|if|unless|would|could|might|may be|maybe|perhaps|possibly|probably|whether|almost|nearly)\b`)
 )
 
-// personAbout returns the person that a folded fact is about: the user, or the first person in its
-// first words.
+// personAbout returns the person whom a folded fact is about: the user, or the first person that its first words name.
 func personAbout(s string) string {
 	for _, w := range text.Words(firstWords(s, 5)) {
 		if !strings.HasPrefix(s, "user ") && text.IsPersonWord(w) {
@@ -57,10 +56,10 @@ func firstWords(s string, n int) string {
 	return strings.Join(words[:min(n, len(words))], " ")
 }
 
-// directions are stop words that change a fact's meaning: out of the water is not in it.
+// directions are stop words that change a fact's meaning: "out of the water" differs from "in the water".
 var directions = lazy.Words("out off into onto away up down under over behind front inside outside without before after until since against than from to")
 
-// directionsOf returns each direction in a text with the term that follows it.
+// directionsOf returns each direction in a text, joined with the term that follows it.
 func directionsOf(s string) map[string]bool {
 	set, last := map[string]bool{}, ""
 	for _, w := range text.Words(s) {
@@ -96,7 +95,7 @@ func nameSet(s string) map[string]bool {
 	return set
 }
 
-// withoutDates returns s without its dates, which are compared as dates.
+// withoutDates returns s without its dates, because agree compares dates by their meaning.
 func withoutDates(s string, dates []text.Date) string {
 	var b strings.Builder
 	last := 0

@@ -11,24 +11,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Asked is the input of the prompt about new turns.
-type Asked struct {
-	Utterances []extract.Utterance // the new turns
-	Before     []extract.Utterance // the messages just before, as context
-	Facts      []memory.Fact       // facts near the turns, or learned just before
-	Attached   string              // the documents that are always in the prompt, "" for none
-	Wishes     string              // what the user or the project wants remembered, "" for anything
-	Now        time.Time           // for turns without a time of their own
-	Zone       *time.Location
+// FactsInput is the input of the prompt that asks a model for the facts in new turns.
+type FactsInput struct {
+	Utterances        []extract.Utterance // the new turns
+	Preceding         []extract.Utterance // the messages before the new turns, as context
+	Facts             []memory.Fact       // facts similar to the turns, and facts learned from the preceding turns
+	AttachedDocuments string              // documents that the conversation always has in its prompt; "" for none
+	LearningGoals     string              // what the user or the project wants Loci to remember; "" for everything
+	Now               time.Time           // the time of turns without a time of their own
+	Zone              *time.Location
 }
 
-// AskFacts returns the prompt that asks a model which changes new turns make to memory.
-func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
+// AskFacts returns the prompt that asks a model how new turns change memory.
+func AskFacts(a FactsInput, p *prompt.Set) (memory.Prompt, error) {
 	zone := a.Zone
 	if zone == nil {
 		zone = time.UTC
 	}
-	d := prompt.Extract{Today: a.Now.In(zone), Context: a.Attached, Wishes: a.Wishes}
+	d := prompt.Extract{Today: a.Now.In(zone), Context: a.AttachedDocuments, LearningGoals: a.LearningGoals}
 	turn := func(id string, s extract.Utterance, words string) prompt.Turn {
 		at := s.Turn.CreatedAt
 		if !at.IsZero() {
@@ -36,11 +36,11 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 		}
 		return prompt.Turn{ID: id, Role: string(s.Turn.Role), Name: s.Turn.Name, At: at, Text: words}
 	}
-	for _, s := range a.Before {
-		d.Before = append(d.Before, turn("", s, shortened(s.Text)))
+	for _, s := range a.Preceding {
+		d.Preceding = append(d.Preceding, turn("", s, shortened(s.Text)))
 	}
 	for i, s := range a.Utterances {
-		if i > 0 && s.Before != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the one before it in the batch
+		if i > 0 && s.Before != "" && a.Utterances[i-1].Turn.Role == memory.RoleUser { // the turn answers the previous turn of the batch
 			d.Turns = append(d.Turns, prompt.Turn{Role: string(memory.RoleAssistant), Text: shortened(s.Before)})
 		}
 		d.Turns = append(d.Turns, turn(turnName(i), s, s.Shown()))
@@ -49,13 +49,13 @@ func AskFacts(a Asked, p *prompt.Set) (memory.Prompt, error) {
 		}
 	}
 	for i, f := range a.Facts {
-		d.Facts = append(d.Facts, prompt.Line{ID: factName(i), Text: f.Content, Waits: f.Status == memory.Pending})
+		d.Facts = append(d.Facts, prompt.Line{ID: factName(i), Text: f.Content, Pending: f.Status == memory.Pending})
 	}
 	return p.Fill(d)
 }
 
-// maxContextBytes is how many bytes a model reads of a message that is not learned from: its beginning, and
-// its end, where questions are.
+// maxContextBytes is how many bytes a model sees of a context message. It sees the beginning and the
+// end, where most questions are.
 const maxContextBytes = 320
 
 func shortened(s string) string {
@@ -73,7 +73,7 @@ func factName(i int) string { return "k" + strconv.Itoa(i+1) }
 // turnName is the name of the i-th turn in a prompt; models copy long ids wrongly.
 func turnName(i int) string { return "t" + strconv.Itoa(i+1) }
 
-// AskDecisions returns the prompt that asks a model how each candidate changes the facts near it.
+// AskDecisions returns the prompt that asks a model how each candidate changes the facts similar to it.
 func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, error) {
 	var d prompt.Reconcile
 	for i, n := range neighbours(cands) {
@@ -85,8 +85,8 @@ func AskDecisions(cands []extract.Candidate, p *prompt.Set) (memory.Prompt, erro
 	return p.Fill(d)
 }
 
-// neighbours returns the live facts near any candidate, each once. Their indexes are their short
-// ids.
+// neighbours returns the live facts that are similar to any candidate, each once. The prompt uses the
+// index of a fact as its short id.
 func neighbours(cands []extract.Candidate) []extract.Neighbour {
 	var out []extract.Neighbour
 	seen := map[string]bool{}

@@ -16,7 +16,7 @@ func TestAskedIDsResolveInReplies(t *testing.T) {
 		memtest.Turn(memtest.Ana, "C", 2, memory.RoleUser, "I moved to Lisbon"),
 	}, GuardOptions{})
 	berlin := fact("User lives in Berlin")
-	ask, err := AskFacts(Asked{Utterances: utterances, Facts: []memory.Fact{berlin}, Now: monday}, prompt.Default())
+	ask, err := AskFacts(FactsInput{Utterances: utterances, Facts: []memory.Fact{berlin}, Now: monday}, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestAskedIDsResolveInReplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, _ := Filter(cands, utterances)
-	if len(kept) != 1 || kept[0].Turn != utterances[1].Turn.ID || kept[0].Waits != "" {
+	if len(kept) != 1 || kept[0].Turn != utterances[1].Turn.ID || kept[0].ReviewReason != "" {
 		t.Fatalf("kept %+v, want one of the second turn", kept)
 	}
 	kept[0].Near = []extract.Neighbour{{Fact: berlin}, {Fact: withStatus(fact("User lives in Rome"), memory.Retired)}}
@@ -57,7 +57,7 @@ func TestPromptNamesSpeakers(t *testing.T) {
 	if utterances := Guard(turns[:1], GuardOptions{Assistant: true}); utterances != nil {
 		t.Errorf("learns from %+v", utterances)
 	}
-	ask, err := AskFacts(Asked{Before: Guard(turns[:1], GuardOptions{Others: true}), Utterances: Guard(turns[1:], GuardOptions{}), Now: monday}, prompt.Default())
+	ask, err := AskFacts(FactsInput{Preceding: Guard(turns[:1], GuardOptions{Others: true}), Utterances: Guard(turns[1:], GuardOptions{}), Now: monday}, prompt.Default())
 	if err != nil {
 		t.Fatal(err)
 	}

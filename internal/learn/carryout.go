@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// carryOut makes the changes of one candidate's verdict. Candidates that lose to it come after it,
-// because they name the fact that it became.
+// carryOut adds the changes that candidate i causes. A candidate runs before the candidates that it wins
+// over, because their changes name the fact that it adds.
 func (p *planner) carryOut(i int) {
 	v, c := &p.verdicts[i], p.cands[i]
 	switch {
-	case v.add && v.loser >= 0:
+	case v.add && v.winner >= 0:
 		w := p.winner(i)
-		p.addPast(c, p.verdicts[w].became, p.cands[w].ObservedAt, "another statement of the same run is newer")
+		p.addPast(c, p.verdicts[w].addedID, p.cands[w].ObservedAt, "another statement of the same run is newer")
 	case v.add:
 		p.add(c, v)
 	default:
@@ -26,7 +26,7 @@ func (p *planner) carryOut(i int) {
 	}
 }
 
-// add adds the candidate and replaces those targets that it may replace.
+// add adds the candidate as a fact and replaces the targets that it is allowed to replace.
 func (p *planner) add(c extract.Candidate, v *verdict) {
 	next := p.fact(c)
 	if words := p.words(c, v); words != "" {
@@ -43,20 +43,20 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 	olds, newer, stronger := p.replaceable(c, v.targets)
 	switch {
 	case stronger != "":
-		p.addPending(next, stronger, "it contradicts what was said with more weight")
+		p.addPending(next, stronger, "it contradicts a more trusted statement")
 		return
-	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.Remember:
+	case newer == "" && len(olds) > 0 && p.o.ReviewConflicts && !c.RememberRequested:
 		p.addPending(next, olds[0].Fact.ID, ReviewedConflict)
 		return
-	case newer == "" && len(olds) > 0 && c.Unsure && !c.Remember:
-		p.addPending(next, olds[0].Fact.ID, "its message also hands on a text, whose words these may be")
+	case newer == "" && len(olds) > 0 && c.Unsure && !c.RememberRequested:
+		p.addPending(next, olds[0].Fact.ID, "its message contains a text of somebody else, which may be its source")
 		return
 	case newer != "":
-		p.addPast(c, newer, p.facts[newer].Fact.ObservedAt, "what is known is newer")
+		p.addPast(c, newer, p.facts[newer].Fact.ObservedAt, "a stored fact is newer")
 		return
 	}
 	if k := p.pendingMatch(c); k != nil {
-		v.became = k.Fact.ID
+		v.addedID = k.Fact.ID
 		p.confirm(k, c, olds)
 		return
 	}
@@ -65,12 +65,12 @@ func (p *planner) add(c extract.Candidate, v *verdict) {
 		return
 	}
 	p.replace(olds, next, reasonOr(v.reason, reasonOr(p.replacementReason(olds, next), reasonOr(c.Doubt, "new"))))
-	v.became = next.ID
+	v.addedID = next.ID
 }
 
-// replacementReason is the reason of a replacement for which a model gave none: both wordings, "" if
-// nothing is replaced. Only models' reasons are erased with their facts, so a rule's replacement
-// and another owner's fact are not quoted.
+// replacementReason returns the reason of a replacement for which the model gave no reason: the old and the
+// new wording, or "" if nothing is replaced. An erased fact takes only model reasons with it, so a rule's
+// replacement and another owner's fact are not quoted.
 func (p *planner) replacementReason(olds []*plannedFact, next memory.Fact) string {
 	if len(olds) == 0 || olds[0].Link != nil || p.o.Author.Kind != memory.ByModel {
 		return ""
@@ -78,7 +78,7 @@ func (p *planner) replacementReason(olds []*plannedFact, next memory.Fact) strin
 	return olds[0].Fact.Content + " → " + next.Content
 }
 
-// pendingMatch returns the pending fact that a candidate repeats, nil without one.
+// pendingMatch returns the pending fact that a candidate repeats, or nil.
 func (p *planner) pendingMatch(c extract.Candidate) *plannedFact {
 	for _, n := range c.Near {
 		k := p.facts[n.Fact.ID]
@@ -94,7 +94,7 @@ func (p *planner) confirm(k *plannedFact, c extract.Candidate, olds []*plannedFa
 	olds = slices.DeleteFunc(slices.Clone(olds), func(o *plannedFact) bool { return o == k })
 	next := k.Fact
 	next.Status, next.Confidence, next.Trust, next.UpdatedAt = memory.Active, max(next.Confidence, c.Confidence), c.Trust, p.o.Now
-	if c.Doubt != "" { // its evidence is not proven either
+	if c.Doubt != "" { // the new evidence does not prove the fact either
 		next.Confidence = min(next.Confidence, c.Confidence)
 	}
 	if c.Span != nil {
@@ -106,14 +106,14 @@ func (p *planner) confirm(k *plannedFact, c extract.Candidate, olds []*plannedFa
 	if len(next.Provenance.Turns) < maxTurns && c.Turn != "" {
 		next.Provenance.Turns = append(slices.Clone(next.Provenance.Turns), c.Turn)
 	}
-	const reason = "said again in plain words"
+	const reason = "the user repeated it explicitly"
 	change := memory.Change{Action: memory.ActionApprove, After: memory.Image{Fact: &next}, Base: next.Version, Reason: reason, Author: p.o.Author}
 	outcome := Outcome{ID: next.ID, Fact: next.Content, Action: "add", Reason: reason}
 	for _, o := range olds {
 		p.supersede(o, next, reason)
 		outcome.Action, outcome.Target, change.OldID, change.NewID = "replace", o.Fact.ID, o.Fact.ID, next.ID
 	}
-	k.change, k.kept = &change, true
+	k.change, k.isConfirmed = &change, true
 	p.outcomes = append(p.outcomes, outcome)
 }
 
@@ -140,7 +140,7 @@ func (p *planner) fact(c extract.Candidate) memory.Fact {
 	if c.Turn != "" {
 		f.Provenance.Turns = []string{c.Turn}
 	}
-	if c.Remember {
+	if c.RememberRequested {
 		f.Confidence = 1
 	}
 	if f.ObservedAt.IsZero() {
@@ -149,7 +149,7 @@ func (p *planner) fact(c extract.Candidate) memory.Fact {
 	return f
 }
 
-// author returns the name of the model and its prompt as facts store it.
+// author returns the name of the model, with the prompt's hash if there is one, as facts store it.
 func (p *planner) author() string {
 	if p.o.Author.Prompt == "" {
 		return p.o.Author.Name
@@ -157,11 +157,11 @@ func (p *planner) author() string {
 	return p.o.Author.Name + "+" + p.o.Author.Prompt
 }
 
-// words returns the model's wording of an update if no live fact has it, it reads like a fact,
-// nobody refused it, and it adds no name or number.
+// words returns the wording that the model gave for an update. It returns "" if a live fact has that wording,
+// a person rejected it, it does not read like a fact, or it adds a name or number.
 func (p *planner) words(c extract.Candidate, v *verdict) string {
 	s := tidy(v.text)
-	if s == "" || p.o.Free == nil || !p.o.Free(c.Scope(p.o.Scope), s) || worthless(extract.Candidate{Text: s}) != "" || extract.Instructs(s) {
+	if s == "" || p.o.Free == nil || !p.o.Free(c.Scope(p.o.Scope), s) || worthlessReason(extract.Candidate{Text: s}) != "" || extract.Instructs(s) {
 		return ""
 	}
 	reworded := c
@@ -192,14 +192,14 @@ func (p *planner) words(c extract.Candidate, v *verdict) string {
 	return s
 }
 
-// replaceable returns the targets that the candidate may replace, one target that is newer than the
-// candidate, and one with more trust.
+// replaceable returns the targets that the candidate may replace, the id of a target that is newer than the
+// candidate, and the id of a target with higher trust.
 func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*plannedFact, newer, stronger string) {
 	for _, id := range targets {
 		k := p.facts[id]
 		switch {
-		case k.ends || k.kept: // another candidate replaced or confirmed it
-		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // it also holds elsewhere
+		case k.isEnding || k.isConfirmed: // another candidate replaced or confirmed it
+		case k.Link == nil && !inside(k.Fact.Scope, c.Scope(p.o.Scope)): // the target also holds outside the candidate's scope
 		case !c.Newer(&k.Fact) && !p.rereadsRule(c, k):
 			newer = id
 		case rank(c.Trust) < rank(k.Fact.Trust) && rank(c.Trust) < rank(memory.TrustUser), p.isProtected(c, k):
@@ -211,27 +211,27 @@ func (p *planner) replaceable(c extract.Candidate, targets []string) (olds []*pl
 	return olds, newer, stronger
 }
 
-// rereadsRule reports whether a model rereads a turn from which a rule wrote the fact. The model may
-// correct that fact, although it is not newer.
+// rereadsRule reports whether a model reads again the turn from which a rule learned the fact. The model
+// may then correct the fact although its statement is not newer.
 func (p *planner) rereadsRule(c extract.Candidate, k *plannedFact) bool {
 	return p.o.Author.Kind == memory.ByModel && k.Link == nil && strings.HasPrefix(k.Fact.Model, "rule") && slices.Contains(k.Fact.Provenance.Turns, c.Turn)
 }
 
-// isProtected reports whether a person wrote or approved the fact and the candidate is only a model's
-// reading, rather than an explicit request to remember or a rule's reading.
+// isProtected reports whether a person wrote or approved the fact and the candidate is a model's
+// interpretation: neither an explicit request to remember nor the result of a rule.
 func (p *planner) isProtected(c extract.Candidate, k *plannedFact) bool {
-	if k.Link != nil || c.Remember || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
+	if k.Link != nil || c.RememberRequested || p.o.Author.Kind != memory.ByModel || strings.HasPrefix(c.Model, "rule:") {
 		return false
 	}
 	return k.Fact.Pinned() || k.Fact.Source == memory.Manual || k.Fact.Trust == memory.TrustPerson
 }
 
-// inside reports whether everybody who sees scope a also sees b.
+// inside reports whether scope b is visible to everybody who sees scope a.
 func inside(a, b memory.Scope) bool {
 	return (b.Project == "" || a.Project == b.Project) && (b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
 
-// rank orders trust: more is higher.
+// rank orders levels of trust; a higher number is more trust.
 func rank(t memory.Trust) int {
 	switch t {
 	case memory.TrustPerson:
@@ -244,8 +244,8 @@ func rank(t memory.Trust) int {
 	return 0
 }
 
-// wordsTaken reports whether a live fact of the same scope has the same words as next, except for facts
-// that end now.
+// wordsTaken reports whether a live fact of the same scope has the same words as next. Facts in olds do not
+// count, because this change ends them.
 func (p *planner) wordsTaken(next memory.Fact, olds []*plannedFact) bool {
 	words := wordingOf(next)
 	return p.live[words] && !slices.ContainsFunc(olds, func(k *plannedFact) bool { return wordingOf(k.Fact) == words })
@@ -270,7 +270,7 @@ func (p *planner) replace(olds []*plannedFact, next memory.Fact, reason string) 
 	p.outcomes = append(p.outcomes, outcome)
 }
 
-// supersede ends a fact in favour of next, or hides it if another owner shares it.
+// supersede ends a fact that next replaces. It only hides the fact if another owner shared it.
 func (p *planner) supersede(k *plannedFact, next memory.Fact, reason string) {
 	change := p.unlink(k, reason)
 	change.OldID, change.NewID = k.Fact.ID, next.ID
@@ -278,10 +278,10 @@ func (p *planner) supersede(k *plannedFact, next memory.Fact, reason string) {
 		change = replaced(k.Fact, next, p.o.Now, reason, p.o.Author)
 		p.freeWords(k)
 	}
-	k.change, k.ends = &change, true
+	k.change, k.isEnding = &change, true
 }
 
-// replaced is the old fact's side of a replacement. A fact that began after its end never held.
+// replaced returns the change that ends the old fact of a replacement. A fact that began after its own end
 func replaced(old, next memory.Fact, at time.Time, reason string, author memory.Author) memory.Change {
 	change := memory.Replace(old, next, at, reason, author)[0]
 	if gone := change.After.Fact; gone.ValidTo.Before(gone.ValidFrom) {
@@ -290,12 +290,12 @@ func replaced(old, next memory.Fact, at time.Time, reason string, author memory.
 	return change
 }
 
-// freeWords makes the words of an ended fact available again.
+// freeWords lets new facts use the words of an ended fact.
 func (p *planner) freeWords(k *plannedFact) {
 	delete(p.live, wordingOf(k.Fact))
 }
 
-// unlink hides another owner's fact from this one.
+// unlink hides a fact that another owner shared with this owner.
 func (p *planner) unlink(k *plannedFact, reason string) memory.Change {
 	if k.Link == nil {
 		return memory.Change{}
@@ -305,7 +305,7 @@ func (p *planner) unlink(k *plannedFact, reason string) memory.Change {
 	return memory.Change{Action: memory.ActionUnlink, After: memory.Image{Link: &link}, Base: k.Link.Version, Reason: reason, Author: p.o.Author}
 }
 
-// addPending adds a pending fact. instead is the fact that it would replace, "" without one.
+// addPending adds a pending fact. instead is the id of the fact that it would replace, or "".
 func (p *planner) addPending(next memory.Fact, instead, reason string) {
 	if p.live[wordingOf(next)] || slices.ContainsFunc(p.order, func(id string) bool {
 		k := p.facts[id]
@@ -320,7 +320,7 @@ func (p *planner) addPending(next memory.Fact, instead, reason string) {
 	p.outcomes = append(p.outcomes, Outcome{ID: next.ID, Fact: next.Content, Action: "pending", Target: instead, Reason: reason})
 }
 
-// addPast records a statement that a newer one already overtook: it was true, and is not recalled.
+// addPast stores a statement that a newer statement has already replaced. Searches do not return it.
 func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reason string) {
 	if by == "" || p.waits(c) != "" || !c.ObservedAt.Before(until) || isRecorded(c) {
 		p.ignore(c, by, reason)
@@ -335,21 +335,21 @@ func (p *planner) addPast(c extract.Candidate, by string, until time.Time, reaso
 	p.outcomes = append(p.outcomes, Outcome{Fact: c.Text, Action: "ignore", Target: by, Reason: reason})
 }
 
-// isRecorded reports whether this turn already gave a fact with these words, whatever its status.
+// isRecorded reports whether a fact with these words and any status was already learned from this turn.
 func isRecorded(c extract.Candidate) bool {
 	return slices.ContainsFunc(c.Near, func(n extract.Neighbour) bool {
 		return slices.Contains(n.Fact.Provenance.Turns, c.Turn) && text.Hash(n.Fact.Content) == text.Hash(c.Text)
 	})
 }
 
-// changes returns all changes in an order that can be applied: first those that free words and
-// attributes.
+// changes returns all changes in an order in which they can be applied: changes that free words and
+// attributes come first.
 func (p *planner) changes() []memory.Change {
 	var ends, keeps []memory.Change
 	for _, id := range p.order {
 		switch k := p.facts[id]; {
 		case k.change == nil:
-		case k.ends:
+		case k.isEnding:
 			ends = append(ends, *k.change)
 		default:
 			keeps = append(keeps, *k.change)

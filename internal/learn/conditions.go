@@ -11,17 +11,16 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// sameConditions reports whether two facts of an attribute hold at the same times and occasions:
-// tea in the morning does not replace tea in the evening.
+// sameConditions reports whether two facts of an attribute hold at the same times and occasions. "Tea in
+// the morning" does not replace "tea in the evening".
 func sameConditions(a, b, attribute string) bool {
-	if attribute == "birthday" || strings.HasPrefix(attribute, "date:") { // the time is the value
+	if attribute == "birthday" || strings.HasPrefix(attribute, "date:") { // the time is the value, not a condition
 		return true
 	}
 	return maps.Equal(conditions(a, attribute), conditions(b, attribute))
 }
 
-// conditions returns the terms that say when or on what occasion a fact holds: times without full
-// dates and past ones, the case it names, and where, when or with what a thing is liked.
+// conditions returns the terms that say when or on what occasion a fact holds. It ignores full dates and past times.
 func conditions(fact, attribute string) map[string]bool {
 	fact = sinceForm.ReplaceAllString(text.Fold(withoutDates(fact, slices.DeleteFunc(text.Resolve(fact, time.Time{}), func(d text.Date) bool { return d.Relative }))), "")
 	times := slices.DeleteFunc(text.Words(narrowForm.FindString(fact)), func(w string) bool { return !isTime(w) || commonTerms.Has(text.Term(w)) })

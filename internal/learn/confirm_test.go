@@ -26,7 +26,7 @@ func TestWaitingFactDoesNotSwallowPlainStatement(t *testing.T) {
 		}
 	}
 	doubted := later(6, "User lives in Lisbon", waiting, berlin)
-	doubted.Waits, doubted.Doubt = "nobody said so", "nobody said so"
+	doubted.ReviewReason, doubted.Doubt = "nobody said so", "nobody said so"
 	fresh, again, _ := Dedupe([]extract.Candidate{doubted}, DedupeOptions{Scope: memory.Scope{Owner: memtest.Ana}})
 	changes, _ := Plan(fresh, Reconcile(fresh), again, options())
 	for _, ch := range changes {

@@ -9,24 +9,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// passageBytes is the greatest length of a passage: some 250 tokens, which every embedder reads
-// whole.
+// passageBytes is the maximum length of a passage: about 250 tokens, which every embedder reads completely.
 const passageBytes = 1000
 
-// Passages splits a document for comparison with facts: into its sentences, and into consecutive
-// pieces of at most most units of count (1000 bytes if most is 0). Equal documents have equal
-// passages.
-func Passages(document string, most int, count func(string) int) []string {
-	if most == 0 {
-		most, count = passageBytes, func(s string) int { return len(s) + 1 }
+// Passages splits a document into its sentences and into consecutive pieces, which are compared with facts.
+// count measures the pieces, each at most most units long (1000 bytes if most is 0). Equal documents have
+// equal passages.
+func Passages(document string, maxUnits int, count func(string) int) []string {
+	if maxUnits == 0 {
+		maxUnits, count = passageBytes, func(s string) int { return len(s) + 1 }
 	}
 	var out []string
-	piece, sentences, room := "", 0, most
+	piece, sentences, room := "", 0, maxUnits
 	end := func() {
-		if sentences > 1 { // otherwise the piece is the sentence
+		if sentences > 1 { // with one sentence the piece equals the sentence
 			out = append(out, piece)
 		}
-		piece, sentences, room = "", 0, most
+		piece, sentences, room = "", 0, maxUnits
 	}
 	for line := range strings.Lines(document) {
 		for _, s := range text.Sentences(line) {
@@ -48,18 +47,18 @@ func Passages(document string, most int, count func(string) int) []string {
 	return out
 }
 
-// InContext returns the name of the context that contains a candidate's words or its quote, or is
-// contained in it; "" for none, and for an explicit request to remember.
+// InContext returns the name of the context that contains a candidate's words or its quote, or that they
+// contain. It returns "" for none, and for an explicit request to remember.
 func InContext(c extract.Candidate, quote string, contexts []memory.Context) string {
-	if c.Remember {
+	if c.RememberRequested {
 		return ""
 	}
-	statement, quoted := asWords(c.Text), asWords(quote)
+	statement, quoted := padWithSpaces(c.Text), padWithSpaces(quote)
 	if strings.Count(quoted, " ") <= quotedWords {
 		quoted = ""
 	}
 	for _, document := range contexts {
-		held := asWords(document.Content)
+		held := padWithSpaces(document.Content)
 		if statement != "" && strings.Contains(held, statement) || quoted != "" && strings.Contains(held, quoted) || held != "" && strings.Contains(statement, held) {
 			return contextName(document)
 		}
@@ -67,11 +66,11 @@ func InContext(c extract.Candidate, quote string, contexts []memory.Context) str
 	return ""
 }
 
-// quotedWords is from how many words on a quote does not match by chance.
+// quotedWords is the minimum number of words of a quote that does not match by chance.
 const quotedWords = 6
 
-// asWords returns a text between spaces, so that substrings match whole words only.
-func asWords(s string) string {
+// padWithSpaces surrounds a text with spaces, so that a substring search matches whole words only.
+func padWithSpaces(s string) string {
 	if s = text.Normalize(s); s == "" {
 		return ""
 	}
@@ -86,19 +85,19 @@ func contextName(c memory.Context) string {
 }
 
 // NearContext returns the name of the context if one of its passages means the same as a candidate,
-// "" otherwise. similarity is the passage's; near is the least that counts, 0 for 0.90.
-func NearContext(c extract.Candidate, document memory.Context, passage string, similarity, near float64) string {
-	if near == 0 {
-		near = 0.90
+// otherwise "". near is the minimum similarity of the passage; 0 means 0.90.
+func NearContext(c extract.Candidate, document memory.Context, passage string, similarity, minSimilarity float64) string {
+	if minSimilarity == 0 {
+		minSimilarity = 0.90
 	}
-	if c.Remember || similarity < near || !sayable(passage, c.Text) {
+	if c.RememberRequested || similarity < minSimilarity || !passageSupports(passage, c.Text) {
 		return ""
 	}
 	return contextName(document)
 }
 
-// sayable reports whether a passage has a statement's numbers and names and the same polarity.
-func sayable(passage, statement string) bool {
+// passageSupports reports whether a passage has the numbers, names and polarity of a statement.
+func passageSupports(passage, statement string) bool {
 	figures, names := numbers(passage), nameSet(passage)
 	for _, n := range numbers(statement) {
 		if !slices.Contains(figures, n) {
@@ -113,5 +112,5 @@ func sayable(passage, statement string) bool {
 	return sameSense(passage, statement)
 }
 
-// SaidInContext is the reason for dropping a candidate that a context contains.
-func SaidInContext(name string) string { return "the context " + name + " says so" }
+// ContextSaysSo returns the reason for dropping a candidate that a context contains.
+func ContextSaysSo(name string) string { return "the context " + name + " says so" }

@@ -23,7 +23,7 @@ func TestInContext(t *testing.T) {
 		{text: "User likes tea", remember: true},
 		{text: "User lives in Berlin"},
 	} {
-		if got := InContext(extract.Candidate{Text: test.text, Remember: test.remember}, test.quote, contexts); got != test.want {
+		if got := InContext(extract.Candidate{Text: test.text, RememberRequested: test.remember}, test.quote, contexts); got != test.want {
 			t.Errorf("%q, quoting %q: got %q, want %q", test.text, test.quote, got, test.want)
 		}
 	}

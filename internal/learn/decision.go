@@ -15,16 +15,16 @@ const (
 	Add      extract.Verdict = "add"    // store the candidate
 	Update   extract.Verdict = "update" // the candidate replaces the target
 	Delete   extract.Verdict = "delete" // the target no longer holds
-	None     extract.Verdict = "none"   // the target already says the same
+	None     extract.Verdict = "none"   // the target already means the same as the candidate
 	ToForget extract.Verdict = "forget" // the user asks to forget the targets
 )
 
 // Decision is one result of reconciliation.
 type Decision struct {
-	Candidate int // index in the list; -1 if the decision names none
+	Candidate int // index in the list of candidates; -1 if the decision names no candidate
 	Verdict   extract.Verdict
 	Target    string // id of the existing fact; "" for Add
-	Text      string // of an Update: the words to keep instead of the candidate's
+	Text      string // for Update: the words to store instead of the candidate's words
 	Reason    string
 }
 
@@ -35,11 +35,11 @@ var verdicts = map[string]extract.Verdict{
 	"none": None, "same": None, "ignore": None, "noop": None, "no-op": None, "skip": None, "keep": None, "duplicate": None, "redundant": None,
 }
 
-// ParseDecisions reads a model's reply about cands: the reconciliation prompt's decisions, a list
-// of facts with events, or {"action": "replace", "target_id": …}. It drops what names no candidate;
-// [memory.Invalid] means that the reply has no decisions at all.
+// ParseDecisions reads a model's reply about cands: the reconciliation prompt's decisions, a list of facts
+// with events, or {"action": "replace", "target_id": …}. It ignores decisions about unknown candidates. It
+// returns [memory.Invalid] if the reply has no decisions.
 func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error) {
-	targets := map[string]string{} // short and full ids to full ones
+	targets := map[string]string{} // maps short and full ids to full ids
 	for i, n := range neighbours(cands) {
 		targets[strconv.Itoa(i)], targets[strings.ToLower(n.Fact.ID)] = n.Fact.ID, n.Fact.ID
 	}
@@ -59,7 +59,7 @@ func ParseDecisions(reply string, cands []extract.Candidate) ([]Decision, error)
 		if listed = listed || ok; !ok {
 			continue
 		}
-		if verdict == ToForget { // this form of reply cannot forget anything else
+		if verdict == ToForget { // this reply format cannot express any other request to forget
 			verdict = Delete
 		}
 		d := Decision{Candidate: -1, Verdict: verdict, Text: w.Text, Reason: w.Reason}

@@ -10,25 +10,23 @@ import (
 
 // DedupeOptions define a duplicate.
 type DedupeOptions struct {
-	// Near is the least similarity of duplicates; 0 means 0.90. The right number depends on the
-	// embedder.
+	// Near is the minimum similarity of duplicates; 0 means 0.90. The best value depends on the embedder.
 	Near float64
-	// ExactOnly treats only equal words as duplicates, as for facts added by hand.
+	// ExactOnly treats only equal words as duplicates. Facts that a person adds use it.
 	ExactOnly bool
-	// Scope is as in [PlanOptions]. A fact visible in only a part of it is no duplicate.
+	// Scope is as in [PlanOptions]. A fact that is visible in only a part of the scope is no duplicate.
 	Scope memory.Scope
 }
 
-// Again is a candidate that repeats a fact.
-type Again struct {
+// Repetition is a candidate that repeats a fact.
+type Repetition struct {
 	Candidate extract.Candidate
 	Fact      extract.Neighbour
 }
 
-// Dedupe separates new candidates from those that a live fact repeats, from those that a person
-// rejected or forgot, and from echoes of memory. Of equal candidates the first stays, with the
-// highest confidence of them.
-func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, again []Again, dropped []Dropped) {
+// Dedupe separates new candidates from candidates that repeat a live fact, that a person rejected or forgot,
+// or that echo injected memory. Of equal candidates it keeps the first, with the highest confidence among them.
+func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candidate, repetitions []Repetition, dropped []Dropped) {
 	if o.Near == 0 {
 		o.Near = 0.90
 	}
@@ -42,7 +40,7 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 			continue
 		}
 		if n, ok := duplicateOf(c, o); ok {
-			again = append(again, Again{c, n})
+			repetitions = append(repetitions, Repetition{c, n})
 			continue
 		}
 		if i := duplicateIndex(fresh, c, o); i >= 0 {
@@ -52,13 +50,13 @@ func Dedupe(cands []extract.Candidate, o DedupeOptions) (fresh []extract.Candida
 		}
 		fresh = append(fresh, c)
 	}
-	return fresh, again, dropped
+	return fresh, repetitions, dropped
 }
 
-// unwantedReason returns why a candidate must not come back: a person rejected it, or a fact of the same
-// turn was forgotten, undone or overtaken.
+// unwantedReason returns why a candidate must not be stored again: a person rejected it, or a fact of the
+// same turn was forgotten, undone or replaced.
 func unwantedReason(c extract.Candidate) string {
-	if c.Remember {
+	if c.RememberRequested {
 		return ""
 	}
 	hash := text.Hash(c.Text)
@@ -75,21 +73,21 @@ func unwantedReason(c extract.Candidate) string {
 		case f.Status == memory.Retired && here:
 			return "it was forgotten"
 		case f.Status == memory.Superseded && here && isLive(c.Near, f.SupersededBy):
-			return "what took its place is newer"
+			return "the fact that replaced it is newer"
 		}
 	}
 	return ""
 }
 
-// isLive reports whether a fact is near and live.
+// isLive reports whether the fact with this id is among the neighbours and live.
 func isLive(near []extract.Neighbour, id string) bool {
 	return slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == id && n.Fact.Status.Live() })
 }
 
-// echoedFact returns the fact that a candidate repeats if only a model or a pasted text states it. An
-// echo is no evidence about the fact.
+// echoedFact returns the fact that a candidate repeats if only a model or a pasted text states it. Such an
+// echo is no evidence for the fact.
 func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
-	if c.Remember || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.Waits == "" || c.Doubt == "") {
+	if c.RememberRequested || c.Op == Update || rank(c.Trust) >= rank(memory.TrustUser) && (c.ReviewReason == "" || c.Doubt == "") {
 		return extract.Neighbour{}, false
 	}
 	terms := extract.TermSet(c.Text)
@@ -101,13 +99,13 @@ func echoedFact(c extract.Candidate) (extract.Neighbour, bool) {
 	return extract.Neighbour{}, false
 }
 
-// namesTarget reports whether a model's operation replaces the fact by name.
+// namesTarget reports whether a model's operation names the neighbour as the fact to replace.
 func namesTarget(c *extract.Candidate, n extract.Neighbour) bool {
 	return c.Op == Update && slices.Contains(c.Targets, n.Fact.ID)
 }
 
-// namesNothingElse reports whether a fact has all numbers and names of a statement. A new one would
-// be a correction.
+// namesNothingElse reports whether a fact has all numbers and names of a statement. A statement with a new
+// number or name would be a correction.
 func namesNothingElse(statement, fact string) bool {
 	have := numbers(fact)
 	for _, n := range numbers(statement) {
@@ -146,16 +144,16 @@ func duplicateOf(c extract.Candidate, o DedupeOptions) (n extract.Neighbour, ok 
 	return extract.Neighbour{}, false
 }
 
-// confirms reports whether a candidate that need not wait repeats a pending fact, which then need
-// not wait either.
+// confirms reports whether a candidate that needs no review repeats a pending fact. The fact then needs no
+// review either.
 func confirms(c *extract.Candidate, n extract.Neighbour) bool {
-	return n.Fact.Status == memory.Pending && n.Link == nil && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
+	return n.Fact.Status == memory.Pending && n.Link == nil && c.ReviewReason == "" && rank(c.Trust) >= rank(memory.TrustUser) &&
 		!slices.Contains(n.Fact.Provenance.Turns, c.Turn) &&
 		(text.Hash(n.Fact.Content) == text.Hash(c.Text) || agree(n.Fact.Content, c.Text))
 }
 
-// covers reports whether the neighbour is visible everywhere in scope, independently of others: a
-// share of another user may end at any time.
+// covers reports whether the neighbour is visible everywhere in scope without another user's share, which
+// may end at any time.
 func covers(n extract.Neighbour, scope memory.Scope) bool {
 	if n.SharedByUser() {
 		return false
@@ -167,7 +165,7 @@ func covers(n extract.Neighbour, scope memory.Scope) bool {
 			(s.Conversation == "" || s.Conversation == scope.Conversation)
 }
 
-// duplicateIndex returns the index of a fresh candidate with the same meaning, -1 without one.
+// duplicateIndex returns the index of the fresh candidate with the same meaning, or -1.
 func duplicateIndex(fresh []extract.Candidate, c extract.Candidate, o DedupeOptions) int {
 	hash := text.Hash(c.Text)
 	for i, f := range fresh {
@@ -178,12 +176,12 @@ func duplicateIndex(fresh []extract.Candidate, c extract.Candidate, o DedupeOpti
 	return -1
 }
 
-// merged merges into a what b has better.
+// merged returns candidate a with those values of b that are better.
 func merged(a, b extract.Candidate) extract.Candidate {
-	if a.Waits != "" && b.Waits == "" {
+	if a.ReviewReason != "" && b.ReviewReason == "" {
 		a, b = b, a
 	}
 	a.Confidence = max(a.Confidence, b.Confidence)
-	a.Remember = a.Remember || b.Remember
+	a.RememberRequested = a.RememberRequested || b.RememberRequested
 	return a
 }

@@ -1,6 +1,5 @@
-// Package learn is the write path: it turns messages into facts that deserve trust. Every step is a
-// pure function from one type to the next; the engine calls the model between an Ask and a Parse,
-// and the store after Plan.
+// Package learn turns messages into trustworthy facts. Every step is a pure function from one type to
+// the next. The engine calls the model between an Ask and a Parse function, and calls the store after Plan.
 //
 //	[]memory.Turn ─Guard→ []Utterance ─AskFacts→ model ─ParseFacts→ ─Settle→ []Candidate
 //	                             ─extract.Rules────────────→ []Candidate
@@ -9,9 +8,9 @@
 //	            ─AskDecisions→ model ─ParseDecisions→ []Decision, of prompts in two steps
 //	[]Decision ─Plan→ []memory.Change ─Facts.Apply→ store
 //
-// Forget and Undo make changes as well. Whatever a model replies, Plan returns changes that a store
-// accepts, or none: Guard removes text that the user did not write, Filter checks each candidate
-// against its turn, and Dedupe drops echoes of memory.
+// Forget and Undo also return changes. Plan never returns changes that a store rejects, whatever a model
+// replies: Guard removes text that the user did not write, Filter checks each candidate against its turn,
+// and Dedupe drops echoes of memory.
 //
 // The package has no clock, no store and no model, and does not decide when to learn.
 package learn

@@ -10,21 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// endForms are the forms in which a statement ends something: a thing that the user no longer does
-// or has, or one of several that is gone.
+// These forms match a statement that ends something: the user no longer does or has a thing, or lost one
+// of several things.
 var (
 	endForm  = lazy.Compile(`^user (?:has |is |are )?(?:no longer|not|does not|cannot|will not|quit|stopped|gave up|left|dropped out of|graduated from) (?:going |has |have |owns? |keeps? |drives? )?(.+)$`)
 	goneForm = lazy.Compile(`^user(?: (?:has )?(?:sold|gave(?: away)?|rehomed|got rid of|closed) (.+?)(?: away)?|'s (.+) (?:died|passed away))$`)
 )
 
-// articles may precede the ended thing. Other small words change the meaning: stopping by a shop
-// ends nothing.
+// articles may precede the thing that ends. Other small words change the meaning: "stopped by a shop" ends nothing.
 var articles = lazy.Words("a an the any his her their user's")
 
-// phraseEnd separates a thing or a deed from its description.
+// phraseEnd matches the word that separates a thing or a deed from its description.
 var phraseEnd = lazy.Compile(` (?:named|called|with|in|at|of|for|from|that|who|which|on|since|every|each|once|twice|\d+)\b|[,(]`)
 
-// endsFact reports whether a statement ends what a fact asserts: the fact has everything that the
+// endsFact reports whether a statement ends what a fact asserts: the fact contains everything that the
 // statement names, including the thing or deed that the fact is about.
 func endsFact(c extract.Candidate, f memory.Fact) bool {
 	statement, fact := strings.TrimSpace(text.Fold(withoutDates(c.Text, text.Resolve(c.Text, c.ObservedAt)))), text.Fold(f.Content)
@@ -52,11 +51,11 @@ func endsFact(c extract.Candidate, f memory.Fact) bool {
 	return len(named) == 0 || over[named[len(named)-1]] && (gone == nil || len(text.Numbers(head)) == 0) || gone != nil && extract.Covered(over, extract.TermSet(rest)) == 1
 }
 
-// counting is a fact that only counts something the user has.
+// counting matches a fact that only counts things the user has.
 var counting = lazy.Compile(`^user (?:only )?has (?:only |now )?(\w+) (\w+)$`)
 
-// recounts reports whether a statement gives another number of the things that a fact counts. "A
-// dog" may be one of two; "one dog" is not.
+// recounts reports whether a statement gives another number for the things that a fact counts. "One dog"
+// does; "a dog" does not, because it may be one of two.
 func recounts(statement, fact string) bool {
 	a, b := counting.FindStringSubmatch(text.Fold(statement)), counting.FindStringSubmatch(text.Fold(fact))
 	if a == nil || b == nil || text.Term(a[2]) != text.Term(b[2]) {

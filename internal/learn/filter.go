@@ -12,24 +12,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notOwnWords is the reason for dropping a candidate that rests on text the user passed on, or on
-// injected memories.
+// notOwnWords is the reason for dropping a candidate that is based on text from somebody else or on injected memories.
 const notOwnWords = "not the user's own words"
 
-// Dropped is a candidate that is not remembered, with the reason.
+// Dropped is a candidate that is not stored, with the reason.
 type Dropped struct {
 	Candidate extract.Candidate
 	Reason    string
 }
 
-// Filter returns the candidates worth remembering: standalone, with turn, quote and time. It drops
-// questions, small talk, fragments and blanked text; an instruction, or a fact that its turn does
-// not support, gets Waits.
+// Filter returns the candidates worth remembering, completed with their turn, quote and time. It drops
+// questions, small talk, fragments and blanked text. An instruction, or a fact that its turn does not
+// support, gets a ReviewReason.
 func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []extract.Candidate, dropped []Dropped) {
 	r := sources{utterances: utterances}
 	for _, c := range cands {
 		c.Text = tidy(c.Text)
-		if reason := worthless(c); reason != "" {
+		if reason := worthlessReason(c); reason != "" {
 			dropped = append(dropped, Dropped{c, reason})
 			continue
 		}
@@ -39,10 +38,10 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 		byRule := strings.HasPrefix(c.Model, "rule:")
 		i, g := r.source(&c, about)
 		if i < 0 {
-			dropped = append(dropped, Dropped{c, "there is no turn that it could be from"})
+			dropped = append(dropped, Dropped{c, "no turn supports it"})
 			continue
 		}
-		if g.Grade != Grounded && r.restsOnBlanked(&c) {
+		if g.Grade != Grounded && r.isBasedOnBlanked(&c) {
 			dropped = append(dropped, Dropped{c, notOwnWords})
 			continue
 		}
@@ -50,17 +49,17 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 			dropped = append(dropped, Dropped{c, statedEarlier})
 			continue
 		}
-		if !c.Remember && extract.OffTheRecord(utterances[i].Turn.Content) {
-			dropped = append(dropped, Dropped{c, "said not to be remembered"})
+		if !c.RememberRequested && extract.OffTheRecord(utterances[i].Turn.Content) {
+			dropped = append(dropped, Dropped{c, "the user asked not to remember it"})
 			continue
 		}
 		c = withTurn(c, utterances[i], byRule)
 		c.Unsure = utterances[i].Unsure
 		switch {
 		case extract.Instructs(c.Text):
-			c.Waits = "it reads like an instruction"
-		case c.Waits == "" && g.Grade == Refuted:
-			c.Waits, c.Doubt = g.Reason, g.Reason
+			c.ReviewReason = "it reads like an instruction"
+		case c.ReviewReason == "" && g.Grade == Refuted:
+			c.ReviewReason, c.Doubt = g.Reason, g.Reason
 		case g.Grade == Unproven:
 			c.Confidence, c.Doubt = min(c.Confidence, UnprovenConfidence), g.Reason
 		}
@@ -69,8 +68,7 @@ func Filter(cands []extract.Candidate, utterances []extract.Utterance) (kept []e
 	return kept, dropped
 }
 
-// tidy returns the words of one fact on one line, without a bullet, quotation marks around it, or a
-// final full stop.
+// tidy returns a fact on one line without a bullet, enclosing quotation marks or a final full stop.
 func tidy(s string) string {
 	s, _ = trimBullet(visibleText(s))
 	for len(s) > 1 && strings.IndexByte("\"'`", s[0]) >= 0 && s[len(s)-1] == s[0] {
@@ -82,8 +80,7 @@ func tidy(s string) string {
 	return s
 }
 
-// visibleText returns s on one line without invisible characters, so that facts that look equal are
-// equal.
+// visibleText returns s on one line without invisible characters, so that facts that look alike are equal.
 func visibleText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -97,7 +94,7 @@ func visibleText(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// maxName is the greatest length in bytes of a subject, attribute or category.
+// maxName is the maximum length in bytes of a subject, attribute or category.
 const maxName = 120
 
 func shortName(s string) string {
@@ -116,7 +113,7 @@ var passingTalk = lazy.Compile(`(?i)^(?:the )?user (?:` +
 	`|(?:is|feels) .*\b(?:right now|at the moment)$` +
 	`)`)
 
-func worthless(c extract.Candidate) string {
+func worthlessReason(c extract.Candidate) string {
 	switch s := c.Text; {
 	case s == "":
 		return "empty"
@@ -128,14 +125,14 @@ func worthless(c extract.Candidate) string {
 		return "too short"
 	case text.Asks(s):
 		return "a question"
-	case strings.Contains(s, "****"): // where Guard blanked a secret
+	case strings.Contains(s, "****"): // Guard overwrote a secret with these asterisks
 		return "a secret"
 	case saysNothing(s), transcribed.MatchString(strings.ToLower(s)):
 		return "nothing to remember"
-	case c.Remember:
+	case c.RememberRequested:
 		return ""
 	case passingTalk.MatchString(s):
-		return "passing talk"
+		return "a transient state"
 	}
 	return ""
 }
@@ -143,7 +140,7 @@ func worthless(c extract.Candidate) string {
 // transcribed matches a line of a transcript, which is not a fact.
 var transcribed = lazy.Compile(`^(?:user|assistant|context)(?: said)?: `)
 
-// saysNothing reports whether a text is one word, or has no meaning of its own.
+// saysNothing reports whether a text is a single word or has no meaning outside its conversation.
 func saysNothing(s string) bool {
 	for t := range extract.TermSet(s) {
 		if !tellingTerms.Has(t) && !wanting.Has(t) {
@@ -155,21 +152,21 @@ func saysNothing(s string) bool {
 
 var wanting = lazy.SetOf("what who where when why how which would could do does did", extract.TermsOf)
 
-// ReadsLikeInstruction reports whether a fact's words would steer a model.
+// ReadsLikeInstruction reports whether a fact's words read like an instruction to a model.
 func ReadsLikeInstruction(words string) bool { return extract.Instructs(tidy(words)) }
 
-// sources are the turns that candidates may come from.
+// sources are the turns from which candidates may come.
 type sources struct{ utterances []extract.Utterance }
 
-// source returns the index of a candidate's turn, -1 if there is none, and its grounding there. Of
-// several turns the one with the best evidence wins.
+// source returns the index of a candidate's turn, or -1, and how well that turn supports the candidate. If
+// several turns match, it returns the turn with the best evidence.
 func (r *sources) source(c *extract.Candidate, about string) (turn int, g Grounding) {
 	named := turnIndex(c.Turn, r.utterances)
 	if c.Span != nil && named >= 0 {
-		return named, Grounding{} // a rule read it there
+		return named, Grounding{} // the rule found the candidate in this turn
 	}
 	turn = -1
-	for _, i := range candidatesFirst(named, len(r.utterances)) {
+	for _, i := range searchOrder(named, len(r.utterances)) {
 		found := Ground(Claim{c.Text, c.Quote, about, c.Op}, r.utterances[i])
 		if turn < 0 || found.Grade < g.Grade || found.Grade == g.Grade && g.Span.End == 0 && found.Span.End > 0 {
 			turn, g = i, found
@@ -184,9 +181,9 @@ func (r *sources) source(c *extract.Candidate, about string) (turn int, g Ground
 	return turn, g
 }
 
-// restsOnBlanked reports whether a candidate rests on blanked words: its quote, or without one most of its
-// terms, are only there, or it names a turn that was not shown.
-func (r *sources) restsOnBlanked(c *extract.Candidate) bool {
+// isBasedOnBlanked reports whether blanked text is the only evidence for a candidate. Its quote, or without a
+// quote most of its terms, occur only there, or it names a turn that the model did not see.
+func (r *sources) isBasedOnBlanked(c *extract.Candidate) bool {
 	for _, s := range r.utterances {
 		if _, own := locate(s.Text, c.Quote); own {
 			return false
@@ -232,7 +229,7 @@ func (r *sources) restsOnBlanked(c *extract.Candidate) bool {
 	return there*5 >= all*4 && here*2 <= all && there > here
 }
 
-// mostlyBlanked reports whether most of a message is blanked, secrets apart.
+// mostlyBlanked reports whether most of a message is blanked. Secrets do not count.
 func mostlyBlanked(content, shown string) bool {
 	letters, gone := 0, 0
 	for i := range len(content) {
@@ -258,7 +255,7 @@ func blankedText(content, shown string) string {
 	return string(b)
 }
 
-// turnIndex returns the index of the turn with this id or short id, -1 without one.
+// turnIndex returns the index of the turn with this id or short id, or -1.
 func turnIndex(name string, utterances []extract.Utterance) int {
 	short := strings.ToLower(strings.Trim(name, "[] "))
 	for i, s := range utterances {
@@ -269,8 +266,8 @@ func turnIndex(name string, utterances []extract.Utterance) int {
 	return -1
 }
 
-// candidatesFirst orders the turns to search: the named one, then the newest.
-func candidatesFirst(named, n int) []int {
+// searchOrder returns the order in which turns are searched: the named turn, then newer before older turns.
+func searchOrder(named, n int) []int {
 	var order []int
 	if named >= 0 {
 		order = append(order, named)
@@ -283,11 +280,11 @@ func candidatesFirst(named, n int) []int {
 	return order
 }
 
-// yearlyDate matches a date that has a day but no year.
+// yearlyDate matches a fact about a date that has a day but no year.
 var yearlyDate = lazy.Compile(`(?i)\b(?:birthday|anniversary|name day) is\b`)
 
-// withTurn returns the candidate with its turn's scope, time and speaker. A rule's dates become
-// absolute; a model writes absolute ones itself.
+// withTurn returns the candidate with the scope, time and speaker of its turn. It makes dates in a rule's
+// candidate absolute; models write absolute dates themselves.
 func withTurn(c extract.Candidate, s extract.Utterance, byRule bool) extract.Candidate {
 	t := s.Turn
 	c.Turn, c.Conversation, c.ObservedAt = t.ID, t.Conversation, memory.Time(t.CreatedAt)

@@ -19,10 +19,10 @@ func TestFilterDropsWhatIsNoFact(t *testing.T) {
 		"Yes.":                                 "too short",
 		"short one":                            "too short",
 		"Does User live in Lisbon?":            "a question",
-		"User asked for a poem":                "passing talk",
-		"User is tired":                        "passing talk",
-		"User said hello to the assistant":     "passing talk",
-		"The user wants the assistant to sing": "passing talk",
+		"User asked for a poem":                "a transient state",
+		"User is tired":                        "a transient state",
+		"User said hello to the assistant":     "a transient state",
+		"The user wants the assistant to sing": "a transient state",
 	} {
 		kept, dropped := Filter([]extract.Candidate{{Text: in}}, utterances)
 		if len(kept) != 0 || len(dropped) != 1 || dropped[0].Reason != want {
@@ -42,7 +42,7 @@ func TestInstructionsWait(t *testing.T) {
 		"User prefers short answers":                   false,
 	} {
 		kept, _ := Filter([]extract.Candidate{{Text: in}}, utterances)
-		if len(kept) != 1 || strings.Contains(kept[0].Waits, "instruction") != waits {
+		if len(kept) != 1 || strings.Contains(kept[0].ReviewReason, "instruction") != waits {
 			t.Errorf("Filter(%q) = %+v; want to wait as an instruction: %v", in, kept, waits)
 		}
 	}
@@ -55,9 +55,9 @@ func TestQuoteDecidesSupport(t *testing.T) {
 		{"quote with other spaces and case", "User lives in Lisbon", "MOVED from berlin to lisbon", ""},
 		{"quote with a gap", "User lives in Lisbon", "I moved from Berlin … Lisbon", ""},
 		{"no quote, words of the turn", "User moved from Berlin to Lisbon", "", ""},
-		{"a name the turn lacks", "User lives in Oslo", "moved from Berlin to   Lisbon", "nobody said Oslo"},
-		{"a number the turn lacks", "User's sister has 3 cats", "My sister has 2 cats", "nobody said 3"},
-		{"other words altogether", "User owns a submarine", "I moved from Berlin", "the turn says nothing of it"},
+		{"a name the turn lacks", "User lives in Oslo", "moved from Berlin to   Lisbon", "nobody mentioned Oslo"},
+		{"a number the turn lacks", "User's sister has 3 cats", "My sister has 2 cats", "nobody mentioned 3"},
+		{"other words altogether", "User owns a submarine", "I moved from Berlin", "the turn does not mention it"},
 		{"invented quote", "User plays chess with friends", "I play chess", "the quoted words are not in the turn"},
 		{"negation dropped", "User is allergic to nuts", "allergic to nuts", "the quoted words deny it"},
 		{"negation kept", "User is not allergic to nuts", "I'm not allergic to nuts", ""},
@@ -70,7 +70,7 @@ func TestQuoteDecidesSupport(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			kept, dropped := Filter([]extract.Candidate{{Text: c.fact, Quote: c.quote, Turn: "t1", Confidence: 1}}, utterances)
-			if len(kept) != 1 || kept[0].Waits != c.want {
+			if len(kept) != 1 || kept[0].ReviewReason != c.want {
 				t.Fatalf("Filter(%q, quote %q) = %+v, dropped %v; want to wait: %q", c.fact, c.quote, kept, dropped, c.want)
 			}
 			if c.want == "" && kept[0].Span == nil {
@@ -110,7 +110,7 @@ func reasons(dropped []Dropped) string {
 func TestFactsHoldOnlyWhatCanBeSeen(t *testing.T) {
 	fact := "\u202eUser\x00 lives\u200b in\u2029Lis\u00adbon\ufeff \x1b"
 	kept, _ := Filter([]extract.Candidate{{Text: fact, Subject: "us\u200ber", Attribute: strings.Repeat("é", 100)}}, saying("I live in Lisbon"))
-	if len(kept) != 1 || kept[0].Text != "User lives in Lisbon" || kept[0].Waits != "" {
+	if len(kept) != 1 || kept[0].Text != "User lives in Lisbon" || kept[0].ReviewReason != "" {
 		t.Fatalf("Filter(%q) = %+v", fact, kept)
 	}
 	if c := kept[0]; c.Subject != "user" || len(c.Attribute) > maxName || !utf8.ValidString(c.Attribute) {
@@ -178,7 +178,7 @@ func TestAnOrderHasNoSubject(t *testing.T) {
 		"Tom usually prefers replies in German.":      "it is about somebody else",
 	} {
 		kept, _ := Filter([]extract.Candidate{{Text: "User prefers replies in German"}}, saying(turn))
-		if len(kept) != 1 || kept[0].Waits != want {
+		if len(kept) != 1 || kept[0].ReviewReason != want {
 			t.Errorf("said %q: %+v, want it to wait for %q", turn, kept, want)
 		}
 	}
@@ -193,7 +193,7 @@ func TestADislikeIsNoDenial(t *testing.T) {
 	} {
 		for fact, want := range facts {
 			kept, _ := Filter([]extract.Candidate{{Text: fact}}, saying(turn))
-			if len(kept) != 1 || kept[0].Waits != want {
+			if len(kept) != 1 || kept[0].ReviewReason != want {
 				t.Errorf("said %q, read %q: %+v, want it to wait for %q", turn, fact, kept, want)
 			}
 		}

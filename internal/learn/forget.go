@@ -8,15 +8,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Named is a turn's request to forget, with the ids of the facts that a model read in it.
-type Named struct {
+// ForgetRequest is a turn's request to forget, with the ids of the facts that the model selected for it.
+type ForgetRequest struct {
 	Turn  string
 	Facts []string
 }
 
-// ForgetOps separates the operations that forget from other candidates, and drops those whose
-// evidence does not hold.
-func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []Named) {
+// ForgetOps separates operations that forget facts from other candidates. It drops operations without valid evidence.
+func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (others []extract.Candidate, named []ForgetRequest) {
 	for _, c := range cands {
 		if c.Op != ToForget {
 			others = append(others, c)
@@ -26,16 +25,15 @@ func ForgetOps(cands []extract.Candidate, utterances []extract.Utterance) (other
 			_, ok := locate(s.Text, c.Quote)
 			return ok && s.Turn.Role == memory.RoleUser
 		})
-		if at >= 0 && c.Waits == "" {
-			named = append(named, Named{utterances[at].Turn.ID, c.Targets})
+		if at >= 0 && c.ReviewReason == "" {
+			named = append(named, ForgetRequest{utterances[at].Turn.ID, c.Targets})
 		}
 	}
 	return others, named
 }
 
-// Forget returns the changes that take memories out of recall: facts retire together with their own
-// turns, links are unlinked, turns and summaries retire. Each thing changes once, in the order
-// found.
+// Forget returns the changes that exclude memories from search. It retires facts together with the turns
+// that taught them, removes links, and retires turns and summaries. Each memory changes once, in the order of found.
 func Forget(found []memory.Memory, now time.Time, reason string, author memory.Author) []memory.Change {
 	f := forgetter{now: memory.Time(now), reason: reason, author: author, done: map[string]bool{}}
 	for _, m := range found {
@@ -76,14 +74,14 @@ func (f *forgetter) fact(fact memory.Fact) {
 	}
 	fact.Status, fact.UpdatedAt = memory.Retired, f.now
 	f.change(memory.ActionRetire, memory.Image{Fact: &fact}, fact.Version)
-	// Turns of imported facts are not in this store.
+	// The turns of imported facts are not in this store.
 	if fact.Source != memory.Extracted {
 		return
 	}
 	if quote := fact.Provenance.Quote; quote != nil {
 		f.turn(quote.Turn)
 	}
-	for _, id := range fact.Provenance.Turns { // the turns that repeated it
+	for _, id := range fact.Provenance.Turns { // the turns that repeated the fact
 		f.turn(id)
 	}
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// everyday is an everyday name of an attribute in requests to forget.
-type everyday struct {
+// everydayName is a common name for an attribute in requests to forget, such as "my job".
+type everydayName struct {
 	asked      *regexp.Regexp // matches the whole request, folded
 	attributes []string       // attributes, or prefixes of them that end in ":"
-	category   string         // a whole category, if not ""
-	statement  *regexp.Regexp // how people state it, in the first or third person; nil: no form
-	only       bool           // the attribute alone matches: "a dog named Rex" is not a valid name of the user's
+	category   string         // a whole category; "" for none
+	statement  *regexp.Regexp // how people state the attribute, in the first or third person; nil: no pattern
+	only       bool           // the attribute alone matches: "a dog named Rex" does not state the user's own name
 }
 
-// callsOwn matches the words before a thing of one's own.
+// callsOwn matches words such as "about my current" before something that the user owns.
 const callsOwn = `(?:about )?(?:(?:my|our|the user's|user's) )?(?:current |present |new |own |whole |entire )*`
 
 func callsIt(words, phrases string) *regexp.Regexp {
@@ -32,10 +32,10 @@ func callsIt(words, phrases string) *regexp.Regexp {
 
 func statedAs(form string) *regexp.Regexp { return regexp.MustCompile(`(?i)` + form) }
 
-// everydays are tried in order. A former thing ("my old job") is another attribute. Requests to
-// forget are rare, so the forms compile on first use.
-var everydays = sync.OnceValue(func() []everyday {
-	return []everyday{
+// everydayNames are tried in order. A former thing ("my old job") is another attribute. The patterns
+// compile on first use because requests to forget are rare.
+var everydayNames = sync.OnceValue(func() []everydayName {
+	return []everydayName{
 		{callsIt(`job|work|profession|occupation|career|role|employment|job title`, `what i do(?: for (?:a living|work))?`), []string{"occupation", "employer", "field", "left:"}, "", statedAs(`\b(?:i|user) (?:currently |now )?works? (?:at|for|as)\b|\b(?:my|user's) job\b`), false},
 		{callsIt(`employer|company|workplace|firm`, `where i work|who(?:m)? i work for`), []string{"employer", "left:"}, "", statedAs(`\b(?:i|user) (?:currently |now )?works? (?:at|for)\b`), false},
 		{callsIt(`(?:old|former|previous|last|past) (?:job|work|employer|company)`, `where i (?:used to work|worked)`), []string{"past employer:", "past occupation:", "left:"}, "", nil, false},
@@ -59,9 +59,9 @@ var everydays = sync.OnceValue(func() []everyday {
 	}
 })
 
-func everydayOf(what string) *everyday {
+func everydayNameOf(what string) *everydayName {
 	what = strings.Join(strings.Fields(text.Fold(strings.ReplaceAll(what, "’", "'"))), " ")
-	for _, e := range everydays() {
+	for _, e := range everydayNames() {
 		if e.asked.MatchString(what) {
 			return &e
 		}
@@ -69,8 +69,8 @@ func everydayOf(what string) *everyday {
 	return nil
 }
 
-func (e *everyday) has(c extract.Candidate) bool {
-	if c.Subject != "user" || ofOthers(c.Text) {
+func (e *everydayName) has(c extract.Candidate) bool {
+	if c.Subject != "user" || isAboutOthers(c.Text) {
 		return false
 	}
 	return e.category != "" && c.Category == e.category || slices.ContainsFunc(e.attributes, func(a string) bool {
@@ -78,22 +78,24 @@ func (e *everyday) has(c extract.Candidate) bool {
 	})
 }
 
-// says reports whether a sentence states the attribute of the user.
-func (e *everyday) says(sentence string) bool {
-	return e.statement != nil && !ofOthers(sentence) && e.statement.MatchString(strings.ReplaceAll(sentence, "’", "'"))
+// says reports whether a sentence states the user's value of the attribute.
+func (e *everydayName) says(sentence string) bool {
+	return e.statement != nil && !isAboutOthers(sentence) && e.statement.MatchString(strings.ReplaceAll(sentence, "’", "'"))
 }
 
-// possessed matches a possession of the user's people: "my sister's birthday".
+// possessed matches something that belongs to a person close to the user: "my sister's birthday".
 var possessed = lazy.Compile(`(?i)\b(?:my|our|user['’]s) (?:\w+ )?(\w+)['’]s\b`)
 
-// ofOthers reports whether a sentence is about the user's people or their things.
-func ofOthers(sentence string) bool { return possessed.MatchString(sentence) || ofKin(sentence) }
+// isAboutOthers reports whether a sentence is about people close to the user, or about their things.
+func isAboutOthers(sentence string) bool {
+	return possessed.MatchString(sentence) || isAboutKin(sentence)
+}
 
-// ofKin reports whether a sentence's subject is one of the user's people.
-func ofKin(sentence string) bool {
-	m := begins.FindStringSubmatch(sentence)
+// isAboutKin reports whether a sentence's subject is a person close to the user.
+func isAboutKin(sentence string) bool {
+	m := ownedSubject.FindStringSubmatch(sentence)
 	return m != nil && text.IsPersonWord(strings.ToLower(m[1]))
 }
 
-// begins captures the noun of a subject that belongs to the user.
-var begins = lazy.Compile(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)
+// ownedSubject captures the noun of a subject that belongs to the user.
+var ownedSubject = lazy.Compile(`(?i)^\W*(?:my|our|user['’]s) (?:(?:little|older|younger|big|best|elder|late) )?(\w+)\b`)

@@ -13,39 +13,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Wishes are a user's requests about memory in a message.
-type Wishes struct {
+// MemoryRequests are the requests about memory in a user's message.
+type MemoryRequests struct {
 	Remember     bool
 	Forget       []extract.Command
-	OffTheRecord bool // the message must not be remembered
+	OffTheRecord bool // the user wants this message not to be remembered
 }
 
-// WishesIn reads a user's turn; other roles have no wishes.
-func WishesIn(t memory.Turn) Wishes {
+// MemoryRequestsIn finds the requests in a user's turn. Turns of other roles have none.
+func MemoryRequestsIn(t memory.Turn) MemoryRequests {
 	remember, forget := extract.Commands([]extract.Utterance{{Turn: t, Text: utterance.Read(t.Content, t.Foreign).Own}})
-	return Wishes{
+	return MemoryRequests{
 		Remember: len(remember) > 0, Forget: forget,
 		OffTheRecord: t.Role == memory.RoleUser && extract.OffTheRecord(t.Content),
 	}
 }
 
-// Confidential reports whether a message is redacted. One that also asks to forget something is
-// learned from first and retired then.
-func (w Wishes) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
+// Confidential reports whether the message must be redacted. A message that also asks to forget something is
+// not redacted: it is learned from first, and then retired.
+func (w MemoryRequests) Confidential() bool { return w.OffTheRecord && len(w.Forget) == 0 }
 
-// meantShare is the share of a request's terms that a memory must have to be meant.
-const meantShare = 0.6
+// minMatchShare is the share of a request's terms that a memory must have to match the request.
+const minMatchShare = 0.6
 
-// Meant returns the memories that a request to forget is about. Other than by "everything", a
-// memory is meant that
-//   - has the meaning that the rules read in the request ("I hate dill": "User dislikes dill"),
-//   - has the attribute that the request calls by an everyday name ("my job"),
+// MemoriesToForget returns the memories that a request to forget selects. "Everything" selects all memories;
+// otherwise a memory matches if it
+//   - has the meaning that the rules find in the request ("I hate dill": "User dislikes dill"),
+//   - has the attribute that the request names by an everyday name ("my job"),
 //   - has nearly all words of the request, and its names and numbers, or
-//   - is a fact whose quote has them, if each of its turns is meant as well.
+//   - is a fact whose quote has these, if each of the fact's turns matches as well.
 //
-// A request that names a thing or repeats a statement means the one fact about it; with several
-// facts it means none.
-func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
+// A request that names a thing or repeats a statement selects one fact. If several facts match, it selects none.
+func MemoriesToForget(wish extract.Command, found []memory.Memory) []memory.Memory {
 	if wish.All {
 		return found
 	}
@@ -57,8 +56,8 @@ func Meant(wish extract.Command, found []memory.Memory) []memory.Memory {
 	case extract.NamesThing, extract.NamesStatement:
 		return onlyMatch(found, wish)
 	}
-	g := gistOf(wish)
-	turns := map[string]string{} // content of the meant turns, by id
+	g := requestSubjectOf(wish)
+	turns := map[string]string{} // content of the matching turns, by id
 	meant := make([]bool, len(found))
 	for i, m := range found {
 		if meant[i] = g.means(m); meant[i] && m.Turn != nil {
@@ -87,7 +86,7 @@ func introduces(m memory.Memory, name string) bool {
 	return slices.ContainsFunc(of.FindAllStringSubmatch(words, -1), func(found []string) bool { return text.IsPersonWord(found[1]) })
 }
 
-// onlyMatch returns the only fact that states what the request names, or none.
+// onlyMatch returns the fact that states what the request names, if exactly one fact does.
 func onlyMatch(found []memory.Memory, wish extract.Command) []memory.Memory {
 	says := saysWhatIs(wish.What)
 	if wish.Of == extract.NamesStatement {
@@ -105,47 +104,46 @@ func onlyMatch(found []memory.Memory, wish extract.Command) []memory.Memory {
 	return one
 }
 
-// saysWhatIs returns a test whether a fact begins by stating a thing: "The door code is 17".
+// saysWhatIs returns a function that reports whether a fact begins by stating a thing's value.
 func saysWhatIs(thing string) func(fact string) bool {
 	form := regexp.MustCompile(`^(?:the |user's )` + regexp.QuoteMeta(text.Fold(thing)) + ` (?:is|are|was|were|has|have|starts?|begins?|ends?|costs?)\b`)
 	return func(fact string) bool { return form.MatchString(text.Fold(fact)) }
 }
 
-// sameStatement reports whether a fact and a statement have the same terms in the same order and
-// the same polarity.
+// sameStatement reports whether a fact and a statement have the same polarity and the same terms in the same order.
 func sameStatement(fact, statement string) bool {
 	statement = english.ThirdPerson(statement)
 	return slices.Equal(text.Terms(fact), text.Terms(statement)) && text.Negated(fact) == text.Negated(statement) && isAverse(fact) == isAverse(statement)
 }
 
-// gist is the subject of a request to forget.
-type gist struct {
-	terms   map[string]bool
-	weighty map[string]bool     // terms without common ones
-	exact   []string            // names and numbers, folded
-	reads   []extract.Candidate // the candidates that the rules read in it
-	daily   *everyday           // the attribute that it calls by its everyday name
-	own     bool                // it is about the user alone
+// requestSubject is what a request to forget is about.
+type requestSubject struct {
+	terms           map[string]bool
+	mainTerms       map[string]bool     // the request's terms without common ones
+	namesAndNumbers []string            // names and numbers, folded
+	readings        []extract.Candidate // the candidates that the rules find in the request
+	everyday        *everydayName       // the attribute that the request names by an everyday name
+	aboutUser       bool                // the request is about the user alone
 }
 
-func gistOf(wish extract.Command) gist {
-	g := gist{terms: extract.TermSet(english.ThirdPerson(wish.What)), exact: text.Numbers(wish.What), daily: everydayOf(wish.What)}
-	g.weighty = weighty(g.terms)
-	g.own = g.daily != nil || ownWish.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), text.IsPersonWord)
+func requestSubjectOf(wish extract.Command) requestSubject {
+	g := requestSubject{terms: extract.TermSet(english.ThirdPerson(wish.What)), namesAndNumbers: text.Numbers(wish.What), everyday: everydayNameOf(wish.What)}
+	g.mainTerms = withoutCommonTerms(g.terms)
+	g.aboutUser = g.everyday != nil || requestAboutUser.MatchString(wish.What) && !slices.ContainsFunc(text.Words(wish.What), text.IsPersonWord)
 	for _, name := range text.Names(wish.What) {
-		g.exact = append(g.exact, text.Fold(name))
+		g.namesAndNumbers = append(g.namesAndNumbers, text.Fold(name))
 	}
-	g.reads = extract.ReadPlain(wish.What, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
+	g.readings = extract.ReadPlain(wish.What, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser}})
 	return g
 }
 
-// ownWish matches the beginning of a request about the user.
-var ownWish = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
+// requestAboutUser matches the beginning of a request about the user.
+var requestAboutUser = lazy.Compile(`(?i)^(?:i|i['’](?:m|ve|d)|my)\b`)
 
-func weighty(terms map[string]bool) map[string]bool {
+func withoutCommonTerms(terms map[string]bool) map[string]bool {
 	out := map[string]bool{}
 	for t := range terms {
-		if !commonTerms.Has(t) && !feelings.Has(t) {
+		if !commonTerms.Has(t) && !feelingTerms.Has(t) {
 			out[t] = true
 		}
 	}
@@ -155,11 +153,11 @@ func weighty(terms map[string]bool) map[string]bool {
 	return out
 }
 
-// feelings are terms of verbs that attribute and polarity already express.
-var feelings = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
+// feelingTerms are terms of verbs of liking, whose meaning the attribute and polarity already express.
+var feelingTerms = lazy.SetOf("like love enjoy adore hate dislike detest loathe stand", extract.TermSet)
 
-// means reports whether the request means a memory by the memory's own words.
-func (g gist) means(m memory.Memory) bool {
+// means reports whether the request selects a memory by the memory's own words.
+func (g requestSubject) means(m memory.Memory) bool {
 	if m.Fact != nil {
 		f := *m.Fact
 		c := extract.Classified(extract.Candidate{Text: f.Content, Subject: f.Subject, Attribute: f.Attribute, Category: f.Category})
@@ -174,14 +172,13 @@ func (g gist) means(m memory.Memory) bool {
 	return slices.ContainsFunc(extract.ReadPlain(m.Turn.Content, extract.Utterance{Turn: *m.Turn}), func(c extract.Candidate) bool { return g.states(extract.Classified(c)) })
 }
 
-// states reports whether a candidate is one that the rules read in the request, or has its
-// attribute.
-func (g gist) states(c extract.Candidate) bool {
-	return g.daily != nil && g.daily.has(c) || slices.ContainsFunc(g.reads, func(r extract.Candidate) bool {
+// states reports whether a candidate equals a candidate that the rules found in the request, or has its attribute.
+func (g requestSubject) states(c extract.Candidate) bool {
+	return g.everyday != nil && g.everyday.has(c) || slices.ContainsFunc(g.readings, func(r extract.Candidate) bool {
 		r = extract.Classified(r)
 		return text.Hash(r.Text) == text.Hash(c.Text) ||
-			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && isAverse(r.Text) == isAverse(c.Text) && ofKin(r.Text) == ofKin(c.Text) &&
-				extract.Covered(weighty(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
+			r.Attribute != "" && r.Attribute == c.Attribute && r.Subject == c.Subject && isAverse(r.Text) == isAverse(c.Text) && isAboutKin(r.Text) == isAboutKin(c.Text) &&
+				extract.Covered(withoutCommonTerms(extract.TermSet(r.Text)), extract.TermSet(c.Text)) == 1
 	})
 }
 
@@ -190,38 +187,38 @@ var aversion = lazy.Compile(`\b(?:dislikes?|hates?|detests?|loathes?|not|no long
 // isAverse reports whether a fact expresses dislike.
 func isAverse(fact string) bool { return aversion.MatchString(text.Fold(fact)) }
 
-// matches reports whether words, with others that classify them, contain the request's terms.
-// Sentences about the user's people do not count for a request about the user.
-func (g gist) matches(words, classes string) bool {
-	if g.own {
+// matches reports whether words, together with words for their classes, contain the request's terms. If the
+// request is about the user, sentences about other people do not count.
+func (g requestSubject) matches(words, classes string) bool {
+	if g.aboutUser {
 		var names bool
-		if words, names = g.ofUser(words); names || words == "" {
+		if words, names = g.sentencesOfUser(words); names || words == "" {
 			return names
 		}
 	}
-	if g.daily != nil && (g.daily.only || strings.Contains(classes, "'s")) {
+	if g.everyday != nil && (g.everyday.only || strings.Contains(classes, "'s")) {
 		return false
 	}
 	folded := text.Fold(words)
-	for _, e := range g.exact {
+	for _, e := range g.namesAndNumbers {
 		if !strings.Contains(folded, e) {
 			return false
 		}
 	}
 	content := union(extract.TermSet(words), extract.TermSet(classes))
-	return extract.Covered(g.terms, content) >= meantShare && extract.Covered(g.weighty, content) >= meantShare
+	return extract.Covered(g.terms, content) >= minMatchShare && extract.Covered(g.mainTerms, content) >= minMatchShare
 }
 
-// ofUser returns the sentences that are not about the user's people, and reports whether one of
-// them states the everyday attribute.
-func (g gist) ofUser(words string) (rest string, names bool) {
+// sentencesOfUser returns the sentences that are not about people close to the user. names reports whether
+// one of these sentences states the everyday attribute.
+func (g requestSubject) sentencesOfUser(words string) (rest string, names bool) {
 	var own []string
 	for _, s := range text.Sentences(words) {
 		sentence := s.Of(words)
-		if ofKin(sentence) || g.daily != nil && ofOthers(sentence) {
+		if isAboutKin(sentence) || g.everyday != nil && isAboutOthers(sentence) {
 			continue
 		}
-		if g.daily != nil && g.daily.says(sentence) {
+		if g.everyday != nil && g.everyday.says(sentence) {
 			return "", true
 		}
 		own = append(own, sentence)
@@ -236,8 +233,8 @@ func union(a, b map[string]bool) map[string]bool {
 	return a
 }
 
-// quotedIn reports whether the request means a fact's quote, and means every turn of the fact.
-func (g gist) quotedIn(f memory.Fact, turns map[string]string) bool {
+// quotedIn reports whether the request matches a fact's quote and every turn of the fact.
+func (g requestSubject) quotedIn(f memory.Fact, turns map[string]string) bool {
 	q := f.Provenance.Quote
 	if f.Source != memory.Extracted || q == nil {
 		return false

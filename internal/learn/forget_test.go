@@ -118,7 +118,7 @@ func TestForgetWishesAreRead(t *testing.T) {
 				}
 			}
 			var goes []string
-			for _, m := range Meant(wishes[0], afterTalk(strings.Split(c.message, "/")...)) {
+			for _, m := range MemoriesToForget(wishes[0], afterTalk(strings.Split(c.message, "/")...)) {
 				goes = append(goes, m.Content())
 			}
 			ok := len(goes) == len(want)
@@ -168,7 +168,7 @@ func TestForgetWithAStatementBehindIsTalk(t *testing.T) {
 // words.
 func TestUnrelatedFactsStayAfterForgetting(t *testing.T) {
 	found := afterTalk("I live in Berlin and I have a dog named Rex.", "I was told. I hate my boss Carl.")
-	for _, m := range Meant(extract.Command{What: "I live in Berlin"}, found) {
+	for _, m := range MemoriesToForget(extract.Command{What: "I live in Berlin"}, found) {
 		if strings.Contains(m.Content(), "dog") && m.Fact != nil {
 			t.Errorf("%q goes with its turn", m.Content())
 		}
@@ -180,7 +180,7 @@ func TestUnrelatedFactsStayAfterForgetting(t *testing.T) {
 	}}
 	wish := extract.Command{What: "Carl"}
 	goes := func() bool {
-		for _, m := range Meant(wish, append(found, quoted)) {
+		for _, m := range MemoriesToForget(wish, append(found, quoted)) {
 			if m.Fact != nil && m.Fact.ID == "f" {
 				return true
 			}

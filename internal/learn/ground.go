@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Claim is a fact that a model proposes, with its quote and its subject, both "" if the model gave
-// none. Op is its operation on facts that it names by id, "" without those.
+// Claim is a fact that a model proposes, with its quote and its subject; both are "" if the model gave
+// none. Op is the operation on the facts that the claim names by id, "" if it names none.
 type Claim struct {
 	Text, Quote, About string
 	Op                 extract.Verdict
@@ -23,24 +23,24 @@ type Grade int
 // The grades.
 const (
 	Grounded Grade = iota // the turn has the quote, and nothing contradicts the claim
-	Unproven              // no evidence for or against it
-	Refuted               // the conversation lacks or contradicts a part of it
+	Unproven              // the turn neither proves nor refutes the claim
+	Refuted               // the conversation lacks or contradicts a part of the claim
 )
 
-// Grounding is the result of [Ground]. Reason is for people, "" if Grounded; Span is the quote's
-// position in the turn, empty without one.
+// Grounding is the result of [Ground]. Reason explains it to people and is "" if Grounded. Span is the
+// position of the quote in the turn, empty without a quote.
 type Grounding struct {
 	Grade  Grade
 	Reason string
 	Span   text.Span
 }
 
-// UnprovenConfidence is the greatest confidence of an unproven fact.
+// UnprovenConfidence is the maximum confidence of an unproven fact.
 const UnprovenConfidence = 0.6
 
-// Ground looks for evidence against a claim: names, numbers and dates that nobody mentioned, a
-// denial that only the quote has, quoted or hypothetical words, and another person. Without such
-// evidence the claim holds, Grounded if its quote is in the turn.
+// Ground looks for evidence against a claim: names, numbers and dates that nobody mentioned, a denial that
+// only the quote has, quoted or hypothetical words, and another person. Without such evidence the claim
+// holds; it is Grounded if its quote is in the turn.
 func Ground(c Claim, s extract.Utterance) Grounding {
 	g := newGrounds(c, s)
 	if reason := g.refute(); reason != "" {
@@ -55,24 +55,24 @@ func Ground(c Claim, s extract.Utterance) Grounding {
 // Says reports whether a turn states a fact in about the same words.
 func Says(s extract.Utterance, fact string) bool {
 	g := newGrounds(Claim{Text: fact}, s)
-	return g.wanted() > 0 && g.shared(g.turn)*4 >= g.wanted()*3 && g.refute() == ""
+	return g.contentWords() > 0 && g.sharedWords(g.turn)*4 >= g.contentWords()*3 && g.refute() == ""
 }
 
-// grounds holds a claim and the text that it is compared with.
+// grounds holds a claim and the texts that it is compared with.
 type grounds struct {
-	claim     Claim
-	utterance extract.Utterance
-	exact     bool      // the turn has the quote letter by letter
-	placed    bool      // the turn has the quote, small words apart
-	span      text.Span // where the quote is
-	fact      []token
-	turn      []token
-	quote     []token           // the quote's words, or the turn's without a quote
-	phrase    []token           // the quote's words up to the next pause on both sides
-	around    []token           // the turn, the messages before it, and stored facts
-	clauses   [][]token         // of the turn
-	names     map[string]string // names, with the person's group if the text gives it
-	foreign   bool              // the turn is not in English
+	claim         Claim
+	utterance     extract.Utterance
+	hasExactQuote bool      // the turn has the quote letter by letter
+	hasQuote      bool      // the turn has the quote, ignoring small words
+	span          text.Span // position of the quote in the turn
+	fact          []token
+	turn          []token
+	quote         []token           // the words of the quote, or of the turn without a quote
+	phrase        []token           // the quote's words, extended to the next pause on both sides
+	around        []token           // the turn, the messages before it, and stored facts
+	clauses       [][]token         // the clauses of the turn
+	names         map[string]string // names, each with its person's role ("sister") if the text states it
+	foreign       bool              // the turn is not in English
 }
 
 func newGrounds(c Claim, s extract.Utterance) *grounds {
@@ -85,30 +85,30 @@ func newGrounds(c Claim, s extract.Utterance) *grounds {
 	addNames(g.names, g.around)
 	addNames(g.names, g.fact)
 	g.clauses = clausesOf(s.Text, g.turn, g.names)
-	if g.span, g.exact = locate(s.Text, c.Quote); g.exact {
-		g.placed = true
+	if g.span, g.hasExactQuote = locate(s.Text, c.Quote); g.hasExactQuote {
+		g.hasQuote = true
 	} else {
-		g.span, g.placed = g.place()
+		g.span, g.hasQuote = g.locateClaim()
 	}
 	g.quote, g.phrase = g.turn, g.turn
-	if g.placed {
-		g.quote, g.phrase = tokensIn(g.turn, g.span), tokensIn(g.turn, widened(s.Text, g.span))
+	if g.hasQuote {
+		g.quote, g.phrase = tokensIn(g.turn, g.span), tokensIn(g.turn, extendToPauses(s.Text, g.span))
 	}
 	return g
 }
 
-// statedEarlier is the reason for dropping a claim that rests on a turn already learned from.
-const statedEarlier = "an earlier turn says it"
+// statedEarlier is the reason for dropping a claim whose only evidence is a turn that was learned from before.
+const statedEarlier = "an earlier turn already states it"
 
-// refute returns why a claim must be wrong, "" without evidence.
+// refute returns why a claim must be wrong, or "" if nothing contradicts it.
 func (g *grounds) refute() string {
-	if g.claim.Quote != "" && !g.exact {
+	if g.claim.Quote != "" && !g.hasExactQuote {
 		for _, words := range g.utterance.Earlier {
 			if _, ok := locate(words, g.claim.Quote); ok && len(strings.Fields(g.claim.Quote)) > 2 {
 				return statedEarlier
 			}
 		}
-		if !g.placed {
+		if !g.hasQuote {
 			return "the quoted words are not in the turn"
 		}
 	}
@@ -120,25 +120,25 @@ func (g *grounds) refute() string {
 	return ""
 }
 
-// check finds evidence against a claim. doubts says that it does not refute the claim.
+// check finds evidence against a claim. If doubts is set, the evidence does not refute the claim.
 type check struct {
 	find   func() string
 	doubts bool
 }
 
-// checks returns the checks that apply. Denials take forms that no list has, so a quoted operation
-// that names what it ends is at most doubted for them.
+// checks returns the checks that apply. No list has all forms of denial, so they can only cast doubt on an
+// operation that has a quote and names the fact that it ends.
 func (g *grounds) checks() []check {
 	return []check{
-		{g.notUsersWords, false}, {g.madeUp, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
-		{g.denied, g.exact && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.aboutAnother, false}, {g.unrelated, g.exact && g.claim.Op == Delete},
+		{g.notUsersWords, false}, {g.hypothetical, false}, {g.unmentionedName, false}, {g.unmentionedNumber, false}, {g.unmentionedDate, false}, {g.misattributedValue, false}, {g.swappedWord, false}, {g.unfulfilled, false},
+		{g.denied, g.hasExactQuote && (g.claim.Op == Update || g.claim.Op == Delete)}, {g.aboutAnother, false}, {g.unrelated, g.hasExactQuote && g.claim.Op == Delete},
 	}
 }
 
-// doubt returns why a claim is not proven, "" if it is.
+// doubt returns why a claim is not proven, or "" if it is.
 func (g *grounds) doubt() string {
-	if !g.exact {
-		return "the turn is not quoted for it"
+	if !g.hasExactQuote {
+		return "it has no quote from the turn"
 	}
 	for _, c := range g.checks() {
 		if c.doubts {
@@ -150,20 +150,20 @@ func (g *grounds) doubt() string {
 	return ""
 }
 
-// place returns the clause of the turn that has most of the claim, or the whole turn if the quote
-// is not in it.
-func (g *grounds) place() (text.Span, bool) {
+// locateClaim returns the clause of the turn that has most of the claim's words, or the whole turn if the
+// quote is not in it.
+func (g *grounds) locateClaim() (text.Span, bool) {
 	best, most := text.Span{}, 0
 	for _, c := range g.clauses {
-		if n := g.shared(c); n > most {
+		if n := g.sharedWords(c); n > most {
 			best, most = text.Span{Start: c[0].Start, End: c[len(c)-1].End}, n
 		}
 	}
-	return best, most > 0 && (g.claim.Quote == "" || most >= g.wanted())
+	return best, most > 0 && (g.claim.Quote == "" || most >= g.contentWords())
 }
 
-// widened extends a span to the pauses around it.
-func widened(s string, span text.Span) text.Span {
+// extendToPauses extends a span to the pauses around it.
+func extendToPauses(s string, span text.Span) text.Span {
 	const pauses = ".,;!?\n()"
 	span.Start = strings.LastIndexAny(s[:span.Start], pauses) + 1
 	if i := strings.IndexAny(s[span.End:], pauses); i >= 0 {
@@ -174,7 +174,7 @@ func widened(s string, span text.Span) text.Span {
 	return span
 }
 
-// sentenceAround returns the bounds of the sentences that a span is in.
+// sentenceAround returns the bounds of the sentences that contain a span.
 func sentenceAround(s string, span text.Span) (start, end int) {
 	start = strings.LastIndexAny(s[:span.Start], ".!?\n") + 1
 	if i := strings.IndexAny(s[span.End:], ".!?\n"); i >= 0 {
@@ -183,8 +183,7 @@ func sentenceAround(s string, span text.Span) (start, end int) {
 	return start, len(s)
 }
 
-// clausesOf returns the words of each clause, also split where a conjunction introduces another
-// subject.
+// clausesOf returns the words of each clause. It also splits a clause where a conjunction introduces another subject.
 func clausesOf(s string, words []token, names map[string]string) [][]token {
 	var out [][]token
 	for _, sentence := range english.Read(s) {
@@ -206,8 +205,8 @@ func clausesOf(s string, words []token, names map[string]string) [][]token {
 
 var speechQuotes = lazy.Compile(`"[^"]{12,}"|“[^”]{12,}”|„[^“”]{12,}[“”]|«[^»]{12,}»`)
 
-// notUsersWords reports a quote that is not the user's own statement: in quotation marks, in a
-// letter, or somebody's claim.
+// notUsersWords reports a quote that is not the user's own statement: it is in quotation marks, in a letter,
+// or somebody else's claim.
 func (g *grounds) notUsersWords() string {
 	s := g.utterance.Text
 	for _, m := range speechQuotes.FindAllStringIndex(s, -1) {
@@ -218,29 +217,29 @@ func (g *grounds) notUsersWords() string {
 	start, _ := sentenceAround(s, g.span)
 	switch before := text.Fold(s[:g.span.Start]); {
 	case letters.MatchString(before):
-		return "the words are those of a letter"
+		return "the words are part of a letter"
 	case disbelieved.MatchString(text.Fold(s[start:g.span.Start])):
 		return "somebody else claims it"
 	}
 	return ""
 }
 
-// madeUp reports a hypothetical case.
-func (g *grounds) madeUp() string {
+// hypothetical reports a hypothetical case.
+func (g *grounds) hypothetical() string {
 	const reason = "it is about a made-up case"
 	if g.utterance.Playing {
 		return reason
 	}
-	if hedged.MatchString(text.Fold(g.claim.Text)) {
+	if hedgingWords.MatchString(text.Fold(g.claim.Text)) {
 		return ""
 	}
 	start, _ := sentenceAround(g.utterance.Text, g.span)
 	quote, lead := text.Fold(g.span.Of(g.utterance.Text)), text.Fold(g.utterance.Text[start:g.span.Start])
 	switch {
-	case supposed.MatchString(lead + quote), conditional.MatchString(lead + quote):
+	case hypotheticalOpening.MatchString(lead + quote), conditionalOpening.MatchString(lead + quote):
 		return reason
-	case wishful.MatchString(quote):
-		return "it is what the user would do"
+	case wouldDo.MatchString(quote):
+		return "the user only says what they would do"
 	}
 	return ""
 }
@@ -248,21 +247,21 @@ func (g *grounds) madeUp() string {
 // unrelated reports a claim that shares nothing with the turn.
 func (g *grounds) unrelated() string {
 	more := slices.DeleteFunc(slices.Clone(g.turn), func(t token) bool { return having.Has(t.word) })
-	if g.shared(more) > 0 {
+	if g.sharedWords(more) > 0 {
 		return ""
 	}
 	if g.foreign {
-		return "" // of another language, the checks above compare numbers and names
+		return "" // in another language only numbers and names can be compared, as the checks above do
 	}
-	return "the turn says nothing of it"
+	return "the turn does not mention it"
 }
 
-// wanted counts the content words of the claim.
-func (g *grounds) wanted() int { return g.count(func(int) bool { return true }) }
+// contentWords counts the content words of the claim.
+func (g *grounds) contentWords() int { return g.count(func(int) bool { return true }) }
 
-// shared counts the words of the claim that words have too, in any form. A date counts if there is
-// nothing else.
-func (g *grounds) shared(words []token) int {
+// sharedWords counts the words of the claim that also occur in words, in any form. Dates count only if the
+// claim has no other words.
+func (g *grounds) sharedWords(words []token) int {
 	n := g.count(func(i int) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(g.fact[i], w) })
 	})
@@ -281,9 +280,9 @@ func (g *grounds) count(has func(i int) bool) (n int) {
 	return n
 }
 
-// denied reports a claim and a quote of which one asserts and the other denies.
+// denied reports that either the claim or the quote, but not both, denies something.
 func (g *grounds) denied() string {
-	fact, quoted := polarity(g.claim.Text, false), polarity(wordsAsSaid(g.phrase, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.ceases())
+	fact, quoted := polarity(g.claim.Text, false), polarity(sourceOfWords(g.phrase, g.utterance.Text), !pastForm.MatchString(text.Fold(g.claim.Text)) && !g.expressesEnd())
 	agree, clash := 0, 0
 	for _, f := range fact {
 		for _, w := range quoted {
@@ -306,15 +305,14 @@ func (g *grounds) denied() string {
 	return ""
 }
 
-// ceases reports whether the claim itself expresses an end or dislike.
-func (g *grounds) ceases() bool {
+// expressesEnd reports whether the claim itself says that something ended, or expresses dislike.
+func (g *grounds) expressesEnd() bool {
 	return slices.ContainsFunc(g.phrase, func(t token) bool {
 		return ceasing.Has(t.word) && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, t) })
 	})
 }
 
-// deniesClaim reports whether the quoted words deny the claim, and the words after them do not
-// relate to it.
+// deniesClaim reports whether the quoted words deny the claim while the words after the denial are unrelated to it.
 func (g *grounds) deniesClaim(quoted []polarWord) bool {
 	among := func(p polarWord) bool {
 		return p.term != "" && slices.ContainsFunc(g.fact, func(f token) bool { return alike(f, p.token) })
@@ -341,7 +339,7 @@ func (g *grounds) deniesClaim(quoted []polarWord) bool {
 	return false
 }
 
-// endsMore reports whether words have an ending or denial that others do not have.
+// endsMore reports whether words contain an ending or denial that others lack.
 func endsMore(words, others []token) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return endingWords.Has(t.word) && !slices.ContainsFunc(others, func(o token) bool { return o.word == t.word || alike(o, t) })
@@ -355,20 +353,20 @@ func (g *grounds) unfulfilled() string {
 		return ""
 	}
 	clause, _, _ := g.subjectOfQuote(person{kind: 's'})
-	words := text.Fold(wordsAsSaid(tokensIn(clause, text.Span{End: g.span.End}), g.utterance.Text))
+	words := text.Fold(sourceOfWords(tokensIn(clause, text.Span{End: g.span.End}), g.utterance.Text))
 	if intending.MatchString(words) {
 		return "the user wishes or plans it"
 	}
 	return ""
 }
 
-// polarWord is a word, denied if a denial is shortly before it.
+// polarWord is a word; denied is set if a denial shortly precedes it.
 type polarWord struct {
 	token
 	denied bool
 }
 
-// polarity reads the words of a text and marks denied ones, and ended ones if ends is set.
+// polarity returns the words of a text and marks denied words, and also ended ones if ends is set.
 func polarity(s string, ends bool) []polarWord {
 	words := readTokens(text.Fold(s))
 	out := make([]polarWord, len(words))

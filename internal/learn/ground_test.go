@@ -44,7 +44,7 @@ func (c groundCase) grounded() *extract.Candidate {
 
 func (c groundCase) active() bool {
 	got := c.grounded()
-	return got != nil && got.Waits == ""
+	return got != nil && got.ReviewReason == ""
 }
 
 // held reports whether a case belongs to the held-back half.
@@ -186,14 +186,14 @@ func share(t *testing.T, cases []groundCase, held, active bool) (n, all int) {
 		}
 		all++
 		got := c.grounded()
-		is := got != nil && got.Waits == ""
+		is := got != nil && got.ReviewReason == ""
 		if is {
 			n++
 		}
 		if is != active && !held {
 			why := "dropped"
 			if got != nil {
-				why = got.Waits
+				why = got.ReviewReason
 			}
 			t.Logf("%s active %t (%s): %q\n\tquote %q of %q\n\tin %q", c.kind, is, why, c.claim.Text, c.claim.Quote, c.claim.About, c.turn)
 		}
@@ -215,7 +215,7 @@ func TestNaturalFactsBecomeActive(t *testing.T) {
 func TestRealModelFactsBecomeActive(t *testing.T) {
 	all := realModelCases(t)
 	for _, c := range all {
-		if got := c.grounded(); got == nil || got.Waits != "" {
+		if got := c.grounded(); got == nil || got.ReviewReason != "" {
 			t.Errorf("%q of %q is not active: %+v", c.claim.Text, c.turn, got)
 		}
 	}
@@ -331,7 +331,7 @@ func TestTimesAndAcronymsAreReadAsWritten(t *testing.T) {
 		{"I like Jo. she's fun", "User likes Josephine Baker", false},
 	} {
 		got := groundCase{turn: c.message, at: saidOn("2026-03-02"), claim: Claim{Text: c.fact, Quote: c.message}}.grounded()
-		if is := got != nil && got.Waits == ""; is != c.active {
+		if is := got != nil && got.ReviewReason == ""; is != c.active {
 			t.Errorf("%q of %q: active %t", c.fact, c.message, is)
 		}
 	}

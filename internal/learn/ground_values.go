@@ -14,14 +14,14 @@ import (
 // token is a word or a number of a text.
 type token struct {
 	text.Span
-	word    string // folded, without the part behind an apostrophe
-	term    string // its stem, "" for a function word
-	number  string // its value in digits, "" for a word
+	word    string // the folded word, without an apostrophe and the letters after it
+	term    string // the word's stem, "" for a function word
+	number  string // the number in digits, "" for other words
 	capital bool
-	acronym bool   // it has at most four letters, all of them capitals
-	opens   bool   // it is the first of its sentence
-	owner   bool   // it ends in 's
-	before  string // the text between it and the token before
+	acronym bool   // at most four letters, all of them capitals
+	opens   bool   // the first word of its sentence
+	owner   bool   // the word ends in 's
+	before  string // the text between this token and the previous one
 }
 
 func readTokens(s string) []token {
@@ -66,9 +66,8 @@ func tokensIn(all []token, span text.Span) []token {
 	return slices.DeleteFunc(slices.Clone(all), func(t token) bool { return t.End <= span.Start || t.Start >= span.End })
 }
 
-// wordsAsSaid returns the part of s that words come from, or all of it if they come from another
-// text.
-func wordsAsSaid(words []token, s string) string {
+// sourceOfWords returns the part of s that contains the words, or all of s if they come from another text.
+func sourceOfWords(words []token, s string) string {
 	if len(words) == 0 {
 		return ""
 	}
@@ -97,7 +96,7 @@ func otherScript(words []token) bool {
 	})
 }
 
-// isForeign reports whether words are in another language than English, by its function words.
+// isForeign reports whether words are in a language other than English. It looks at function words.
 func isForeign(words []token) bool {
 	small := 0
 	for _, t := range words {
@@ -122,33 +121,33 @@ func alike(a, b token) bool {
 	return m[a.term] != "" && m[a.term] == m[b.term] || slices.Contains(text.Related(a.term), b.term)
 }
 
-// unmentionedNumber reports numbers that nobody mentioned, or for which the quote has another.
+// unmentionedNumber reports a number of the claim that nobody mentioned, or that differs from the quote's.
 func (g *grounds) unmentionedNumber() string {
 	around, turn := numbersOf(g.around), numbersOf(g.turn)
 	shares, absent := false, false
 	start, end := sentenceAround(g.utterance.Text, g.span)
 	numbers := g.factNumbers()
 	for _, t := range numbers {
-		if !isAmong(around, t.number) {
-			return "nobody said " + g.claim.Text[t.Start:t.End]
+		if !hasNumberValue(around, t.number) {
+			return "nobody mentioned " + g.claim.Text[t.Start:t.End]
 		}
-		shares = shares || isAmong(numbersOf(g.quote), t.number)
-		absent = absent || !isAmong(turn, t.number)
+		shares = shares || hasNumberValue(numbersOf(g.quote), t.number)
+		absent = absent || !hasNumberValue(turn, t.number)
 	}
 	quote := g.quote
 	if absent {
 		quote = tokensIn(g.turn, text.Span{Start: start, End: end})
 	}
 	other := slices.ContainsFunc(quote, func(q token) bool {
-		return q.number != "" && q.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return f.number != "" && isAmong(map[string]bool{q.number: true}, f.number) })
+		return q.number != "" && q.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return f.number != "" && hasNumberValue(map[string]bool{q.number: true}, f.number) })
 	})
-	if g.placed && len(numbers) > 0 && other && (!shares || absent) {
+	if g.hasQuote && len(numbers) > 0 && other && (!shares || absent) {
 		return "the quoted words have another number"
 	}
 	return ""
 }
 
-// factNumbers returns the claim's numbers outside dates.
+// factNumbers returns the claim's numbers that are not parts of dates.
 func (g *grounds) factNumbers() (out []token) {
 	dates := g.dates()
 	for _, t := range g.fact {
@@ -160,10 +159,10 @@ func (g *grounds) factNumbers() (out []token) {
 	return out
 }
 
-// numbersOf returns the numbers in words, in all their forms.
+// numbersOf returns the numbers in words, each in all of its forms.
 func numbersOf(words []token) map[string]bool {
 	out := map[string]bool{}
-	before, minutes := 0, 0 // minutes of "quarter to seven"
+	before, minutes := 0, 0 // the minutes of "quarter to seven"
 	for i, t := range words {
 		n := atoi(t.number)
 		switch t.word {
@@ -193,14 +192,14 @@ func numbersOf(words []token) map[string]bool {
 	return out
 }
 
-// clock splits a time written with a full stop: 8.15 is 8:15.
+// clock splits a time written with a full stop: "8.15" means 8:15.
 func clock(number string) (hour, minute string, ok bool) {
 	hour, minute, ok = strings.Cut(number, ".")
 	return hour, minute, ok && len(minute) == 2 && atoi(hour) < 24 && atoi(minute) < 60
 }
 
-// isAmong reports whether numbers has n, also as an hour of the afternoon.
-func isAmong(numbers map[string]bool, n string) bool {
+// hasNumberValue reports whether numbers contains n, either directly or as an afternoon hour.
+func hasNumberValue(numbers map[string]bool, n string) bool {
 	h := atoi(n)
 	if hour, minute, ok := clock(n); ok && numbers[hour] && numbers[minute] {
 		return true
@@ -208,8 +207,8 @@ func isAmong(numbers map[string]bool, n string) bool {
 	return numbers[n] || h >= 13 && h <= 23 && numbers[strconv.Itoa(h-12)]
 }
 
-// misattributedValue reports a number or day that the turn gives to something else: "Mila is 4" from "Theo's
-// 4 and Mila's 7".
+// misattributedValue reports a number or day that belongs to something else in the turn: the claim "Mila is
+// 4" from "Theo's 4 and Mila's 7".
 func (g *grounds) misattributedValue() string {
 	for _, v := range g.fact {
 		var own []token
@@ -218,12 +217,12 @@ func (g *grounds) misattributedValue() string {
 				own = append(own, ownersOf(g.turn, i)...)
 			}
 		}
-		if len(own) == 0 || g.speaksOf(own) {
+		if len(own) == 0 || g.mentionsAny(own) {
 			continue
 		}
 		for i, t := range g.turn {
-			if isValue(t) && t.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return sameValue(f, t) }) && g.speaksOf(ownersOf(g.turn, i)) {
-				return "the turn has " + t.word + " there"
+			if isValue(t) && t.number != "1" && !slices.ContainsFunc(g.fact, func(f token) bool { return sameValue(f, t) }) && g.mentionsAny(ownersOf(g.turn, i)) {
+				return "the turn has " + t.word + " in its place"
 			}
 		}
 	}
@@ -238,10 +237,10 @@ func isWeekday(t token) bool { return text.ClassesOf(t.term)&text.ClassesAsked("
 
 func sameValue(a, b token) bool { return a.number == b.number && (a.number != "" || a.term == b.term) }
 
-// ownersOf returns the words that value i belongs to: the word before it, linking words skipped.
+// ownersOf returns the word that value i belongs to: the previous word that is not a linking word.
 func ownersOf(words []token, i int) (out []token) {
 	j := i
-	for j > 0 && !isPause(words[j].before) && (linking.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
+	for j > 0 && !isPause(words[j].before) && (linkingWords.Has(words[j-1].word) || text.IsTime(words[j-1].word)) {
 		j--
 	}
 	if j > 0 && !isPause(words[j].before) && !isValue(words[j-1]) && !speakerWords.Has(words[j-1].word) {
@@ -250,20 +249,20 @@ func ownersOf(words []token, i int) (out []token) {
 	return out
 }
 
-// speaksOf reports whether the claim has one of words.
-func (g *grounds) speaksOf(words []token) bool {
+// mentionsAny reports whether the claim contains one of words.
+func (g *grounds) mentionsAny(words []token) bool {
 	return slices.ContainsFunc(words, func(w token) bool {
 		return slices.ContainsFunc(g.fact, func(f token) bool { return f.word == w.word || alike(f, w) })
 	})
 }
 
-// swappedWord reports a word from elsewhere in place of the quoted one: "liked Leeds better" from
-// "liked York better".
+// swappedWord reports a claim that replaces a quoted word by a word from elsewhere in the turn: "liked Leeds
+// better" from "liked York better".
 func (g *grounds) swappedWord() string {
 	among := func(words []token, t token) bool {
 		return slices.ContainsFunc(words, func(w token) bool { return alike(t, w) || sameName(t.word, w) })
 	}
-	for i := 1; g.placed && i < len(g.fact); i++ {
+	for i := 1; g.hasQuote && i < len(g.fact); i++ {
 		t, before := g.fact[i], g.fact[i-1]
 		if t.term == "" || t.number != "" || among(g.phrase, t) || !among(g.around, t) {
 			continue
@@ -285,7 +284,7 @@ func (g *grounds) swappedWord() string {
 
 func (g *grounds) dates() []text.Date { return text.Resolve(g.claim.Text, g.utterance.Turn.CreatedAt) }
 
-// unmentionedDate reports a date that nobody mentioned, or for which the quote has another.
+// unmentionedDate reports a date of the claim that nobody mentioned, or that differs from the quote's.
 func (g *grounds) unmentionedDate() string {
 	at := g.utterance.Turn.CreatedAt
 	if at.IsZero() {
@@ -298,19 +297,19 @@ func (g *grounds) unmentionedDate() string {
 	undated := len(g.resolved(g.phrase)) == 0
 	for _, d := range dates {
 		if undated && d.Grain != text.Week && !at.Before(d.From) && at.Before(d.To) {
-			continue // it depends on the day of the turn
+			continue // the date depends on the day of the turn
 		}
 		if !(g.foreign && !hasNumber(g.phrase) && withinAYear(d.From, at) && (d.Grain != text.Day || d.From.Sub(at).Abs() < 8*24*time.Hour)) && !g.meansDate(d, g.around) {
-			return "nobody said " + d.From.Format(time.DateOnly)
+			return "nobody mentioned " + d.From.Format(time.DateOnly)
 		}
 	}
-	if len(dates) > 0 && g.placed && hasDate(g.phrase) && !slices.ContainsFunc(dates, fits(g.phrase)) && !slices.ContainsFunc(dates, isYear) {
+	if len(dates) > 0 && g.hasQuote && hasDate(g.phrase) && !slices.ContainsFunc(dates, fits(g.phrase)) && !slices.ContainsFunc(dates, isYear) {
 		return "the quoted words have another date"
 	}
 	return ""
 }
 
-// withinAYear reports whether two times are at most about a year apart, so that people omit the year.
+// withinAYear reports whether two times are so close that people omit the year: at most about a year.
 func withinAYear(a, b time.Time) bool { return a.Sub(b).Abs() < 400*24*time.Hour }
 
 func hasDate(words []token) bool {
@@ -325,11 +324,11 @@ func hasDate(words []token) bool {
 
 func isYear(d text.Date) bool { return d.To.Sub(d.From) > 300*24*time.Hour }
 
-// meansDate reports whether words may mean a date: they have its parts, or its distance from today.
+// meansDate reports whether words may mean a date: they contain its parts, or its distance from today.
 func (g *grounds) meansDate(d text.Date, words []token) bool {
 	now := g.utterance.Turn.CreatedAt
 	for _, r := range g.resolved(words) {
-		for year := -1; year <= 1; year++ { // the year is seldom mentioned
+		for year := -1; year <= 1; year++ { // people seldom mention the year
 			from, to := r.From.AddDate(year, 0, 0), r.To.AddDate(year, 0, 0)
 			if (year == 0 || r.Relative) && d.From.Before(to) && from.Before(d.To) && to.Sub(from) <= max(d.To.Sub(d.From), 8*24*time.Hour) {
 				return true
@@ -355,13 +354,13 @@ func (g *grounds) meansDate(d text.Date, words []token) bool {
 	})
 }
 
-// shortForms expands short forms of words in dates.
+// shortForms expands abbreviations in dates.
 var shortForms = strings.NewReplacer("tmrw", "tomorrow", "tmr ", "tomorrow ")
 
 func (g *grounds) resolved(words []token) []text.Date {
 	at := g.utterance.Turn.CreatedAt
 	if len(words) != len(g.around) {
-		return text.Resolve(shortForms.Replace(wordsAsSaid(words, g.utterance.Text)), at)
+		return text.Resolve(shortForms.Replace(sourceOfWords(words, g.utterance.Text)), at)
 	}
 	var out []text.Date
 	for _, s := range slices.Concat([]string{g.utterance.Text, g.utterance.Before}, g.utterance.Earlier, g.utterance.Background) {

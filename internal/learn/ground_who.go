@@ -10,12 +10,12 @@ import (
 
 // person is the subject of a statement.
 type person struct {
-	kind  byte   // 's' the speaker, 'o' another person, 0 unknown
-	group string // the term for another person: "sister"
+	kind  byte   // 's' for the speaker, 'o' for another person, 0 if unknown
+	group string // what another person is called: "sister"
 	name  string
 }
 
-// personOf returns the term of a word for a person, "" for other words.
+// personOf returns the canonical word for a person ("sister"), or "" if word does not name a person.
 func personOf(word string) string {
 	if text.IsPersonWord(word) || people.Has(word) {
 		return text.Term(word)
@@ -23,7 +23,7 @@ func personOf(word string) string {
 	return ""
 }
 
-// addNames records names, with their group if the text gives it: "my sister Ana", "Ana, my sister".
+// addNames records names, each with its person's role if the text states it: "my sister Ana", "Ana, my
 func addNames(names map[string]string, words []token) {
 	for i, t := range words {
 		p := personOf(t.word)
@@ -46,7 +46,7 @@ func addNames(names map[string]string, words []token) {
 	}
 }
 
-// aboutAnother reports a claim about one person whose quote is about another.
+// aboutAnother reports a claim about one person whose quote is about a different person.
 func (g *grounds) aboutAnother() string {
 	claimed := g.claimedPerson()
 	if claimed.kind == 0 {
@@ -78,7 +78,7 @@ func or(a, b string) string {
 
 // claimedPerson returns the person that an English claim is about.
 func (g *grounds) claimedPerson() person {
-	start := 0 // after a date: "On 2026-01-05, User …"
+	start := 0 // index of the first word after a date: "On 2026-01-05, User …"
 	for start < len(g.fact) && (g.fact[start].number != "" || start+1 < len(g.fact) && g.fact[start+1].number != "" && g.fact[start].term == "") {
 		start++
 	}
@@ -94,7 +94,7 @@ func (g *grounds) claimedPerson() person {
 	case !fact[0].owner:
 		return person{kind: 's'}
 	}
-	for i := 1; i < len(fact) && i <= 4 && !verbish.Has(fact[i].word); i++ {
+	for i := 1; i < len(fact) && i <= 4 && !verbWords.Has(fact[i].word); i++ {
 		if p := personOf(fact[i].word); p != "" {
 			return person{'o', p, ""}
 		}
@@ -102,8 +102,8 @@ func (g *grounds) claimedPerson() person {
 	return person{}
 }
 
-// subjectOfQuote returns the quote's clause that has most of the claim, and its subject, which may
-// be inherited from the clauses before it.
+// subjectOfQuote returns the clause of the quote that has most of the claim's words, and the person that it is
+// about. inherited reports whether an earlier clause names that person.
 func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inherited bool) {
 	best, most := -1, -1
 	start, _ := sentenceAround(g.utterance.Text, g.span)
@@ -111,7 +111,7 @@ func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inh
 		if c[len(c)-1].End <= g.span.Start {
 			continue
 		}
-		n := 2 * g.shared(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.isOf(t, claimed) }))
+		n := 2 * g.sharedWords(slices.DeleteFunc(slices.Clone(c), func(t token) bool { return g.isOf(t, claimed) }))
 		if g.mentions(c, claimed) {
 			n++
 		}
@@ -130,14 +130,14 @@ func (g *grounds) subjectOfQuote(claimed person) (clause []token, of person, inh
 	return g.clauses[best], person{}, false
 }
 
-// omitsI reports whether a clause may omit "I": it has no subject and no verb in the third person.
+// omitsI reports whether a clause may omit "I": it has no subject and no third-person verb.
 func omitsI(clause []token) bool {
 	return !slices.ContainsFunc(clause[:min(len(clause), 3)], func(t token) bool {
 		return t.word == "is" || t.word == "has" || t.word == "was" || len(t.word) > 3 && strings.HasSuffix(t.word, "s") && !strings.HasSuffix(t.word, "ss")
 	})
 }
 
-// subject returns the person that a clause is about; explicit if its words name one.
+// subject returns the person that a clause is about. explicit reports whether the clause names the person.
 func (g *grounds) subject(clause []token) (s person, explicit bool) {
 	for i := 0; i < len(clause) && i < 7; i++ {
 		t := clause[i]
@@ -160,8 +160,8 @@ func (g *grounds) subject(clause []token) (s person, explicit bool) {
 		default:
 			return person{}, false
 		}
-		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // the subject of "Tom says no more toys" is not Tom
-			if quoting.Has(clause[k].word) {
+		for k := i + 1; s.kind == 'o' && k < len(clause) && k <= i+2; k++ { // "Tom says no more toys" is not about Tom
+			if quotingVerbs.Has(clause[k].word) {
 				inner, _ := g.subject(clause[k+1:])
 				return inner, true
 			}
@@ -184,10 +184,10 @@ func verbFollows(clause []token, i int) bool {
 	if clause[i].owner {
 		return w.term == "" || strings.HasSuffix(w.word, "ing") || strings.HasSuffix(w.word, "ed")
 	}
-	return verbish.Has(w.word) || strings.HasSuffix(w.word, "s") && len(w.word) > 3 || strings.HasSuffix(w.word, "ed")
+	return verbWords.Has(w.word) || strings.HasSuffix(w.word, "s") && len(w.word) > 3 || strings.HasSuffix(w.word, "ed")
 }
 
-// isOf reports whether a word names the person.
+// isOf reports whether a word refers to the person.
 func (g *grounds) isOf(t token, of person) bool {
 	p := personOf(t.word)
 	return of.kind == 's' && speakerWords.Has(t.word) ||
@@ -195,18 +195,18 @@ func (g *grounds) isOf(t token, of person) bool {
 		of.group != "" && (p != "" && nearGroup(p, of.group) || g.names[t.word] == of.group)
 }
 
-// mentions reports whether words name a person, or may mean them by a pronoun.
+// mentions reports whether words name a person, or contain a pronoun that may refer to the person.
 func (g *grounds) mentions(words []token, of person) bool {
 	return slices.ContainsFunc(words, func(t token) bool {
 		return g.isOf(t, of) || of.kind == 'o' && (anyone.Has(t.word) || english.IsThirdPerson(t.word))
 	})
 }
 
-// nearGroup reports whether two groups may be the same person: a child is a son.
+// nearGroup reports whether two words may mean the same person: a child may be a son.
 func nearGroup(a, b string) bool { return a == b || slices.Contains(text.Related(a), b) }
 
-// mentionsAnother reports whether a claim about the user also names the quote's subject: "User has
-// a sister".
+// mentionsAnother reports whether a claim about the user also names the person whom the quote is about: "User
+// has a sister".
 func (g *grounds) mentionsAnother(quoted person) bool {
 	return slices.ContainsFunc(g.fact[1:], func(t token) bool {
 		p := personOf(t.word)
@@ -222,9 +222,9 @@ func (g *grounds) unmentionedName() string {
 			continue
 		}
 		if g.foreign && !(g.names[t.word] != "" || i > 0 && (g.fact[i-1].word == "named" || g.fact[i-1].word == "called") || strings.HasPrefix(text.Fold(g.claim.About), t.word)) {
-			continue // it may be a translation
+			continue // the name may be a translation
 		}
-		return "nobody said " + g.claim.Text[t.Start:t.End]
+		return "nobody mentioned " + g.claim.Text[t.Start:t.End]
 	}
 	return ""
 }
@@ -241,7 +241,7 @@ func (g *grounds) isName(i int) bool {
 // isTime reports whether a word names a time: "Friday", "Fridays".
 func isTime(word string) bool { return text.IsTime(word) || text.IsTime(strings.TrimSuffix(word, "s")) }
 
-// hasName reports whether words have a name in any form.
+// hasName reports whether words contain a name in any form.
 func hasName(t token, words []token) bool {
 	for _, w := range words {
 		if sameName(t.word, w) || !w.capital && alike(t, w) || shortens(w, t.word) {
@@ -251,8 +251,8 @@ func hasName(t token, words []token) bool {
 	return false
 }
 
-// shortens reports whether an acronym is short for a name, as JS is for JavaScript: the same first
-// letter, the others in order.
+// shortens reports whether an acronym may be short for a name, as JS is for JavaScript: the first letters are
+// equal, and the name has the other letters in order.
 func shortens(w token, name string) bool {
 	if !w.acronym || len(w.word) < 2 || len(name) <= len(w.word) || w.word[0] != name[0] {
 		return false
@@ -267,7 +267,7 @@ func shortens(w token, name string) bool {
 	return true
 }
 
-// sameName reports whether a word is a name or its short form.
+// sameName reports whether a word is a name or a short form of it.
 func sameName(name string, w token) bool {
 	return name == w.word || w.term != "" && text.Term(name) == w.term || len(w.word) > 1 && strings.TrimSuffix(name, "s") == strings.TrimSuffix(w.word, "s") ||
 		len(w.word) >= 3 && strings.HasPrefix(name, w.word) && (w.capital || len(w.word) > 3) || len(name) >= 4 && strings.HasPrefix(w.word, name)

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// The tables of the grounding check hold common words of the languages of most chats. A missing
-// language loses only these checks.
+// The tables for checking claims hold common words of the languages that most chats use. For other
+// languages only these checks are lost.
 
 // chatMeanings are synonyms in chats, in addition to those of [text.Related].
 var chatMeanings = sync.OnceValue(func() map[string]string {
@@ -22,8 +22,8 @@ var chatMeanings = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// linking words occur between a word and its number.
-var linking = lazy.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
+// linkingWords may occur between a word and its number.
+var linkingWords = lazy.Words("is are was were s of at on in the a an like about around so ca for by to only just now it that than some roughly approx turned turns turning since from bin seit am um gegen el la los de en")
 
 // openingWords may precede the subject of a clause.
 var openingWords = lazy.Words(`so well ok okay yeah yes yep no nope oh ah ugh lol haha ha hey hi btw also and but or then because cause cos since that if when while though actually update
@@ -35,23 +35,22 @@ var (
 	possessives  = lazy.Words("my our mein meine meinen meinem meiner unser unsere mi mis nuestro nuestra mon ma mes notre mio mia mijn meu minha")
 )
 
-// quoting are verbs that introduce somebody's words: the words after them are not about that
-// person.
-var quoting = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
+// quotingVerbs introduce somebody's words. The words after such a verb are not about that person.
+var quotingVerbs = lazy.Words("says said say saying thinks thought reckons told tells claims claimed texted wrote goes asked meint sagt meinte sagte dice dijo dit wants")
 
-// hedged matches a wish, a plan or a guess.
-var hedged = lazy.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
+// hedgingWords match a wish, a plan or a guess.
+var hedgingWords = lazy.Compile(`\b(?:if|would|could|should|might|may|maybe|perhaps|possibl\w+|wish\w*|want\w*|hop(?:es|ing|ed)|consider\w*|think\w*|plan\w*|hypothetical\w*|dream\w*|interested|wonder\w*|potential\w*|unsure|undecided|asked|asking|idea|jok\w+|imagin\w+|once|when|until|unless|likes?|loves?|prefers?|intends?|needs?|lottery|expects?|goal)\b`)
 
 var (
-	// supposed opens a hypothetical case.
-	supposed = lazy.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
-	// conditional opens a sentence that holds only if something happens.
-	conditional = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
-	// wishful is what the speaker would do, not what they do.
-	wishful = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
+	// hypotheticalOpening matches the beginning of a hypothetical case.
+	hypotheticalOpening = lazy.Compile(`\b(?:what if|what would happen if|if (?:i|we|he|she|they|my \w+|u|you) (?:was|were|had|could|won|did|\w+ed|ever)|if only|imagine|imagining|suppose|supposing|pretend\w*|let'?s say|say (?:i|we) (?:had|was|were|got|won)|hypothetical\w*|role-?play\w*|act as|you'?re a|in (?:my|the|a|this) (?:novel|story|game|dream|book|script)|stell dir vor|wenn ich \w+ (?:wäre|hätte|würde)|si (?:fuera|tuviera|fuese)|imagina\w*|et si)\b`)
+	// conditionalOpening matches the beginning of a sentence that holds only if something happens.
+	conditionalOpening = lazy.Compile(`^(?:\W*(?:lol|haha|omg|god|ok|so|and|but|well|ugh|like)\b)*\W*(?:if|wenn|falls|si|se|als)\b`)
+	// wouldDo matches something that the speaker would do but does not do.
+	wouldDo = lazy.Compile(`\b(?:(?:i|we|u|you)(?: (?:would|could|should|might)|'d)|id|ud|youd)(?: (?:just|probably|totally|literally|even|also|never|prob))* (\w+)`)
 )
 
-// endingWords end or deny something.
+// These words end or deny something.
 var (
 	endingWords = lazy.Words(`stop stopped stopping quit quits quitting left leave leaving lost lose sold gave given dropped drop ditched cancelled canceled cancel cancels scrapped scrap ended over died dead passed
 		retired broke divorced ex allergic allergy allergies intolerant intolerance vegan vegetarian veggie teetotal sober hate hates hated dislike dislikes avoid avoids avoiding refuse refuses instead rather off
@@ -70,13 +69,13 @@ var (
 	titles       = lazy.Words("dr mr mrs ms prof st herr frau senor senora uncle aunt")
 	unslotted    = lazy.Words("a an the and or is are was were be user")
 
-	// letters opens a letter; disbelieved introduces a claim that the user doubts.
+	// letters matches the opening of a letter; disbelieved matches the introduction of a claim that the user doubts.
 	letters     = lazy.Compile(`\b(?:dear (?:hiring|sir|madam|mr|mrs|ms|dr|team|all|customer|colleagues)|sehr geehrte[rs]?|estimad[oa]s?|to whom it may concern)\b`)
 	disbelieved = lazy.Compile(`\b(?:claims|reckons|insists|swears|goes|pretends|jokes) (?:that )?$`)
 )
 
 var (
-	// pastForm marks a fact of the past, stateForm a fact about a state or a deed.
+	// pastForm matches words of past facts; stateForm matches facts about a state or a deed.
 	pastForm  = lazy.Compile(`\b(?:was|were|had|used to|previously|formerly|former|until|once|ex|quit|stopped|no longer|\w{3,}ed)\b`)
 	stateForm = lazy.Compile(`^user (?:has|owns|lives|works|plays|speaks|moved|bought|stayed|went|quit|uses|ran|is an?|is allergic|finished|adopted|studies|smokes|drives|teaches|drinks)\b`)
 	intending = lazy.Compile(`\b(?:wish|maybe|want to|wanna|plan(?:ning)? to|going to|gonna|i'll|thinking (?:of|about)|considering|would love|would like|'d love|'d like|my (?:dream|goal) is|need to|hoping|might|applied|one day|someday|almost|nearly|dream(?:ed|t) (?:of|that)|pretend\w*|not true|don't think|dont think)\b`)
@@ -86,10 +85,10 @@ var (
 	// people are words for persons, in addition to those of [text.IsPersonWord].
 	people  = lazy.Words("child children kid kids baby toddler infant newborn boy girl gf bf mate dude guy ex client customer professor woman man someone")
 	heOrShe = lazy.Words("he hes him his himself she shes her hers herself")
-	// foreignDenials negate a statement in other languages than English.
+	// foreignDenials negate a statement in languages other than English.
 	foreignDenials = lazy.Words(`nicht kein keine keinen keinem keiner nie niemals ohne nimmer nunca jamas tampoco sin ningun ninguna pas jamais sans aucun aucune non senza nessun nao nem sem niet geen nooit zonder nada`)
 )
 
-// verbish ends a noun phrase.
-var verbish = lazy.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
+// verbWords are verbs, which end the noun phrase before them.
+var verbWords = lazy.Words(`is was are were has have had will would can could does did do am be been lives live works work likes loves hates told says said
 	thinks wants moved went got gave made taught asked owns plays plans speaks studies helped and in on at of with from to for who that which`)

@@ -12,25 +12,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// GuardOptions say which text Guard keeps.
+// GuardOptions select the text that Guard keeps.
 type GuardOptions struct {
-	// Assistant also keeps the assistant's turns.
+	// Assistant also keeps the turns of the assistant.
 	Assistant bool
-	// Others keeps the words of other named speakers as context that is not learned from.
+	// Others keeps the words of other named speakers as context. Nothing is learned from them.
 	Others bool
-	// Personal blanks personal identifiers too, see [Redact].
+	// Personal also blanks personal identifiers, see [Redact].
 	Personal bool
-	// Begin and End are the fence of an injected block, which is left out wherever it occurs.
+	// Begin and End are the fence of an injected block. Guard blanks the block wherever it occurs.
 	Begin, End string
-	// Injected returns the memories injected up to the i-th turn, nil for none. Calls come in
-	// order; nil: nothing was injected.
+	// Injected returns the memories injected up to the i-th turn, or nil. Guard calls it in the order of the
+	// turns. A nil function means that nothing was injected.
 	Injected func(i int) *Injected
 	Whole    bool
 }
 
-// Guard returns the text of the turns that may be learned from. It skips system turns, tool results
-// and NoLearn turns, and blanks injected memories, text that the user did not write, and secrets.
-// Turns without remaining text are left out.
+// Guard returns the text of the turns that may be learned from. It skips system turns, tool results and
+// NoLearn turns. It blanks injected memories, text that the user did not write, and secrets. Turns without
+// remaining text are omitted.
 func Guard(turns []memory.Turn, o GuardOptions) []extract.Utterance {
 	var out []extract.Utterance
 	for i, t := range turns {
@@ -77,7 +77,7 @@ func blankSecrets(b []byte, personal bool) {
 	}
 }
 
-// blankFenced blanks the text between begin and end, and everything after a begin without end.
+// blankFenced blanks the text between begin and end. If end is missing, it blanks everything after begin.
 func blankFenced(b []byte, begin, end string) {
 	if begin == "" {
 		return
@@ -107,16 +107,16 @@ func fill(b []byte, with byte) {
 	}
 }
 
-// Lengths, in words, from which a repetition counts as a copy. People repeat short statements about
-// themselves in the same words.
+// Numbers of words from which a repetition counts as a copy. People repeat short statements about themselves
+// in the same words.
 const (
 	shingle       = 5
 	copiedBare    = 5
 	copiedInFirst = 12
 )
 
-// Injected recognises injected memories that come back in a turn: pasted, resent by a client, or
-// repeated by a model.
+// Injected recognises injected memories that return in a turn because a person pasted them, a client resent
+// them, or a model repeated them.
 type Injected struct {
 	base     *Injected // memories of earlier blocks
 	lines    map[string]bool
@@ -126,16 +126,16 @@ type Injected struct {
 	ids      []string
 }
 
-// memoryLine is one memory of two terms or more.
+// memoryLine is a memory that has at least two terms.
 type memoryLine struct {
 	body  string
 	terms map[string]bool
 }
 
-// denies is expensive, and called for few lines.
+// denies is slow, so callers use it for few lines.
 func (l memoryLine) denies() bool { return Denied(l.body) }
 
-// NewInjected returns an Injected for texts: the words of memories and the lines of their block.
+// NewInjected returns an Injected for memory texts and for lines of the injected block.
 func NewInjected(texts ...string) *Injected {
 	g := &Injected{lines: map[string]bool{}, shingles: map[string]bool{}, all: map[string]bool{}}
 	for _, s := range texts {
@@ -144,10 +144,10 @@ func NewInjected(texts ...string) *Injected {
 	return g
 }
 
-// Add makes g recognise a further text.
+// Add makes g recognise another text.
 func (g *Injected) Add(s string) {
 	for line := range strings.Lines(s) {
-		body, _ := undress(line)
+		body, _ := stripMarkup(line)
 		if body == "" {
 			continue
 		}
@@ -155,7 +155,7 @@ func (g *Injected) Add(s string) {
 			g.all[t] = true
 		}
 		normal := text.Normalize(body)
-		if g.lines[normal] { // usual: the next block has the same memories
+		if g.lines[normal] { // common: the next block often has the same memories
 			continue
 		}
 		g.lines[normal] = true
@@ -169,9 +169,9 @@ func (g *Injected) Add(s string) {
 	}
 }
 
-// Recalled returns an Injected for memories whose block is lost, as after a restart or in another
-// process. found is the result of a search for the turn's [MaybeInjected]; base, which may be nil,
-// has the available blocks and stays unchanged.
+// Recalled returns an Injected for memories whose block is lost, for example after a restart. found is the
+// result of a search for the turn's [MaybeInjected]. base, which may be nil, has the available blocks and is
+// not changed.
 func Recalled(found []memory.Memory, base *Injected) *Injected {
 	g := NewInjected()
 	g.base = base
@@ -182,7 +182,7 @@ func Recalled(found []memory.Memory, base *Injected) *Injected {
 	return g
 }
 
-// line, shingle and term look in g and its base; anyMemory tests each memory.
+// line, shingle and term search g and its base; anyMemory tests each memory.
 
 func (g *Injected) line(normal string) bool {
 	return g != nil && (g.lines[normal] || g.base.line(normal))
@@ -198,16 +198,16 @@ func (g *Injected) anyMemory(so func(memoryLine) bool) bool {
 	return g != nil && (slices.ContainsFunc(g.memories, so) || g.base.anyMemory(so))
 }
 
-// maxMaybeInjected bounds the searches for one turn.
+// maxMaybeInjected is the maximum number of searches for one turn.
 const maxMaybeInjected = 8
 
-// MaybeInjected returns the sentences of a turn that may repeat memories, longest first: the
-// assistant's, and of a user's message those in the third person or in a list.
+// MaybeInjected returns the sentences of a turn that may repeat memories, longest first. For an assistant
+// these are all sentences; for a user, sentences in the third person or in a list.
 func MaybeInjected(t memory.Turn) []string {
 	var out []string
 	for _, span := range text.Sentences(t.Content) {
 		s := span.Of(t.Content)
-		body, dressed := undress(s)
+		body, dressed := stripMarkup(s)
 		if len(text.Words(body)) >= 3 && (t.Role == memory.RoleAssistant || dressed || isUser.MatchString(strings.ToLower(body)) || speaksToYou(body)) {
 			out = append(out, body)
 		}
@@ -216,13 +216,12 @@ func MaybeInjected(t memory.Turn) []string {
 	return out[:min(len(out), maxMaybeInjected)]
 }
 
-// maxLeadIn is the greatest length of the words before a list on its first line: "Yesterday you
-// wrote: - …".
+// maxLeadIn is the maximum length of the words that introduce a list on its first line: "Yesterday you wrote: - …".
 const maxLeadIn = 60
 
-// undress removes bullets, numbers, dates, labels in brackets and a lead-in from a line of a block.
-// dressed reports whether there were any.
-func undress(line string) (body string, dressed bool) {
+// stripMarkup removes bullets, numbers, dates, bracketed labels and a lead-in from a line of a block.
+// dressed reports whether it removed anything.
+func stripMarkup(line string) (body string, dressed bool) {
 	body = strings.TrimSpace(line)
 	for {
 		rest, bullet := trimBullet(body)
@@ -247,7 +246,7 @@ func undress(line string) (body string, dressed bool) {
 	}
 }
 
-// blockPrefix matches the text that a block writes before a memory: its date and speaker.
+// blockPrefix matches the date and speaker that a block writes before a memory.
 var blockPrefix = lazy.Compile(`^(?:\d{4}-\d\d-\d\d (?:[A-Z][a-z]{2} )?|summary: |[\p{L}\d_.-]{1,30} said: )`)
 
 func (g *Injected) blank(b []byte, role memory.Role) {
@@ -270,19 +269,19 @@ func (g *Injected) blank(b []byte, role memory.Role) {
 }
 
 func (g *Injected) hasLine(line string) bool {
-	body, dressed := undress(line)
+	body, dressed := stripMarkup(line)
 	if body == "" || !g.line(text.Normalize(body)) {
 		return false
 	}
 	return dressed || len(text.Words(body)) >= longEnough(body)
 }
 
-// hasID reports whether a line has a memory's id, which nobody types by heart.
+// hasID reports whether a line contains a memory's id, which people do not type.
 func (g *Injected) hasID(line string) bool {
 	return slices.ContainsFunc(g.ids, func(id string) bool { return id != "" && strings.Contains(line, id) })
 }
 
-// hasSentence reports whether g has nearly all shingles of a sentence.
+// hasSentence reports whether g has nearly all shingles (word sequences) of a sentence.
 func (g *Injected) hasSentence(s string) bool {
 	ws := text.Words(s)
 	if len(ws) < max(longEnough(s), shingle) {
@@ -305,7 +304,7 @@ func longEnough(s string) int {
 	return copiedBare
 }
 
-// repeats reports whether a sentence has only terms of one injected memory, or all of its terms.
+// repeats reports whether an injected memory has most terms of a sentence, or the sentence has all its terms.
 func (g *Injected) repeats(s string) bool {
 	terms := extract.TermSet(s)
 	if len(terms) == 0 {
@@ -327,18 +326,18 @@ var tellingTerms = lazy.SetOf("user you assistant say said tell told remember kn
 
 var iRemember = lazy.Compile(`(?i)^\s*i remember (?:that )?`)
 
-// speaksToYou reports whether a sentence addresses somebody about themselves: in a user's turn it
-// is a reply sent back.
+// speaksToYou reports whether a sentence tells somebody about themselves ("you like …"). In a user's turn,
+// such a sentence is a reply that the user sent back.
 func speaksToYou(s string) bool {
 	s = iRemember.ReplaceAllString(s, "")
 	return toYou.MatchString(text.Fold(s)) && (!firstPerson(s) || addressed.MatchString(text.Fold(strings.TrimSpace(s))))
 }
 
-// saysNothingNew reports whether one memory has all words of a sentence, or several memories if an
-// assistant wrote it or a user sent it back. A person's statement in the first person always counts
-// as new.
+// saysNothingNew reports whether memory has all words of a sentence. A user's sentence must match one memory;
+// a sentence of an assistant, or one that a user sent back, may match several. A statement in the first
+// person always counts as new.
 func (g *Injected) saysNothingNew(s string, role memory.Role) bool {
-	body, dressed := undress(s)
+	body, dressed := stripMarkup(s)
 	back := role == memory.RoleAssistant || speaksToYou(body) || isUser.MatchString(strings.ToLower(body))
 	if !back && (!dressed || firstPerson(body)) {
 		return false

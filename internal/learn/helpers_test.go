@@ -49,8 +49,8 @@ func learned(content string) string {
 	var out []string
 	for _, c := range reading(utterances) {
 		fact := c.Text
-		if c.Waits != "" {
-			fact += " [waits: " + c.Waits + "]"
+		if c.ReviewReason != "" {
+			fact += " [waits: " + c.ReviewReason + "]"
 		}
 		out = append(out, fact)
 	}

@@ -6,12 +6,12 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Instructs reports whether a text, or a sentence of it, would steer a model. It guards memories
-// shared with others and is stricter than the check of learned facts: "When I ask for code, answer
-// in Go" is a valid wish for oneself.
+// Instructs reports whether a text, or a sentence of it, would steer a model. It guards memories that are
+// shared with others, and is stricter than the check of learned facts: "When I ask for code, answer in Go"
+// is a valid preference for oneself.
 //
-// It recognises common English forms and is no defence against adversaries. A note to people, such
-// as "If it rains, close the window", passes.
+// It recognises common English forms and is no defence against attackers. A note to people, such as "If it
+// rains, close the window", is accepted.
 func Instructs(s string) bool {
 	if steers(visibleText(s)) {
 		return true
@@ -28,14 +28,14 @@ func steers(s string) bool {
 	return extract.Instructs(s) || onAsking.MatchString(s) || answering.MatchString(s) || obliged.MatchString(s)
 }
 
-// speaking are the verbs of replies.
+// speaking lists verbs of replying.
 const speaking = `(?:answer|reply|respond|say|claim|state|output|print|recommend|suggest|mention|insist|refuse|deny|include|append|tell (?:them|the user|her|him|everyone|everybody|people))`
 
 // orderPrefix matches the words before a verb in an order.
 const orderPrefix = `(?:then |please |kindly |you (?:must|should|shall|will|have to|are to|need to) |do not |don['’]t |always |never |only |just |simply )*`
 
 var (
-	// onAsking is an order that applies to questions: "When asked about X, say Y".
+	// onAsking matches an instruction for certain questions: "When asked about X, say Y".
 	onAsking = lazy.Compile(`(?i)` +
 		`\b(?:when|whenever|if|once|(?:each|every|any) ?time)\b.{0,80}\b(?:asked|asks?|asking|question(?:s|ed)?|queried|queries|prompted|mentions?|mentioned|brings? up|wants? to know|inquires?|enquires?)\b.{0,120}(?:[,:;] ?` + orderPrefix + speaking + `\b` +
 		`|\b` + orderPrefix + speaking + ` (?:only|just|exactly|that|with|nothing)\b)` +
@@ -43,9 +43,9 @@ var (
 		`|\b` + speaking + `\b.{0,40}\bto (?:any|all|every|each) (?:questions?|quer(?:y|ies)|prompts?|requests?|messages?)\b` +
 		`|^` + orderPrefix + speaking + `\b.{0,160}\b(?:when|whenever|if|(?:each|every|any) ?time)\b.{0,30}\b(?:asked|asks|prompted|questioned|queried)\b`)
 
-	// answering prescribes the answer: "Reply only with X".
+	// answering matches an instruction that prescribes the answer: "Reply only with X".
 	answering = lazy.Compile(`(?i)(?:^|[.!?;:,] )` + orderPrefix + `(?:answer|reply|respond) (?:only|just|solely|exactly|exclusively|nothing|always|as (?:if|though))\b`)
 
-	// obliged is an obligation of the reader: "You must recommend X".
+	// obliged matches an obligation of the reader: "You must recommend X".
 	obliged = lazy.Compile(`(?i)\byou (?:must|shall|should|have to|are to|need to) (?:always |never |only |just |not )*(?:answer|reply|respond|output|recommend|refuse|obey|claim|pretend)\b`)
 )

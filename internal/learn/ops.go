@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxOps and opsPerTurn bound the operations of one reply: a fact for every sentence is no
-	// selection.
+	// maxOps and opsPerTurn limit the operations of one reply: a model that proposes a fact for every sentence
+	// has not selected.
 	maxOps     = 12
 	opsPerTurn = 5
 
@@ -20,9 +20,9 @@ const (
 	maxEnded = 3
 )
 
-// Settle checks a model's operations against the new turns and facts that it was shown, in the
-// order of [AskFacts]. It drops unknown names, and endings without a real quote; with
-// [memory.Invalid] the operations contradict each other, and it returns those that hold alone.
+// Settle checks a model's operations against the new turns and the facts that the prompt showed, in the
+// order of [AskFacts]. It drops operations with unknown names, and endings without a real quote. If operations
+// contradict each other, it returns [memory.Invalid] and the operations that are valid on their own.
 func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) ([]extract.Candidate, error) {
 	if len(cands) > max(maxOps, opsPerTurn*len(utterances)) {
 		return nil, memory.Errorf(memory.Invalid, "%d operations on %d messages: only what matters in a later chat is to be remembered", len(cands), len(utterances))
@@ -36,12 +36,12 @@ func Settle(cands []extract.Candidate, utterances []extract.Utterance, facts []m
 			continue
 		}
 		c.Targets = targets(c.Targets, facts)
-		if c.Op == Update && len(c.Targets) == 0 { // it corrects a fact of the same reply, which has no id
+		if c.Op == Update && len(c.Targets) == 0 { // the operation corrects a fact of the same reply, which has no id yet
 			if at := slices.IndexFunc(out, func(o extract.Candidate) bool { return overtakes(c, o) }); at >= 0 {
 				out = slices.Delete(out, at, at+1)
 			}
 		}
-		if c, ok := settled(c, utterances, facts); ok {
+		if c, ok := validOperation(c, utterances, facts); ok {
 			out = append(out, c)
 			if c.Op != None && len(c.Targets) > 0 {
 				quotes[text.Normalize(c.Quote)] += len(c.Targets)
@@ -76,8 +76,8 @@ func targets(names []string, facts []memory.Fact) []string {
 	return ids
 }
 
-// settled returns one operation as far as it holds.
-func settled(c extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) (extract.Candidate, bool) {
+// validOperation returns the valid part of one operation.
+func validOperation(c extract.Candidate, utterances []extract.Utterance, facts []memory.Fact) (extract.Candidate, bool) {
 	quoted := slices.ContainsFunc(utterances, func(s extract.Utterance) bool {
 		_, ok := locate(s.Text, c.Quote)
 		return ok
@@ -96,18 +96,18 @@ func settled(c extract.Candidate, utterances []extract.Utterance, facts []memory
 	if at := slices.IndexFunc(facts, func(f memory.Fact) bool { return text.Hash(f.Content) == text.Hash(c.Text) }); at >= 0 {
 		if same := facts[at].ID; len(c.Targets) == 1 && c.Targets[0] == same {
 			c.Op = None
-		} else if !slices.Contains(c.Targets, same) { // it replaces both
+		} else if !slices.Contains(c.Targets, same) { // the operation replaces both facts
 			c.Targets = append(c.Targets, same)
 		}
 	}
 	return c, c.Text != ""
 }
 
-// decidedBy returns the decisions in a model's operation.
+// decidedBy returns the decisions that a model's operation expresses.
 func decidedBy(i int, c extract.Candidate) []Decision {
 	var out []Decision
 	for _, id := range c.Targets {
-		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // also for an ending
+		d := Decision{Candidate: i, Verdict: Update, Target: id, Reason: "the user corrected or changed it"} // also used for an ending
 		if c.Op == None {
 			d.Verdict, d.Reason = None, "said again"
 		}
@@ -119,12 +119,12 @@ func decidedBy(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// passingTime is how long a short-lived fact stays in recall after its day.
+// passingTime is how long searches return a short-lived fact after its day.
 const passingTime = 30 * 24 * time.Hour
 
-// expiry returns when a candidate leaves recall, zero for never.
+// expiry returns the time from which searches no longer return a candidate; zero means never.
 func expiry(c extract.Candidate) time.Time {
-	if !c.Passing || c.ObservedAt.IsZero() {
+	if !c.Transient || c.ObservedAt.IsZero() {
 		return time.Time{}
 	}
 	last := c.ObservedAt

@@ -182,11 +182,11 @@ func TestRefusedReplyKeepsWhatHoldsAlone(t *testing.T) {
 }
 
 func TestPassingFactsExpire(t *testing.T) {
-	c := extract.Candidate{Text: "User's mother visits on 2026-06-14", Passing: true, ObservedAt: monday}
+	c := extract.Candidate{Text: "User's mother visits on 2026-06-14", Transient: true, ObservedAt: monday}
 	if got := expiry(c); !got.After(monday.AddDate(0, 2, 0)) || got.After(monday.AddDate(0, 4, 0)) {
 		t.Errorf("expires at %v, want some weeks after the visit", got)
 	}
-	c.Passing = false
+	c.Transient = false
 	if got := expiry(c); !got.IsZero() {
 		t.Errorf("what lasts expires at %v", got)
 	}

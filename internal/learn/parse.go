@@ -16,17 +16,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Limits of a reply: more facts are inventions, and longer ones are not facts.
+// Limits of a reply. A model that lists more facts invents them, and a longer text is not a fact.
 const (
 	maxReply = 256 << 10 // bytes
 	maxFacts = 64
 	maxFact  = 1000 // bytes
 )
 
-// ParseFacts reads a model's facts or operations: JSON, possibly in a fence or prose, with a list
-// under "ops", "facts" or "memories" or alone, of objects or sentences. Of a truncated reply the
-// whole elements count, and copies of the prompt's examples do not; [memory.Invalid] means that
-// there is no list.
+// ParseFacts reads a model's facts or operations from JSON, possibly within a code fence or prose. The list is
+// under "ops", "facts" or "memories", or alone, and has objects or sentences. ParseFacts skips incomplete
+// elements and copies of the prompt's examples. It returns [memory.Invalid] if there is no list.
 func ParseFacts(reply string) ([]extract.Candidate, error) {
 	reply = withoutThinking(reply)
 	if isNothing(reply) {
@@ -46,8 +45,8 @@ func ParseFacts(reply string) ([]extract.Candidate, error) {
 	return distinct(out), nil
 }
 
-// ParseLine reads the reply to the prompt that asks for one line: a fact, or NOTHING. Less than ten
-// letters, further lines, and a line with NOTHING in any case are no fact.
+// ParseLine reads the reply to the prompt that asks for one line: a fact, or NOTHING. It ignores further
+// lines, and returns no fact for less than ten letters or a line that contains NOTHING.
 func ParseLine(reply string) ([]extract.Candidate, error) {
 	line := withoutThinking(reply)
 	if utf8.RuneCountInString(line) < extract.MinLength || strings.Contains(strings.ToUpper(line), "NOTHING") {
@@ -71,7 +70,7 @@ type proposal struct {
 	Tags                                                             []string
 }
 
-// read reports whether an element of a list has content. Fields of a wrong type are skipped.
+// read decodes an element of a list and reports whether it has content. It skips fields of a wrong type.
 func (p *proposal) read(e json.RawMessage) bool {
 	if json.Unmarshal(e, &p.Text) != nil && !decoded(e, p) {
 		return false
@@ -82,12 +81,12 @@ func (p *proposal) read(e json.RawMessage) bool {
 	return p.Text != "" || (p.verdict() == None || p.verdict() == ToForget) && len(p.IDs) > 0
 }
 
-// verdict returns an operation's verdict, "" if it has none.
+// verdict returns the verdict that the operation names, or "".
 func (p *proposal) verdict() extract.Verdict { return verdicts[strings.ToLower(p.Op)] }
 
 func (p *proposal) candidate() extract.Candidate {
 	c := extract.Candidate{
-		Text: p.Text, Op: p.verdict(), Targets: p.IDs, Passing: p.Lasting != nil && !*p.Lasting,
+		Text: p.Text, Op: p.verdict(), Targets: p.IDs, Transient: p.Lasting != nil && !*p.Lasting,
 		Quote: p.Quote, Turn: p.Turn, Subject: strings.ToLower(or(p.Subject, p.About)), Attribute: strings.ToLower(p.Attribute),
 		Category: strings.ToLower(p.Category), Confidence: 1, Tags: p.Tags,
 	}
@@ -97,14 +96,14 @@ func (p *proposal) candidate() extract.Candidate {
 	return c
 }
 
-// decoded reports whether an object could be read, fields of a wrong type skipped.
+// decoded reports whether an object could be decoded. Fields of a wrong type are skipped.
 func decoded(e json.RawMessage, into any) bool {
 	var other *json.UnmarshalTypeError
 	err := json.Unmarshal(e, into)
 	return err == nil || errors.As(err, &other) && other.Field != ""
 }
 
-// names are ids in a reply: a list, or one.
+// names are the ids in a reply, which may be a list or a single value.
 type names []string
 
 // UnmarshalJSON accepts strings and numbers.
@@ -126,11 +125,11 @@ func (n *names) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// maxStarts bounds how many brackets in prose are tried as the start of JSON.
+// maxStarts limits how many brackets in prose are tried as the start of JSON.
 const maxStarts = 256
 
-// elementsOf returns the elements of the lists in a reply, under one of the keys or alone, and the
-// objects without such a key. listed reports whether there is a list, even an empty one.
+// elementsOf returns the elements of the lists in a reply, which are under one of the keys or stand alone, and
+// the objects without such a key. listed reports whether there is a list, even an empty one.
 func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
 	for tries := 0; tries < maxStarts; tries++ {
 		i := strings.IndexAny(s, "{[")
@@ -154,7 +153,7 @@ func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
 		case err == nil:
 			s = s[d.InputOffset():]
 		case len(list) > 0, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-			return out, listed || len(list) > 0 // the rest belongs to a truncated element
+			return out, listed || len(list) > 0 // the remaining text belongs to a truncated element
 		default:
 			s = s[1:]
 		}
@@ -162,7 +161,7 @@ func elementsOf(s string, keys ...string) (out []json.RawMessage, listed bool) {
 	return out, listed
 }
 
-// errNoList says that a value is an object without a list.
+// errNoList means that a value is an object without a list.
 var errNoList = errors.New("no list")
 
 // elements reads the complete elements of a list.
@@ -197,13 +196,13 @@ func elements(d *json.Decoder, keys []string) (out []json.RawMessage, err error)
 	return out, err
 }
 
-// distinct returns the candidates that can be facts, each once.
+// distinct returns the candidates that can be facts, without duplicates.
 func distinct(in []extract.Candidate) []extract.Candidate {
 	seen := map[string]bool{}
 	var out []extract.Candidate
 	for _, c := range in {
 		hash := text.Hash(c.Text)
-		if c.Text == "" { // an operation that only names facts
+		if c.Text == "" { // the operation only names existing facts
 			hash = string(c.Op) + strings.Join(c.Targets, " ")
 		}
 		if seen[hash] || len(c.Text) > maxFact || c.Text != "" && isNothing(c.Text) || examples()[hash] || len(out) == maxFacts {
@@ -226,11 +225,10 @@ var examples = sync.OnceValue(func() map[string]bool {
 
 var quotedFact = lazy.Compile(`"(User[ '][^"\n]{8,})"`)
 
-// thinkTags are the delimiters of reasoning in replies.
+// thinkTags are the tags that enclose reasoning in replies.
 var thinkTags = [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"[THINK]", "[/THINK]"}, {"<|channel|>analysis", "<|channel|>final<|message|>"}}
 
-// withoutThinking removes the reasoning before an answer; "{" remains of a reply that ends before its
-// answer.
+// withoutThinking removes the reasoning before an answer. For a reply that ends within its reasoning it returns "{".
 func withoutThinking(reply string) string {
 	if len(reply) > maxReply {
 		reply = reply[:maxReply]

@@ -8,20 +8,20 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Pieces splits utterances into batches of at most most bytes for one call of a model. It splits a
+// Pieces splits utterances into batches of at most most bytes, one batch for each model call. It splits a
 // longer turn between sentences and omits nothing.
-func Pieces(utterances []extract.Utterance, most int) iter.Seq[[]extract.Utterance] {
+func Pieces(utterances []extract.Utterance, maxBytes int) iter.Seq[[]extract.Utterance] {
 	return func(yield func([]extract.Utterance) bool) {
 		var piece []extract.Utterance
-		room := most
+		room := maxBytes
 		for _, s := range utterances {
-			for part := range parts(s, most) {
+			for part := range parts(s, maxBytes) {
 				size := len(strings.TrimSpace(part.Shown()))
 				if len(piece) > 0 && size > room {
 					if !yield(piece) {
 						return
 					}
-					piece, room = nil, most
+					piece, room = nil, maxBytes
 				}
 				room -= size
 				piece = append(piece, part)
@@ -33,15 +33,14 @@ func Pieces(utterances []extract.Utterance, most int) iter.Seq[[]extract.Utteran
 	}
 }
 
-// parts yields a turn as it is, or pieces of it in which the rest is blank, so that offsets stay
-// valid.
-func parts(s extract.Utterance, most int) iter.Seq[extract.Utterance] {
+// parts yields a turn unchanged, or copies of it that each show one piece and blank the rest. Byte offsets stay valid.
+func parts(s extract.Utterance, maxBytes int) iter.Seq[extract.Utterance] {
 	return func(yield func(extract.Utterance) bool) {
-		if len(s.Text) <= most {
+		if len(s.Text) <= maxBytes {
 			yield(s)
 			return
 		}
-		for _, span := range cuts(s.Shown(), most) {
+		for _, span := range splitText(s.Shown(), maxBytes) {
 			part := s
 			part.Text = keepSpan(s.Text, span)
 			if s.Whole != "" {
@@ -72,9 +71,8 @@ func WithTurnIDs(cands []extract.Candidate, utterances []extract.Utterance) []ex
 	return cands
 }
 
-// cuts returns the pieces of a text, each at most so many bytes, split between sentences; blank
-// pieces are left out.
-func cuts(s string, most int) []text.Span {
+// splitText returns the pieces of a text, each at most most bytes, split between sentences. It omits blank pieces.
+func splitText(s string, maxBytes int) []text.Span {
 	var out []text.Span
 	start, end := 0, 0
 	cut := func() {
@@ -84,11 +82,11 @@ func cuts(s string, most int) []text.Span {
 		start = end
 	}
 	for _, span := range text.Sentences(s) {
-		if span.End-start > most {
+		if span.End-start > maxBytes {
 			cut()
 		}
-		for span.End-start > most { // it is too long for a sentence
-			end = start + most
+		for span.End-start > maxBytes { // the sentence is longer than a piece
+			end = start + maxBytes
 			for end > start && s[end]&0xc0 == 0x80 {
 				end--
 			}

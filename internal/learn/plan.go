@@ -11,80 +11,80 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PlanOptions are the conditions of a plan.
+// PlanOptions are the settings of [Plan].
 type PlanOptions struct {
 	Now    time.Time
 	NewID  func() string
-	Scope  memory.Scope // of new facts, except those of [extract.Candidate.Everywhere]
+	Scope  memory.Scope // the scope of new facts, except for candidates with [extract.Candidate.Everywhere]
 	Author memory.Author
-	Source memory.FactSource // "": extracted
-	// MinConfidence is the least confidence of a fact that need not wait for a person.
+	Source memory.FactSource // "" means extracted
+	// MinConfidence is the minimum confidence of a fact that needs no review by a person.
 	MinConfidence float64
-	// Review names categories that always wait for a person.
+	// Review names categories whose facts always need review by a person.
 	Review []string
-	// ReviewConflicts makes replacements wait for a person: the new fact is pending, and its change
-	// names the fact that it contradicts.
+	// ReviewConflicts makes replacements need review: the new fact is pending, and its change names the fact
+	// that it contradicts.
 	ReviewConflicts bool
-	// Free reports whether no live, rejected or forgotten fact of a scope has these words. A model
-	// may reword a fact only to free words; with nil it may not reword.
+	// Free reports whether no live, rejected or forgotten fact of a scope has these words. A model may reword
+	// a fact only to words that are free. With a nil Free it may not reword facts.
 	Free func(scope memory.Scope, words string) bool
 }
 
-// Outcome is the result for one candidate, in the terms of the memory_decision line (design 3).
+// Outcome is the result for one candidate, in the terms of the memory_decision log line (design 3).
 type Outcome struct {
-	ID     string `json:"-"` // of the stored fact; "" without one
+	ID     string `json:"-"` // id of the stored fact; "" if no fact was stored
 	Fact   string `json:"fact"`
 	Action string `json:"action"` // add, replace, delete, reinforce, pending, ignore
 	Target string `json:"target_id,omitempty"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// reinforcement is the share of its doubt that a repeated fact loses.
+// reinforcement is the share of a fact's doubt that a repetition removes.
 const reinforcement = 0.25
 
-// maxTurns bounds the turns of a fact, which daily repetition would grow without end.
+// maxTurns limits the turns recorded with a fact. Daily repetition would add turns without end.
 const maxTurns = 16
 
-// Plan turns decisions into changes that a store accepts, in the order to apply them. Nothing
-// changes twice, only newer statements replace, live facts have distinct words, and of two
-// candidates that exclude each other the later holds.
+// Plan turns decisions into changes that a store accepts, in the order in which to apply them. Each memory
+// changes at most once, only newer statements replace facts, live facts have distinct words, and of two
+// candidates that exclude each other the later one holds.
 //
-// Candidates for review are added as pending and replace nothing, as does a model's reading that
-// contradicts a fact which a person wrote, approved or pinned. If the decisions add nothing, Plan
-// adds the candidates that repeat no fact (design 4's safeguard).
-func Plan(cands []extract.Candidate, decisions []Decision, again []Again, o PlanOptions) ([]memory.Change, []Outcome) {
-	p := newPlanner(cands, again, o)
-	for _, a := range again {
+// Candidates for review become pending facts and replace nothing. The same holds for a model's candidate that
+// contradicts a fact which a person wrote, approved or pinned. If the decisions add nothing, Plan adds the
+// candidates that repeat no fact (design 4's safeguard).
+func Plan(cands []extract.Candidate, decisions []Decision, repetitions []Repetition, o PlanOptions) ([]memory.Change, []Outcome) {
+	p := newPlanner(cands, repetitions, o)
+	for _, a := range repetitions {
 		p.reinforce(a)
 	}
 	p.judge(decisions)
 	p.settle()
 	for i, v := range p.verdicts {
-		if v.loser < 0 {
+		if v.winner < 0 {
 			p.carryOut(i)
 		}
 	}
 	for i, v := range p.verdicts {
-		if v.loser >= 0 {
+		if v.winner >= 0 {
 			p.carryOut(i)
 		}
 	}
 	return p.changes(), p.outcomes
 }
 
-// planner collects a plan's changes to each fact.
+// planner collects the changes of a plan to each fact.
 type planner struct {
 	o        PlanOptions
 	cands    []extract.Candidate
 	facts    map[string]*plannedFact // by id
-	order    []string                // ids in the order of [planner.meet]
-	verdicts []verdict               // one for each candidate
+	order    []string                // ids in the order of [planner.register]
+	verdicts []verdict               // one verdict for each candidate
 	adds     []memory.Change
-	live     map[wording]bool // of the facts that the plan leaves live
+	live     map[wording]bool // the words of facts that are live after the plan
 	outcomes []Outcome
 }
 
-// wording is unique among live facts.
+// wording identifies a live fact: no two live facts have the same wording.
 type wording struct {
 	scope memory.Scope
 	hash  string
@@ -92,27 +92,27 @@ type wording struct {
 
 func wordingOf(f memory.Fact) wording { return wording{f.Scope, text.Hash(f.Content)} }
 
-// plannedFact is a neighbour with its change.
+// plannedFact is a neighbour with its planned change.
 type plannedFact struct {
 	extract.Neighbour
-	change *memory.Change
-	ends   bool // the change removes it from recall
-	kept   bool // a candidate confirmed it, so nothing replaces it
+	change      *memory.Change
+	isEnding    bool // the change excludes the fact from search
+	isConfirmed bool // a candidate confirmed the fact, so nothing replaces it
 }
 
 // verdict combines the valid decisions about one candidate.
 type verdict struct {
 	decided bool
 	add     bool
-	targets []string // facts it replaces
-	repeats string   // the fact that says the same
-	text    string   // better words
+	targets []string // ids of the facts that the candidate replaces
+	repeats string   // id of the fact that means the same
+	text    string   // better words for the fact
 	reason  string
-	loser   int    // the candidate that wins over it, -1 without one
-	became  string // id of the fact that was added for it
+	winner  int    // index of the candidate that wins over this one, or -1
+	addedID string // id of the fact that was added for this candidate
 }
 
-func newPlanner(cands []extract.Candidate, again []Again, o PlanOptions) *planner {
+func newPlanner(cands []extract.Candidate, repetitions []Repetition, o PlanOptions) *planner {
 	if o.Source == "" {
 		o.Source = memory.Extracted
 	}
@@ -120,22 +120,22 @@ func newPlanner(cands []extract.Candidate, again []Again, o PlanOptions) *planne
 	p := &planner{o: o, cands: slices.Clone(cands), facts: map[string]*plannedFact{}, live: map[wording]bool{}, verdicts: make([]verdict, len(cands))}
 	for _, c := range cands {
 		for _, n := range c.Near {
-			p.meet(n)
+			p.register(n)
 		}
 	}
-	for _, a := range again {
-		p.meet(a.Fact)
+	for _, a := range repetitions {
+		p.register(a.Fact)
 	}
 	for i := range p.verdicts {
-		p.verdicts[i].loser = -1
-		if c := &p.cands[i]; c.ObservedAt.After(o.Now) { // a clock that runs ahead must not make a fact the newest for ever
+		p.verdicts[i].winner = -1
+		if c := &p.cands[i]; c.ObservedAt.After(o.Now) { // a clock that runs ahead must not make a fact the newest forever
 			c.ObservedAt = o.Now
 		}
 	}
 	return p
 }
 
-func (p *planner) meet(n extract.Neighbour) {
+func (p *planner) register(n extract.Neighbour) {
 	if !n.Fact.Status.Live() || p.facts[n.Fact.ID] != nil {
 		return
 	}
@@ -144,13 +144,13 @@ func (p *planner) meet(n extract.Neighbour) {
 	p.live[wordingOf(n.Fact)] = true
 }
 
-// reinforce raises a fact's confidence and updates its observation time. A turn counts once for a
-// fact, and another owner's fact stays unchanged.
-func (p *planner) reinforce(a Again) {
+// reinforce raises a fact's confidence and updates its observation time. Each turn counts once for a fact.
+// Facts of other owners are not changed.
+func (p *planner) reinforce(a Repetition) {
 	k := p.facts[a.Fact.Fact.ID]
 	c := a.Candidate
 	outcome := Outcome{Fact: c.Text, Action: "ignore", Target: a.Fact.Fact.ID, Reason: "redundant"}
-	if k != nil && k.Link == nil && !slices.Contains(k.Fact.Provenance.Turns, c.Turn) && c.Waits == "" && rank(c.Trust) >= rank(memory.TrustUser) {
+	if k != nil && k.Link == nil && !slices.Contains(k.Fact.Provenance.Turns, c.Turn) && c.ReviewReason == "" && rank(c.Trust) >= rank(memory.TrustUser) {
 		p.reinforced(k, c)
 		outcome.Action = "reinforce"
 	}
@@ -173,7 +173,7 @@ func (p *planner) reinforced(k *plannedFact, c extract.Candidate) {
 		f.Provenance.Turns = append(slices.Clone(f.Provenance.Turns), c.Turn)
 	}
 	action := memory.ActionReinforce
-	if c.Remember {
+	if c.RememberRequested {
 		f.Confidence = 1
 		if f.Status == memory.Pending {
 			f.Status, action = memory.Active, memory.ActionApprove
@@ -183,25 +183,25 @@ func (p *planner) reinforced(k *plannedFact, c extract.Candidate) {
 	k.change = &memory.Change{Action: action, After: memory.Image{Fact: &f}, Base: f.Version, Reason: "said again", Author: p.o.Author}
 }
 
-// judge reads the valid decisions into verdicts.
+// judge combines the valid decisions into verdicts.
 func (p *planner) judge(decisions []Decision) {
 	for _, d := range decisions {
 		if d.Verdict == Delete && (d.Candidate < 0 || d.Candidate >= len(p.cands)) {
 			d.Candidate = p.newestNear(d.Target)
 		}
 		if 0 <= d.Candidate && d.Candidate < len(p.cands) {
-			p.verdicts[d.Candidate].take(d, p.target(d))
+			p.verdicts[d.Candidate].apply(d, p.target(d))
 		}
 	}
 	for i := range p.verdicts {
-		if !p.verdicts[i].decided { // the model skipped it: the rules decide
+		if !p.verdicts[i].decided { // the model gave no decision, so the rules decide
 			for _, d := range reconcile(i, p.cands[i]) {
-				p.verdicts[i].take(d, p.target(d))
+				p.verdicts[i].apply(d, p.target(d))
 			}
 		}
 		v := &p.verdicts[i]
 		if k := p.facts[v.repeats]; k != nil && k.SharedByUser() && len(v.targets) == 0 {
-			v.add, v.repeats = true, "" // the user's own statement stays when the share ends
+			v.add, v.repeats = true, "" // the user's own statement remains when the share ends
 		}
 		if k := p.facts[v.repeats]; k != nil && p.pendingMatch(p.cands[i]) == k {
 			v.add, v.repeats = true, ""
@@ -214,23 +214,23 @@ func (p *planner) judge(decisions []Decision) {
 	}
 }
 
-// newestNear returns the newest candidate near a fact, -1 without one. It explains a decision that
-// ends a fact without naming a candidate.
+// newestNear returns the index of the newest candidate that has the fact as a neighbour, or -1. It finds the
+// candidate for a decision that ends a fact without naming a candidate.
 func (p *planner) newestNear(target string) int {
 	newest := -1
 	for i := range p.cands {
-		if p.near(i, target) != "" && (newest < 0 || observedBefore(&p.cands[newest], &p.cands[i])) {
+		if p.liveNeighbour(i, target) != "" && (newest < 0 || observedBefore(&p.cands[newest], &p.cands[i])) {
 			newest = i
 		}
 	}
 	return newest
 }
 
-// target returns the decision's target if it is valid, "" otherwise. A target must share the
-// subject and attribute, or a word, with the candidate; for a quoted operation that names it the
+// target returns the decision's target if it is valid, otherwise "". A valid target shares its subject and
+// attribute, or a word, with the candidate. For an operation that has a quote and names the target, the same
 // subject is enough.
 func (p *planner) target(d Decision) string {
-	id := p.near(d.Candidate, d.Target)
+	id := p.liveNeighbour(d.Candidate, d.Target)
 	if id == "" {
 		return ""
 	}
@@ -242,8 +242,8 @@ func (p *planner) target(d Decision) string {
 	return id
 }
 
-// near returns the target if the candidate's search found it and it is live, "" otherwise.
-func (p *planner) near(candidate int, target string) string {
+// liveNeighbour returns the target if it is live and a neighbour of the candidate, otherwise "".
+func (p *planner) liveNeighbour(candidate int, target string) string {
 	for _, n := range p.cands[candidate].Near {
 		if n.Fact.ID == target && n.Fact.Status.Live() {
 			return target
@@ -252,7 +252,7 @@ func (p *planner) near(candidate int, target string) string {
 	return ""
 }
 
-func (v *verdict) take(d Decision, target string) {
+func (v *verdict) apply(d Decision, target string) {
 	switch d.Verdict {
 	case Add:
 		v.add = true
@@ -280,7 +280,7 @@ func (v *verdict) take(d Decision, target string) {
 	}
 }
 
-// settle lets the latest win among candidates that have the same single-valued attribute.
+// settle selects the latest of the candidates that have the same single-valued attribute.
 func (p *planner) settle() {
 	last := map[string]int{}
 	for i, c := range p.cands {
@@ -297,16 +297,16 @@ func (p *planner) settle() {
 		case !met:
 			last[key] = i
 		case observedBefore(&p.cands[j], &c):
-			p.verdicts[j].loser = i
+			p.verdicts[j].winner = i
 			last[key] = i
 		case observedBefore(&c, &p.cands[j]):
-			p.verdicts[i].loser = j
+			p.verdicts[i].winner = j
 		}
 	}
-	for i := range p.verdicts { // the winner replaces the loser's targets
+	for i := range p.verdicts { // the winner replaces the targets of the other candidate
 		if w := p.winner(i); w != i {
 			for _, t := range p.verdicts[i].targets {
-				if near := p.near(w, t); near != "" && !slices.Contains(p.verdicts[w].targets, t) {
+				if near := p.liveNeighbour(w, t); near != "" && !slices.Contains(p.verdicts[w].targets, t) {
 					p.verdicts[w].targets = append(p.verdicts[w].targets, t)
 				}
 			}
@@ -314,15 +314,15 @@ func (p *planner) settle() {
 	}
 }
 
-// dayOrValue reports whether a candidate states the single day or value of a thing. "User has a
-// meeting with Dana" may be one of several.
+// dayOrValue reports whether a candidate states the only day or value of a thing. "User has a meeting with
+// Dana" does not: there may be several meetings.
 func dayOrValue(c extract.Candidate) bool {
 	return strings.HasPrefix(c.Attribute, "value:") || strings.HasPrefix(c.Attribute, "date:") && !strings.HasPrefix(c.Text, "User has ")
 }
 
 func (p *planner) winner(i int) int {
-	for p.verdicts[i].loser >= 0 {
-		i = p.verdicts[i].loser
+	for p.verdicts[i].winner >= 0 {
+		i = p.verdicts[i].winner
 	}
 	return i
 }
@@ -332,37 +332,37 @@ func observedBefore(a, b *extract.Candidate) bool {
 	return b.Newer(&f)
 }
 
-// waits returns why a candidate waits for a person, "" if it does not.
+// waits returns why a person must review a candidate, or "".
 func (p *planner) waits(c extract.Candidate) string {
 	switch {
-	case c.Remember && c.Waits == "":
+	case c.RememberRequested && c.ReviewReason == "":
 		return ""
-	case c.Waits != "":
-		return c.Waits
+	case c.ReviewReason != "":
+		return c.ReviewReason
 	case c.Doubt != "" && c.Confidence < p.o.MinConfidence:
 		return c.Doubt
 	}
 	return Reviewed(c.Text, c.Confidence, p.o.MinConfidence, c.Category, p.o.Review)
 }
 
-// Reviewed returns why a fact waits by the settings review.confidence and review.categories, "" if
-// it does not. It checks the given category and the one that the words imply.
-func Reviewed(fact string, confidence, least float64, category string, categories []string) string {
-	if confidence < least {
-		return fmt.Sprintf("confidence %.2f is under %.2f (review.confidence)", confidence, least)
+// Reviewed returns why the settings review.confidence and review.categories require a review of a fact, or
+// "". It checks the given category and the category that the words imply.
+func Reviewed(fact string, confidence, minConfidence float64, category string, categories []string) string {
+	if confidence < minConfidence {
+		return fmt.Sprintf("confidence %.2f is under %.2f (review.confidence)", confidence, minConfidence)
 	}
 	for _, c := range []string{category, extract.CategoryOf(fact)} {
 		if c != "" && slices.Contains(categories, c) {
-			return "the category " + c + " is reviewed (review.categories)"
+			return "the category " + c + " requires review (review.categories)"
 		}
 	}
 	return ""
 }
 
-// ReviewedConflict is the reason of a fact that waits by the setting review.conflicts.
-const ReviewedConflict = "it contradicts what is known (review.conflicts)"
+// ReviewedConflict is the reason of a fact that the setting review.conflicts makes pending.
+const ReviewedConflict = "it contradicts a stored fact (review.conflicts)"
 
-// ByReview reports whether a change's reason is a review setting rather than doubt.
+// ByReview reports whether a change's reason is a review setting rather than doubt about the evidence.
 func ByReview(reason string) bool { return strings.Contains(reason, "(review.") }
 
 func (p *planner) ignore(c extract.Candidate, target, reason string) {

@@ -80,7 +80,7 @@ func TestAPersonsFactIsNotReplacedByAModel(t *testing.T) {
 			if changes, _ := Plan([]extract.Candidate{c}, []Decision{{0, Delete, berlin.ID, "", ""}}, nil, byModel()); strings.Contains(summary(changes), "retire ") {
 				t.Errorf("a model ended it:\n%s", summary(changes))
 			}
-			c.Remember = true
+			c.RememberRequested = true
 			if changes, _ := Plan([]extract.Candidate{c}, update, nil, byModel()); !strings.Contains(summary(changes), "replace superseded") {
 				t.Errorf("the user asked to remember it, and it waits:\n%s", summary(changes))
 			}
@@ -104,7 +104,7 @@ func TestInjectedMemoriesAreNotLearned(t *testing.T) {
 	gone := withStatus(fact("User works at Acme"), memory.Superseded)
 	assistant := func(c extract.Candidate) extract.Candidate { c.Trust = memory.TrustAssistant; return c }
 	pasted := later(5, "User lives in Lisbon with two cats", existing)
-	pasted.Waits, pasted.Doubt = "nobody said so", "nobody said so"
+	pasted.ReviewReason, pasted.Doubt = "nobody said so", "nobody said so"
 	for name, c := range map[string]extract.Candidate{
 		"a pasted line":                     pasted,
 		"the assistant, in the same words":  assistant(later(5, "User lives in Lisbon with two cats", existing)),
@@ -259,10 +259,10 @@ func randomCandidates(r *rand.Rand, near []extract.Neighbour) []extract.Candidat
 		c := later(r.IntN(12)-3, pickOne(r, contentsPool))
 		c.ObservedSeq = int64(i % 2)
 		c.Confidence = r.Float64()
-		c.Remember = r.IntN(10) == 0
+		c.RememberRequested = r.IntN(10) == 0
 		c.Trust = pickOne(r, []memory.Trust{memory.TrustUser, memory.TrustUser, memory.TrustAssistant, memory.TrustUntrusted})
 		if r.IntN(6) == 0 {
-			c.Waits = pickOne(r, []string{"nobody said so", "it reads like an instruction"})
+			c.ReviewReason = pickOne(r, []string{"nobody said so", "it reads like an instruction"})
 		}
 		for _, n := range near {
 			if r.IntN(2) == 0 || text.Hash(n.Fact.Content) == text.Hash(c.Text) {
@@ -330,7 +330,7 @@ func soundPlan(changes []memory.Change, near []extract.Neighbour, cands []extrac
 			if old.Link != nil {
 				return fmt.Errorf("%s is another owner's and is changed", c.OldID)
 			}
-			if (old.Fact.Trust == memory.TrustPerson || old.Fact.Pinned() || old.Fact.Source == memory.Manual) && !slices.ContainsFunc(cands, func(c extract.Candidate) bool { return c.Remember }) {
+			if (old.Fact.Trust == memory.TrustPerson || old.Fact.Pinned() || old.Fact.Source == memory.Manual) && !slices.ContainsFunc(cands, func(c extract.Candidate) bool { return c.RememberRequested }) {
 				return fmt.Errorf("a person's %q is taken away", old.Fact.Content)
 			}
 			live[old.Fact.Hash]--
@@ -347,7 +347,7 @@ func soundPlan(changes []memory.Change, near []extract.Neighbour, cands []extrac
 			}
 			for _, n := range near {
 				refused := n.Fact.Status == memory.Rejected || n.Fact.Status == memory.Retired && slices.Contains(n.Fact.Provenance.Turns, f.Provenance.Turns[0])
-				asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return c.Remember })
+				asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return c.RememberRequested })
 				if refused && f.Status.Live() && n.Fact.Hash == f.Hash && !asked {
 					return fmt.Errorf("%q was refused and is back", f.Content)
 				}

@@ -123,7 +123,7 @@ func TestOfTwoHomesInOneRunTheLaterHolds(t *testing.T) {
 func TestPendingFactsReplaceNothing(t *testing.T) {
 	berlin := fact("User lives in Berlin")
 	unsupported := later(5, "User lives in Lisbon", berlin)
-	unsupported.Waits = "the turn does not say so"
+	unsupported.ReviewReason = "the turn does not say so"
 	unsure := later(5, "User lives in Lisbon", berlin)
 	unsure.Confidence = 0.2
 	secret := later(5, "User lives in Lisbon", berlin)
@@ -142,7 +142,7 @@ func TestPendingFactsReplaceNothing(t *testing.T) {
 		}
 	}
 	asked := unsure
-	asked.Remember = true
+	asked.RememberRequested = true
 	changes, _ := Plan([]extract.Candidate{asked}, Reconcile([]extract.Candidate{asked}), nil, o)
 	if len(changes) != 2 || changes[1].After.Fact.Status != memory.Active || changes[1].After.Fact.Confidence != 1 {
 		t.Errorf("asked to remember: got\n%s\nwant it active at full confidence", summary(changes))

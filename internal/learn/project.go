@@ -5,19 +5,18 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// ofGroup are words about shared work and the current project.
-var ofGroup = lazy.Compile(`(?i)\b(?:we|we're|we've|we'll|(?-i:us)|our|ours|(?:this|the) (?:project|repo|repository|code ?base)|this (?:app|application|service|package|library|module)` +
+// groupWords match words for shared work and the current project.
+var groupWords = lazy.Compile(`(?i)\b(?:we|we're|we've|we'll|(?-i:us)|our|ours|(?:this|the) (?:project|repo|repository|code ?base)|this (?:app|application|service|package|library|module)` +
 	`|wir|uns|unser\w*|nous|notre|nosotr[oa]s|nuestr[oa]s?|noss[oa]s?|noi|nostr[oaie]|wij|onze)\b`)
 
-// private are categories that stay personal even with "we": "our daughter", "we live in Lisbon".
-var private = lazy.Words("personal family home health education possession event")
+// privateCategories stay personal even if the fact says "we": "our daughter", "we live in Lisbon".
+var privateCategories = lazy.Words("personal family home health education possession event")
 
-// OfProject reports whether a fact belongs to its project and not to the speaker: "our API is
-// called Halyard" does, "I always use tabs" does not. quote is its source; in doubt a fact is
-// personal.
+// OfProject reports whether a fact belongs to the project instead of the speaker. "Our API is called Halyard"
+// does; "I always use tabs" does not. quote is the text that supports the fact. If in doubt, a fact is personal.
 func OfProject(c extract.Candidate, quote string) bool {
-	if private.Has(c.Category) {
+	if privateCategories.Has(c.Category) {
 		return false
 	}
-	return c.Category == "project" && c.Subject != "user" || ofGroup.MatchString(quote)
+	return c.Category == "project" && c.Subject != "user" || groupWords.MatchString(quote)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// locate returns where s has a quote, exactly or ignoring case, white space, kinds of quotation
-// marks and outer punctuation. Of a quote with gaps ("a … b") the longest piece counts.
+// locate returns the position of a quote in s. It ignores case, white space, kinds of quotation marks and
+// outer punctuation. For a quote with gaps ("a … b") it finds the longest piece.
 func locate(s, quote string) (text.Span, bool) {
 	quote = strings.TrimSpace(quote)
 	if quote == "" {
@@ -24,12 +24,12 @@ func locate(s, quote string) (text.Span, bool) {
 			piece = p
 		}
 	}
-	wanted, _ := loosened(piece)
+	wanted, _ := normalizedQuote(piece)
 	wanted = strings.TrimFunc(wanted, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsPunct(r) })
 	if wanted == "" {
 		return text.Span{}, false
 	}
-	loose, at := loosened(s)
+	loose, at := normalizedQuote(s)
 	i := strings.Index(loose, wanted)
 	if i < 0 {
 		return text.Span{}, false
@@ -37,9 +37,9 @@ func locate(s, quote string) (text.Span, bool) {
 	return text.Span{Start: at[i], End: at[i+len(wanted)]}, true
 }
 
-// loosened returns s in lower case with single spaces and plain quotation marks, and the offset in
-// s of each of its bytes; the last entry is the end of s.
-func loosened(s string) (string, []int) {
+// normalizedQuote returns s in lower case with single spaces and plain quotation marks. It also returns, for
+// each byte of the result, the offset in s; the last entry is the end of s.
+func normalizedQuote(s string) (string, []int) {
 	var b strings.Builder
 	var at []int
 	space := true

@@ -10,18 +10,18 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Reconcile decides how each candidate changes the facts near it: by the model's operation or else
-// by rule. A rule replaces a fact with the same subject and single-valued attribute or the opposite
-// meaning, drops a candidate that a fact states in more detail, and adds all others. A candidate
-// that ends a fact yields to one that gives its replacement ("no longer works at Acme", "works at
-// Bosch"). Plan judges whether a replacement is allowed.
+// Reconcile decides how each candidate changes the facts similar to it: by the model's operation, or else
+// by rules. A candidate replaces a fact with the same subject and single-valued attribute, or with the
+// opposite meaning. A candidate that a fact states in more detail is dropped, and all others are added. A
+// candidate that ends a fact yields to a candidate with the replacement ("no longer works at Acme", "works at
+// Bosch"). Plan decides whether a replacement is allowed.
 func Reconcile(cands []extract.Candidate) []Decision {
 	var out []Decision
 	for i, c := range cands {
 		switch {
 		case c.Op != "":
 			out = append(out, decidedBy(i, c)...)
-		case succeeded(cands, c):
+		case hasReplacement(cands, c):
 			out = append(out, Decision{Candidate: i, Verdict: Add})
 		default:
 			out = append(out, reconcile(i, c)...)
@@ -30,10 +30,10 @@ func Reconcile(cands []extract.Candidate) []Decision {
 	return out
 }
 
-// succeeded reports whether another candidate gives the replacement of what a candidate denies.
-func succeeded(cands []extract.Candidate, c extract.Candidate) bool {
+// hasReplacement reports whether another candidate states the new value of what candidate c ends.
+func hasReplacement(cands []extract.Candidate, c extract.Candidate) bool {
 	return extract.Single(c.Attribute) && text.Negated(c.Text) && slices.ContainsFunc(cands, func(o extract.Candidate) bool {
-		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.Waits == "" && !extract.SameThing(c.Text, o.Text)
+		return o.Subject == c.Subject && o.Attribute == c.Attribute && !text.Negated(o.Text) && o.ReviewReason == "" && !extract.SameThing(c.Text, o.Text)
 	})
 }
 
@@ -46,11 +46,11 @@ func reconcile(i int, c extract.Candidate) []Decision {
 		fact := n.Fact.Content
 		switch {
 		case endsFact(c, n.Fact):
-			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it is over"})
+			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "it has ended"})
 		case c.Subject == n.Fact.Subject && recounts(c.Text, fact):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "another number"})
-		case sameAttribute(c, n) && c.Attribute != "household" && refined(c.Text, fact) && marital.FindString(text.Fold(c.Text)) == marital.FindString(text.Fold(fact)):
-			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "known in more detail"}}
+		case sameAttribute(c, n) && c.Attribute != "household" && statesMore(c.Text, fact) && maritalWords.FindString(text.Fold(c.Text)) == maritalWords.FindString(text.Fold(fact)):
+			return []Decision{{Candidate: i, Verdict: None, Target: n.Fact.ID, Reason: "a stored fact has more detail"}}
 		case sameAttribute(c, n) && sameConditions(c.Text, fact, c.Attribute) && (!text.Negated(c.Text) || !Denied(fact) && (strings.Contains(c.Attribute, ":") || extract.SameThing(c.Text, fact))):
 			out = append(out, Decision{Candidate: i, Verdict: Update, Target: n.Fact.ID, Reason: "a newer " + label(c.Attribute)})
 		case opposite(c.Text, fact) && sameConditions(c.Text, fact, c.Attribute):
@@ -63,12 +63,12 @@ func reconcile(i int, c extract.Candidate) []Decision {
 	return out
 }
 
-// marital are mutually exclusive words that [extract.TermSet] hardly separates.
-var marital = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
+// maritalWords are mutually exclusive words that have nearly the same [extract.TermSet].
+var maritalWords = lazy.Compile(`\b(?:single|married|divorced|engaged|widowed|separated)\b`)
 
 func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	if strings.HasPrefix(c.Attribute, "date:") && strings.HasPrefix(c.Text, "User has ") {
-		return false // "a meeting with Dana" may be another one
+		return false // "a meeting with Dana" may be a second meeting
 	}
 	if c.Attribute == "household" && n.Fact.Attribute == "household" && c.Subject == n.Fact.Subject && strings.HasSuffix(c.Text, " alone") != strings.HasSuffix(n.Fact.Content, " alone") {
 		return true
@@ -76,32 +76,32 @@ func sameAttribute(c extract.Candidate, n extract.Neighbour) bool {
 	return c.Attribute != "" && c.Subject == n.Fact.Subject && c.Attribute == n.Fact.Attribute && extract.Single(c.Attribute)
 }
 
-// refined reports whether a fact has all of a statement, and more.
-func refined(statement, fact string) bool {
+// statesMore reports whether a fact states everything that a statement does, and more.
+func statesMore(statement, fact string) bool {
 	a, b := extract.TermSet(statement), extract.TermSet(fact)
 	return len(a) < len(b) && !differs(a, b) && sameSense(statement, fact)
 }
 
-// Refines reports whether a fact has all of an older one, and more.
-func Refines(next, old string) bool { return refined(old, next) }
+// Refines reports whether a fact states everything that an older fact does, and more.
+func Refines(next, old string) bool { return statesMore(old, next) }
 
 // pastMarker marks a past state that has ended.
 var pastMarker = lazy.Compile(`(?i)\b(?:used to|formerly|previously|quit|stopped|gave up)\b`)
 
-// opposite reports whether one text denies or ends what the other asserts, in the same words.
+// opposite reports whether one text denies or ends, in the same words, what the other asserts.
 func opposite(statement, fact string) bool {
 	if Denied(statement) == Denied(fact) {
 		return false
 	}
 	a, b := extract.TermSet(pastMarker.ReplaceAllString(statement, "")), extract.TermSet(pastMarker.ReplaceAllString(fact, ""))
-	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || neverDone(statement, fact) || neverDone(fact, statement)
+	return extract.Covered(a, b) >= 0.75 && extract.Covered(b, a) >= 0.75 || deniesInstance(statement, fact) || deniesInstance(fact, statement)
 }
 
-// neverDone reports whether one text denies a kind of deed of which the other names an instance.
-func neverDone(never, did string) bool {
+// deniesInstance reports whether one text denies a kind of deed and the other states a deed of that kind.
+func deniesInstance(never, did string) bool {
 	_, what, ok := strings.Cut(never, " has never ")
-	if !ok || Denied(did) || unreal.MatchString(text.Fold(did)) {
-		return false // a planned trip to Rome agrees with never having been there
+	if !ok || Denied(did) || unrealWords.MatchString(text.Fold(did)) {
+		return false // a planned trip to Rome does not contradict "has never been to Rome"
 	}
 	done := extract.TermSet(withoutDates(did, text.Resolve(did, time.Time{})))
 	delete(done, "user")
@@ -111,7 +111,7 @@ func neverDone(never, did string) bool {
 // Denied reports whether a statement denies or ends something.
 func Denied(s string) bool { return text.Negated(s) || pastMarker.MatchString(s) }
 
-// label names an attribute in a reason, without the thing in "taste:coffee".
+// label returns an attribute for use in a reason, without the thing in "taste:coffee".
 func label(attribute string) string {
 	for i := range attribute {
 		if attribute[i] == ':' {

@@ -6,10 +6,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxShownReply is how many bytes of an unreadable reply its model is shown.
+// maxShownReply is how many bytes of an unreadable reply the repair prompt contains.
 const maxShownReply = 4 << 10
 
-// AskRepair returns the prompt that shows an unreadable reply and asks once more.
+// AskRepair returns the prompt that shows a model its unreadable reply and asks once more.
 func AskRepair(ask memory.Prompt, reply string, cause error) memory.Prompt {
 	if len(reply) > maxShownReply {
 		reply = strings.ToValidUTF8(reply[:maxShownReply], "") + " …"

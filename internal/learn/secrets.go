@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// secret is a form of secret: an expression, whose first group, if any, is the secret and must
-// satisfy holds, or a function that finds it.
+// secret is one form of secrets. Either an expression finds it, whose first group, if any, is the secret and
+// must satisfy holds, or a function finds it.
 type secret struct {
 	name  string
 	needs needs
@@ -21,14 +21,14 @@ type secret struct {
 	scan  func(string) []text.Span
 }
 
-// needs are cheap preconditions of a form, so that most texts skip its expression.
+// needs are cheap preconditions of a form. Texts that do not meet them skip its expression.
 type needs struct {
-	digits int      // at least so many
-	anyOf  []string // one of these, none for any
-	folded bool     // in any case
+	digits int      // minimum number of digits
+	anyOf  []string // the text must contain one of these; empty: no condition
+	folded bool     // anyOf matches in any case
 }
 
-// vendors are prefixes of services' keys and tokens.
+// vendors are the prefixes of the keys and tokens of known services.
 var vendors = []string{
 	"AGE-SECRET-KEY-", "AIza", "ATATT3", "EAAA", "GOCSPX-", "SG.", "dapi", "dop_v1_", "doo_v1_", "figd_", "fw_",
 	"glpat-", "glrt-", "gldt-", "gsk_", "gsk-", "hf_", "hf-", "hvs.", "key-", "lin_api_", "npm_", "npm-", "nvapi-", "ntn_", "pplx-", "pscale_", "pypi-", "r8_", "rubygems_",
@@ -46,8 +46,8 @@ var secretForms = []secret{
 	{name: "token", needs: needs{digits: 9, anyOf: []string{":"}}, form: lazy.Compile(`\b\d{8,10}:[A-Za-z0-9_-]{35}\b`)},
 	{name: "secret", needs: needs{anyOf: []string{"hooks.slack.com", "discord", "sig=", "_key=", "token=", "secret=", "apikey="}, folded: true}, form: lazy.Compile(`(?i)(?:hooks\.slack\.com/services/|discord(?:app)?\.com/api/webhooks/|[?&;](?:sig|api_?key|access_?key|key|token|access_token|secret|client_secret)=)([A-Za-z0-9%_./+=-]{12,})`)},
 	{name: "password", needs: needs{anyOf: []string{"://"}}, form: lazy.Compile(`\b[a-z][a-z0-9+.-]*://[^\s/:@]*:([^\s/@]+)@`)},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: filledIn},
-	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksSecret},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)(?:\b|_)(?:` + passwordForm + `)["']?(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s*(?::|=|->|=>)\s*["'“]?([^\s"'”,;<>]{3,})`), holds: isFilledIn},
+	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\b(?:` + passwordForm + `)(?:\s+(?:for|to|of|at|on|in)(?:\s+[\w.'-]+){1,4}?)?\s+(?:is|was|ist|es|est)\s+(?:now\s+|still\s+)?["'“]?([^\s"'”,;<>]{4,})`), holds: looksLikePassword},
 	{name: "password", needs: needs{anyOf: passwordWords, folded: true}, form: lazy.Compile(`(?i)\bmy (?:\w+ )?(?:` + passwordForm + `) (?:is|was) ["'“]?([a-z]{5,})["'”]?\s*(?:$|[.!,;\n])`), holds: isNoAdjective},
 	{name: "pin", needs: needs{digits: 4, anyOf: []string{"pin"}, folded: true}, form: lazy.Compile(`(?i)\bpin(?:\s+(?:code|number))?\b(?:\s+(?:for|to|of)(?:\s+\w+){1,3}?)?\s*(?:is|:|=)\s*(\d{4,8})\b`)},
 	{name: "security code", needs: needs{digits: 3, anyOf: []string{"cvv", "cvc", "otp", "code", "passcode"}, folded: true}, form: lazy.Compile(`(?i)\b(?:cvv2?|cvc2?|security code|verification code|one[- ]time (?:code|password)|otp|2fa code)\s*(?:is|:|=)?\s*(\d{3,8})\b`)},
@@ -76,11 +76,11 @@ var streets = []string{
 	"Cl", "Cr", "Rua", "Calle", "Via", "Rue", "Av", "str", "gasse", "weg", "platz", "allee", "laan",
 }
 
-// traits of a text are compared with [needs].
+// traits are the properties of a text that [needs] refer to.
 type traits struct {
 	text, folded string
 	digits       int
-	longS        bool // to an expression that takes any case it is an s
+	longS        bool // a long s (ſ), which case-insensitive expressions match as s
 }
 
 func traitsOf(s string) traits {
@@ -93,8 +93,8 @@ func traitsOf(s string) traits {
 	return t
 }
 
-// in reports whether a text may hold the form.
-func (n needs) in(t *traits) bool {
+// mayMatch reports whether a text may contain the form.
+func (n needs) mayMatch(t *traits) bool {
 	if t.digits < n.digits {
 		return false
 	}
@@ -113,7 +113,7 @@ func (n needs) in(t *traits) bool {
 	return false
 }
 
-// find returns where s has the form.
+// find returns the secrets of this form in s.
 func (form *secret) find(s string) []foundSecret {
 	var found []foundSecret
 	if form.scan != nil {
@@ -134,9 +134,9 @@ func (form *secret) find(s string) []foundSecret {
 	return found
 }
 
-// Redact replaces the secrets in s by their kinds: API keys, tokens, private keys, passwords and
-// card numbers; with personal also mail addresses, phone, bank account and social security numbers.
-// It is for text that is written down, and idempotent.
+// Redact replaces each secret in s by its kind: API keys, tokens, private keys, passwords and card numbers.
+// With personal it also replaces mail addresses and phone, bank account and social security numbers. It is
+// for text that is written to disk. Redacting a text twice changes nothing.
 func Redact(s string, personal bool) string {
 	for range rounds {
 		found := secrets(s, personal)
@@ -156,7 +156,7 @@ func Redact(s string, personal bool) string {
 	return s
 }
 
-// rounds is how often a text is searched: a removed secret may reveal another.
+// rounds is how often a text is searched, because removing a secret may reveal another one.
 const rounds = 6
 
 type foundSecret struct {
@@ -170,7 +170,7 @@ func secrets(s string, personal bool) []foundSecret {
 	var found []foundSecret
 	for _, forms := range [][]secret{secretForms, personalForms} {
 		for i := range forms {
-			if form := &forms[i]; form.needs.in(&t) {
+			if form := &forms[i]; form.needs.mayMatch(&t) {
 				found = append(found, form.find(s)...)
 			}
 		}
@@ -187,7 +187,7 @@ func secrets(s string, personal bool) []foundSecret {
 		switch last := &out[len(out)-1]; {
 		case f.Start >= last.End:
 			out = append(out, f)
-		case f.End > last.End: // nothing of two overlapping secrets remains visible
+		case f.End > last.End: // hide both of two overlapping secrets completely
 			last.End = f.End
 		}
 	}
@@ -196,24 +196,24 @@ func secrets(s string, personal bool) []foundSecret {
 
 func hasDigit(s string) bool { return strings.ContainsAny(s, "0123456789") }
 
-// looksSecret tells a password from the next word of a sentence about passwords.
-func looksSecret(s string) bool {
+// looksLikePassword distinguishes a password from the next word of a sentence about passwords.
+func looksLikePassword(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
-	if s == "" || placeholding(s) {
+	if s == "" || isPlaceholder(s) {
 		return false
 	}
 	_, first := utf8.DecodeRuneInString(s)
 	return strings.ContainsAny(s, "0123456789!@#$%^&*_+=~") || strings.ContainsFunc(s[first:], unicode.IsUpper)
 }
 
-// filledIn tells a value after "password:" from a form's placeholder.
-func filledIn(s string) bool {
+// isFilledIn distinguishes a value after "password:" from the placeholder of a form.
+func isFilledIn(s string) bool {
 	s = strings.TrimRight(s, ".!?)")
-	return len(s) >= 3 && !placeholding(s) && isNoAdjective(s)
+	return len(s) >= 3 && !isPlaceholder(s) && isNoAdjective(s)
 }
 
-// placeholding reports whether s is a placeholder for a secret.
-func placeholding(s string) bool {
+// isPlaceholder reports whether s is a placeholder for a secret.
+func isPlaceholder(s string) bool {
 	switch strings.ToLower(strings.Trim(s, "*.-_x")) {
 	case "", "required", "optional", "string", "null", "none", "nil", "true", "false", "your_password", "yourpassword", "password", "changeme", "hidden", "redacted", "secret":
 		return true
@@ -221,7 +221,7 @@ func placeholding(s string) bool {
 	return strings.IndexByte("[<{($", s[0]) >= 0 || strings.HasPrefix(s, "%") || strings.HasPrefix(s, "process.env") || strings.HasPrefix(s, "os.")
 }
 
-// isNoAdjective tells a password that is a plain word from an adjective for passwords.
+// isNoAdjective distinguishes a password that is a plain word from an adjective for passwords ("strong").
 func isNoAdjective(s string) bool { return !ofPasswords.Has(strings.ToLower(s)) }
 
 var ofPasswords = lazy.Words(`wrong weak secure strong expired lost correct incorrect needed required invalid hidden visible encrypted saved stored reset working
@@ -229,8 +229,8 @@ var ofPasswords = lazy.Words(`wrong weak secure strong expired lost correct inco
 	actually something somewhere nothing probably being hashed protected rejected accepted too long the not set gone same written shared easy hard
 	here there what where when how manager reset policy`)
 
-// cards returns card numbers: an issued length and prefix, in one piece or in printed groups, and a
-// valid checksum.
+// cards returns the card numbers in s: they have an issued length and prefix, no separators or the grouping
+// of printed cards, and a valid checksum.
 func cards(s string) []text.Span {
 	var out []text.Span
 	for i := 0; i < len(s); {
@@ -250,7 +250,7 @@ func cards(s string) []text.Span {
 	return out
 }
 
-// cardAt returns the end of the card number that begins at i, 0 without one.
+// cardAt returns the end of the card number that begins at i, or 0.
 func cardAt(s string, i int) int {
 	var digits []byte
 	var groups []int
@@ -276,7 +276,7 @@ func cardAt(s string, i int) int {
 	return 0
 }
 
-// isPrintedGrouping reports whether a number is in one piece or in the groups of cards.
+// isPrintedGrouping reports whether a number has no separators or is grouped as on payment cards.
 func isPrintedGrouping(groups []int) bool {
 	switch fmt.Sprint(groups) {
 	case "[4 4 4 4]", "[4 6 5]", "[4 6 4]", "[4 4 4 4 3]", "[4 4 4 1]", "[8 8]":
@@ -285,7 +285,7 @@ func isPrintedGrouping(groups []int) bool {
 	return len(groups) == 1
 }
 
-// isIssuedCard reports whether cards of this length and prefix are issued.
+// isIssuedCard reports whether card issuers use this length and prefix.
 func isIssuedCard(d []byte) bool {
 	begins := func(n int) int {
 		v := 0
@@ -331,14 +331,14 @@ func luhn(digits []byte) bool {
 
 var ibanForm = lazy.Compile(`(?i)\b[a-z]{2}\d{2}[ -]?[a-z0-9][a-z0-9 -]{9,40}`)
 
-// ibanLengths are the lengths of account numbers by country.
+// ibanLengths are the lengths of bank account numbers (IBAN) by country.
 var ibanLengths = map[string]int{
 	"AD": 24, "AE": 23, "AT": 20, "BA": 20, "BE": 16, "BG": 22, "BR": 29, "CH": 21, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "EE": 20, "ES": 24, "FI": 18,
 	"FR": 27, "GB": 22, "GE": 22, "GR": 27, "HR": 21, "HU": 28, "IE": 22, "IL": 23, "IS": 26, "IT": 27, "LI": 21, "LT": 20, "LU": 20, "LV": 21, "MC": 27,
 	"MD": 24, "MT": 31, "NL": 18, "NO": 15, "PL": 28, "PT": 25, "RO": 24, "RS": 22, "SA": 24, "SE": 24, "SI": 19, "SK": 24, "SM": 27, "TR": 26, "UA": 29,
 }
 
-// ibans returns account numbers with a valid checksum.
+// ibans returns the bank account numbers with a valid checksum.
 func ibans(s string) []text.Span {
 	var out []text.Span
 	for _, m := range ibanForm.FindAllStringIndex(s, -1) {
@@ -366,7 +366,7 @@ func b2i(b bool) byte {
 	return 0
 }
 
-// validChecksum verifies the checksum of an account number.
+// validChecksum verifies the checksum of a bank account number.
 func validChecksum(number []byte) bool {
 	rest := 0
 	for _, c := range slices.Concat(number[4:], number[:4]) {

@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What a summary may be.
+// Limits of a summary.
 const (
 	summaryBullets     = 6
 	summaryTokens      = 120
@@ -32,8 +32,8 @@ func AskSummary(utterances []extract.Utterance, previous string, p *prompt.Set) 
 	return ask, err
 }
 
-// ParseSummary returns the bullets of a model's reply, up to a summary's limit. A reply without any
-// is [memory.Invalid].
+// ParseSummary returns the bullets of a model's reply, up to the size limit of a summary. A reply without
+// bullets is [memory.Invalid].
 func ParseSummary(reply string) (string, error) {
 	var list []string
 	room := summaryTokens
@@ -61,8 +61,8 @@ func bullets(list []string) string {
 	return "- " + strings.Join(list, "\n- ")
 }
 
-// Summarize continues a summary without a model: it picks the weightiest points of previous and of
-// the new utterances, in order. It returns "" without any.
+// Summarize continues a summary without a model. It picks the points with the highest weight from previous and
+// from the new utterances, in their order. It returns "" if there are no points.
 func Summarize(utterances []extract.Utterance, previous string) string {
 	var all []point
 	for line := range strings.Lines(previous) {
@@ -78,15 +78,15 @@ func Summarize(utterances []extract.Utterance, previous string) string {
 			user := s.Turn.Role == memory.RoleUser
 			switch {
 			case slices.ContainsFunc(wishes, func(w extract.Command) bool { return w.Span.Start < span.End && span.Start < w.Span.End }):
-				// A summary has no requests to forget.
+				// Requests to forget do not belong in a summary.
 			case extract.Instructs(sentence) || strings.Contains(sentence, "***"):
 			case text.Asks(sentence):
 				if user {
 					asked = sentence
 				}
 			case user:
-				all = append(all, point{reported(sentence, s.Turn.CreatedAt), weight(sentence), len(all)})
-			case asked != "" && weight(sentence) > 0: // an answer begins with its result
+				all = append(all, point{inThirdPerson(sentence, s.Turn.CreatedAt), weight(sentence), len(all)})
+			case asked != "" && weight(sentence) > 0: // the answer begins with its result
 				all = append(all, point{clipWords(asked, 16) + " " + clipWords(sentence, 20), answered, len(all)})
 				asked = ""
 			}
@@ -95,8 +95,8 @@ func Summarize(utterances []extract.Utterance, previous string) string {
 	return bullets(pick(all))
 }
 
-// Without blanks the sentences of an utterance that contain one of these spans of its turn.
-func Without(s extract.Utterance, spans []memory.Span) extract.Utterance {
+// BlankSpans blanks the sentences of an utterance that contain one of the given spans of its turn.
+func BlankSpans(s extract.Utterance, spans []memory.Span) extract.Utterance {
 	blank := []byte(s.Text)
 	for _, sentence := range text.Sentences(s.Turn.Content) {
 		if slices.ContainsFunc(spans, func(q memory.Span) bool { return q.Start < sentence.End && sentence.Start < q.End }) {
@@ -109,21 +109,21 @@ func Without(s extract.Utterance, spans []memory.Span) extract.Utterance {
 	return s
 }
 
-// point is a candidate line of a summary.
+// point is a candidate for a line of the summary.
 type point struct {
 	text   string
 	weight float64
 	place  int
 }
 
-// Weights of a point besides its words: age lowers it, and an answer weighs about as much as a
+// Weights of a point in addition to its words. Age lowers the weight; an answer weighs about as much as a
 // statement with a name.
 const (
 	keptFromBefore = -0.5
 	answered       = 1.5
 )
 
-// tellingWords make a sentence worth keeping: tasks, decisions, preferences, constraints.
+// tellingWords mark a sentence that is worth keeping: tasks, decisions, preferences, constraints.
 var tellingWords = lazy.Compile(`(?i)\b(?:decid\w+|chose|choose|chosen|agreed|plan\w*|going to|will|need\w*|must|have to|want\w*|prefer\w*|like\w*|love\w*|hate\w*|avoid\w*|never|always|only|at most|at least|no more than|budget|deadline|due|by (?:monday|tuesday|wednesday|thursday|friday|saturday|sunday|tomorrow|next)|allerg\w*|finished|done|booked|bought|moved|started|works?|lives?|todo|task|goal|instead)\b`)
 
 // weight is the importance of a sentence; 0 for small talk.
@@ -139,8 +139,8 @@ func weight(s string) float64 {
 	return w + min(1, 0.5*float64(len(text.Names(s)))) + min(1, 0.5*float64(len(text.Numbers(s))))
 }
 
-// reported returns a user's sentence in the third person with absolute dates.
-func reported(sentence string, at time.Time) string {
+// inThirdPerson returns a user's sentence in the third person with absolute dates.
+func inThirdPerson(sentence string, at time.Time) string {
 	s := tidy(clipWords(text.Absolute(english.ThirdPerson(sentence), at), 30))
 	if firstPerson(s) {
 		s = clipWords(sentence, 30)
@@ -156,7 +156,7 @@ func clipWords(s string, n int) string {
 	return strings.Join(words[:n], " ") + " …"
 }
 
-// pick returns the weightiest points in their original order, each once.
+// pick returns the points with the highest weight in their original order, without duplicates.
 func pick(all []point) []string {
 	byWeight := slices.Clone(all)
 	slices.SortStableFunc(byWeight, func(a, b point) int {

@@ -9,25 +9,24 @@ import (
 )
 
 var (
-	// fillers have no meaning of their own, in the most spoken languages.
+	// fillers are greetings and the like in the most spoken languages. They carry no facts.
 	fillers = lazy.Words("hi hey hello hola hallo bonjour salut ciao ola morning afternoon evening night good guten tag buenos dias bye goodbye adios thanks thank thx ty gracias danke merci grazie obrigado " +
 		"please bitte you so much very a lot ok okay k kk vale gut genial super perfecto perfect great nice cool awesome lovely lol haha hahaha lmao wow yay sure yep yeah got it makes sense will do there everyone again")
 
-	// englishAsked are words that distinguish English from other languages.
-	englishAsked = lazy.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
+	// englishWords are words that distinguish English from other languages.
+	englishWords = lazy.Words("the a an is are was were to and of in it its it's you your that this for with on at be what what's how why when where which who can could would should do does did please make give write tell show " +
 		"some any more one just but or not no if about there have has get need want like up out so then thanks okay now")
 
-	// personWords are words of a speaker or addressee. "Me" is left out because requests have it.
+	// personWords refer to a speaker or addressee. "Me" is left out because requests contain it.
 	personWords = lazy.Words("i i'm im i've ive i'd i'll my mine myself we we're we've our ours us he he's she she's they they're they've him her hers his their theirs them himself herself themselves")
 
-	// amends are words of corrections, beginnings, ends and standing preferences.
-	amends = lazy.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
+	// correctionWords occur in corrections, beginnings, ends and lasting preferences.
+	correctionWords = lazy.Words("no nope not actually nvm nevermind scratch wrong instead rather anymore correction correct cancelled canceled off moved changed still quit left stopped started starting switched switching dropped finished using " +
 		"always never prefer whenever default remember")
 )
 
-// MayTeach reports whether a turn may contain a fact, so that a model is asked. English without a
-// person, name, number, date or correction does not; in other languages only empty text and
-// greetings do not.
+// MayTeach reports whether a turn may contain a fact, so that asking a model is worthwhile. English text needs
+// a person, name, number, date or correction. In other languages any text does, except greetings.
 func MayTeach(s extract.Utterance) bool {
 	words := text.Words(s.Text)
 	english, filler := 0, 0
@@ -35,20 +34,20 @@ func MayTeach(s extract.Utterance) bool {
 		if fillers.Has(w) {
 			filler++
 		}
-		if englishAsked.Has(w) {
+		if englishWords.Has(w) {
 			english++
 		}
 	}
 	switch {
 	case filler == len(words):
 		return false
-	case strings.HasSuffix(strings.TrimRight(s.Before, " \n\"'*)"), "?"): // any answer to a question
+	case strings.HasSuffix(strings.TrimRight(s.Before, " \n\"'*)"), "?"): // the turn may be an answer of any form to a question
 		return true
 	case 10*english < 3*len(words), strings.ContainsAny(s.Text, "0123456789"), len(text.Names(s.Text)) > 0:
 		return true
 	}
 	for _, w := range words {
-		if personWords.Has(w) || amends.Has(w) || text.IsPersonWord(w) || text.IsNumber(w) {
+		if personWords.Has(w) || correctionWords.Has(w) || text.IsPersonWord(w) || text.IsNumber(w) {
 			return true
 		}
 	}

@@ -18,18 +18,17 @@ type Trial struct {
 	Model  string    `json:"model"`
 	At     time.Time `json:"at"`
 	Passed bool      `json:"passed"`
-	Why    string    `json:"why"` // for people: "it found 4 of 4 facts and 0 that nobody stated"
+	Why    string    `json:"why"` // explains the result to people: "it found 4 of 4 facts and 0 that nobody stated"
 }
 
-// String returns the conclusion of the trial.
 func (t Trial) String() string {
-	follows := map[bool]string{true: "is remembered", false: "waits for review"}[t.Passed]
-	return "what the model " + t.Model + " learns " + follows + ", for in its trial " + t.Why
+	follows := map[bool]string{true: "are stored", false: "wait for review"}[t.Passed]
+	return "facts from the model " + t.Model + " " + follows + ": in its trial " + t.Why
 }
 
-// trialTurn is one turn of trial.json. Right is a word of its fact about the user, which replaces
-// the facts IDs; Others is a word of a statement about the people named in Whose; Order is a word of
-// an instruction in a quoted text.
+// trialTurn is one turn of trial.json. Right is a word of its fact about the user, and IDs are the facts that
+// this fact replaces. Others is a word of a statement about the people in Whose. Order is a word of an
+// instruction in a quoted text.
 type trialTurn struct {
 	Text, Right, Others, Order string
 	IDs, Whose                 []string
@@ -38,8 +37,8 @@ type trialTurn struct {
 //go:embed trial.json
 var trialFile []byte
 
-// Try asks a model to learn from the trial's turns by the prompt for operations, and rates its
-// reply. An error is one of complete.
+// Try asks a model to learn from the trial's turns with the prompt for operations, and rates the reply. An
+// error comes from complete.
 func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Trial, error) {
 	var is struct {
 		Now   time.Time
@@ -49,7 +48,7 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	if err := json.Unmarshal(trialFile, &is); err != nil {
 		return Trial{}, err
 	}
-	a := Asked{Now: is.Now, Facts: is.Known}
+	a := FactsInput{Now: is.Now, Facts: is.Known}
 	for _, t := range is.Turns {
 		a.Utterances = append(a.Utterances, extract.Utterance{Turn: memory.Turn{Role: memory.RoleUser, Content: t.Text}, Text: t.Text})
 	}
@@ -65,12 +64,12 @@ func Try(p *prompt.Set, complete func(memory.Prompt) (memory.Reply, error)) (Tri
 	if unreadable != nil {
 		return Trial{Why: "its reply could not be read"}, nil
 	}
-	return judged(append(is.Turns, trialTurn{}), cands), nil
+	return scoreReply(append(is.Turns, trialTurn{}), cands), nil
 }
 
-// judged counts a reply's true and false facts, copies of the prompt's example excluded. A
-// candidate without a quote counts for the last turn.
-func judged(turns []trialTurn, cands []extract.Candidate) Trial {
+// scoreReply counts a reply's true and false facts. It ignores copies of the prompt's example. A candidate
+// without a quote counts for the last turn.
+func scoreReply(turns []trialTurn, cands []extract.Candidate) Trial {
 	found, slips := map[int]bool{}, 0
 	for _, c := range cands {
 		says := func(word string) bool {
@@ -78,7 +77,7 @@ func judged(turns []trialTurn, cands []extract.Candidate) Trial {
 		}
 		at := slices.IndexFunc(turns, func(t trialTurn) bool {
 			_, ok := locate(t.Text, c.Quote)
-			return t.Text == "" || ok && len(c.Quote) > 5 // shorter quotes prove nothing
+			return t.Text == "" || ok && len(c.Quote) > 5 // a shorter quote proves nothing
 		})
 		t := turns[at]
 		switch {
@@ -94,7 +93,7 @@ func judged(turns []trialTurn, cands []extract.Candidate) Trial {
 		}
 	}
 	return Trial{
-		Passed: len(found) >= 2 && slips <= 1, // an omitted fact may be learned later, but a false one is believed
+		Passed: len(found) >= 2 && slips <= 1, // a missing fact may be learned later, but a false fact is believed
 		Why:    fmt.Sprintf("it found %d of 4 facts and %d that nobody stated", len(found), slips),
 	}
 }

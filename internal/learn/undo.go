@@ -11,9 +11,9 @@ import (
 // Undo returns the changes that revert targets: each thing gets the state before the first of them,
 // and additions are retired. Both sides of a replacement are reverted together.
 //
-// journal has all changes since the first of targets, in any order. If a thing changed again after
-// its last target, Undo returns [memory.Conflict] with those later changes; with cascade it reverts
-// them and their dependents as well.
+// journal has all changes since the first target, in any order. If a memory changed again after its last
+// target, Undo returns [memory.Conflict] with the later changes. With cascade it reverts the later changes and
+// their dependents as well.
 func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author memory.Author) ([]memory.Change, error) {
 	u := newUndoing(targets, journal)
 	for {
@@ -22,16 +22,16 @@ func Undo(targets, journal []memory.Change, cascade bool, now time.Time, author 
 			return u.changes(memory.Time(now), author), nil
 		}
 		if !cascade {
-			return nil, memory.Errorf(memory.Conflict, "changed again since: %s; undo these first, or with cascade", strings.Join(later, ", "))
+			return nil, memory.Errorf(memory.Conflict, "changed again later: %s; undo these changes first, or use cascade", strings.Join(later, ", "))
 		}
 		u.take(later...)
 	}
 }
 
-// undoing are the reverted changes, with all others by thing.
+// undoing holds the changes to revert, and all changes of each memory.
 type undoing struct {
-	all    []memory.Change // oldest first
-	marked map[string]bool // by id: reverted
+	all    []memory.Change // all changes of each memory, oldest first
+	marked map[string]bool // the ids of the changes to revert
 }
 
 func newUndoing(targets, journal []memory.Change) *undoing {
@@ -67,7 +67,7 @@ func ordinal(id string) int {
 	return n
 }
 
-// take marks changes and, of replacements, the other side.
+// take marks changes for reverting, and both sides of each replacement.
 func (u *undoing) take(ids ...string) {
 	for _, c := range u.all {
 		if !slices.Contains(ids, c.ID) {
@@ -84,8 +84,7 @@ func (u *undoing) take(ids ...string) {
 
 func replacement(c memory.Change) bool { return c.OldID != "" && c.NewID != "" }
 
-// laterChanges returns the ids of unmarked changes that follow a marked one of the same thing, newest
-// first.
+// laterChanges returns the ids of unmarked changes that follow a marked change of the same memory, newest first.
 func (u *undoing) laterChanges() []string {
 	var out []string
 	touched := map[string]bool{}
@@ -101,10 +100,10 @@ func (u *undoing) laterChanges() []string {
 	return out
 }
 
-// changes returns one change for each thing, removals from recall first, so that live words never
-// collide.
+// changes returns one change for each memory. Changes that exclude a memory from search come first, so that
+// two live facts never have the same words.
 func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
-	first := map[string]memory.Change{} // of the marked changes, by thing
+	first := map[string]memory.Change{} // the first marked change of each memory
 	last := map[string]memory.Change{}
 	var order []string
 	for _, c := range u.all {
@@ -139,7 +138,7 @@ func (u *undoing) changes(now time.Time, author memory.Author) []memory.Change {
 	return append(leaving, staying...)
 }
 
-// retiredImage returns the image of a reverted addition.
+// retiredImage returns the image of a memory whose addition is reverted.
 func retiredImage(i memory.Image, now time.Time) memory.Image {
 	switch {
 	case i.Fact != nil:

@@ -315,7 +315,7 @@ func TestForgetMeansWhatIsNamed(t *testing.T) {
 			continue
 		}
 		var got []string
-		for _, m := range Meant(wishes[0], found) {
+		for _, m := range MemoriesToForget(wishes[0], found) {
 			got = append(got, m.Content())
 		}
 		if strings.Join(got, "|") != want {

@@ -43,7 +43,7 @@ func (k *knowing) learn(at time.Time, content string) {
 	}
 }
 
-// near returns search results: five facts that share words with a candidate, and those of its
+// liveNeighbour returns search results: five facts that share words with a candidate, and those of its
 // subject and attribute.
 func (k *knowing) near(c extract.Candidate) []extract.Neighbour {
 	words, out := text.Terms(c.Text), []extract.Neighbour{}

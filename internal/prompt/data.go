@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// samples has one of each kind of data: they define the list of prompts, and test prompts when they
-// are opened.
+// samples has one example of each kind of data. The examples define the list of prompts, and each prompt is
+// filled with its example when it is opened.
 var samples = []Data{
 	sampleExtract,
 	memoryExtraction{sampleExtract},
@@ -31,10 +31,10 @@ var samples = []Data{
 
 var (
 	sampleExtract = Extract{
-		Today:   time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC),
-		Facts:   []Line{{ID: "k1", Text: "User has a dog named Rex."}},
-		Wishes:  "Remember only what concerns recipes.",
-		Context: "The house rules allow dogs.",
+		Today:         time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC),
+		Facts:         []Line{{ID: "k1", Text: "User has a dog named Rex."}},
+		LearningGoals: "Remember only what concerns recipes.",
+		Context:       "The house rules allow dogs.",
 		Turns: []Turn{
 			{ID: "t1", Role: "user", At: time.Date(2026, 5, 3, 9, 30, 0, 0, time.UTC), Text: "I moved to Lisbon."},
 			{ID: "t2", Role: "assistant", At: time.Date(2026, 5, 3, 9, 31, 0, 0, time.UTC), Text: "How do you like it?"},
@@ -46,43 +46,43 @@ var (
 	}
 )
 
-// Extract fills extract.md, or the prompt that the form uses instead.
+// Extract is the data for extract.md, or for the prompt that another [Form] uses instead.
 type Extract struct {
-	Today   time.Time // the newest turn's time, in the user's zone
-	Facts   []Line
-	Wishes  string // what the user or the project wants remembered
-	Context string // the user's attached documents; only memory_extraction.md shows them
-	Before  []Turn // the turns before Turns, as context; only extract.md shows them
-	Turns   []Turn // a turn without an id is shown as context
+	Today         time.Time // the time of the newest turn, in the user's time zone
+	Facts         []Line
+	LearningGoals string // what the user or the project wants Loci to remember
+	Context       string // the user's attached documents; only memory_extraction.md shows them
+	Preceding     []Turn // turns before Turns, as context; only extract.md shows them
+	Turns         []Turn // a turn without an id is only context
 }
 
-// optional are the placeholders that a prompt may omit.
+// optional are the placeholders that a prompt may leave out.
 var optional = map[string]bool{"NOW": true, "WISHES": true}
 
-// Turn is one turn under the short id that the reply uses for it.
+// Turn is one turn with the short id that the reply uses.
 type Turn struct {
 	ID   string
 	Role string
-	Name string // the speaker's, "" if the message has none
+	Name string // name of the speaker; "" if the message has none
 	At   time.Time
 	Text string
 }
 
-// Reconcile fills reconcile.md.
+// Reconcile is the data for reconcile.md.
 type Reconcile struct {
 	Facts []Line
 	New   []Line
 }
 
-// Line is one fact under a short id.
+// Line is one fact with a short id.
 type Line struct {
-	ID    string
-	Text  string
-	At    time.Time // of the statement; zero: not shown
-	Waits bool      // it is pending
+	ID      string
+	Text    string
+	At      time.Time // time of the statement; zero: not shown
+	Pending bool      // the fact is pending
 }
 
-// Summarize fills summarize.md.
+// Summarize is the data for summarize.md.
 type Summarize struct {
 	Previous string
 	Turns    []Turn
@@ -92,12 +92,12 @@ func (Extract) name() string { return "extract" }
 
 func (d Extract) values() map[string]string {
 	turns := "The turns:\n\n" + transcript(d.Turns)
-	if len(d.Before) > 0 {
-		turns = "Before, only to understand the turns:\n\n" + transcript(d.Before) + "\n\n" + turns
+	if len(d.Preceding) > 0 {
+		turns = "Before, only to understand the turns:\n\n" + transcript(d.Preceding) + "\n\n" + turns
 	}
 	wishes := ""
-	if d.Wishes != "" {
-		wishes = "What is to be remembered, as the user set it:\n" + indent(d.Wishes)
+	if d.LearningGoals != "" {
+		wishes = "What is to be remembered, as the user set it:\n" + indent(d.LearningGoals)
 	}
 	return map[string]string{
 		"NOW":    d.Today.Format("2006-01-02 15:04, Monday, MST") + "\n" + calendar(d.Today),
@@ -108,7 +108,7 @@ func (d Extract) values() map[string]string {
 	}
 }
 
-// calendar names the days of this week and the next.
+// calendar returns the days of this week and the next with their weekdays.
 func calendar(now time.Time) string {
 	var b strings.Builder
 	for i := range 14 {
@@ -124,7 +124,7 @@ func calendar(now time.Time) string {
 	return b.String()
 }
 
-// factLines lists facts, one a line.
+// factLines returns facts as text, one line each.
 func factLines(facts []Line) []string {
 	out := make([]string, len(facts))
 	for i, k := range facts {
@@ -154,7 +154,7 @@ func transcript(in []Turn) string {
 		if t.Name != "" {
 			name = " " + strconv.Quote(t.Name)
 		}
-		turns[i] = fmt.Sprintf("%s%s%s%s:\n%s", id, t.Role, name, on(t.At), indent(t.Text))
+		turns[i] = fmt.Sprintf("%s%s%s%s:\n%s", id, t.Role, name, dateInParentheses(t.At), indent(t.Text))
 	}
 	return strings.Join(turns, "\n\n")
 }
@@ -169,10 +169,10 @@ func numbered(in []Line) []string {
 	out := make([]string, len(in))
 	for i, l := range in {
 		waits := ""
-		if l.Waits {
+		if l.Pending {
 			waits = " (unconfirmed)"
 		}
-		out[i] = fmt.Sprintf("[%s]%s %s%s", l.ID, on(l.At), oneLine(l.Text), waits)
+		out[i] = fmt.Sprintf("[%s]%s %s%s", l.ID, dateInParentheses(l.At), oneLine(l.Text), waits)
 	}
 	return out
 }
@@ -184,14 +184,14 @@ func list(in []string) string {
 	return strings.Join(in, "\n")
 }
 
-func on(t time.Time) string {
+func dateInParentheses(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
 	return " (" + t.Format(time.DateOnly) + ")"
 }
 
-// indent indents a turn's text, so that it cannot look like the line that names a turn.
+// indent indents a turn's text. It then cannot look like the line that introduces a turn.
 func indent(s string) string {
 	return "    " + strings.ReplaceAll(strings.TrimSpace(s), "\n", "\n    ")
 }

@@ -4,25 +4,24 @@ import (
 	"strings"
 )
 
-// Form is the format of a learning model's reply.
+// Form is the format in which a learning model replies.
 type Form string
 
-// The forms. [Fill] accepts [Extract] and [Reconcile] in each of them, and fills the form's
-// prompts.
+// The forms. With each of them [Fill] accepts [Extract] and [Reconcile], and fills the prompts of the form.
 const (
 	InOps      Form = "ops"      // extract.md: changes, with the ids of the changed facts
-	InLine     Form = "line"     // memory_extraction.md: one line, the fact or NOTHING; then reconcile.md
+	InLine     Form = "line"     // memory_extraction.md: one line with the fact or NOTHING; then reconcile.md
 	InMemories Form = "memories" // memory_formation.md: a list of sentences; then conflict_resolution.md
 )
 
-// In returns the set with replies in a form.
+// In returns a set whose prompts ask for replies in the given form.
 func (s *Set) In(form Form) *Set {
 	own := *s
 	own.form = form
 	return &own
 }
 
-// Form returns the form of the set's replies.
+// Form returns the form in which models reply to the set's prompts.
 func (s *Set) Form() Form {
 	if s == nil || s.form == "" {
 		return InOps
@@ -30,7 +29,7 @@ func (s *Set) Form() Form {
 	return s.form
 }
 
-// inForm returns the data for the form's own prompt instead of data's.
+// inForm converts data to the data of the prompt that the set's form uses instead.
 func (s *Set) inForm(data Data) Data {
 	switch d := data.(type) {
 	case Extract:
@@ -48,7 +47,7 @@ func (s *Set) inForm(data Data) Data {
 	return data
 }
 
-// memoryExtraction fills memory_extraction.md.
+// memoryExtraction is the data for memory_extraction.md.
 type memoryExtraction struct{ Extract }
 
 func (memoryExtraction) name() string { return "memory_extraction" }
@@ -64,7 +63,7 @@ func (d memoryExtraction) values() map[string]string {
 	}
 }
 
-// memoryFormation fills memory_formation.md.
+// memoryFormation is the data for memory_formation.md.
 type memoryFormation struct{ Extract }
 
 func (memoryFormation) name() string { return "memory_formation" }
@@ -73,7 +72,7 @@ func (d memoryFormation) values() map[string]string {
 	return map[string]string{"existing_memories_list": list(factLines(d.Facts)), "user_message": textOf(d.Turns, "user")}
 }
 
-// conflictResolution fills conflict_resolution.md.
+// conflictResolution is the data for conflict_resolution.md.
 type conflictResolution struct{ Reconcile }
 
 func (conflictResolution) name() string { return "conflict_resolution" }
@@ -90,7 +89,7 @@ func (d conflictResolution) values() map[string]string {
 	return map[string]string{"existing_memory": list(numbered(d.Facts)), "new_fact": list(new), "id": id}
 }
 
-// textOf returns one role's text in turns, set off from the prompt's own lines.
+// textOf returns the text of one role in turns, separated from the prompt's own lines.
 func textOf(turns []Turn, role string) string {
 	var texts []string
 	for _, t := range turns {
@@ -101,11 +100,11 @@ func textOf(turns []Turn, role string) string {
 	return list(texts)
 }
 
-// Write fills write.md. Its lines are inserted unchanged.
+// Write is the data for write.md. Its lines are inserted unchanged.
 type Write struct {
 	History, Summaries, Facts, Similar, Recent []string
 	Images, Location, Query                    string
-	Contexts, Rules                            string // of the session: its fenced documents, and the rules that its user wants
+	Contexts, Rules                            string // the fenced documents of the session, and the rules that its user set
 }
 
 func (Write) name() string { return "write" }
@@ -118,7 +117,7 @@ func (d Write) values() map[string]string {
 	}
 }
 
-// Describe fills describe.md.
+// Describe is the data for describe.md.
 type Describe struct{ Query string }
 
 func (Describe) name() string { return "describe" }

@@ -1,10 +1,10 @@
-// Package prompt holds Loci's prompts for models. Each is an embedded Markdown file, which a file
-// in the user's folder may replace. The package does not call models or read their replies.
+// Package prompt holds Loci's prompts for models. Each prompt is an embedded Markdown file, and a file in the
+// user's folder may replace it. The package neither calls models nor reads their replies.
 //
-// A file begins with a comment, <!-- … -->, that states its purpose and is not sent. The system
-// message follows and, below a line <!-- user -->, the user message. A placeholder such as
-// {{TURNS}} is replaced by data; the rest of text/template works as well. NAME.schema.json is the
-// optional JSON schema of the reply; it cannot be overridden, since the parsers depend on it.
+// A file begins with a comment, <!-- … -->, that states the purpose of the prompt and is not sent. The system
+// message follows and, below a line <!-- user -->, the user message. Data replaces placeholders such as
+// {{TURNS}}; the rest of text/template works as well. NAME.schema.json is the optional JSON schema of the
+// reply. Users cannot replace it, because the parsers depend on it.
 package prompt
 
 import (
@@ -32,34 +32,34 @@ var embedded embed.FS
 
 const userMark = "<!-- user -->"
 
-// Data fills a prompt, which its type selects.
+// Data is the data for a prompt. Its type selects the prompt.
 type Data interface {
 	name() string
 	values() map[string]string
 }
 
-// Set is all prompts, checked.
+// Set is the set of all prompts. They are checked when it is opened.
 type Set struct {
-	form Form
-	held *atomic.Pointer[files] // shared by the sets derived by [Set.In]
+	form    Form
+	current *atomic.Pointer[files] // shared by all sets that [Set.In] derives
 }
 
-// files are the prompts by name, and those for certain models.
+// files holds the prompts by name, and the variants for certain models.
 type files struct {
 	prompts  map[string]*prompt
 	variants []variant
 }
 
-// Take replaces the prompts of the set, and of those derived by [Set.In], by another's.
-func (s *Set) Take(from *Set) { s.held.Store(from.held.Load()) }
+// ReplaceBy replaces the prompts of the set, and of all sets that [Set.In] derives from it, by those of from.
+func (s *Set) ReplaceBy(from *Set) { s.current.Store(from.current.Load()) }
 
 func setOf(form Form, f files) *Set {
-	s := &Set{form: form, held: new(atomic.Pointer[files])}
-	s.held.Store(&f)
+	s := &Set{form: form, current: new(atomic.Pointer[files])}
+	s.current.Store(&f)
 	return s
 }
 
-// variant is a prompt for models whose name has the prefix model.
+// variant is a prompt for models whose name begins with model.
 type variant struct {
 	name, model string
 	prompt      *prompt
@@ -70,25 +70,25 @@ type prompt struct {
 	source string
 	hash   string
 	schema json.RawMessage
-	own    bool                     // not embedded
-	read   func() (messages, error) // once
+	own    bool                     // the file comes from the user's folder
+	read   func() (messages, error) // parses the prompt once
 }
 
-// messages are the two texts of a prompt.
+// messages are the system and the user message of a prompt.
 type messages struct{ system, user *template.Template }
 
 // Default returns the embedded prompts.
 func Default() *Set {
 	s, err := Open(nil)
 	if err != nil {
-		panic(err) // the embedded files are broken, which a test would have found
+		panic(err) // an embedded file is broken, which a test finds
 	}
 	return s
 }
 
-// Open returns the embedded prompts, replaced by files of overlay, which may be nil. Every file of
-// overlay is parsed and filled once with sample data; embedded ones on first use. A broken file, a
-// missing placeholder or an unknown name is [memory.Invalid], with file and line.
+// Open returns the embedded prompts. Files of overlay, which may be nil, replace them. Open parses every file of
+// overlay and fills it once with sample data; embedded files are parsed on first use. For a broken file, a
+// missing placeholder or an unknown name it returns [memory.Invalid] with file and line.
 func Open(overlay fs.FS) (*Set, error) {
 	wrong := []error{checkNames(overlay)}
 	s := files{prompts: map[string]*prompt{}}
@@ -109,7 +109,7 @@ func Open(overlay fs.FS) (*Set, error) {
 	return setOf("", s), nil
 }
 
-// variantsOf returns the models that have their own version of a prompt, in order.
+// variantsOf returns the models that have their own variant of a prompt, in order.
 func variantsOf(overlay fs.FS, name string) ([]string, error) {
 	own, err := fs.Glob(embedded, "templates/"+name+"@*.md")
 	if err != nil {
@@ -130,15 +130,15 @@ func variantsOf(overlay fs.FS, name string) ([]string, error) {
 	return slices.Compact(own), nil
 }
 
-// For returns the set for a model. Of each prompt's variants it uses the longest prefix of the
-// model's name. Names are compared in lower case, without the part before the last "/", and with
-// "-" for characters that file names may not have: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
+// For returns the set for a model. For each prompt it uses the variant with the longest prefix of the model's
+// name. Names are compared in lower case, without the part up to the last "/", and with "-" for characters
+// that file names may not contain: extract@qwen2.5-7b.md is for qwen/qwen2.5:7b.
 func (s *Set) For(model string) *Set { return s.ForModels(Models{model, model, model}) }
 
-// Models are the models that receive the prompts; "" if unknown.
+// Models are the models that receive the prompts; "" if a model is unknown.
 type Models struct{ Learn, Query, Chats string }
 
-func (m Models) asked(name string) string {
+func (m Models) modelFor(name string) string {
 	switch name {
 	case Write{}.name(), Describe{}.name():
 		return m.Query
@@ -148,16 +148,16 @@ func (m Models) asked(name string) string {
 	return m.Learn
 }
 
-// ForModels is For with a model for each purpose.
+// ForModels is like For, with a model for each purpose.
 func (s *Set) ForModels(models Models) *Set {
-	all := s.held.Load()
+	all := s.current.Load()
 	if len(all.variants) == 0 {
 		return s
 	}
 	own := files{maps.Clone(all.prompts), all.variants}
 	longest := map[string]int{}
 	for _, v := range all.variants {
-		model, prefix := fileName(models.asked(v.name)), fileName(v.model)
+		model, prefix := fileName(models.modelFor(v.name)), fileName(v.model)
 		if strings.HasPrefix(model, prefix) && len(prefix) > longest[v.name] {
 			own.prompts[v.name], longest[v.name] = v.prompt, len(prefix)
 		}
@@ -165,7 +165,7 @@ func (s *Set) ForModels(models Models) *Set {
 	return setOf(s.form, own)
 }
 
-// fileName returns a model's name in the form for file names.
+// fileName returns the name of a model as it occurs in file names.
 func fileName(model string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
@@ -188,26 +188,26 @@ func Names() []string {
 // File describes a prompt in use.
 type File struct {
 	Name         string   `json:"name"`
-	Hash         string   `json:"hash"`           // changes with the text; every fact by a model has it
-	Path         string   `json:"file,omitempty"` // of a file in the user's folder
+	Hash         string   `json:"hash"`           // changes with the text; a fact that a model extracted stores it
+	Path         string   `json:"file,omitempty"` // path of the file in the user's folder
 	Purpose      string   `json:"purpose"`        // the first sentence of the file's comment
-	Placeholders []string `json:"placeholders"`   // required ones, in order: "{{TURNS}}"
+	Placeholders []string `json:"placeholders"`   // required placeholders in order: "{{TURNS}}"
 	Variants     []string `json:"variants,omitempty"`
 	Source       string   `json:"source,omitempty"`
-	Variant      string   `json:"-"` // the model of the variant in use
+	Variant      string   `json:"-"` // the model whose variant is in use
 }
 
-// Files returns all prompts in order of name. folder is the overlay's path.
+// Files returns all prompts, ordered by name. folder is the path of the overlay.
 func (s *Set) Files(folder string) []File {
 	var out []File
 	for _, sample := range samples {
-		p := s.held.Load().prompts[sample.name()]
+		p := s.current.Load().prompts[sample.name()]
 		f := File{Name: sample.name(), Hash: p.hash, Source: p.source, Purpose: p.purpose(), Placeholders: names(sample)}
 		_, f.Variant, _ = strings.Cut(strings.TrimSuffix(p.file, ".md"), "@")
 		if p.own {
 			f.Path = filepath.Join(folder, p.file)
 		}
-		for _, v := range s.held.Load().variants {
+		for _, v := range s.current.Load().variants {
 			if v.name == f.Name {
 				f.Variants = append(f.Variants, v.model)
 			}
@@ -218,7 +218,7 @@ func (s *Set) Files(folder string) []File {
 	return out
 }
 
-// File returns a prompt by its name, the zero File for an unknown one.
+// File returns the prompt with this name, or the zero File.
 func (s *Set) File(name string) File {
 	for _, f := range s.Files("") {
 		if f.Name == name {
@@ -235,7 +235,7 @@ func (p *prompt) purpose() string {
 	return strings.TrimSuffix(strings.TrimPrefix(first, "What it is for: "), ".")
 }
 
-// Sample returns a prompt filled with sample data; without text for an unknown name.
+// Sample returns a prompt filled with sample data; its text is empty if the name is unknown.
 func (s *Set) Sample(name string) (memory.Prompt, error) {
 	for _, sample := range samples {
 		if sample.name() == name {
@@ -248,7 +248,7 @@ func (s *Set) Sample(name string) (memory.Prompt, error) {
 func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.inForm(data)) }
 
 func (s *Set) fill(data Data) (memory.Prompt, error) {
-	p := s.held.Load().prompts[data.name()]
+	p := s.current.Load().prompts[data.name()]
 	m, err := p.read()
 	if err != nil {
 		return memory.Prompt{}, err
@@ -296,7 +296,7 @@ func load(overlay fs.FS, sample Data, file string) (*prompt, error) {
 	return p, err
 }
 
-// read returns a prompt's file, and whether it comes from overlay.
+// read returns a prompt's file. own reports whether the file comes from overlay.
 func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
 	if overlay != nil {
 		source, err := fs.ReadFile(overlay, file)
@@ -308,9 +308,9 @@ func read(overlay fs.FS, file string) (source []byte, own bool, err error) {
 	return source, false, err
 }
 
-// parsed returns the messages of a prompt, checked.
+// parsed parses and checks the messages of a prompt.
 func (p *prompt) parsed(sample Data) (messages, error) {
-	system, user, err := parts(p.file, p.source)
+	system, user, err := splitMessages(p.file, p.source)
 	if err != nil {
 		return messages{}, err
 	}
@@ -324,7 +324,7 @@ func (p *prompt) parsed(sample Data) (messages, error) {
 	return m, m.check(p.file, p.source, sample)
 }
 
-// filled are the messages with data in their placeholders.
+// filled returns the messages with data in place of their placeholders.
 func (m messages) filled(data Data) (system, user string, err error) {
 	if system, err = render(m.system, data); err != nil {
 		return "", "", err
@@ -333,9 +333,9 @@ func (m messages) filled(data Data) (system, user string, err error) {
 	return system, user, err
 }
 
-// parts splits a file into its system and user text. Each text has empty lines in place of the
-// rest, so that errors have the file's line numbers.
-func parts(file, source string) (system, user string, err error) {
+// splitMessages splits a file into the text of the system message and that of the user message. Empty lines
+// replace the other text, so that errors show the line numbers of the file.
+func splitMessages(file, source string) (system, user string, err error) {
 	if !strings.HasPrefix(source, "<!--") {
 		return "", "", memory.Errorf(memory.Invalid, "%s:1: begins without a comment <!-- … --> that says what it is for", file)
 	}
@@ -357,7 +357,7 @@ func lines(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")
 func parse(file, text string, sample Data) (*template.Template, error) {
 	t, err := template.New(file).Funcs(placeholders(sample)).Parse(text)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "%s (placeholders: %s)", plain(err), strings.Join(names(sample), ", "))
+		return nil, memory.Errorf(memory.Invalid, "%s (placeholders: %s)", templateError(err), strings.Join(names(sample), ", "))
 	}
 	return t, nil
 }
@@ -369,13 +369,13 @@ func render(t *template.Template, data Data) (string, error) {
 	}
 	var b strings.Builder
 	if err := own.Funcs(placeholders(data)).Execute(&b, nil); err != nil {
-		return "", memory.Errorf(memory.Invalid, "%s", plain(err))
+		return "", memory.Errorf(memory.Invalid, "%s", templateError(err))
 	}
 	return strings.TrimSpace(b.String()), nil
 }
 
-// plain removes the library's name from its message, which then begins FILE:LINE.
-func plain(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
+// templateError returns the text of an error without the library's name. It then begins with FILE:LINE.
+func templateError(err error) string { return strings.TrimPrefix(err.Error(), "template: ") }
 
 func placeholders(data Data) template.FuncMap {
 	funcs := template.FuncMap{}
@@ -394,8 +394,8 @@ func names(data Data) []string {
 	return out
 }
 
-// check fills the messages with the sample. Every value must occur in the result, or else the model
-// would lack it.
+// check fills the messages with the sample. Every value of the sample must occur in the result. Otherwise the
+// model would not see it.
 func (m messages) check(file, source string, sample Data) error {
 	system, user, err := m.filled(sample)
 	if err != nil {

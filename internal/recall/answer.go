@@ -6,93 +6,93 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A fused score compares candidates but does not show whether any is good. These signals tell from
-// all candidates together whether they contain an answer.
+// A fused score compares candidates but does not show whether any of them is good. The signals below use all
+// candidates to estimate whether they contain an answer.
 
-// signal is one such sign with its weight.
+// signal is one such signal with its weight.
 type signal struct {
 	weight float64
-	value  func(l *lineup) float64
+	value  func(l *candidateSet) float64
 }
 
-// signals have the weights of a logistic fit on development conversations, between people and with
-// assistants. It separates their questions from the same questions put to another conversation.
+// signals have weights from a logistic fit on development conversations, both between people and with
+// assistants. It separates questions about a conversation from the same questions about another one.
 var signals = []signal{
-	// The share of the question's words in the best candidate and its neighbours. A large share of
-	// many words says more than of a few.
-	{-3.5, func(l *lineup) float64 { return l.lexical }},
-	{3.7, func(l *lineup) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
+	// The share of the question's words in the best candidate and its neighbours. A large share of many words
+	// is stronger evidence than a large share of few words.
+	{-3.5, func(l *candidateSet) float64 { return l.lexical }},
+	{3.7, func(l *candidateSet) float64 { return l.lexical * math.Log1p(float64(max(len(l.words), fewWords))) }},
 	// The lead of the best candidate over the tenth and the fourth.
-	{0.6, func(l *lineup) float64 { return l.best[0] - l.best[standout-1] }},
-	{-0.4, func(l *lineup) float64 { return l.best[0] - l.best[3] }},
+	{0.6, func(l *candidateSet) float64 { return l.best[0] - l.best[comparedRank-1] }},
+	{-0.4, func(l *candidateSet) float64 { return l.best[0] - l.best[3] }},
 	// The best candidate's own words, and a thing of the requested kind.
-	{1.75, func(l *lineup) float64 { return l.hinted(l.first.own, l.first) }},
-	{0.75, func(l *lineup) float64 { return l.instances(l.first.Classes) }},
-	{3.5, func(l *lineup) float64 {
+	{1.75, func(l *candidateSet) float64 { return l.shareWithSynonyms(l.first.own, l.first) }},
+	{0.75, func(l *candidateSet) float64 { return l.instances(l.first.Classes) }},
+	{3.5, func(l *candidateSet) float64 {
 		if l.vector == 0 {
 			return usualVector
 		}
 		return l.vector
 	}},
-	// Words of speakers other than the question's subject: the right words from the wrong person.
-	{-2.9, func(l *lineup) float64 { return l.others }},
+	// Words of speakers other than the subject of the question: the right words from the wrong person.
+	{-2.9, func(l *candidateSet) float64 { return l.others }},
 	// Words of the speaker named in the question.
-	{1.1, func(l *lineup) float64 { return min(1, float64(len(l.named))) * l.speakers }},
-	// Synonyms of the question's words are no sign of an answer.
-	{-1.9, func(l *lineup) float64 { return l.related }},
+	{1.1, func(l *candidateSet) float64 { return min(1, float64(len(l.named))) * l.speakers }},
+	// Synonyms of the question's words do not indicate an answer.
+	{-1.9, func(l *candidateSet) float64 { return l.related }},
 }
 
-// answerBase is the fit's constant.
+// answerBase is the constant of the fit.
 const answerBase = -5.1
 
-// Among hundreds of memories synonyms occur by chance, so the fit counts them against an answer;
-// among a few they do not. The fewer candidates below [Candidates], the more synonyms and requested
-// kinds count as the question's own words. Chosen by hand: the data sets have no small memories
-// (bench, TestFewFactsAreFoundInOtherWords).
+// Among hundreds of memories synonyms occur by chance, so the fit counts them against an answer. Among a few
+// memories they do not. The further the number of candidates is below [Candidates], the more synonyms and
+// requested kinds count as words of the question. These values were chosen by hand, because the data sets have
+// no small memories (bench, TestFewFactsAreFoundInOtherWords).
 const (
 	inOtherWords = 0.9
 	ofKind       = 0.7
 )
 
-// fewWords is the least word count of a question in the fit, which has hardly any shorter ones.
+// fewWords is the minimum word count that the fit assumes for a question; its data has hardly any shorter ones.
 const fewWords = 5
 
-// usualVector is the best cosine of a usual question. It replaces missing vectors, since a failed
-// embedder is no sign.
+// usualVector is the best cosine of a typical question. It replaces missing vectors, because a failing
+// embedder says nothing about the answer.
 const usualVector = 0.45
 
-// standout is the rank that the best is compared with.
-const standout = 10
+// comparedRank is the rank with which the best candidate is compared.
+const comparedRank = 10
 
-// spread is how fast relevance falls with distance from the best fused score: log-odds per unit.
+// spread is how fast relevance falls with the distance from the best fused score, in log-odds per unit.
 const spread = 0.5
 
-// lineup holds all candidates of a question and their highest numbers.
-type lineup struct {
-	*asked
-	first *view             // the best by fused score, one with zero numbers if there is none
-	top   float64           // the best fused score
-	best  [standout]float64 // the best fused scores in order, without the kept cue; 0 where there are fewer
+// candidateSet holds all candidates of a question and their highest numbers.
+type candidateSet struct {
+	*scoredQuery
+	first *view                 // the best candidate by fused score; all numbers are zero if there is none
+	top   float64               // the best fused score
+	best  [comparedRank]float64 // the best fused scores in order, without the kept cue; 0 for missing ones
 
-	scarce           float64 // 1 for hardly any candidates, 0 from Candidates on
+	scarcity         float64 // 1 for hardly any candidates, falling to 0 at Candidates
 	lexical, related float64
-	vector           float64 // 0 if no candidate has one
-	speakers, others float64 // own words of the question's subjects, and of other speakers
+	vector           float64 // 0 if no candidate has a vector
+	speakers, others float64 // own words of the question's subjects, and own words of other speakers
 }
 
-func newLineup(a *asked, list []ranked) *lineup {
-	l := &lineup{asked: a, first: &view{Candidate: &memory.Candidate{}}}
+func newCandidateSet(a *scoredQuery, list []ranked) *candidateSet {
+	l := &candidateSet{scoredQuery: a, first: &view{Candidate: &memory.Candidate{}}}
 	var best float64
-	l.scarce = max(0, 1-float64(len(list))/Candidates)
+	l.scarcity = max(0, 1-float64(len(list))/Candidates)
 	for i := range list {
 		r := &list[i]
-		fused := r.fused - keptWeight*kept(&r.view) // to keep a memory is no sign of an answer
+		fused := r.fused - keptWeight*kept(&r.view) // a request to keep a memory does not show that the memory is an answer
 		if i == 0 || fused > best || fused == best && r.ID < l.first.ID {
 			l.first, best = &r.view, fused
 		}
 		l.top = max(l.top, r.fused)
 		l.place(fused)
-		l.lexical, l.related = max(l.lexical, l.hinted(r.lexical, &r.view)), max(l.related, (1-l.scarce)*r.related)
+		l.lexical, l.related = max(l.lexical, l.shareWithSynonyms(r.lexical, &r.view)), max(l.related, (1-l.scarcity)*r.related)
 		l.vector = max(l.vector, r.vector)
 		switch {
 		case speaker(a, &r.view) > 0:
@@ -104,14 +104,14 @@ func newLineup(a *asked, list []ranked) *lineup {
 	return l
 }
 
-// hinted adds to a share of the question's words the synonyms that replace missing ones, up to 1.
-func (l *lineup) hinted(share float64, c *view) float64 {
+// shareWithSynonyms returns a share of the question's words plus synonyms for missing words, at most 1.
+func (l *candidateSet) shareWithSynonyms(share float64, c *view) float64 {
 	hints := inOtherWords * min(1, c.related+ofKind*l.instances(c.Classes))
-	return min(max(1, share), share+l.scarce*hints)
+	return min(max(1, share), share+l.scarcity*hints)
 }
 
-// place inserts a fused score among the best.
-func (l *lineup) place(fused float64) {
+// place inserts a fused score into the list of the best scores.
+func (l *candidateSet) place(fused float64) {
 	for i := range l.best {
 		if fused > l.best[i] {
 			copy(l.best[i+1:], l.best[i:])
@@ -121,19 +121,19 @@ func (l *lineup) place(fused float64) {
 	}
 }
 
-// chatOdds returns the log-odds that a chat message asks for stored memory: by the candidates and
-// the form of the message, or by the candidates alone if they are certain.
+// chatOdds returns the log-odds that a chat message asks for stored memory. It uses the candidates and the
+// form of the message, or only the candidates if they are certain.
 func chatOdds(found, needs float64) float64 {
 	return max(needs+foundShare*found, found-sureFound)
 }
 
 const (
-	foundShare = 0.3 // weight of the candidates' odds; the rest is the form's
-	sureFound  = 3.0 // lead from which on the form does not count
+	foundShare = 0.3 // weight of the candidates' odds; the form has the remaining weight
+	sureFound  = 3.0 // log-odds of the candidates above which the form does not count
 )
 
-// odds returns the logarithm of the odds that the question is answered.
-func (l *lineup) odds() float64 {
+// odds returns the log-odds that the candidates answer the question.
+func (l *candidateSet) odds() float64 {
 	odds := answerBase
 	for _, s := range signals {
 		odds += s.weight * s.value(l)

@@ -9,9 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByImportance returns hits in the order for a [Query] that is Broad: pinned facts, then facts by
-// subject (the user first), confidence and recency, then turns and summaries. Score is the
-// importance, 0 to 1.
+// ByImportance returns hits for a [Query] that is Broad. Pinned facts come first, then facts by subject (the
+// user first), confidence and recency, then turns and summaries. Score is the importance, from 0 to 1.
 func ByImportance(memories []memory.Memory, now time.Time) []memory.Hit {
 	hits := make([]memory.Hit, len(memories))
 	for i, m := range memories {
@@ -28,7 +27,7 @@ func importance(m memory.Memory, now time.Time) (float64, memory.Why) {
 	var pinned, confidence, matter float64
 	at := m.CreatedAt()
 	if m.Fact != nil {
-		confidence, at, matter = m.Fact.Confidence, m.Fact.UpdatedAt, matters(m.Fact)
+		confidence, at, matter = m.Fact.Confidence, m.Fact.UpdatedAt, factWeight(m.Fact)
 		if m.Fact.Pinned() {
 			pinned = 1
 		}
@@ -38,11 +37,11 @@ func importance(m memory.Memory, now time.Time) (float64, memory.Why) {
 	return score, memory.Why{{Name: "pinned", Value: pinned}, {Name: "matter", Value: matter}, {Name: "confidence", Value: confidence}, {Name: "recency", Value: recent}, {Name: "score", Value: score}}
 }
 
-// Identity are the user's attributes that identify a person.
+// Identity lists the user's attributes that identify a person.
 var Identity = []string{"name", "age", "birthday", "home", "occupation", "employer", "partner", "pronouns"}
 
-// Weights of facts in a broad question, by the family of their attribute or else by category:
-// identity, dangers, habits.
+// Weights of facts for a broad question, by the family of their attribute, or else by category: identity,
+// dangers, habits.
 var (
 	attributeMatters = map[string]float64{
 		"name": 1, "allergy": 1, "condition": 0.95, "pronouns": 0.95, "diet": 0.9, "home": 0.9, "occupation": 0.9, "employer": 0.85, "age": 0.85,
@@ -52,20 +51,20 @@ var (
 )
 
 const (
-	otherMatters = 0.3 // of any other fact
-	lessOfOthers = 0.6 // factor for facts about others
+	otherWeight       = 0.3 // weight of any other fact
+	otherPersonFactor = 0.6 // factor for facts about other people
 )
 
-func matters(f *memory.Fact) float64 {
+func factWeight(f *memory.Fact) float64 {
 	family, _, _ := strings.Cut(f.Attribute, ":")
 	m, ok := attributeMatters[family]
 	if !ok {
 		if m, ok = categoryMatters[f.Category]; !ok {
-			m = otherMatters
+			m = otherWeight
 		}
 	}
 	if f.Subject != "" && !strings.EqualFold(f.Subject, "user") {
-		m *= lessOfOthers
+		m *= otherPersonFactor
 	}
 	return m
 }

@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// DefaultContextBudget is the default number of tokens for contexts in a prompt: some ten pages.
+// DefaultContextBudget is the default token budget for contexts in a prompt: about ten pages.
 const DefaultContextBudget = 8000
 
-// Attached introduces contexts in a block.
-const Attached = "Documents that the user attached to this chat:"
+// AttachedHeading introduces contexts in a block.
+const AttachedHeading = "Documents that the user attached to this chat:"
 
-// WithContexts puts a conversation's contexts, in order, in front of a block, or makes a block of
-// them. It cuts them at the end of a line to fit budget tokens, 0 for the default, and says so.
-// Equal contexts give equal bytes, so that the provider's cache stays valid.
+// WithContexts puts a conversation's contexts, in order, in front of a block, or makes a block of them. To fit
+// budget tokens (0: the default) it cuts the contexts at the end of a line and says so in the text. Equal
+// contexts give equal bytes, so that the provider's cache stays valid.
 func WithContexts(block string, contexts []memory.Context, budget int) string {
 	if budget == 0 {
 		budget = DefaultContextBudget
@@ -29,26 +29,26 @@ func WithContexts(block string, contexts []memory.Context, budget int) string {
 	return WithDocuments(block, documents)
 }
 
-// ContextText writes a context for a block and subtracts its tokens from the budget.
+// ContextText returns a context as text for a block and subtracts its tokens from the budget.
 func ContextText(c memory.Context, budget *int) string {
 	name := oneLine(c.Title)
 	if name == "" {
 		name = "untitled"
 	}
-	return "\n\n## " + name + "\n" + fitted(visibleLines(c.Content), budget)
+	return "\n\n## " + name + "\n" + joinFitting(visibleLines(c.Content), budget)
 }
 
-// WithDocuments puts contexts, as [ContextText] wrote them, in front of a block.
+// WithDocuments puts documents, the results of [ContextText], in front of a block.
 func WithDocuments(block, documents string) string {
 	if documents == "" {
 		return block
 	}
-	documents = Attached + documents
+	documents = AttachedHeading + documents
 	if block == "" {
 		return fenced(Preamble + "\n" + documents)
 	}
 	rest := strings.TrimSuffix(strings.TrimPrefix(block, FenceOpen+"\n"), "\n"+FenceClose)
-	rest = strings.TrimPrefix(strings.TrimPrefix(rest, Preamble+"\n"), Later+"\n")
+	rest = strings.TrimPrefix(strings.TrimPrefix(rest, Preamble+"\n"), LaterPreamble+"\n")
 	return fenced(Preamble + "\n" + documents + "\n\n" + rest)
 }
 
@@ -66,8 +66,8 @@ func visibleLines(s string) []string {
 	return lines
 }
 
-// fitted joins the lines that fit the budget, and subtracts their tokens.
-func fitted(lines []string, budget *int) string {
+// joinFitting joins the lines that fit the budget, and subtracts their tokens from it.
+func joinFitting(lines []string, budget *int) string {
 	var b strings.Builder
 	for i, line := range lines {
 		tokens := text.Tokens(line) + 1

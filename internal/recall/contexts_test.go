@@ -12,7 +12,7 @@ func TestContextsComeFirstAndAreFenced(t *testing.T) {
 	alone := WithContexts("", contexts, 0)
 	block := FenceOpen + "\n" + Preamble + "\n- a memory\n" + FenceClose
 	both := WithContexts(block, contexts, 0)
-	want := FenceOpen + "\n" + Preamble + "\n" + Attached + "\n\n## A B\none\n(loci-memory>\n  two\n\n## untitled\nthree"
+	want := FenceOpen + "\n" + Preamble + "\n" + AttachedHeading + "\n\n## A B\none\n(loci-memory>\n  two\n\n## untitled\nthree"
 	if alone != want+"\n"+FenceClose {
 		t.Errorf("alone: %q", alone)
 	}

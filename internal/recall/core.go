@@ -12,35 +12,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Core is the beginning of a block, made without a search: the user's identity.
+// Core is the first part of a block: facts that say who the user is. No search is needed for it.
 type Core struct {
-	Summary *memory.Summary // of the current conversation, by setting; its length is not part of the budget
+	Summary *memory.Summary // summary of the current conversation, if the settings include it; its length is not part of the budget
 	Profile []memory.ProfileEntry
-	Facts   []CoreFact // that hold, including shared ones
+	Facts   []CoreFact // valid facts, including facts that other owners share
 }
 
-// CoreFact is a fact with its place in a core.
+// CoreFact is a fact with its position in a core.
 type CoreFact struct {
 	memory.Memory
-	Heading Heading // its group
-	tokens  int     // of its line
+	Heading Heading // the group to which the fact belongs
+	tokens  int     // number of tokens of the fact's line
 }
 
-// NewCoreFact derives the place from a fact's words.
+// NewCoreFact derives the position from the words of a fact.
 func NewCoreFact(m memory.Memory) CoreFact {
 	return CoreFact{m, headingOf(m.Fact), tokensOfLine(coreLine(m, false))}
 }
 
-// tokensOfLine is the number of tokens of a line with its line break.
+// tokensOfLine returns the number of tokens of a line including its line break.
 func tokensOfLine(line string) int { return text.Tokens(line + "\n") }
 
-// PinnedTokens is the budget of a core with only pinned facts and profile entries.
+// PinnedTokens is the token budget of a core that has only pinned facts and profile entries.
 const PinnedTokens = 150
 
 // Heading is the group of a line in the core.
 type Heading uint8
 
-// The headings, in the order of the block. The zero Heading is for search results.
+// The headings, in the order of the block. Search results have the zero Heading.
 const (
 	ofAnswers Heading = iota + 1
 	ofProfile
@@ -66,7 +66,7 @@ var ofCategory = map[string]Heading{
 	"preference": ofTastes, "habit": ofTastes, "hobby": ofTastes, "plan": ofPlans, "goal": ofPlans, "event": ofPlans,
 }
 
-// headingOf returns the heading of a fact.
+// headingOf returns the heading under which the core shows a fact.
 func headingOf(f *memory.Fact) Heading {
 	if english.HowToAnswer(f.Content) {
 		return ofAnswers
@@ -76,9 +76,9 @@ func headingOf(f *memory.Fact) Heading {
 
 func (h Heading) String() string { return strings.TrimSuffix(headings[h], ":") }
 
-// WhyTold returns why a core has the fact: "pinned", "answers" for preferred answers, "holds" for
-// others.
-func (f CoreFact) WhyTold() string {
+// Reason returns why a core contains the fact: "pinned", "answers" for facts about preferred answers, or
+// "holds" for others.
+func (f CoreFact) Reason() string {
 	switch {
 	case f.Fact.Pinned():
 		return "pinned"
@@ -88,9 +88,9 @@ func (f CoreFact) WhyTold() string {
 	return "holds"
 }
 
-// Holds reports whether a prompt may show a fact about its owner without a question: the user or a
-// person stated it, and its time has not passed.
-func Holds(f *memory.Fact, now time.Time) bool {
+// MayShowUnasked reports whether a prompt may show a fact about its owner without a question. The user or
+// another person must have stated the fact, and it must not have expired.
+func MayShowUnasked(f *memory.Fact, now time.Time) bool {
 	switch {
 	case f.Core == memory.CoreNever, !f.ValidTo.IsZero() && !now.Before(f.ValidTo),
 		f.Trust != memory.TrustUser && f.Trust != memory.TrustPerson:
@@ -105,9 +105,9 @@ func Holds(f *memory.Fact, now time.Time) bool {
 
 var dates = lazy.Compile(`\b\d{4}-\d{2}-\d{2}\b`)
 
-// Choose splits a core into the part that fits a budget of tokens and the rest. Pinned facts come
-// first, then profile entries, preferred answers, and other facts by importance and nearness to the
-// message. near has fact ids, the nearest first.
+// Choose splits a core into the part that fits a token budget and the rest. Pinned facts come first, then
+// profile entries, preferred answers, and other facts by importance and similarity to the message. near has
+// fact ids, the most similar first.
 func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 	in.Summary = c.Summary
 	fits := func(tokens int) bool {
@@ -172,12 +172,12 @@ func (c Core) Choose(budget int, near []string, now time.Time) (in, left Core) {
 }
 
 const (
-	first      = 10  // above the importance of any fact
-	nearWeight = 0.6 // of the fact nearest to the message, added to its importance of 0 to 1
-	nearRank   = 10  // the rank at which half of nearWeight is left
+	first      = 10  // higher than the importance of any fact
+	nearWeight = 0.6 // added to the importance (0 to 1) of the fact most similar to the message
+	nearRank   = 10  // the rank at which half of nearWeight is added
 )
 
-// lines returns the core's lines in a block.
+// lines returns the lines of the core in a block.
 func (c Core) lines(roles bool) (lines []renderedLine) {
 	if c.Summary != nil {
 		lines = append(lines, lineOfCore(memory.Memory{Summary: c.Summary}, 0, roles))
@@ -206,7 +206,7 @@ func (c Core) IDs() []string {
 	return ids
 }
 
-// Tokens is the number of tokens of a core's lines.
+// Tokens returns the number of tokens of the core's lines.
 func (c Core) Tokens() (n int) {
 	for _, l := range c.lines(false) {
 		n += tokensOfLine(l.text)

@@ -72,7 +72,7 @@ func TestHoldsSkipsExpiredAndOthersFacts(t *testing.T) {
 		"User wants to run a marathon":                            true,
 		"User's mother visits 2025-12-24 and again on 2026-02-01": false,
 	} {
-		if got := Holds(holding("", "plan", content).Fact, now); got != want {
+		if got := MayShowUnasked(holding("", "plan", content).Fact, now); got != want {
 			t.Errorf("%q holds: %v, want %v", content, got, want)
 		}
 	}
@@ -80,7 +80,7 @@ func TestHoldsSkipsExpiredAndOthersFacts(t *testing.T) {
 	tool.Fact.Trust = memory.TrustUntrusted
 	over := holding("", "work", "User works at Acme")
 	over.Fact.ValidTo = now
-	if Holds(tool.Fact, now) || Holds(over.Fact, now) {
+	if MayShowUnasked(tool.Fact, now) || MayShowUnasked(over.Fact, now) {
 		t.Error("what a tool said, or what is over, holds")
 	}
 }

@@ -9,79 +9,78 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// cue is one reason to prefer a candidate. Its value, usually 0 to 1, times its weight is added to
-// the fused score.
+// cue is one reason to prefer a candidate. Its value, usually 0 to 1, is multiplied by its weight and added
+// to the fused score.
 type cue struct {
 	name   string
 	weight float64
-	of     func(q *asked) bool // the questions it applies to; otherwise it is 0
-	value  func(q *asked, c *view) float64
+	of     func(q *scoredQuery) bool // the questions to which the cue applies; for others its value is 0
+	value  func(q *scoredQuery, c *view) float64
 }
 
-// The weights of cues come from a listwise softmax fit (package bench, Fit) on the development
-// halves of LoCoMo, BEAM and RealMem with the lexical embedder, adjusted slightly to where all
-// three gain. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
+// The weights of cues come from a listwise softmax fit (package bench, Fit) on the development halves of
+// LoCoMo, BEAM and RealMem with the lexical embedder. They were adjusted slightly so that all three data sets
+// gain. docs/measurements/retrieval.md has each cue's contribution, and fits on other conversations.
 var cues = []cue{
-	// The words, including those of a turn's neighbours.
-	{"words", 5.8, every, words},
-	// The question names the speaker; "I" names the user.
-	{"speaker", 1.7, ofSomebody, speaker},
-	{"speaker_words", 1.6, ofSomebody, func(q *asked, c *view) float64 { return speaker(q, c) * words(q, c) }},
-	// It is about somebody else, and the question only about the user: a sister's home does not
-	// answer "where do I live?". Chosen by hand: no set has facts.
-	{"other", -1.5, ofUserAlone, func(_ *asked, c *view) float64 { return marked(c, memory.MarkOther) }},
-	// A fact needs no context, and in its few words a synonym is no chance. Chosen by hand, too.
-	{"fact", 3.0, every, distinct},
-	// Somebody marked it as worth keeping.
-	{"kept", keptWeight, every, func(_ *asked, c *view) float64 { return kept(c) }},
-	// The turn answers a question with the words.
-	{"reply", 1.8, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, c.reply) }},
+	// The candidate has words of the question; the words of a turn's neighbours count too.
+	{"words", 5.8, anyQuestion, words},
+	// The candidate's speaker is named in the question; "I" means the user.
+	{"speaker", 1.7, aboutSpeaker, speaker},
+	{"speaker_words", 1.6, aboutSpeaker, func(q *scoredQuery, c *view) float64 { return speaker(q, c) * words(q, c) }},
+	// The candidate is about somebody else, and the question only about the user: a sister's home does not
+	// answer "where do I live?". Chosen by hand, because no data set has facts.
+	{"other", -1.5, aboutUserOnly, func(_ *scoredQuery, c *view) float64 { return marked(c, memory.MarkOther) }},
+	// The candidate is a fact, which needs no context. A synonym in its few words is no chance. Chosen by hand.
+	{"fact", 3.0, anyQuestion, ownFactShare},
+	// Somebody marked the candidate as worth keeping.
+	{"kept", keptWeight, anyQuestion, func(_ *scoredQuery, c *view) float64 { return kept(c) }},
+	// The turn answers a question that has the words.
+	{"reply", 1.8, anyQuestion, func(_ *scoredQuery, c *view) float64 { return unlessAssistant(c, c.reply) }},
 	// The turn is itself a question.
-	{"asks", -0.5, every, func(_ *asked, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
-	// The turn begins a conversation: people open with their main concern.
-	{"opens", 0.8, every, func(q *asked, c *view) float64 { return unlessAssistant(c, opens(c)) * words(q, c) }},
-	// The question asks for a time and the candidate mentions one, or has the question's month or
-	// year.
-	{"when", 2.6, forTime, func(q *asked, c *view) float64 { return q.prompt * marked(c, memory.MarkTimes) * words(q, c) }},
-	{"date_said", 3.2, ofDate, func(q *asked, c *view) float64 { return q.prompt * q.onDay(c) }},
-	{"date_meant", 2.7, ofDate, func(q *asked, c *view) float64 { return q.prompt * q.share(c.Dates) }},
-	// The conversation as a whole has the words.
-	{"session", 2.5, every, func(_ *asked, c *view) float64 { return c.session }},
-	// The turn itself has the words, not only its neighbours.
-	{"peak", 0.65, every, func(_ *asked, c *view) float64 { return c.peak }},
-	// Synonyms of the question's words. A long message always has some.
-	{"related", 3.0, every, func(q *asked, c *view) float64 { return q.prompt * c.related }},
+	{"asks", -0.5, anyQuestion, func(_ *scoredQuery, c *view) float64 { return unlessAssistant(c, marked(c, memory.MarkAsks)) }},
+	// The turn begins a conversation: people begin with their main concern.
+	{"opens", 0.8, anyQuestion, func(q *scoredQuery, c *view) float64 { return unlessAssistant(c, opens(c)) * words(q, c) }},
+	// The question asks for a time and the candidate mentions a time, or has the month or year of the question.
+	{"when", 2.6, asksForTime, func(q *scoredQuery, c *view) float64 { return q.prompt * marked(c, memory.MarkTimes) * words(q, c) }},
+	{"date_said", 3.2, namesDate, func(q *scoredQuery, c *view) float64 { return q.prompt * q.onDay(c) }},
+	{"date_meant", 2.7, namesDate, func(q *scoredQuery, c *view) float64 { return q.prompt * q.share(c.Dates) }},
+	// The conversation as a whole has words of the question.
+	{"session", 2.5, anyQuestion, func(_ *scoredQuery, c *view) float64 { return c.session }},
+	// The turn itself has words of the question, and not only its neighbours.
+	{"peak", 0.65, anyQuestion, func(_ *scoredQuery, c *view) float64 { return c.peak }},
+	// The candidate has synonyms of the question's words. Long messages always have some.
+	{"related", 3.0, anyQuestion, func(q *scoredQuery, c *view) float64 { return q.prompt * c.related }},
 	// The question asks for a kind of thing, and the candidate names one.
-	{"class", 1.0, forKind, func(q *asked, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
-	// A vector of a word-based embedder can only help: no more similarity than chance adds nothing.
-	// Other embedders know more than words that match poorly, and less than words that match well.
-	{vectorCue, DefaultVectorWeight, every, func(q *asked, c *view) float64 {
-		if q.ofWords {
+	{"class", 1.0, asksForKind, func(q *scoredQuery, c *view) float64 { return q.prompt * q.instances(c.Classes) }},
+	// The vectors are similar. The vector of a word-based embedder can only help: similarity that may be chance
+	// adds nothing. Other embedders judge better than words that match badly, but worse than words that match well.
+	{vectorCue, DefaultVectorWeight, anyQuestion, func(q *scoredQuery, c *view) float64 {
+		if q.wordBased {
 			return max(0, c.vector-vectorFloor)
 		}
 		return max(0, 1-q.found) * c.vector
 	}},
 }
 
-// vectorCue is the cue of vectors. Its DefaultVectorWeight was fitted with all-MiniLM-L6-v2
+// vectorCue is the cue of vectors. DefaultVectorWeight, its weight, was fitted with all-MiniLM-L6-v2
 // (package bench, FitVector).
 const (
 	vectorCue           = "vector"
 	DefaultVectorWeight = 8
-	wordsVectorWeight   = 1.5 // of the word-based embedder, which adds little to the words
+	wordsVectorWeight   = 1.5 // weight for the word-based embedder, which adds little to the cue of words
 )
 
 var vectorAt = slices.IndexFunc(cues, func(c cue) bool { return c.name == vectorCue })
 
-// The questions to which cues apply.
-func every(*asked) bool         { return true }
-func ofSomebody(q *asked) bool  { return q.self || len(q.named) > 0 }
-func ofUserAlone(q *asked) bool { return q.self && !q.owns && len(q.named) == 0 }
-func ofDate(q *asked) bool      { return len(q.Dates) > 0 }
-func forTime(q *asked) bool     { return q.when }
-func forKind(q *asked) bool     { return q.classes != 0 }
+// These functions select the questions to which cues apply.
+func anyQuestion(*scoredQuery) bool     { return true }
+func aboutSpeaker(q *scoredQuery) bool  { return q.self || len(q.named) > 0 }
+func aboutUserOnly(q *scoredQuery) bool { return q.self && !q.aboutPeople && len(q.named) == 0 }
+func namesDate(q *scoredQuery) bool     { return len(q.Dates) > 0 }
+func asksForTime(q *scoredQuery) bool   { return q.when }
+func asksForKind(q *scoredQuery) bool   { return q.classes != 0 }
 
-// cueParts are the cues' names in Why.
+// cueParts are the names of the cues in [memory.Why].
 var cueParts = sync.OnceValue(func() []string {
 	out := make([]string, len(cues))
 	for i := range cues {
@@ -90,10 +89,10 @@ var cueParts = sync.OnceValue(func() []string {
 	return out
 })
 
-// Cues returns each candidate's unweighted value of each cue, with the cues' names and weights, as
-// a fit of the weights needs them.
+// Cues returns the unweighted value of each cue for each candidate, with the names and weights of the cues. A
+// fit of the weights needs these values.
 func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, weights []float64, values [][]float64) {
-	a := newAsked(q, candidates, o)
+	a := newScoredQuery(q, candidates, o)
 	for _, cue := range cues {
 		names, weights = append(names, cue.name), append(weights, cue.weight)
 	}
@@ -109,20 +108,20 @@ func Cues(q Query, candidates []memory.Candidate, o Options) (names []string, we
 	return names, weights, values
 }
 
-// vectorFloor is the cosine of texts that share only their language.
+// vectorFloor is the cosine of texts that have only their language in common.
 const vectorFloor = 0.2
 
-// likeness returns the least cosine of a candidate about the question that has none of its words.
-// Word-based embedders reach 0.25 by one misspelt word or hash collision in two short texts.
-func likeness(ofWords bool) float64 {
+// minCosine returns the minimum cosine of a candidate that is about the question but has none of its words. In
+// word-based embedders, one typo or hash collision in two short texts gives a cosine up to 0.25.
+func minCosine(ofWords bool) float64 {
 	if ofWords {
 		return 0.3
 	}
 	return vectorFloor
 }
 
-// view is a candidate with its searcher's numbers. Numbers that are not finite, as of a broken
-// vector, become 0, so that they do not spoil the others.
+// view is a candidate with the numbers of the searcher. Numbers that are not finite, for example from a broken
+// vector, become 0, so that they do not affect other candidates.
 type view struct {
 	*memory.Candidate
 	lexical, own, related, stored, vector, reply, session, peak float64
@@ -137,40 +136,40 @@ func newView(c *memory.Candidate) view {
 }
 
 func finite(x float32) float64 {
-	if x-x != 0 { // NaN or infinite
+	if x-x != 0 { // not a number, or infinite
 		return 0
 	}
 	return float64(x)
 }
 
-// asked is a query with values that depend on the candidates.
-type asked struct {
+// scoredQuery is a query with values that depend on the candidates.
+type scoredQuery struct {
 	Query
-	named []string // speakers that the question names
-	cues  []int    // the cues that apply
+	named []string // speakers whom the question names
+	cues  []int    // indexes of the cues that apply
 	meant []memory.Misspelt
 
-	stretch  float64 // of cosines
-	vectors  float64 // their weight
-	ofWords  bool    // the vectors are word-based
-	found    float64 // the best candidate's share of the question's words
-	likeness float64 // the least cosine that counts as about the question
+	stretch   float64 // stretch factor of cosines
+	vectors   float64 // weight of vectors
+	wordBased bool    // vectors come from a word-based embedder
+	found     float64 // share of the question's words in the best candidate
+	likeness  float64 // minimum cosine of a candidate that is about the question
 }
 
 func (o Options) vectorWeight() float64 {
-	if o.OfWords {
+	if o.WordBased {
 		return wordsVectorWeight
 	}
 	return DefaultVectorWeight
 }
 
-func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
-	a := &asked{Query: q, stretch: stretchOf(o.Background), ofWords: o.OfWords, vectors: o.vectorWeight(), likeness: likeness(o.OfWords)}
+func newScoredQuery(q Query, candidates []memory.Candidate, o Options) *scoredQuery {
+	a := &scoredQuery{Query: q, stretch: stretchOf(o.Background), wordBased: o.WordBased, vectors: o.vectorWeight(), likeness: minCosine(o.WordBased)}
 	for i := range candidates {
 		a.found = max(a.found, finite(candidates[i].Found.Lexical))
 	}
-	a.readMisspelt(Misspelt(candidates))
-	var seen []string // conversations have few speakers
+	a.readMisspelt(CorrectionsOf(candidates))
+	var seen []string // a conversation has few speakers
 	last := ""
 	for i := range candidates {
 		name := candidates[i].Speaker
@@ -191,8 +190,8 @@ func newAsked(q Query, candidates []memory.Candidate, o Options) *asked {
 	return a
 }
 
-// worth is a cue's contribution to a candidate's fused score.
-func (q *asked) worth(i int, c *view) float64 {
+// contribution returns how much a cue adds to a candidate's fused score.
+func (q *scoredQuery) contribution(i int, c *view) float64 {
 	weight := cues[i].weight
 	if i == vectorAt {
 		weight = q.vectors
@@ -200,23 +199,23 @@ func (q *asked) worth(i int, c *view) float64 {
 	return weight * cues[i].value(q, c)
 }
 
-func words(_ *asked, c *view) float64 { return c.lexical }
+func words(_ *scoredQuery, c *view) float64 { return c.lexical }
 
-// speaker is 1 for the person that the question is about, shared if it names several.
-func speaker(q *asked, c *view) float64 {
+// speaker is 1 for the person that the question is about, or an equal share if the question names several.
+func speaker(q *scoredQuery, c *view) float64 {
 	switch {
 	case c.Speaker != "" && slices.Contains(q.named, c.Speaker):
 		return 1 / float64(len(q.named))
-	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser && (q.owns || c.Marks&memory.MarkOther == 0):
+	case len(q.named) == 0 && q.self && c.Role == memory.RoleUser && (q.aboutPeople || c.Marks&memory.MarkOther == 0):
 		return 1
-	case q.owns && c.Kind == memory.KindFact && c.Marks&memory.MarkOther != 0:
-		return 1 // a fact about the user's people is the user's statement, too
+	case q.aboutPeople && c.Kind == memory.KindFact && c.Marks&memory.MarkOther != 0:
+		return 1 // a fact about a person close to the user is also a statement of the user
 	}
 	return 0
 }
 
-// keptWeight was chosen on the chats of ten invented people: of 240 messages the best four hits
-// held an answer for 124 without it, and for 143, 162, 168 and 169 with 1 to 4 (words alone, bare).
+// keptWeight was chosen on the chats of ten invented people with 240 messages. The best four hits contained an
+// answer for 124 messages without this cue, and for 143, 162, 168 and 169 with weights 1 to 4 (words only).
 const keptWeight = 3.0
 
 func kept(c *view) float64 {
@@ -226,16 +225,16 @@ func kept(c *view) float64 {
 	return 0
 }
 
-// distinct is a fact's own share of the question.
-func distinct(q *asked, c *view) float64 {
+// ownFactShare returns a fact's own share of the question's words.
+func ownFactShare(q *scoredQuery, c *view) float64 {
 	if c.Kind != memory.KindFact {
 		return 0
 	}
 	return min(1, c.own+q.prompt*inOtherWords*min(1, c.related+ofKind*q.instances(c.Classes)))
 }
 
-// instances is the share of the requested classes that has a member.
-func (q *asked) instances(of uint32) float64 {
+// instances returns the share of the requested classes of which the candidate has a member.
+func (q *scoredQuery) instances(of uint32) float64 {
 	if q.classes == 0 {
 		return 0
 	}
@@ -256,8 +255,8 @@ func opens(c *view) float64 {
 	return 0
 }
 
-// unlessAssistant drops cues that hold for people only: assistants end most answers in a question
-// and answer most questions.
+// unlessAssistant returns 0 for turns of assistants, for cues that only work for people: assistants end most
+// answers with a question and answer most questions.
 func unlessAssistant(c *view, x float64) float64 {
 	if c.Role == memory.RoleAssistant {
 		return 0
@@ -265,16 +264,16 @@ func unlessAssistant(c *view, x float64) float64 {
 	return x
 }
 
-// onDay compares the question's dates with the day of the candidate.
-func (q *asked) onDay(c *view) float64 { return q.match(saidDay(c)) }
+// onDay compares the dates in the question with the day of the candidate.
+func (q *scoredQuery) onDay(c *view) float64 { return q.match(saidDay(c)) }
 
 func saidDay(c *view) memory.Moment {
 	y, m, d := c.Said.Date()
 	return memory.Moment{Year: int16(y), Month: int8(m), Day: int8(d)}
 }
 
-// share returns the best match of dates with the question's dates.
-func (q *asked) share(dates []memory.Moment) float64 {
+// share returns the best match of the given dates with the question's dates.
+func (q *scoredQuery) share(dates []memory.Moment) float64 {
 	var best float64
 	for _, d := range dates {
 		best = max(best, q.match(d))
@@ -282,8 +281,8 @@ func (q *asked) share(dates []memory.Moment) float64 {
 	return best
 }
 
-// match is the share of the parts of the question's dates that a moment has.
-func (q *asked) match(have memory.Moment) float64 {
+// match returns the share of the parts of the question's dates that a moment has.
+func (q *scoredQuery) match(have memory.Moment) float64 {
 	met, parts := 0, 0
 	for i := range q.Dates {
 		m, of := q.Dates[i].meets(have)
@@ -295,8 +294,8 @@ func (q *asked) match(have memory.Moment) float64 {
 	return float64(met) / float64(parts)
 }
 
-// dated reports whether a candidate was written at a time that the question names, or mentions it.
-func (q *asked) dated(c *view) bool {
+// dated reports whether a candidate was written at a time that the question names, or mentions such a time.
+func (q *scoredQuery) dated(c *view) bool {
 	for i := range q.Dates {
 		if whole(q.Dates[i].meets(saidDay(c))) || slices.ContainsFunc(c.Dates, func(d memory.Moment) bool { return whole(q.Dates[i].meets(d)) }) {
 			return true
@@ -305,4 +304,4 @@ func (q *asked) dated(c *view) bool {
 	return false
 }
 
-func whole(met, parts int) bool { return met == parts }
+func whole(matched, parts int) bool { return matched == parts }

@@ -6,31 +6,30 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// diversifyAmong bounds the work: candidates of a lower rank are not considered.
+// diversifyAmong limits the work: candidates of a lower rank are not considered.
 const diversifyAmong = 40
 
-// redundantFrom is the cosine from which on two memories are redundant. Turns of one conversation are
-// similar below it, and several of them answer a question together: counting all similarity costs a
-// tenth of recall@10.
+// redundantFrom is the minimum cosine of two redundant memories. Turns of one conversation have a lower cosine,
+// and several of them together may answer a question: counting all similarity costs a tenth of recall@10.
 const redundantFrom = 0.75
 
-// diversify moves the best n to the front, by score minus redundancy with those before (maximal
-// marginal relevance); the rest keep their order. The list is sorted by score.
+// diversify moves the best n to the front, by score minus redundancy with those already chosen (maximal
+// marginal relevance). The others keep their order. The list must be sorted by score.
 //
-// Redundancy only grows as more are chosen, so a candidate is compared with those chosen since its
-// last comparison, and only while it may still win.
-func (m *room) diversify(list []*ranked, lambda float64, n int) {
+// Redundancy only grows as more candidates are chosen. A candidate is therefore compared only with those
+// chosen since its last comparison, and only while it can still be the best.
+func (m *rankBuffers) diversify(list []*ranked, lambda float64, n int) {
 	lambda = clampUnit(lambda)
 	among := list[:min(len(list), max(n, diversifyAmong))]
 	n = min(n, len(among))
 	m.chosen = m.chosen[:0]
-	ends := make([]int, 1, n+1) // ends of the chosen vectors
+	ends := make([]int, 1, n+1) // where each chosen vector ends
 	for i := range n {
 		best := -1
 		for j := i; j < len(among); j++ {
 			r := among[j]
 			if best >= 0 && lambda*r.score <= among[best].mmr {
-				break // none after it can win either
+				break // no later candidate can be the best
 			}
 			if best >= 0 && lambda*r.score-(1-lambda)*r.redundant <= among[best].mmr {
 				continue
@@ -43,7 +42,7 @@ func (m *room) diversify(list []*ranked, lambda float64, n int) {
 				best = j
 			}
 		}
-		// Rotation, unlike a swap, keeps the order of equals.
+		// A rotation, unlike a swap, keeps the order of candidates with equal scores.
 		its := among[best]
 		copy(among[i+1:best+1], among[i:best])
 		among[i] = its
@@ -52,16 +51,16 @@ func (m *room) diversify(list []*ranked, lambda float64, n int) {
 	}
 }
 
-// redundancy is the similarity of two vectors above m.repeats: 1 for equal ones, 0 if either is
+// redundancy returns the similarity of two vectors above m.repeats: 1 for equal vectors, 0 if a vector is
 // missing or their models differ.
-func (m *room) redundancy(a []float32, b []uint16) float64 {
+func (m *rankBuffers) redundancy(a []float32, b []uint16) float64 {
 	if len(a) != vector.Dims(b) || len(a) == 0 {
 		return 0
 	}
 	return clampUnit((stretched(float64(vector.DotPacked(a, b)), m.stretch) - m.repeats) / (1 - m.repeats))
 }
 
-func (m *room) choose(row []uint16) {
+func (m *rankBuffers) choose(row []uint16) {
 	start, dims := len(m.chosen), vector.Dims(row)
 	m.chosen = slices.Grow(m.chosen, dims)[:start+dims]
 	vector.Unpack(m.chosen[start:], row)

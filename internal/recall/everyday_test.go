@@ -15,7 +15,7 @@ func TestQuestionsAboutThoseOfTheUsers(t *testing.T) {
 		"do I have brothers?": true, "what's my boss like?": true, "is our dog old?": true,
 		"where do I live?": false, "what is my job?": false,
 	} {
-		if got := NewQuery(question, time.Time{}, QueryOptions{}).owns; got != want {
+		if got := NewQuery(question, time.Time{}, QueryOptions{}).aboutPeople; got != want {
 			t.Errorf("%q asks about somebody of the user's: %v, want %v", question, got, want)
 		}
 	}

@@ -12,15 +12,15 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// fenced returns body within the fence. Nothing in body can close or imitate it.
+// fenced returns body within the fence. No text in body can close or imitate the fence.
 func fenced(body string) string {
-	return FenceOpen + "\n" + harmless(body) + "\n" + FenceClose
+	return FenceOpen + "\n" + neutralize(body) + "\n" + FenceClose
 }
 
-// harmless turns tags named like the fence in s into plain text by replacing their opening
-// characters with a parenthesis. It ignores case, spacing, escapes and look-alike letters. Other
-// text stays as it is.
-func harmless(s string) string {
+// neutralize changes tags in s that are named like the fence into plain text: it replaces their opening
+// characters with a parenthesis. It recognises such tags in any case, with spaces, escapes and look-alike
+// letters. Other text does not change.
+func neutralize(s string) string {
 	var b strings.Builder
 	kept := 0
 	for i := 0; i < len(s); {
@@ -28,7 +28,7 @@ func harmless(s string) string {
 			i++
 			continue
 		}
-		r, size := glyph(s[i:])
+		r, size := decodeCharacter(s[i:])
 		if name, ok := tagName(s, i+size, r); ok {
 			b.WriteString(s[kept:i])
 			b.WriteByte('(')
@@ -44,7 +44,7 @@ func harmless(s string) string {
 	return b.String()
 }
 
-// mayOpen reports whether an ASCII character opens a tag or begins an escape.
+// mayOpen reports whether an ASCII character may open a tag or begin an escape.
 func mayOpen(c byte) bool {
 	switch c {
 	case '<', '[', '{', '(', '&', '\\', '%':
@@ -53,21 +53,21 @@ func mayOpen(c byte) bool {
 	return false
 }
 
-// The characters that open, fill and close a tag, with look-alikes.
+// The characters that may open, fill or close a tag, including look-alikes.
 const (
-	angles   = "<«˂‹≪≺⋖⋘\u2329\u3008❬❮❰⟨⟪⧼⪡⪻《﹤＜ᐸ"
-	brackets = "[{(［｛（【〔⟦"
-	slashes  = "/\\⁄∕╱⟋⧸／＼﹨∖"
-	closers  = ">＞›»"
-	unseen   = "ᅟᅠㅤﾠ" // letters without a shape
+	angles           = "<«˂‹≪≺⋖⋘\u2329\u3008❬❮❰⟨⟪⧼⪡⪻《﹤＜ᐸ"
+	brackets         = "[{(［｛（【〔⟦"
+	slashes          = "/\\⁄∕╱⟋⧸／＼﹨∖"
+	closers          = ">＞›»"
+	invisibleLetters = "ᅟᅠㅤﾠ" // letters that display as nothing
 )
 
-// maxGap bounds the characters other than white space between the parts of a tag.
+// maxGap is the maximum number of characters, other than white space, between the parts of a tag.
 const maxGap = 24
 
-// tagName returns where the name begins in a tag that opens with a character and continues at
-// s[i:], and whether the tag closes or imitates the fence. The bare name "memory" counts only in a
-// closing tag, and brackets other than "<" count only with a slash.
+// tagName returns where the name begins in a tag that opens with the character opener and continues at s[i:]. It
+// reports whether the tag closes or imitates the fence. The bare name "memory" counts only in a closing tag,
+// and brackets other than "<" count only with a slash.
 func tagName(s string, i int, opener rune) (int, bool) {
 	angle := strings.ContainsRune(angles, opener)
 	if !angle && !strings.ContainsRune(brackets, opener) {
@@ -75,15 +75,15 @@ func tagName(s string, i int, opener rune) (int, bool) {
 	}
 	slash := false
 	for gap := 0; gap <= maxGap; {
-		if (angle || slash) && spells(s[i:], "iocimemory") >= 0 {
+		if (angle || slash) && matchName(s[i:], "iocimemory") >= 0 {
 			return i, true
 		}
 		if angle && slash {
-			if end := spells(s[i:], "memory"); end >= 0 && !goesOn(s[i+end:]) {
+			if end := matchName(s[i:], "memory"); end >= 0 && !continuesWord(s[i+end:]) {
 				return i, true
 			}
 		}
-		r, size := glyph(s[i:])
+		r, size := decodeCharacter(s[i:])
 		if size == 0 || isWordy(r) || strings.ContainsRune(closers, r) {
 			return 0, false
 		}
@@ -96,24 +96,24 @@ func tagName(s string, i int, opener rune) (int, bool) {
 	return 0, false
 }
 
-// goesOn reports whether s continues a word.
-func goesOn(s string) bool {
-	r, size := glyph(s)
+// continuesWord reports whether s begins in the middle of a word.
+func continuesWord(s string) bool {
+	r, size := decodeCharacter(s)
 	return size > 0 && (isWordy(r) || r == '_')
 }
 
-// isWordy reports whether r is part of a visible word.
+// isWordy reports whether r can be a part of a visible word.
 func isWordy(r rune) bool {
-	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !strings.ContainsRune(unseen, r)
+	return (unicode.IsLetter(r) || unicode.IsNumber(r)) && !strings.ContainsRune(invisibleLetters, r)
 }
 
-// spells returns where a name at the start of s ends, -1 without one. Anything but words and
-// slashes may separate its letters.
-func spells(s, name string) int {
+// matchName returns where a name at the start of s ends, or -1. Any characters except words and slashes may
+// separate its letters.
+func matchName(s, name string) int {
 	i := 0
 	for k := range len(name) {
 		for gap := 0; ; {
-			r, size := glyph(s[i:])
+			r, size := decodeCharacter(s[i:])
 			if size == 0 || gap > maxGap {
 				return -1
 			}
@@ -133,9 +133,9 @@ func spells(s, name string) int {
 	return i
 }
 
-// glyph returns the first character of s, decoded from HTML, JSON or URL escapes, and its length; 0
-// at the end.
-func glyph(s string) (r rune, size int) {
+// decodeCharacter returns the first character of s and its length in bytes; the length is 0 at the end. It
+// decodes HTML, JSON and URL escapes.
+func decodeCharacter(s string) (r rune, size int) {
 	if s == "" {
 		return 0, 0
 	}
@@ -168,8 +168,7 @@ func isAlphanumeric(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// looksLike returns the letter of the fence's name that r resembles, 0 for none. Letters like l and
-// i count as either.
+// looksLike returns the letter of the fence's name that r resembles, or 0. Letters such as l and i count as both.
 func looksLike(r rune) byte {
 	if r >= utf8.RuneSelf {
 		if alike, ok := lookalikes()[r]; ok {
@@ -192,10 +191,10 @@ func looksLike(r rune) byte {
 	return 0
 }
 
-// alphabets are the starts, at A, of the mathematical, enclosed and squared Latin letters.
+// alphabets are the code points of the letter A in the mathematical, enclosed and squared Latin alphabets.
 var alphabets = func() []rune {
 	out := []rune{0x249c, 0x24b6, 0x24d0, 0x1f110, 0x1f130, 0x1f150, 0x1f170, 0x1f1e6}
-	for r := rune(0x1d400); r <= 0x1d6a3; r += 26 { // capitals and small letters
+	for r := rune(0x1d400); r <= 0x1d6a3; r += 26 { // capital and small letters
 		out = append(out, r)
 	}
 	return out

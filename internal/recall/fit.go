@@ -11,30 +11,30 @@ import (
 
 // FitOptions are the settings of [Fit]. The zero value means the defaults.
 type FitOptions struct {
-	TopK     int    // the most hits; 0: 8
-	Budget   int    // the most tokens; 0: 1500, math.MaxInt: no limit
-	Question string // "": none
+	TopK     int    // maximum number of hits; 0: 8
+	Budget   int    // maximum number of tokens; 0: 1500, math.MaxInt: no limit
+	Question string // the question; "": none
 
-	Contradicted func(memory.Hit) bool // whether a hit contradicts the user's message; nil: none does
+	Contradicted func(memory.Hit) bool // whether a hit contradicts the user's message; nil: no hit does
 }
 
-// The defaults: a handful that a model reads with care, and room for some long ones.
+// The defaults: a handful of hits that a model reads with care, with room for some long ones.
 const (
 	DefaultTopK   = 8
 	DefaultAsked  = 12 // for an explicit search
 	DefaultBudget = 1500
 )
 
-// Dropped is a hit that was left out, and the stage that dropped it.
+// Dropped is a hit that was left out, with the stage that dropped it.
 type Dropped struct {
 	Hit   memory.Hit
 	Stage string // "duplicate", "echo", "foreign", "slight", "neighbour", "source" (of a fact with the same content), "top_k", "budget" or "contradicted"
 }
 
-// Fit returns the hits that go into the block, in order, and those left out. It drops duplicates of
-// better hits (but never the user's own for a shared one), turns whose content a learned fact has,
-// and quoted text of others. A hit that exceeds the rest of the budget yields to shorter ones after
-// it; the first always stays.
+// Fit returns the hits for the block, in order, and the hits that it left out. It drops duplicates of better
+// hits (but not the user's own memory in favour of a shared one), turns whose content a learned fact has, and
+// text that the user quoted. A hit that exceeds the remaining budget is dropped, but shorter ones after it may
+// still fit. The first hit always stays.
 func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped) {
 	if o.TopK == 0 {
 		o.TopK = DefaultTopK
@@ -44,7 +44,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 	}
 	left := o.Budget
 	asked := termsOf(o.Question)
-	coverages := make([]coverage, 0, min(o.TopK, len(hits))) // of the hits kept
+	coverages := make([]coverage, 0, min(o.TopK, len(hits))) // of the hits kept so far
 	kept = make([]memory.Hit, 0, min(o.TopK, len(hits)))
 	room := make(terms, 0, usualTerms*len(hits))
 	shown := statedTerms(hits[:min(len(hits), o.TopK)], asked)
@@ -52,7 +52,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		words := wordsOf(h.Memory)
 		says := coverage{memory: h.Memory, content: words, terms: termsIn(room, words), shared: h.Memory.Link != nil}
 		room = says.terms[len(says.terms):]
-		if i := slices.IndexFunc(coverages, func(t coverage) bool { return says.learned(t, asked) }); i >= 0 {
+		if i := slices.IndexFunc(coverages, func(t coverage) bool { return says.isLearnedFrom(t, asked) }); i >= 0 {
 			dropped = append(dropped, Dropped{kept[i], "source"})
 			kept[i], coverages[i] = h, says
 			continue
@@ -60,15 +60,15 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 		tokens := 0
 		stage := ""
 		switch {
-		case saysAgain(h.Memory, says.terms, shown):
+		case isRedundantAnswer(h.Memory, says.terms, shown):
 			stage = "echo"
-		case o.Budget < math.MaxInt && carries(h.Memory, words, asked):
+		case o.Budget < math.MaxInt && isMostlyQuoted(h.Memory, words, asked):
 			stage = "foreign"
 		case isSlight(h, says.terms):
 			stage = "slight"
-		case unrelated(h):
+		case isUnrelated(h):
 			stage = "neighbour"
-		case slices.ContainsFunc(coverages, func(t coverage) bool { return t.learned(says, asked) }):
+		case slices.ContainsFunc(coverages, func(t coverage) bool { return t.isLearnedFrom(says, asked) }):
 			stage = "source"
 		case slices.ContainsFunc(coverages, says.repeats):
 			stage = "duplicate"
@@ -95,7 +95,7 @@ func Fit(hits []memory.Hit, o FitOptions) (kept []memory.Hit, dropped []Dropped)
 // usualTerms is the typical number of terms of a memory.
 const usualTerms = 16
 
-// statedTerms returns the terms of a question and of the user's turns and facts among hits.
+// statedTerms returns the terms of a question and of the user's turns and facts among the hits.
 func statedTerms(hits []memory.Hit, asked terms) terms {
 	out := slices.Clone(asked)
 	for _, h := range hits {
@@ -107,13 +107,13 @@ func statedTerms(hits []memory.Hit, asked terms) terms {
 	return slices.Compact(out)
 }
 
-// againShare is the share of the terms of an assistant's short answer that must occur in other hits
-// for the answer to be redundant.
-const againShare = 0.8
+// redundantAnswerShare applies to an assistant's short answer: if other hits contain this share of its terms,
+// the answer is redundant.
+const redundantAnswerShare = 0.8
 
-// saysAgain reports whether a turn with these terms is a redundant answer.
-func saysAgain(m memory.Memory, answer, shown terms) bool {
-	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > longestSlight || text.Negated(m.Turn.Content) {
+// isRedundantAnswer reports whether a turn with these terms is such a redundant answer.
+func isRedundantAnswer(m memory.Memory, answer, shown terms) bool {
+	if m.Turn == nil || m.Turn.Role != memory.RoleAssistant || m.Turn.Name != "" || len(m.Turn.Content) > maxEmptyAnswer || text.Negated(m.Turn.Content) {
 		return false
 	}
 	again := 0
@@ -122,25 +122,25 @@ func saysAgain(m memory.Memory, answer, shown terms) bool {
 			again++
 		}
 	}
-	return float64(again) >= againShare*float64(len(answer))
+	return float64(again) >= redundantAnswerShare*float64(len(answer))
 }
 
-// AsksWhy reports whether a question asks for a reason: facts seldom have it, but their turns do.
+// AsksWhy reports whether a question asks for a reason. Facts seldom state the reason, but their turns do.
 func AsksWhy(question string) bool { return asksWhy.MatchString(question) }
 
 var asksWhy = lazy.Compile(`(?i)\b(?:why|how come|reasons?|warum|wieso|weshalb|por qué|pourquoi)\b`)
 
-// slightTerms is the greatest number of words of a reply without content: "OK.", "Sounds good!".
+// slightTerms is the maximum number of words of a reply without content: "OK.", "Sounds good!".
 const slightTerms = 2
 
-// isSlight reports whether a turn was found only by its neighbours and is too short to have content.
+// isSlight reports whether a turn is too short to have content and was found only because of its neighbours.
 func isSlight(h memory.Hit, content terms) bool {
 	return h.Memory.Turn != nil && len(content) <= slightTerms && len(h.Why) > 0 && h.Why.Get("own") == 0
 }
 
-// unrelated reports whether a turn relates to the question only through its neighbours: no word, no
-// synonym, no similar meaning, no requested kind, and no reply to a question.
-func unrelated(h memory.Hit) bool {
+// isUnrelated reports whether only the neighbours of a turn relate to the question. The turn itself has no word
+// or synonym of it, no similar meaning, no requested kind of thing, and is no reply to a question.
+func isUnrelated(h memory.Hit) bool {
 	if h.Memory.Turn == nil || len(h.Why) == 0 {
 		return false
 	}
@@ -152,22 +152,22 @@ func unrelated(h memory.Hit) bool {
 	return h.Why.Get("own") == 0 && h.Why.Get("related") == 0 && h.Why.Get("reply") == 0 && h.Why.Get("vector") < vectorFloor
 }
 
-// sameShare is the share of common words from which on two texts are redundant, if single words
-// such as negations agree.
-const sameShare = 0.9
+// duplicateShare is the minimum share of common words of two redundant texts. Single decisive words, such as
+// negations, must also agree.
+const duplicateShare = 0.9
 
-// coverage is a text prepared for comparison. Few texts share most words, so the rest is read only
-// for those.
+// coverage is a text prepared for comparisons. Few texts share most of their words, so other properties are
+// computed only for those.
 type coverage struct {
 	memory  memory.Memory
 	content string
 	terms   terms
-	shared  bool // another owner's
+	shared  bool // the memory belongs to another owner
 }
 
-// learned reports whether a fact was learned from a turn that has at most one more word, and no
-// more of the question.
-func (t coverage) learned(turn coverage, asked terms) bool {
+// isLearnedFrom reports whether a fact was learned from a turn that has at most one more word than the fact, and
+// no more words of the question.
+func (t coverage) isLearnedFrom(turn coverage, asked terms) bool {
 	if t.memory.Fact == nil || turn.memory.Turn == nil || !slices.Contains(t.memory.Fact.Provenance.Turns, turn.memory.Turn.ID) {
 		return false
 	}
@@ -177,22 +177,21 @@ func (t coverage) learned(turn coverage, asked terms) bool {
 
 func (t coverage) repeats(other coverage) bool {
 	if other.shared && !t.shared {
-		return false // the user's own does not yield to another's
+		return false // the user's own memory is kept in favour of a shared one
 	}
-	if len(t.terms)+len(other.terms) == 0 { // only fillers or punctuation
+	if len(t.terms)+len(other.terms) == 0 { // both texts have only fillers or punctuation
 		return text.Normalize(t.content) == text.Normalize(other.content)
 	}
-	return t.terms.near(other.terms) && t.agrees(other)
+	return t.terms.nearlyEquals(other.terms) && t.agrees(other)
 }
 
-// agrees reports whether two texts of the same words agree in single decisive words such as
-// negations.
+// agrees reports whether two texts with the same words agree in decisive single words such as negations.
 func (t coverage) agrees(other coverage) bool {
 	return text.Negated(t.content) == text.Negated(other.content) && slices.Equal(text.Numbers(t.content), text.Numbers(other.content))
 }
 
-// near reports whether two sets have the same words, except one in many.
-func (t terms) near(other terms) bool {
+// nearlyEquals reports whether two sets have the same words except for a small share.
+func (t terms) nearlyEquals(other terms) bool {
 	few, many := min(len(t), len(other)), max(len(t), len(other))
-	return float64(few) >= sameShare*float64(many) && t.overlap(other) >= sameShare
+	return float64(few) >= duplicateShare*float64(many) && t.overlap(other) >= duplicateShare
 }

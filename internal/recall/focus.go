@@ -10,39 +10,39 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// The question in a message may follow a paragraph of small talk or accompany a pasted mail.
-// Sentences that only state something count less than those that ask, and pasted text counts only
-// if there is nothing else.
+// The question in a message may follow a paragraph of small talk, or a pasted mail may follow the question.
+// Sentences that only state something count less than sentences that ask. Pasted text counts only if there is
+// no other text.
 
 type sentence struct {
 	text  string
 	words []string
-	asks  bool // or requests
+	asks  bool // the sentence asks or requests something
 }
 
 const (
-	// statedWeight is the weight of a statement's word if the message also asks. Of 0.3, 0.5 and 1
-	// it finds the most (docs/design/ranking.md).
+	// statedWeight is the weight of a word in a statement if the message also asks. Among 0.3, 0.5 and 1, this
+	// value finds the most answers (docs/design/ranking.md).
 	statedWeight = 0.5
 
-	// mostAsked bounds the bytes of a message in which questions are looked for.
-	mostAsked = 1500
-	// mostNear bounds the bytes of these that are embedded, which takes time in proportion.
-	mostNear = 350
+	// maxAskBytes is how many bytes of a message are searched for questions.
+	maxAskBytes = 1500
+	// maxEmbedBytes is how many bytes of the questions are embedded. Embedding takes time in proportion.
+	maxEmbedBytes = 350
 
-	// mostSentences and mostRead bound the part of a long message that is read: its ends, where
+	// maxSentences and maxReadBytes limit how much of a long message is read: its beginning and its end, where
 	// people ask.
-	mostSentences = 60
-	mostRead      = 8 << 10
+	maxSentences = 60
+	maxReadBytes = 8 << 10
 )
 
-// beginningAndEnd returns the beginning and the end of a message that is too long to read whole.
+// beginningAndEnd returns the beginning and the end of a message that is too long to be read completely.
 func beginningAndEnd(message string) string {
-	if len(message) <= 2*mostRead {
+	if len(message) <= 2*maxReadBytes {
 		return message
 	}
-	first := strings.ToValidUTF8(message[:mostRead], "")
-	last := strings.ToValidUTF8(message[len(message)-mostRead:], "")
+	first := strings.ToValidUTF8(message[:maxReadBytes], "")
+	last := strings.ToValidUTF8(message[len(message)-maxReadBytes:], "")
 	return first + "\n\n" + last
 }
 
@@ -53,8 +53,8 @@ func sentencesOf(message string) []sentence {
 	if own := slices.DeleteFunc(slices.Clone(all), func(s english.Sentence) bool { return s.Pasted }); len(own) > 0 {
 		all = own
 	}
-	if len(all) > mostSentences {
-		all = slices.Concat(all[:mostSentences/2], all[len(all)-mostSentences/2:])
+	if len(all) > maxSentences {
+		all = slices.Concat(all[:maxSentences/2], all[len(all)-maxSentences/2:])
 	}
 	out := make([]sentence, len(all))
 	for i, s := range all {
@@ -65,15 +65,15 @@ func sentencesOf(message string) []sentence {
 	return out
 }
 
-// asking returns the sentences that ask, or all if none does.
-func asking(sentences []sentence) []sentence {
+// askingSentences returns the sentences that ask, or all sentences if none asks.
+func askingSentences(sentences []sentence) []sentence {
 	if asks := slices.DeleteFunc(slices.Clone(sentences), func(s sentence) bool { return !s.asks }); len(asks) > 0 {
 		return asks
 	}
 	return sentences
 }
 
-// weigh returns the weights of the terms of sentences that do not ask, nil without any.
+// weigh returns the weights of the terms of sentences that do not ask, or nil if there are none.
 func weigh(sentences, asks []sentence) map[string]float32 {
 	if len(asks) == len(sentences) {
 		return nil
@@ -97,10 +97,10 @@ func textToEmbed(asks []sentence) string {
 	if len(asks) > 2 {
 		asks = []sentence{asks[0], asks[len(asks)-1]}
 	}
-	return text.Clip(joined(asks), mostNear)
+	return text.Clip(joinSentences(asks), maxEmbedBytes)
 }
 
-func joined(sentences []sentence) string {
+func joinSentences(sentences []sentence) string {
 	var parts []string
 	for _, s := range sentences {
 		parts = append(parts, s.text)
@@ -108,18 +108,18 @@ func joined(sentences []sentence) string {
 	return strings.Join(parts, "\n")
 }
 
-// shortNeed is the word count assumed for a short message about a person or one certain thing:
-// "when is the change window?" asks as plainly as a longer one.
+// shortNeed is the word count assumed for a short message about a person or one certain thing. "When is the
+// change window?" asks as clearly as a longer question.
 const shortNeed = 8
 
-// needs returns the log-odds that an answer needs memory, by the form of the message alone.
-func needs(sentences []sentence) float64 {
+// memoryNeed returns the log-odds that an answer needs memory. It looks only at the form of the message.
+func memoryNeed(sentences []sentence) float64 {
 	var words int
 	var first, third, the, quoted bool
 	for _, s := range sentences {
 		words += len(s.words)
 		for i, w := range s.words {
-			first = first || english.IsFirstPerson(w) && !generic(s.words[:i])
+			first = first || english.IsFirstPerson(w) && !isGeneric(s.words[:i])
 			third = third || english.IsThirdPerson(w)
 			the = the || definite.Has(w)
 		}
@@ -141,15 +141,15 @@ func needs(sentences []sentence) float64 {
 	return odds
 }
 
-// generic reports whether the words before "I" ask how anybody does something: "how do I …".
-func generic(before []string) bool {
+// isGeneric reports whether the words before "I" ask how people in general do something: "how do I …".
+func isGeneric(before []string) bool {
 	n := len(before)
 	return n >= 2 && before[n-2] == "how" && (before[n-1] == "do" || before[n-1] == "can" || before[n-1] == "would" || before[n-1] == "should")
 }
 
 var definite = lazy.Words("the this that these those der die das den dem des el la los las le les")
 
-// ownWords is the number of words of the sentences.
+// ownWords returns the number of words in the sentences.
 func ownWords(sentences []sentence) (n int) {
 	for _, s := range sentences {
 		n += len(s.words)

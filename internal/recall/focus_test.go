@@ -57,7 +57,7 @@ func TestHugeMessagesAreReadAtTheirEnds(t *testing.T) {
 	long := "Where is my red bicycle? " + strings.Repeat("Is this question number one of a thousand? ", 4000) + "Who has my green scarf?"
 	for _, message := range []string{long, strings.Repeat("é", 100_000), strings.Repeat("لماذا ", 20_000), strings.Repeat("我在哪里？", 20_000), "", "\x00\xff"} {
 		q := NewQuery(message, time.Time{}, QueryOptions{})
-		if len(q.Text) > 2*mostRead+mostRead || len(q.Near) > 4*mostAsked+100 {
+		if len(q.Text) > 2*maxReadBytes+maxReadBytes || len(q.Near) > 4*maxAskBytes+100 {
 			t.Errorf("%.20q: searches for %d bytes, near to %d", message, len(q.Text), len(q.Near))
 		}
 	}

@@ -8,36 +8,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Line is a line of a block without its words: enough to write it again, byte for byte, from
-// memory. It is kept where words must not be.
+// Line is a line of a block without its text. It has enough to write the line again, byte for byte, from
+// memory. It is stored in places that must not contain text.
 type Line struct {
 	Kind  memory.Kind  `json:"k"`
 	ID    string       `json:"i,omitempty"`
-	Owner memory.Owner `json:"o,omitempty"` // the memory's owner, if not the asker
-	Core  bool         `json:"c,omitempty"` // it belongs to the core, not to the search
+	Owner memory.Owner `json:"o,omitempty"` // owner of the memory, if it is not the user who asks
+	Core  bool         `json:"c,omitempty"` // the line belongs to the core, not to the search results
 	Date  string       `json:"d,omitempty"`
 
-	Heading Heading `json:"g,omitempty"` // its group
+	Heading Heading `json:"g,omitempty"` // group of the line in the core
 
-	Now    []Line `json:"n,omitempty"` // the facts that replaced it, as shown in the line
-	Before []Line `json:"b,omitempty"` // the facts that it replaced, as shown in the line
+	Now    []Line `json:"n,omitempty"` // the facts that replaced this one, as shown in the line
+	Before []Line `json:"b,omitempty"` // the facts that this one replaced, as shown in the line
 
-	// Disputed is the pending fact that would replace it, as shown in the line.
+	// Disputed is the pending fact that would replace this one, as shown in the line.
 	Disputed *Line `json:"w,omitempty"`
 
-	// Sum changes with the words. It has so few bits that nobody can verify a guess of the words
-	// with it; 0: the line is in an earlier block.
+	// Sum is a checksum of the text. It has so few bits that nobody can use it to verify a guess of the text.
+	// 0 means that the line is in an earlier block.
 	Sum uint16 `json:"s,omitempty"`
 }
 
-// renderedLine is a line with its words.
+// renderedLine is a line with its text.
 type renderedLine struct {
 	Line
 	text string
-	mark string // the mark of a dispute
+	mark string // the mark of a disputed fact
 }
 
-// disputed marks the line with the pending fact that would replace it.
+// disputed adds to the line the pending fact that would replace its fact.
 func (s renderedLine) disputed(waits memory.Fact) renderedLine {
 	s.Disputed = &Line{Kind: memory.KindFact, ID: waits.ID, Sum: Sum(waits.Content)}
 	s.mark = dispute(waits.Content)
@@ -56,8 +56,8 @@ func lineOfHit(h memory.Hit, role bool) renderedLine {
 		words += renderReplacement(day(f.ObservedAt), f.Content)
 	}
 	for _, f := range h.Before {
-		l.Before = append(l.Before, Line{Kind: memory.KindFact, ID: f.ID, Date: day(Until(f))})
-		words += renderReplaced(day(Until(f)), f.Content)
+		l.Before = append(l.Before, Line{Kind: memory.KindFact, ID: f.ID, Date: day(ReplacementTime(f))})
+		words += renderReplaced(day(ReplacementTime(f)), f.Content)
 	}
 	l.Sum = Sum(words)
 	return renderedLine{Line: l, text: words}
@@ -68,7 +68,7 @@ func lineOfCore(m memory.Memory, under Heading, role bool) renderedLine {
 	return renderedLine{Line: Line{Kind: m.Kind(), ID: m.ID(), Core: true, Heading: under, Sum: Sum(words)}, text: words}
 }
 
-// coreLine writes a memory for the core: without a date and without the word "User".
+// coreLine returns the line of a memory in the core: without a date and without the word "User".
 func coreLine(m memory.Memory, role bool) string {
 	if m.Fact != nil && m.Link == nil {
 		f := *m.Fact
@@ -88,15 +88,15 @@ func lineOfEntry(e memory.ProfileEntry) renderedLine {
 	return renderedLine{Line: Line{Kind: KindProfile, ID: entryID(e.Key), Heading: ofProfile, Sum: Sum(words)}, text: words}
 }
 
-// entryID names a profile entry, whose key is words.
+// entryID returns an id for a profile entry, whose key is text of the user.
 func entryID(key string) string { return strconv.Itoa(int(Sum(key))) }
 
-// Sum returns a checksum of words, never 0.
+// Sum returns a checksum of a text, never 0.
 func Sum(words string) uint16 {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(words)) // never fails
+	_, _ = h.Write([]byte(words)) // never returns an error
 	n := h.Sum32()
-	return max(1, uint16(n)^uint16(n>>16)) //nolint:gosec // the low bits are meant
+	return max(1, uint16(n)^uint16(n>>16)) //nolint:gosec // only the low bits are needed
 }
 
 // Sources are the memories from which lines are written, by id.
@@ -105,8 +105,8 @@ type Sources struct {
 	Profile  []memory.ProfileEntry
 }
 
-// RenderLines writes a block again without memories that are gone or changed. kept are the
-// remaining lines, and core is the number of tokens of the core's lines.
+// RenderLines writes a block again without memories that were deleted or changed. kept are the remaining
+// lines, and core is the number of tokens of the core's lines.
 func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kept []Line, core int) {
 	var all []renderedLine
 	for _, l := range lines {
@@ -125,7 +125,7 @@ func RenderLines(lines []Line, from Sources, o RenderOptions) (block string, kep
 	return o.block(all), kept, core
 }
 
-// words writes a line; it is false if its memory is gone.
+// words returns the text of a line, and false if the line's memory no longer exists.
 func (l Line) words(from Sources, role bool) (string, bool) {
 	if l.Kind == KindProfile {
 		for _, e := range from.Profile {
@@ -165,8 +165,7 @@ func (l Line) words(from Sources, role bool) (string, bool) {
 	return b.String(), true
 }
 
-// Find returns the memory of a line. It finds replaced memories, but not forgotten, rejected or
-// hidden ones.
+// Find returns the memory of a line. It also finds replaced memories, but not forgotten, rejected or hidden ones.
 func (from Sources) Find(l Line) (memory.Memory, bool) {
 	m, ok := from.Memories[l.ID]
 	if !ok || m.Kind() != l.Kind {
@@ -181,7 +180,7 @@ func (from Sources) Find(l Line) (memory.Memory, bool) {
 	return m, false
 }
 
-// Settled returns a line without a dispute over a fact that was forgotten, rejected or edited.
+// Settled removes from a line the mark of a dispute if the pending fact was forgotten, rejected or edited.
 func (from Sources) Settled(l Line) Line {
 	if l.Disputed != nil {
 		m, ok := from.Memories[l.Disputed.ID]
@@ -193,7 +192,7 @@ func (from Sources) Settled(l Line) Line {
 	return l
 }
 
-// IDs calls yield for each memory in the line.
+// IDs calls yield for each memory that the line shows.
 func (l Line) IDs(yield func(owner memory.Owner, id string)) {
 	if l.ID != "" && l.Kind != KindProfile {
 		yield(l.Owner, l.ID)

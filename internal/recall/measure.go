@@ -7,34 +7,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Measure is the number that serves as relevance and that thresholds apply to.
+// Measure is the number that is used as relevance and compared with thresholds.
 type Measure string
 
 // The measures.
 const (
-	Fitted   Measure = ""         // the probability of an answer, by all cues
-	Cosine   Measure = "cosine"   // the cosine with the question
+	Fitted   Measure = ""         // the probability of an answer, computed from all cues
+	Cosine   Measure = "cosine"   // the cosine of memory and question
 	Reranker Measure = "reranker" // the reranker's score
 )
 
-// plain scores candidates by one number blended with recency: the designs' own scores. Candidates
-// that a reranker did not see are left out.
-func (o Options) plain(candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
+// scoreByMeasure scores candidates by a single number blended with recency, as the designs describe. It leaves
+// out candidates that a reranker did not see.
+func (o Options) scoreByMeasure(candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
 	w := clampUnit(or(o.Recency, defaultRecency))
 	for i := range candidates {
 		r := &places[i]
 		r.view, r.confidence = newView(&candidates[i]), 1
 		r.relevance = clampUnit(r.vector)
-		r.judged = r.relevance
+		r.relevanceMeasure = r.relevance
 		if o.Measure == Reranker {
 			score, shown := o.Reranked[r.ID]
 			r.reranked, r.rerank = shown, clampUnit(float64(score))
-			r.relevance, r.judged = r.rerank, r.rerank
+			r.relevance, r.relevanceMeasure = r.rerank, r.rerank
 			if !shown {
-				r.judged = math.Inf(-1)
+				r.relevanceMeasure = math.Inf(-1)
 			}
 		}
-		age := now.Sub(o.since(r))
+		age := now.Sub(o.ageStart(r))
 		r.recency = recency(age)
 		r.score = (1-w)*r.relevance + w*r.recency
 		if o.Decay > 0 {

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Misspelt returns a search's corrections of words in the question: nil if it knew all words.
-func Misspelt(candidates []memory.Candidate) []memory.Misspelt {
+// CorrectionsOf returns the corrections that a search made to words of the question, or nil.
+func CorrectionsOf(candidates []memory.Candidate) []memory.Misspelt {
 	for i := range candidates {
 		if m := candidates[i].Misspelt; m != nil {
 			return m
@@ -17,12 +17,12 @@ func Misspelt(candidates []memory.Candidate) []memory.Misspelt {
 	return nil
 }
 
-// readMisspelt reads the question's cues from the corrections of misspelt words.
-func (q *asked) readMisspelt(taken []memory.Misspelt) {
+// readMisspelt derives the question's cues from the corrections of misspelt words.
+func (q *scoredQuery) readMisspelt(taken []memory.Misspelt) {
 	q.meant = taken
 	for _, m := range taken {
 		for _, term := range m.Meant {
-			if q.owns = q.owns || text.IsPerson(term); q.prompt > 0 {
+			if q.aboutPeople = q.aboutPeople || text.IsPerson(term); q.prompt > 0 {
 				q.classes |= text.ClassesAsked(term)
 			}
 		}
@@ -30,13 +30,13 @@ func (q *asked) readMisspelt(taken []memory.Misspelt) {
 }
 
 // means reports whether a misspelt word was corrected to a term.
-func (q *asked) means(term string) bool {
+func (q *scoredQuery) means(term string) bool {
 	return slices.ContainsFunc(q.meant, func(m memory.Misspelt) bool { return slices.Contains(m.Meant, term) })
 }
 
-// Spelt returns the corrections as words of the hits, or else of the tables of synonyms and
-// classes. It leaves out corrections in neither, which found no hit.
-func Spelt(taken []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
+// ShownCorrections returns the corrections as words of the hits, or else of the tables of synonyms and classes.
+// It leaves out corrections without such a word, because they found no hit.
+func ShownCorrections(taken []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
 	for _, m := range taken {
 		var words []string
 		for _, term := range m.Meant {
@@ -53,7 +53,7 @@ func Spelt(taken []memory.Misspelt, hits []memory.Hit) (out []memory.Misspelt) {
 	return out
 }
 
-// wordIn returns the first word of the hits with a term, including speakers' names.
+// wordIn returns the first word in the hits that has the given term. Speakers' names count too.
 func wordIn(hits []memory.Hit, term string) string {
 	for _, h := range hits {
 		if word := text.WordWith(h.Memory.Content(), term); word != "" {

@@ -25,8 +25,8 @@ func TestAMisspeltWordAsksForWhatItIsTakenFor(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", c.question, got, want[0].Why)
 		}
 	}
-	q := newAsked(NewQuery("Where does my sistre live?", now, QueryOptions{}), []memory.Candidate{{Misspelt: []memory.Misspelt{{Word: "sistre", Meant: []string{"sister"}}}}}, Options{})
-	if !q.owns || ofUserAlone(q) {
+	q := newScoredQuery(NewQuery("Where does my sistre live?", now, QueryOptions{}), []memory.Candidate{{Misspelt: []memory.Misspelt{{Word: "sistre", Meant: []string{"sister"}}}}}, Options{})
+	if !q.aboutPeople || aboutUserOnly(q) {
 		t.Error("a misspelt sister is nobody of one's own")
 	}
 }
@@ -38,7 +38,7 @@ func TestCorrectionsUseWordsOfTheHits(t *testing.T) {
 		{Memory: memory.Memory{Turn: &memory.Turn{Content: "I like tea", Name: "Melanie"}}},
 	}
 	want := []memory.Misspelt{{Word: "paintign", Meant: []string{"paints"}}, {Word: "melanei", Meant: []string{"melanie"}}, {Word: "ocupation", Meant: []string{"occupation"}}}
-	if got := Spelt(taken, hits); !reflect.DeepEqual(got, want) {
+	if got := ShownCorrections(taken, hits); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Overtaken moves facts in front of hits that taught the facts they replaced: current facts come
-// before old statements.
-func Overtaken(hits []memory.Hit) []memory.Hit {
+// CurrentFactsFirst moves facts before the turns that taught the facts they replaced. The current fact then
+// precedes the old statement.
+func CurrentFactsFirst(hits []memory.Hit) []memory.Hit {
 	if !slices.ContainsFunc(hits, func(h memory.Hit) bool { return len(h.Now) > 0 }) {
 		return hits
 	}
@@ -38,9 +38,9 @@ func AnswerTo(m memory.Memory) string {
 	return m.Turn.Parent
 }
 
-// Paired puts each assistant's answer after its question, at the better rank of the two. Questions
-// that are no hits join their answers while the budget has room.
-func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
+// PairAnswers puts each assistant's answer after its question, at the better rank of the two. It adds questions
+// that are no hits while the budget has room.
+func PairAnswers(hits []memory.Hit, questions []memory.Memory, budget int) []memory.Hit {
 	for _, h := range hits {
 		budget -= tokensOf(h.Memory)
 	}
@@ -71,28 +71,28 @@ func Paired(hits []memory.Hit, questions []memory.Memory, budget int) []memory.H
 	return out
 }
 
-// tokensOf returns the number of tokens of a memory in a block.
+// tokensOf returns the number of tokens that a memory needs in a block.
 func tokensOf(m memory.Memory) int { return text.Tokens(line(m, dateOf(m), false)) }
 
-// mostBefore bounds the replaced facts shown with a fact.
-const mostBefore = 2
+// maxReplaced is the maximum number of replaced facts that a block shows with a fact.
+const maxReplaced = 2
 
-// Before returns the replaced facts worth showing with a fact, the latest first: not those whose
-// words it has, since it only adds to them.
-func Before(f memory.Fact, superseded []memory.Fact) []memory.Fact {
+// ReplacedFacts returns the replaced facts to show with a fact, the latest first. It leaves out facts whose words
+// the new fact contains, because the new fact only adds to these.
+func ReplacedFacts(f memory.Fact, superseded []memory.Fact) []memory.Fact {
 	var out []memory.Fact
 	newTerms := termsOf(f.Content)
 	for _, old := range superseded {
 		adds := slices.ContainsFunc(termsOf(old.Content), func(term uint64) bool { return !newTerms.has(term) })
-		if adds && len(out) < mostBefore {
+		if adds && len(out) < maxReplaced {
 			out = append(out, old)
 		}
 	}
 	return out
 }
 
-// Until is when a replaced fact ended.
-func Until(f memory.Fact) time.Time {
+// ReplacementTime returns when a replaced fact ended.
+func ReplacementTime(f memory.Fact) time.Time {
 	if !f.ValidTo.IsZero() {
 		return f.ValidTo
 	}

@@ -16,7 +16,7 @@ func TestOvertakenTurnsStandBehindWhatHoldsNow(t *testing.T) {
 	}
 	hits := []memory.Hit{turn("old", lisbon), turn("older", lisbon), turn("other"), {Memory: memory.Memory{Fact: &lisbon}}, turn("elsewhere", memory.Fact{ID: "no hit"})}
 	var got []string
-	for _, h := range Overtaken(hits) {
+	for _, h := range CurrentFactsFirst(hits) {
 		got = append(got, h.Memory.ID())
 	}
 	if want := "lisbon old older other elsewhere"; strings.Join(got, " ") != want {
@@ -55,7 +55,7 @@ func TestAnswerFollowsItsQuestion(t *testing.T) {
 		"nothing is asked":      {hits(other, late), nil, 100, "other late"},
 	} {
 		var got []string
-		for _, h := range Paired(c.hits, c.questions, c.budget) {
+		for _, h := range PairAnswers(c.hits, c.questions, c.budget) {
 			got = append(got, h.Memory.ID())
 		}
 		if strings.Join(got, " ") != c.want {
@@ -83,7 +83,7 @@ func TestBeforeIsWhatIsWorthTelling(t *testing.T) {
 			were = append(were, fact(w))
 		}
 		var got []string
-		for _, f := range Before(fact(c.now), were) {
+		for _, f := range ReplacedFacts(fact(c.now), were) {
 			got = append(got, f.Content)
 		}
 		if !slices.Equal(got, c.want) {

@@ -11,8 +11,8 @@ import (
 
 // Period is a date in a question, with its precision.
 type Period struct {
-	memory.Moment           // the parts common to all of its days: year, month, day
-	From, To      time.Time // its days, [From, To), for a week, a weekend or a season; else zero
+	memory.Moment           // the parts common to all days of the period: year, month, day
+	From, To      time.Time // the days [From, To) of a week, weekend or season; otherwise zero
 }
 
 // periodsIn returns the dates in a question.
@@ -28,13 +28,13 @@ func periodsIn(question string, now time.Time) []Period {
 		case text.Month:
 			p.Day = 0
 			if d.Relative && !namesYear(d.Of(question)) && !relativeMonth.MatchString(strings.ToLower(d.Of(question))) {
-				p.Year = 0 // "in May" of any year
+				p.Year = 0 // "in May" means May of any year
 			}
 		case text.Week, text.Weekend:
 			p.Day, p.From, p.To = 0, d.From, d.To
 		case text.Day:
 			if d.Relative && hasDigit(d.Of(question)) && !namesYear(d.Of(question)) && !strings.Contains(d.Of(question), "ago") {
-				p.Year = 0 // "on 7 May" of any year
+				p.Year = 0 // "on 7 May" means that day of any year
 			}
 		}
 		out = append(out, p)
@@ -42,31 +42,31 @@ func periodsIn(question string, now time.Time) []Period {
 	return out
 }
 
-// meets returns how many parts of a period (year, month, day, days) a date matches, of how many. A
-// date within its days matches all: a week may end in the next month.
-func (p *Period) meets(have memory.Moment) (met, parts int) {
+// meets returns how many parts of a period (year, month, day, days) a date matches, and how many parts there
+// are. A date within the period's days matches all parts: a week may end in the next month.
+func (p *Period) meets(have memory.Moment) (matched, parts int) {
 	for _, part := range [...][2]int{{int(p.Year), int(have.Year)}, {int(p.Month), int(have.Month)}, {int(p.Day), int(have.Day)}} {
 		if part[0] == 0 {
 			continue
 		}
 		parts++
 		if part[0] == part[1] {
-			met++
+			matched++
 		}
 	}
 	if p.From.IsZero() {
-		return met, parts
+		return matched, parts
 	}
 	parts++
 	if p.within(have) {
-		met = parts
+		matched = parts
 	}
-	return met, parts
+	return matched, parts
 }
 
-// within reports whether a date is one of the days of a period that lists them.
+// within reports whether a date is one of the days of a period that lists its days.
 func (p *Period) within(have memory.Moment) bool {
-	if have.Year == 0 || have.Month == 0 || have.Day == 0 && p.Month != 0 { // a month is part of a season but of no week
+	if have.Year == 0 || have.Month == 0 || have.Day == 0 && p.Month != 0 { // a month may be part of a season but not of a week
 		return false
 	}
 	day := time.Date(int(have.Year), time.Month(have.Month), max(1, int(have.Day)), 0, 0, 0, 0, time.UTC)

@@ -12,68 +12,68 @@ import (
 // Query is a parsed question.
 type Query struct {
 	Asked string // the person's own words
-	Text  string // the text to search for
-	Near  string // the text to embed: Text, expanded by setting
-	Broad bool   // it asks for everything: list by importance instead of searching
+	Text  string // the text that the search uses
+	Near  string // the text to embed: Text, expanded if the settings say so
+	Broad bool   // the question asks for everything, so memories are listed by importance instead of searched
 
-	Dates []Period // in a short question
+	Dates []Period // dates in a short question
 
-	Weights map[string]float32 // of terms of Text that count less than 1: those of statements next to a question
-	Needs   float64            // log-odds that an answer needs memory, by the form of the message alone
+	Weights map[string]float32 // weights below 1 for terms of Text: the terms of statements next to a question
+	Needs   float64            // log-odds that an answer needs memory, estimated only from the form of the message
 
-	words   []string
-	self    bool         // about the asker
-	owns    bool         // or about somebody close to the asker: a sister, a boss, a dog
-	when    bool         // it asks for a time
-	classes text.Classes // of requested things
-	prompt  float64      // 1 for a question, down to 0 for a long message without a specific one
+	words       []string
+	self        bool         // the question is about the user
+	aboutPeople bool         // or the question is about a person close to the user, or a pet: a sister, a boss, a dog
+	when        bool         // the question asks for a time
+	classes     text.Classes // classes of the things that the question asks for
+	prompt      float64      // 1 for a question; falls to 0 for a long message without a specific question
 }
 
 // QueryOptions are the settings of [NewQuery]. The zero value means the defaults.
 type QueryOptions struct {
-	Expand bool // expand short first-person questions towards facts about people
-	AsSaid bool // Near is the whole question in its own words
+	Expand     bool // expand short first-person questions with words that make their vectors similar to facts about people
+	EmbedWhole bool // Near is the whole question, unchanged
 }
 
 const (
-	// expandUpTo is the greatest length in characters of a short first-person question; expansion
-	// is added to it (design 1) to draw its vector to facts about a person, whatever words they
-	// have.
-	expandUpTo = 100
-	expansion  = " height weight physical attributes user facts"
+	// maxExpandLength is the maximum length in characters of a question that is expanded. The expansion
+	// (design 1) moves the vector of a short first-person question towards facts about a person, whatever
+	// words these have.
+	maxExpandLength = 100
+	expansion       = " height weight physical attributes user facts"
 )
 
-// NewQuery parses a question asked at now.
+// NewQuery parses a question that was asked at the time now.
 func NewQuery(question string, now time.Time, o QueryOptions) Query {
 	sentences := sentencesOf(question)
-	asks := asking(sentences)
-	q := Query{Asked: joined(sentences), Near: textToEmbed(asks), Weights: weigh(sentences, asks), Needs: needs(sentences)}
-	if o.AsSaid {
-		q.Near = text.Clip(question, mostAsked)
+	asks := askingSentences(sentences)
+	q := Query{Asked: joinSentences(sentences), Near: textToEmbed(asks), Weights: weigh(sentences, asks), Needs: memoryNeed(sentences)}
+	if o.EmbedWhole {
+		q.Near = text.Clip(question, maxAskBytes)
 	}
-	question = text.Clip(q.Asked, 4*mostAsked)
+	question = text.Clip(q.Asked, 4*maxAskBytes)
 	q.Text, q.words = q.Asked, text.Words(question)
 	q.read()
 	if unspaced(question) {
 		q.readUnspaced()
 	}
-	if q.prompt = fade(ownWords(sentences)); q.prompt > 0 {
+	if q.prompt = shortness(ownWords(sentences)); q.prompt > 0 {
 		q.Text = withoutQuestionWords(question)
 		for _, term := range text.Terms(q.Text) {
 			q.classes |= text.ClassesAsked(term)
 		}
 		q.Dates = periodsIn(question, now)
-		if len(sentences) == 1 && !o.AsSaid {
-			q.Near = text.Clip(q.Text, mostNear)
+		if len(sentences) == 1 && !o.EmbedWhole {
+			q.Near = text.Clip(q.Text, maxEmbedBytes)
 		}
 	}
-	if o.Expand && q.self && utf8.RuneCountInString(question) <= expandUpTo {
+	if o.Expand && q.self && utf8.RuneCountInString(question) <= maxExpandLength {
 		q.Near += expansion
 	}
 	return q
 }
 
-// read finds the question's cues in its words.
+// read derives the question's cues from its words.
 func (q *Query) read() {
 	for i, w := range q.words {
 		next := q.at(i + 1)
@@ -87,9 +87,9 @@ func (q *Query) read() {
 		case "what", "which":
 			q.when = q.when || times.Has(next)
 		}
-		q.owns = q.owns || text.IsPerson(text.Term(w))
+		q.aboutPeople = q.aboutPeople || text.IsPerson(text.Term(w))
 	}
-	q.Broad = len(q.words) <= broadUpTo && asksAll.MatchString(strings.Join(q.words, " ")+" ")
+	q.Broad = len(q.words) <= maxBroadWords && asksAll.MatchString(strings.Join(q.words, " ")+" ")
 }
 
 var (
@@ -97,7 +97,7 @@ var (
 	times   = lazy.Words("date day month year time season")
 )
 
-// at returns a word, "" outside of the range.
+// at returns the i-th word, or "" if i is out of range.
 func (q *Query) at(i int) string {
 	if i < 0 || i >= len(q.words) {
 		return ""
@@ -105,8 +105,8 @@ func (q *Query) at(i int) string {
 	return q.words[i]
 }
 
-// withoutQuestionWords removes question words in scripts without spaces, where they would form terms with their
-// neighbours.
+// withoutQuestionWords removes question words from text in scripts without spaces. They would form terms with
+// their neighbours.
 func withoutQuestionWords(question string) string {
 	if unspaced(question) {
 		if rest := unspacedAsking.ReplaceAllString(question, " "); len(text.Terms(rest)) > 0 {
@@ -116,15 +116,14 @@ func withoutQuestionWords(question string) string {
 	return question
 }
 
-// asksAll matches questions for everything, on folded words with single spaces between and after.
+// asksAll matches questions for everything. It expects folded words with single spaces between and after them.
 var asksAll = lazy.Compile(`^((so|hey|hi|please|and|ok|okay|well) )*((what|everything|anything)( all| else)? (do|can|did) you (know|remember|recall|tell me|have)( \w+)? (about me|of me)|(tell me |what is |list )?(everything|all)( that)? you (know|remember|have)( \w+)?( about me| of me)?|who am i|what have you learned about me|describe me|tell me about (me|myself)|summarize what you know( about me)?|what do you remember) $`)
 
-// broadUpTo is the greatest length in words of a question for everything; longer ones name a
-// subject.
-const broadUpTo = 12
+// maxBroadWords is the maximum number of words of a question for everything. Longer questions name a subject.
+const maxBroadWords = 12
 
-// fade is 1 up to 20 words and 0 from 35 on: cues of short questions occur by chance in long
-// messages.
-func fade(words int) float64 {
+// shortness is 1 up to 20 words and falls to 0 at 35 words. Long messages contain the cues of short questions by
+// chance.
+func shortness(words int) float64 {
 	return min(1, max(0, float64(35-words)/15))
 }

@@ -9,57 +9,57 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Candidates is how many candidates a searcher should propose: more improve neither the cues nor
-// the signs of an answer (docs/design/ranking.md). Fewer mean that memory is small.
+// Candidates is how many candidates a searcher should propose. More candidates improve neither the cues nor
+// the signals of an answer (docs/design/ranking.md). Fewer candidates mean that the memory is small.
 const Candidates = 160
 
-// Options are the settings of [Rank]. The zero value means the defaults; pointers distinguish 0
-// from the default.
+// Options are the settings of [Rank]. The zero value means the defaults; a nil pointer means the default,
+// which may differ from 0.
 type Options struct {
-	Limit     int      // the most to keep; 0: 20
-	Answered  *float64 // least relevance of the best for any result; nil: DefaultAnswered
-	Threshold *float64 // least relevance of each; nil: DefaultThreshold
+	Limit     int      // the maximum number of results; 0: 20
+	Answered  *float64 // minimum relevance of the best candidate; if it is lower there are no results; nil: DefaultAnswered
+	Threshold *float64 // minimum relevance of each result; nil: DefaultThreshold
 	Recency   *float64 // weight of recency in the score, 0 to 1; nil: 0.2
-	Lambda    *float64 // weight of the score against redundancy; nil: 0.7
+	Lambda    *float64 // weight of the score compared with redundancy, 0 to 1; nil: 0.7
 
-	SinceSaid bool          // age counts from the statement, not from its last change
-	Decay     time.Duration // time in which relevance falls to 1/e since the statement, instead of the blend with recency; 0: no decay
+	AgeFromStatement bool          // age counts from the statement instead of from the last change
+	Decay            time.Duration // time in which relevance falls to 1/e after the statement, used instead of recency; 0: no decay
 
-	// Background is the embedder's cosine of unrelated texts (see [stretchOf]).
+	// Background is the embedder's average cosine of unrelated texts (see [stretchOf]).
 	Background float64
-	Chat       bool // the question is a chat message, which may need no memory
-	OfWords    bool // the embedder is word-based: similarity without common words is chance
+	Chat       bool // the question is a chat message, which may not need memory
+	WordBased  bool // the embedder is word-based: similarity without common words is chance
 
-	// Measure selects relevance. Other than with Fitted, the score is only relevance and recency,
-	// only Threshold rejects, and all similarity is redundancy.
+	// Measure selects the relevance. With a measure other than Fitted, the score is only relevance and recency,
+	// only Threshold rejects candidates, and any similarity counts as redundancy.
 	Measure Measure
 
-	// Reranked has a reranker's scores of some candidates, 0 to 1 by id; nil: none ran. A non-nil
-	// Threshold then applies to this number.
+	// Reranked has the scores that a reranker gave some candidates, 0 to 1, by id; nil: no reranker ran. A
+	// Threshold that is not nil then applies to these scores.
 	Reranked map[string]float32
 }
 
-// The defaults. Loci shows a handful of memories; twenty leave room for removals by hydration and
-// the token budget.
+// The defaults. Loci shows a handful of memories. Twenty results leave room for those that hydration and the
+// token budget remove.
 const (
 	defaultLimit   = 20
 	defaultRecency = 0.2
 	defaultLambda  = 0.7
 )
 
-// DefaultAnswered is the probability below which a question counts as unanswerable and nothing is
-// shown: on development data it keeps 99 % of the answerable questions, and rejects 25 % (LoCoMo),
-// 18 % (BEAM) and 6 % (RealMem) of those from another conversation. docs/measurements/retrieval.md has other bars.
-// DefaultThreshold is far lower: lower-ranked candidates may complete a good answer.
+// DefaultAnswered is the probability below which a question counts as unanswerable and has no results. On
+// development data this bar keeps 99 % of the answerable questions. It rejects 25 % (LoCoMo), 18 % (BEAM) and
+// 6 % (RealMem) of questions about another conversation. docs/measurements/retrieval.md lists other bars.
+// DefaultThreshold is much lower, because lower-ranked candidates may complete a good answer.
 const (
 	DefaultAnswered  = 0.07
 	DefaultThreshold = 0.02
 )
 
-// halfway is the least relevance of a hit in a chat: slightly less than halfway, in log-odds,
-// between the bar and the best. So a vague message gets hardly more than the best hit, and a clear
+// minChatRelevance returns the minimum relevance of a hit in a chat: slightly less than halfway, in log-odds,
+// between the bar and the best hit. A vague message then gets hardly more than the best hit, and a clear
 // question gets additions to its answer.
-func halfway(bar, best float64) float64 {
+func minChatRelevance(bar, best float64) float64 {
 	return sigmoid((logit(bar)+logit(best))/2 - belowHalf)
 }
 
@@ -68,7 +68,7 @@ const belowHalf = 0.3
 // ageScale is the age in days at which recency has fallen to 1/e.
 const ageScale = 30
 
-// Cut is a candidate that was left out, and the stage that dropped it.
+// Cut is a candidate that was left out, with the stage that dropped it.
 type Cut struct {
 	ID    string
 	Kind  memory.Kind
@@ -77,34 +77,34 @@ type Cut struct {
 	Stage string // "answered", "threshold" or "limit"
 }
 
-// ranked is a candidate with a number for each stage.
+// ranked is a candidate with the number that each stage computes.
 type ranked struct {
 	view
 	fused, relevance, recency, confidence, score, mmr float64
 
-	behind   float64 // log-odds relative to the best; 0 or less
-	reranked bool    // a reranker scored it
-	rerank   float64 // the reranker's score
-	judged   float64 // the number that the threshold applies to
+	logOddsBehind    float64 // log-odds relative to the best candidate; 0 or less
+	reranked         bool    // a reranker scored the candidate
+	rerank           float64 // the reranker's score
+	relevanceMeasure float64 // the number that is compared with the threshold
 
-	redundant float64 // with those chosen so far
-	compared  int     // how many of them it was compared with
+	redundant float64 // redundancy with the candidates chosen so far
+	compared  int     // number of chosen candidates with which it was compared
 }
 
-// Rank orders candidates by relevance and recency at now, weighted by confidence, and returns those
-// to show. cut has the best of the others for a trace, at most as many as may be kept. Why explains
-// each score; the input is not modified.
+// Rank orders candidates by relevance and by recency at now, weighted by confidence, and returns the best ones.
+// cut has the best of the others for a trace, at most as many as Rank may keep. Why explains each score. Rank
+// does not modify its input.
 func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kept []memory.Candidate, cut []Cut) {
 	if len(candidates) == 0 {
 		return nil, nil
 	}
-	a := newAsked(q, candidates, o)
-	room := rooms.Get().(*room)
+	a := newScoredQuery(q, candidates, o)
+	room := rooms.Get().(*rankBuffers)
 	room.stretch, room.repeats = a.stretch, redundantFrom
 	if o.Measure != Fitted {
 		a.cues, room.stretch, room.repeats, o.Chat = nil, 1, 0, false
 	}
-	defer room.done()
+	defer room.release()
 	list := o.score(a, candidates, now, room.places(len(candidates)))
 	limit := o.Limit
 	if limit <= 0 {
@@ -113,14 +113,14 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	stage, least := "threshold", or(o.Threshold, DefaultThreshold)
 	bar, best, relevance := or(o.Answered, DefaultAnswered), mostRelevant(list), 0.0
 	if o.Chat && best > bar {
-		relevance = halfway(bar, best)
+		relevance = minChatRelevance(bar, best)
 	}
-	// A lower Threshold explicitly asks for all results.
+	// A lower explicit Threshold asks for all results.
 	if o.Measure == Fitted && best < min(bar, or(o.Threshold, bar)) {
 		stage, least = "answered", math.Inf(1)
 	}
 	order, relevant := room.relevantFirst(list, least, relevance)
-	bestFirst(order[:relevant], max(2*limit, diversifyAmong)) // no later stage reads further
+	bestFirst(order[:relevant], max(2*limit, diversifyAmong)) // later stages read no more candidates than these
 	bestFirst(order[relevant:], limit)
 	room.diversify(order[:relevant], or(o.Lambda, defaultLambda), limit)
 	showing := min(limit, relevant)
@@ -145,43 +145,43 @@ func Rank(q Query, candidates []memory.Candidate, o Options, now time.Time) (kep
 	return kept, cut
 }
 
-// room holds the buffers of one ranking.
-type room struct {
+// rankBuffers are the buffers of one ranking.
+type rankBuffers struct {
 	list   []ranked
 	order  []*ranked
-	chosen []float32 // vectors chosen by diversify, concatenated
+	chosen []float32 // the vectors that diversify has chosen, concatenated
 	parts  memory.Why
-	ends   []int // the ends of each vector's parts
+	ends   []int // the end of each vector's parts
 
-	stretch float64 // of cosines
-	repeats float64 // the cosine from which on similarity is redundancy
+	stretch float64 // stretch factor of cosines
+	repeats float64 // the minimum cosine of redundant memories
 }
 
-var rooms = sync.Pool{New: func() any { return new(room) }}
+var rooms = sync.Pool{New: func() any { return new(rankBuffers) }}
 
-// places returns n zero places of the list.
-func (m *room) places(n int) []ranked {
+// places returns n zero elements for the list of candidates.
+func (m *rankBuffers) places(n int) []ranked {
 	m.list = slices.Grow(m.list[:0], n)[:n]
 	return m.list
 }
 
-// done releases the candidates.
-func (m *room) done() {
+// release drops the references to the candidates.
+func (m *rankBuffers) release() {
 	clear(m.list)
 	clear(m.order)
 	rooms.Put(m)
 }
 
-// relevantFirst moves the candidates that pass the threshold and have at least that relevance to
-// the front, and counts them.
-func (m *room) relevantFirst(list []ranked, least, relevance float64) (_ []*ranked, relevant int) {
+// relevantFirst moves the candidates that pass the threshold and have at least the given relevance to the
+// front, and returns their number.
+func (m *rankBuffers) relevantFirst(list []ranked, least, relevance float64) (_ []*ranked, relevant int) {
 	m.order = slices.Grow(m.order[:0], len(list))[:len(list)]
 	others := len(list)
 	for i := range list {
-		if r := &list[i]; r.judged >= least && r.relevance >= relevance {
+		if r := &list[i]; r.relevanceMeasure >= least && r.relevance >= relevance {
 			m.order[relevant] = r
 			relevant++
-		} else { // or NaN
+		} else { // also if the number is NaN
 			others--
 			m.order[others] = r
 		}
@@ -189,7 +189,7 @@ func (m *room) relevantFirst(list []ranked, least, relevance float64) (_ []*rank
 	return m.order, relevant
 }
 
-// bestFirst moves the best n, at least one, to the front, best first.
+// bestFirst moves the best n candidates, at least one, to the front, the best first.
 func bestFirst(list []*ranked, n int) {
 	n = min(n, len(list))
 	for i, r := range list {
@@ -205,78 +205,77 @@ func bestFirst(list []*ranked, n int) {
 	}
 }
 
-// before orders by score, then by id.
+// before orders candidates by score, then by id.
 func (r *ranked) before(other *ranked) bool {
 	return r.score > other.score || r.score == other.score && r.ID < other.ID
 }
 
-// score fuses, calibrates and blends candidates with recency and confidence.
-func (o Options) score(a *asked, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
+// score fuses and calibrates the candidates' numbers and blends them with recency and confidence.
+func (o Options) score(a *scoredQuery, candidates []memory.Candidate, now time.Time, places []ranked) []ranked {
 	if o.Measure != Fitted {
-		return o.plain(candidates, now, places)
+		return o.scoreByMeasure(candidates, now, places)
 	}
 	list := fuse(a, candidates, places)
-	l := newLineup(a, list)
+	l := newCandidateSet(a, list)
 	odds, w := l.odds(), clampUnit(or(o.Recency, defaultRecency))
 	if o.Chat {
 		odds = chatOdds(odds, a.Needs)
 	}
 	for i := range list {
-		list[i].behind = spread * (list[i].fused - l.top)
+		list[i].logOddsBehind = spread * (list[i].fused - l.top)
 	}
 	if o.Reranked != nil {
 		o.rerank(list)
 	}
 	for i := range list {
 		r := &list[i]
-		if a.touches(&r.view) {
-			r.relevance = sigmoid(odds + r.behind)
+		if a.relatesTo(&r.view) {
+			r.relevance = sigmoid(odds + r.logOddsBehind)
 		}
-		r.judged = r.relevance
+		r.relevanceMeasure = r.relevance
 		if o.Reranked != nil && o.Threshold != nil {
-			r.judged = r.rerank
+			r.relevanceMeasure = r.rerank
 		}
 	}
 	for i := range list {
 		r := &list[i]
-		r.recency = recency(now.Sub(o.since(r)))
+		r.recency = recency(now.Sub(o.ageStart(r)))
 		r.confidence = confidenceFactor(r.Confidence)
-		r.score = ((1-w)*r.relevance + w*r.recency*recencyWeight(r.behind, w)) * r.confidence
+		r.score = ((1-w)*r.relevance + w*r.recency*recencyWeight(r.logOddsBehind, w)) * r.confidence
 		if o.Decay > 0 {
-			r.score = r.relevance * o.decay(now.Sub(o.since(r))) * r.confidence
+			r.score = r.relevance * o.decay(now.Sub(o.ageStart(r))) * r.confidence
 		}
 	}
 	return list
 }
 
-// since is the start of a candidate's age.
-func (o Options) since(r *ranked) time.Time {
-	if (o.SinceSaid || o.Decay > 0) && !r.Said.IsZero() {
+// ageStart returns the time from which a candidate's age counts.
+func (o Options) ageStart(r *ranked) time.Time {
+	if (o.AgeFromStatement || o.Decay > 0) && !r.Said.IsZero() {
 		return r.Said
 	}
 	return r.At
 }
 
-// decay is the factor of relevance at an age (design 3, 5).
+// decay returns the factor by which age reduces relevance (design 3, 5).
 func (o Options) decay(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()) / o.Decay.Hours())
 }
 
-// recencyWeight is the weight of a candidate's recency, reduced by its distance from the best in log-odds.
-// Of two answers the newer comes first, but yesterday's remark on another subject does not precede
-// last year's answer. It is 1 if only recency counts.
+// recencyWeight is the weight of a candidate's recency. It falls with the log-odds between the best candidate
+// and this one: of two answers the newer comes first, but yesterday's remark on another subject does not come
+// before last year's answer. It is 1 if only recency counts.
 func recencyWeight(behind, weight float64) float64 {
 	return weight + (1-weight)*math.Exp(2*behind)
 }
 
-// doubtCosts is the share of its score that a fact of no confidence loses.
+// doubtCosts is the share of its score that a fact with confidence 0 loses.
 const doubtCosts = 0.3
 
-// confidenceFactor is the factor of confidence. 0 means an unknown confidence, which is the same for all
-// candidates of a searcher.
+// confidenceFactor returns the factor for a confidence. 0 means unknown; a searcher then reports 0 for all candidates.
 func confidenceFactor(confidence float64) float64 { return 1 - doubtCosts*(1-clampUnit(confidence)) }
 
-// clampUnit limits x to 0 to 1, 0 for NaN.
+// clampUnit limits x to the range 0 to 1. NaN becomes 0.
 func clampUnit(x float64) float64 {
 	if x > 0 {
 		return min(1, x)
@@ -284,20 +283,20 @@ func clampUnit(x float64) float64 {
 	return 0
 }
 
-// touches reports whether a candidate or its neighbours share a word, a similar meaning or a date
-// with the question. The right speaker alone does not count.
-func (q *asked) touches(c *view) bool {
+// relatesTo reports whether a candidate or its neighbours share a word, a similar meaning or a date with the
+// question. Only the right speaker is not enough.
+func (q *scoredQuery) relatesTo(c *view) bool {
 	return c.lexical > 0 || c.related > 0 || c.vector > q.likeness || q.dated(c) || q.instances(c.Classes) > 0
 }
 
-// fuse fills places, zero and as many as candidates, with the candidates and their sums of cues.
-func fuse(a *asked, candidates []memory.Candidate, places []ranked) []ranked {
+// fuse fills places with the candidates and their sums of cues. places must be zero and as long as candidates.
+func fuse(a *scoredQuery, candidates []memory.Candidate, places []ranked) []ranked {
 	for i := range candidates {
 		r := &places[i]
 		r.view = newView(&candidates[i])
 		r.vector = stretched(r.vector, a.stretch)
 		for _, j := range a.cues {
-			r.fused += a.worth(j, &r.view)
+			r.fused += a.contribution(j, &r.view)
 		}
 	}
 	return places
@@ -311,40 +310,40 @@ func mostRelevant(list []ranked) float64 {
 	return most
 }
 
-// recency is 1 for now and falls with age.
+// recency is 1 for age 0 and falls with age.
 func recency(age time.Duration) float64 {
 	return math.Exp(-max(0, age.Hours()/24) / ageScale)
 }
 
-// whys are explanations in one allocation.
-type whys struct {
+// explanations holds the explanations of all results in one allocation.
+type explanations struct {
 	parts memory.Why
 	ends  []int
 	start int
 }
 
-// explain returns why each of the list has its score.
-func (m *room) explain(a *asked, list []*ranked) *whys {
+// explain returns the explanation of each score in the list.
+func (m *rankBuffers) explain(a *scoredQuery, list []*ranked) *explanations {
 	m.parts, m.ends = m.parts[:0], m.ends[:0]
 	for _, r := range list {
 		m.parts = r.explain(a, m.parts)
 		m.ends = append(m.ends, len(m.parts))
 	}
-	return &whys{parts: slices.Clone(m.parts), ends: m.ends}
+	return &explanations{parts: slices.Clone(m.parts), ends: m.ends}
 }
 
-func (w *whys) next() memory.Why {
+func (w *explanations) next() memory.Why {
 	end := w.ends[0]
 	why := w.parts[w.start:end:end]
 	w.start, w.ends = end, w.ends[1:]
 	return why
 }
 
-// explain adds the numbers of the searcher, the cues and the stages.
-func (r *ranked) explain(a *asked, why memory.Why) memory.Why {
+// explain adds the numbers of the searcher, the cues and the stages to an explanation.
+func (r *ranked) explain(a *scoredQuery, why memory.Why) memory.Why {
 	r.Found.Each(func(name string, x float64) { why = append(why, memory.Part{Name: name, Value: x}) })
 	for _, i := range a.cues {
-		if x := a.worth(i, &r.view); x != 0 {
+		if x := a.contribution(i, &r.view); x != 0 {
 			why = append(why, memory.Part{Name: cueParts()[i], Value: x})
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mostReasons is how many reasons people are told.
-const mostReasons = 3
+// maxReasons is the maximum number of reasons shown to people.
+const maxReasons = 3
 
-// plain says for people what the parts of a why mean that speak for a memory.
-var plain = map[string]string{
+// reasonTexts explains to people each part of a score that is in favour of a memory.
+var reasonTexts = map[string]string{
 	"bootstrap": "it is shared with everybody", "small_set": "there are few facts, so all are shown", "recent": "it is one of the newest facts",
 	"pinned": "it is pinned", "cue.words": "it has words of the question", "cue.related": "it has related words", "cue.vector": "it means something similar",
 	"cue.speaker": "the right person said it", "cue.speaker_words": "the right person said it", "cue.class": "it names what is asked for",
@@ -22,24 +22,24 @@ var plain = map[string]string{
 	"cue.fact": "it is a learned fact", "cue.kept": "it is a learned fact",
 }
 
-// Reasons says in plain words why a memory was recalled, what counted most first; "" where nothing
-// did.
+// Reasons explains in plain words why a memory was found, the strongest reason first, or returns "" if there is
+// no reason.
 func Reasons(why memory.Why) string {
 	if why.Get("core") > 0 {
 		return "every conversation begins with it"
 	}
-	parts := slices.DeleteFunc(slices.Clone(why), func(p memory.Part) bool { return plain[p.Name] == "" || p.Value < 0.005 })
+	parts := slices.DeleteFunc(slices.Clone(why), func(p memory.Part) bool { return reasonTexts[p.Name] == "" || p.Value < 0.005 })
 	slices.SortStableFunc(parts, func(a, b memory.Part) int { return cmp.Compare(b.Value, a.Value) })
 	var out []string
 	for _, p := range parts {
-		if words := plain[p.Name]; len(out) < mostReasons && !slices.Contains(out, words) {
+		if words := reasonTexts[p.Name]; len(out) < maxReasons && !slices.Contains(out, words) {
 			out = append(out, words)
 		}
 	}
 	return strings.Join(out, "; ")
 }
 
-// Numbers are the parts of a why as text, what a cue adds with its sign: "words +3.20 · recency 1.00".
+// Numbers returns the parts of an explanation as text, with signs for cues: "words +3.20 · recency 1.00".
 func Numbers(why memory.Why) string {
 	var out []string
 	for _, p := range why {

@@ -29,7 +29,7 @@ func TestReasonsArePlainWords(t *testing.T) {
 // Every cue that may speak for a memory has words for people.
 func TestEveryCueHasPlainWords(t *testing.T) {
 	for _, c := range cues {
-		if c.weight > 0 && c.name != "peak" && plain["cue."+c.name] == "" {
+		if c.weight > 0 && c.name != "peak" && reasonTexts["cue."+c.name] == "" {
 			t.Errorf("cue %s has no plain words", c.name)
 		}
 	}

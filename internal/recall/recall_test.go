@@ -115,7 +115,7 @@ func TestAChanceLikenessOfWordsIsNoHit(t *testing.T) {
 	}{
 		{.26, true, []string{"answers"}}, {.35, true, []string{"answers", "like"}}, {.26, false, []string{"answers", "like"}},
 	} {
-		kept, _ := Rank(NewQuery("tabs or spaces?", now, QueryOptions{}), []memory.Candidate{answers, candidate("like", "vector", c.vector)}, Options{OfWords: c.ofWords}, now)
+		kept, _ := Rank(NewQuery("tabs or spaces?", now, QueryOptions{}), []memory.Candidate{answers, candidate("like", "vector", c.vector)}, Options{WordBased: c.ofWords}, now)
 		if got := ids(kept); !slices.Equal(got, c.want) {
 			t.Errorf("a cosine of %.2f, of words %v: %v, want %v", c.vector, c.ofWords, got, c.want)
 		}
@@ -302,7 +302,7 @@ func FuzzRenderCannotBeClosed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		block := Render(Core{Profile: []memory.ProfileEntry{{Key: s, Value: s}}}, []memory.Hit{turnHit("t", s), factHit("f", s)}, RenderOptions{})
 		body := strings.TrimSuffix(strings.TrimPrefix(block.Text, FenceOpen), FenceClose)
-		if harmless(body) != body {
+		if neutralize(body) != body {
 			t.Fatalf("%q gives a block with a fence inside: %q", s, block.Text)
 		}
 		if lines := strings.Count(block.Text, "\n"); lines > 9 { // three of them say what comes

@@ -25,12 +25,12 @@ func TestRepeats(t *testing.T) {
 		{"What did we talk about last week?", "what did we talk about last week", true},
 	} {
 		turn := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleUser, Content: c.message}}
-		if got := NewRepeatFilter(c.question).Is(turn); got != c.repeat {
+		if got := NewRepeatFilter(c.question).IsRepeat(turn); got != c.repeat {
 			t.Errorf("asked %q, said %q: a repeat %v, want %v", c.question, c.message, got, c.repeat)
 		}
 	}
 	repeated := memory.Memory{Turn: &memory.Turn{ID: "t", Role: memory.RoleAssistant, Name: memory.RecallModel, Content: "From memory: you live in Porto"}}
-	if !NewRepeatFilter("Where do I live?").Is(repeated) {
+	if !NewRepeatFilter("Where do I live?").IsRepeat(repeated) {
 		t.Error("what the built-in model repeated is not a repeat")
 	}
 }

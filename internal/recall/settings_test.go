@@ -37,7 +37,7 @@ func TestAgeCountsFromTheSettingsDate(t *testing.T) {
 		sinceSaid bool
 		want      float64
 	}{{false, 1}, {true, math.Exp(-1)}} {
-		o := Options{Answered: &zero, Threshold: &zero, Recency: &half, SinceSaid: c.sinceSaid}
+		o := Options{Answered: &zero, Threshold: &zero, Recency: &half, AgeFromStatement: c.sinceSaid}
 		kept, _ := Rank(NewQuery("Which tea?", now, QueryOptions{}), []memory.Candidate{aged("a", 30)}, o, now)
 		if got := kept[0].Why.Get("recency"); math.Abs(got-c.want) > 1e-9 {
 			t.Errorf("since it was said %v: recency %v, want %v", c.sinceSaid, got, c.want)

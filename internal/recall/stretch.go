@@ -2,23 +2,22 @@ package recall
 
 import "math"
 
-// Cosines of unrelated texts differ by model: around 0.1 for some, around 0.7 for others. The
-// constants here are fitted to the former, so the scale of other models is stretched: unrelated
-// texts move to usualBackground, and 1 stays 1.
+// Cosines of unrelated texts differ by model: around 0.1 for some models, around 0.7 for others. The constants
+// of this package are fitted to the former. The cosines of other models are stretched: those of unrelated texts
+// move to usualBackground, and 1 stays 1.
 
-// usualBackground is the mean cosine of a question with the memories that share its words, by the
-// embedder of the fit.
+// usualBackground is the mean cosine of a question with the memories that share its words, for the embedder of the fit.
 const usualBackground = 0.1
 
-// mostBackground bounds the stretch: a model that finds everything similar knows nothing.
-const mostBackground = 0.95
+// maxBackground limits the stretch. A model that finds all texts similar gives no information.
+const maxBackground = 0.95
 
-// stretchOf returns the factor by which a cosine's distance from 1 grows, at least 1.
+// stretchOf returns the factor, at least 1, by which the distance of a cosine from 1 grows.
 func stretchOf(background float64) float64 {
-	return max(1, (1-usualBackground)/(1-min(clampUnit(background), mostBackground)))
+	return max(1, (1-usualBackground)/(1-min(clampUnit(background), maxBackground)))
 }
 
-// stretched returns a cosine on the fitted scale. 0 means no vector and stays.
+// stretched returns a cosine on the fitted scale. 0 means a missing vector and stays 0.
 func stretched(cosine, stretch float64) float64 {
 	if cosine == 0 || stretch <= 1 {
 		return cosine
@@ -26,8 +25,8 @@ func stretched(cosine, stretch float64) float64 {
 	return math.Max(-1, 1-(1-cosine)*stretch)
 }
 
-// Place returns the cosine on an embedder's own scale that corresponds to cosine on the fitted
-// scale. background is that embedder's cosine of unrelated texts.
-func Place(cosine, background float64) float64 {
+// EmbedderCosine returns the cosine on an embedder's own scale that corresponds to a cosine on the fitted scale.
+// background is the embedder's average cosine of unrelated texts.
+func EmbedderCosine(cosine, background float64) float64 {
 	return 1 - (1-cosine)/stretchOf(background)
 }

@@ -6,12 +6,12 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// terms is a set of terms as sorted hashes, so that comparing texts is comparing numbers.
+// terms is a set of terms as sorted hashes. Sets are compared by comparing numbers.
 type terms []uint64
 
 func termsOf(s string) terms { return termsIn(make(terms, 0, len(s)/6), s) }
 
-// termsIn appends the terms of a text to room within its capacity.
+// termsIn appends the terms of a text to room, within the capacity of room.
 func termsIn(room terms, s string) terms {
 	set := text.TermHashes(room, s)
 	slices.Sort(set)
@@ -23,7 +23,7 @@ func (t terms) has(term uint64) bool {
 	return found
 }
 
-// overlap is the share of all terms that two sets have in common.
+// overlap returns the share of all terms that both sets contain.
 func (t terms) overlap(other terms) float64 {
 	common := 0
 	for i, j := 0, 0; i < len(t) && j < len(other); {

@@ -9,24 +9,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tellsNothing reports whether a turn is an assistant's, or the user only orders and asks in it:
+// hasNoStatement reports whether a turn is an assistant's, or the user only gives orders and asks in it:
 // "Please list the files here."
-func tellsNothing(t *memory.Turn) bool {
+func hasNoStatement(t *memory.Turn) bool {
 	if t.Role == memory.RoleAssistant {
 		return true
 	}
 	sentences := text.Sentences(t.Content)
 	for _, s := range sentences {
-		if !orders(s.Of(t.Content)) {
+		if !isOrder(s.Of(t.Content)) {
 			return false
 		}
 	}
 	return len(sentences) > 0
 }
 
-// orders reports whether a sentence orders something for now. A lasting preference is no such
-// order.
-func orders(sentence string) bool {
+// isOrder reports whether a sentence asks for something to be done now. A lasting preference is not such an order.
+func isOrder(sentence string) bool {
 	if english.Purpose(sentence) == english.Asks {
 		return true
 	}
@@ -37,16 +36,16 @@ func orders(sentence string) bool {
 	for len(words) > 0 && beforeOrders.Has(words[0]) {
 		words = words[1:]
 	}
-	return len(words) == 0 || ordering.Has(words[0]) && !strings.Contains(sentence, " because ")
+	return len(words) == 0 || taskVerbs.Has(words[0]) && !strings.Contains(sentence, " because ")
 }
 
 var (
 	lastingly    = lazy.Compile(`(?i)\b(?:from (?:now|here) on|going forward|in (?:the )?future|always|never|every time|by default)\b`)
 	beforeOrders = lazy.Words(`please pls can could would will you now then next first also and so ok okay yes no great good thanks thank lets let us
 		just again hey hi hello i want need like to id`)
-	// ordering are verbs of tasks. Verbs of lasting wishes are not among them: "use", "call",
-	// "keep", "prefer", "avoid", "remember".
-	ordering = lazy.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
+	// taskVerbs ask for a task. Verbs of lasting wishes are not in the list: "use", "call", "keep", "prefer",
+	// "avoid", "remember".
+	taskVerbs = lazy.Words(`refactor fix add remove rename move write implement create update change delete run rerun test list show explain build rebuild deploy
 		install uninstall make convert extract split merge commit push pull rebase revert format lint clean cleanup optimize optimise improve debug find search
 		check look read open review generate document continue proceed finish complete start stop retry try do undo redo apply replace insert append print
 		draft summarize summarise describe compare analyze analyse investigate inspect verify validate ensure bump upgrade downgrade migrate port wire hook

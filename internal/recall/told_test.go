@@ -31,11 +31,11 @@ func TestOrdersTellNothing(t *testing.T) {
 		"":                                             false,
 	} {
 		turn := &memory.Turn{Role: memory.RoleUser, Content: message}
-		if got := tellsNothing(turn); got != nothing {
+		if got := hasNoStatement(turn); got != nothing {
 			t.Errorf("%q: tells nothing %v, want %v", message, got, nothing)
 		}
 	}
-	if !tellsNothing(&memory.Turn{Role: memory.RoleAssistant, Content: "I'll look at main.py first."}) {
+	if !hasNoStatement(&memory.Turn{Role: memory.RoleAssistant, Content: "I'll look at main.py first."}) {
 		t.Error("an assistant's words are told")
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Used returns the hits that an answer made use of: it has at least half of their terms beyond the
-// question's.
-func Used(question, answer string, hits []memory.Hit) []memory.Hit {
+// UsedHits returns the hits that an answer uses. An answer uses a hit if it has at least half of the hit's terms
+// that are not in the question.
+func UsedHits(question, answer string, hits []memory.Hit) []memory.Hit {
 	asked, answered := termsOf(question), termsOf(answer)
 	var used []memory.Hit
 	for _, h := range hits {

@@ -19,7 +19,7 @@ func TestUsedCountsWhatTheAnswerSaysBeyondTheQuestion(t *testing.T) {
 		{"the question's words do not count", "Do I live in Lisbon?", "Yes, in Lisbon.", 0},
 		{"two of three", "Tell me about me", "You live in Lisbon and are allergic to peanuts.", 2},
 	} {
-		if got := Used(c.question, c.answer, []memory.Hit{lisbon, peanuts, empty}); len(got) != c.want {
+		if got := UsedHits(c.question, c.answer, []memory.Hit{lisbon, peanuts, empty}); len(got) != c.want {
 			t.Errorf("%s: Used(%q, %q) = %d hits, want %d", c.name, c.question, c.answer, len(got), c.want)
 		}
 	}

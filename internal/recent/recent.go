@@ -9,13 +9,13 @@ import (
 
 const usual = 10_000
 
-// Map holds a bounded number of entries and evicts the least recently used one. The zero Map is
-// ready; all methods are safe for concurrent use.
+// Map holds a bounded number of entries and evicts the least recently used one. The zero Map is ready to use.
+// All methods are safe for concurrent use.
 type Map[K comparable, V any] struct {
-	most int
+	capacity int
 
 	mu    sync.Mutex // guards the fields below
-	order list.List  // of entry, the last used first
+	order list.List  // list of entry values, the most recently used first
 	at    map[K]*list.Element
 }
 
@@ -25,7 +25,7 @@ type entry[K comparable, V any] struct {
 }
 
 // New returns an empty map for at most most entries.
-func New[K comparable, V any](most int) *Map[K, V] { return &Map[K, V]{most: most} }
+func New[K comparable, V any](most int) *Map[K, V] { return &Map[K, V]{capacity: most} }
 
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	m.Update(key, func(v V, is bool) (V, bool) {
@@ -39,8 +39,8 @@ func (m *Map[K, V]) Set(key K, value V) {
 	m.Update(key, func(V, bool) (V, bool) { return value, true })
 }
 
-// Update sets a key to the value that change returns, unless change returns false. The map is
-// locked meanwhile.
+// Update sets a key to the value that change returns, unless change returns false. The map stays locked while
+// change runs.
 func (m *Map[K, V]) Update(key K, change func(was V, ok bool) (is V, keep bool)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -61,7 +61,7 @@ func (m *Map[K, V]) Update(key K, change func(was V, ok bool) (is V, keep bool))
 		m.at = map[K]*list.Element{}
 	}
 	m.at[key] = m.order.PushFront(entry[K, V]{key, is})
-	if len(m.at) > cmp.Or(m.most, usual) {
+	if len(m.at) > cmp.Or(m.capacity, usual) {
 		delete(m.at, m.order.Remove(m.order.Back()).(entry[K, V]).key)
 	}
 }

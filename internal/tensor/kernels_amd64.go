@@ -5,33 +5,33 @@
 package tensor
 
 // tileAVX512 computes up to 12 rows of 32 columns: c = from + a · panel. lda, ldfrom and ldc
-// are in bytes. Each sum begins with from and runs over k in order, fused. Beginning so many
-// bytes ahead of the panel, step bytes more are fetched with each k, wherever that is.
+// are in bytes. Each sum begins with from and adds the products in the order of k, fused. For each
+// k it prefetches step bytes, which begin ahead bytes after the panel.
 //
 //go:noescape
 func tileAVX512(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)
 
-// tileAVX2 computes up to 6 rows of 16 columns as [tileAVX512] does, bit for bit.
+// tileAVX2 computes up to 6 rows of 16 columns like [tileAVX512], bit for bit.
 //
 //go:noescape
 func tileAVX2(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)
 
-// geluAVX2 is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.
+// geluAVX2 approximates geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.
 //
 //go:noescape
 func geluAVX2(x *float32, n int)
 
-// softmaxAVX2 is softmaxPortable, of no more than 1e-6 apart. n is a multiple of 16.
+// softmaxAVX2 approximates softmaxPortable to within 1e-6. n is a multiple of 16.
 //
 //go:noescape
 func softmaxAVX2(x *float32, scale float32, n int)
 
-// geluAVX512 is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.
+// geluAVX512 approximates geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.
 //
 //go:noescape
 func geluAVX512(x *float32, n int)
 
-// softmaxAVX512 is softmaxPortable, of no more than 1e-6 apart. n is a multiple of 16.
+// softmaxAVX512 approximates softmaxPortable to within 1e-6. n is a multiple of 16.
 //
 //go:noescape
 func softmaxAVX512(x *float32, scale float32, n int)

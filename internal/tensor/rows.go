@@ -2,8 +2,7 @@ package tensor
 
 import "math"
 
-// GELU replaces each x by x·Φ(x), with the exact normal distribution Φ rather than the tanh
-// approximation.
+// GELU replaces each x by x·Φ(x). It uses the exact normal distribution Φ instead of the tanh approximation.
 func GELU(x []float32) { geluPortable(x[gelu(x):]) }
 
 func geluPortable(x []float32) {
@@ -12,12 +11,11 @@ func geluPortable(x []float32) {
 	}
 }
 
-// Lane is the number of values up to which [Softmax] may write beyond a row.
+// Lane is the maximum number of values that [Softmax] may write after a row, rounded up.
 const Lane = 16
 
-// Softmax replaces x[:n] by e^(scale·x), scaled to the sum 1. A slice with room for n rounded up to
-// a multiple of [Lane] is faster; the values in that room are lost. Scale must be positive, and n
-// at least 1.
+// Softmax replaces x[:n] by e^(scale·x), scaled so that the sum is 1. It is faster if the slice has room for n
+// rounded up to a multiple of [Lane]; it overwrites the values in that room. scale must be positive, and n at least 1.
 func Softmax(x []float32, n int, scale float32) {
 	whole := (n + Lane - 1) &^ (Lane - 1)
 	if whole > len(x) {
@@ -52,8 +50,8 @@ type Norm struct {
 	Eps         float32
 }
 
-// Apply sets dst to the layer normalization of x plus bias: minus its mean, divided by its standard
-// deviation, times the gain, plus the shift. Dst may be x. It panics if dst, bias or the norm are
+// Apply sets dst to the layer normalization of x plus bias: it subtracts the mean, divides by the standard
+// deviation, multiplies by the gain and adds the shift. dst may be x. It panics if dst, bias or the norm are
 // shorter than x.
 func (n *Norm) Apply(dst, x, bias []float32) {
 	dst, bias, gain, shift := dst[:len(x)], bias[:len(x)], n.Gain[:len(x)], n.Shift[:len(x)]

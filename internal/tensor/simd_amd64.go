@@ -10,7 +10,7 @@ import (
 
 //go:generate go run -C kernels . -out ../kernels_amd64.s -stubs ../kernels_amd64.go -pkg tensor
 
-// simd reports whether the current tier has AVX2 and the processor FMA, and whether it has AVX-512.
+// simd reports whether AVX2 and FMA can be used in the current tier, and whether AVX-512 can.
 func simd() (avx2, avx512 bool) {
 	switch vector.Tier() {
 	case "avx512":
@@ -40,7 +40,7 @@ func multiply(dst, a Matrix, w *Weights, from Matrix) {
 	}
 }
 
-// gelu processes the first values and returns their number.
+// gelu processes the first values of x and returns their number.
 func gelu(x []float32) int {
 	n := len(x) &^ (Lane - 1)
 	switch avx2, avx512 := simd(); {
@@ -54,7 +54,7 @@ func gelu(x []float32) int {
 	return n
 }
 
-// softmax accepts a multiple of Lane values.
+// softmax requires a multiple of Lane values.
 func softmax(x []float32, scale float32) {
 	switch avx2, avx512 := simd(); {
 	case !avx2:

@@ -1,32 +1,31 @@
-// Package tensor is float32 arithmetic on the activations of a neural network: matrix products with
-// prepacked weights, GELU, softmax and layer normalization. It knows no models. Matrices are
-// row-major.
+// Package tensor has float32 arithmetic for the activations of a neural network: matrix products with prepacked
+// weights, GELU, softmax and layer normalization. It does not depend on models. Matrices are row-major.
 //
-// It uses the instructions of [vector.Tier]. Every sum of a product runs over k in order, fused, so
-// that AVX2 and AVX-512 give the same bits; without them sums are rounded after each product and
-// differ in the last place.
+// It uses the instructions of [vector.Tier]. Each sum of a product runs over k in order with fused
+// multiply-add, so that AVX2 and AVX-512 give the same bits. Without these instructions each product is rounded
+// before it is added, and results differ in the last place.
 package tensor
 
-// Panel is the number of adjacent columns of a packed matrix: two AVX-512 registers.
+// Panel is the number of adjacent columns in a panel of a packed matrix: two AVX-512 registers.
 const Panel = 32
 
 const columns = Panel
 
-// Weights is a matrix in the order of products: panels of 32 columns, and in each the 32 values of
-// every k, one k after the other. The last panel is padded with zeros.
+// Weights is a matrix in the order in which products read it: panels of 32 columns, and within a panel the 32
+// values of each k, in order. The last panel is padded with zeros.
 type Weights struct {
 	depth, width int
 	panels       []float32
 }
 
-// Depth is the length of a row that can be multiplied with w.
+// Depth returns the length of a row that can be multiplied with w.
 func (w *Weights) Depth() int { return w.depth }
 
-// Width is the length of the product of a row with w.
+// Width returns the length of the product of a row with w.
 func (w *Weights) Width() int { return w.width }
 
-// Pack returns a matrix from its concatenated columns, each depth long: a layer's weights as
-// PyTorch stores them. It panics if m is not a whole number of columns.
+// Pack returns a matrix from its concatenated columns, each depth long, as PyTorch stores the weights of a
+// layer. It panics if m is not a whole number of columns.
 func Pack(m []float32, depth int) *Weights {
 	if depth <= 0 || len(m)%depth != 0 {
 		panic("tensor: weights are not a whole number of columns")
@@ -36,7 +35,7 @@ func Pack(m []float32, depth int) *Weights {
 	return w
 }
 
-// PackColumns sets w to a matrix whose column j is m[j*stride:][:depth], and reuses its memory.
+// PackColumns sets w to the matrix whose column j is m[j*stride:][:depth]. It reuses w's memory.
 func (w *Weights) PackColumns(m []float32, stride, depth, width int) {
 	w.resize(depth, width)
 	for j := range width {
@@ -59,15 +58,15 @@ func (w *Weights) PackRows(m []float32, stride, depth, width int) {
 	}
 }
 
-// Whole counts the padding of the last panel as columns, too: a product of that width needs no
+// Whole returns w with the padding of the last panel counted as columns. A product of that width needs no
 // temporary copy.
 func (w *Weights) Whole() *Weights {
 	w.width = (w.width + columns - 1) / columns * columns
 	return w
 }
 
-// Columns are the columns [from, to) of w, in shared memory: a product with them is a part of the
-// product with w. From must be a multiple of [Panel], and to as well unless it is the width.
+// Columns returns the columns [from, to) of w in shared memory. A product with them is a part of the product
+// with w. from must be a multiple of [Panel]; so must to, unless it is the width.
 func (w *Weights) Columns(from, to int) *Weights {
 	if from%columns != 0 || to%columns != 0 && to != w.width || to > w.width {
 		panic("tensor: no whole number of panels")
@@ -82,72 +81,71 @@ func (w *Weights) resize(depth, width int) {
 		w.panels = make([]float32, n)
 	}
 	w.depth, w.width, w.panels = depth, width, w.panels[:n]
-	if width%columns != 0 { // the padding may have old values
+	if width%columns != 0 { // the padding may contain old values
 		clear(w.panels[n-columns*depth:])
 	}
 }
 
-// Matrix is rows of values in a slice that may be shared: row i is Data[i*Stride:], as long as its
-// reader expects. With stride 0 all rows are the same.
+// Matrix is rows of values in a slice that may be shared. Row i begins at Data[i*Stride], and its length is given
+// by the reader. With stride 0 all rows are the same.
 type Matrix struct {
 	Data   []float32
-	Stride int // from one row to the next, in values
+	Stride int // number of values from the start of one row to the start of the next
 	Rows   int
 }
 
-// holds panics unless every row of m has the width.
-func (m Matrix) holds(width int) {
+// checkWidth panics unless every row of m has at least the given width.
+func (m Matrix) checkWidth(width int) {
 	if m.Rows > 0 && (m.Stride < width && m.Stride != 0 || len(m.Data) < (m.Rows-1)*m.Stride+width) {
 		panic("tensor: the matrix is too small")
 	}
 }
 
-// at returns a part of the matrix from a row and a column on.
-func (m Matrix) at(row, column, rows int) Matrix {
+// submatrix returns the part of the matrix that begins at the given row and column.
+func (m Matrix) submatrix(row, column, rows int) Matrix {
 	return Matrix{m.Data[row*m.Stride+column:], m.Stride, rows}
 }
 
-// Multiply sets dst = from + a·w. Dst and from have a's number of rows. From may be
-// dst, or one row for all, or no data: zeros. Dst and a must not overlap.
+// Multiply sets dst = from + a·w. dst and from have the number of rows of a. from may be dst, one row for all, or
+// empty, which means zeros. dst and a must not overlap.
 func Multiply(dst, a Matrix, w *Weights, from Matrix) {
 	if from.Data == nil {
 		from = Matrix{Data: make([]float32, w.width)}
 	}
 	dst.Rows, from.Rows = a.Rows, a.Rows
-	a.holds(w.depth)
-	dst.holds(w.width)
-	from.holds(w.width)
+	a.checkWidth(w.depth)
+	dst.checkWidth(w.width)
+	from.checkWidth(w.width)
 	if a.Rows > 0 && w.depth > 0 && w.width > 0 {
 		multiply(dst, a, w, from)
 	}
 }
 
-// valuesAtOnce is the number of values of a that are multiplied with all panels before the next
-// rows: so many fit the second-level cache together with two panels. Each such part reads the
-// weights from memory once.
+// valuesAtOnce is how many values of a are multiplied with all panels before the next rows. They fit the
+// second-level cache together with two panels. For each such part the weights are read from memory once.
 const valuesAtOnce = 1 << 17
 
-// tile computes one tile of a product: rows of a times one panel. It may prefetch step bytes with
-// each k, from ahead bytes after the panel on.
+// tile computes one tile of a product: rows of a times one panel. For each k it may prefetch step bytes, which
+// begin ahead bytes after the panel.
 type tile func(dst, a Matrix, panel []float32, depth int, ahead, step int, from Matrix)
 
-// parts divides n into the fewest parts of at most most, nearly equal, and returns their size.
-func parts(n, most int) (size int) {
-	count := (n + most - 1) / most
+// partSize returns the size of the parts if n is divided into the fewest nearly equal parts of at most most.
+func partSize(n, maxSize int) (size int) {
+	count := (n + maxSize - 1) / maxSize
 	return (n + count - 1) / count
 }
 
-// inTiles multiplies by tiles of at most so many rows and all columns of a panel.
-func inTiles(dst, a Matrix, w *Weights, from Matrix, most int, each tile) {
+// inTiles multiplies in tiles of at most most rows and all columns of a panel.
+func inTiles(dst, a Matrix, w *Weights, from Matrix, maxRows int, each tile) {
 	var edge []float32
 	if w.width%columns != 0 {
-		edge = make([]float32, most*columns)
+		edge = make([]float32, maxRows*columns)
 	}
-	block := parts(a.Rows, max(most, valuesAtOnce/w.depth))
+	block := partSize(a.Rows, max(maxRows, valuesAtOnce/w.depth))
 	for top := 0; top < a.Rows; top += block {
 		rows := min(block, a.Rows-top)
-		height := parts(rows, most)
-		// Each tile prefetches its share of the next panel, since memory is slower than a single
+		height := partSize(rows, maxRows)
+		// Each tile prefetches its share of the next panel, because loading a panel takes longer than computing one
 		// tile.
 		tiles := (rows + height - 1) / height
 		step := (4*columns + tiles - 1) / tiles
@@ -157,7 +155,7 @@ func inTiles(dst, a Matrix, w *Weights, from Matrix, most int, each tile) {
 			ahead := 4 * len(panel)
 			for row := top; row < top+rows; row += height {
 				n := min(height, top+rows-row)
-				x, to, start := a.at(row, 0, n), dst.at(row, left, n), from.at(row, left, n)
+				x, to, start := a.submatrix(row, 0, n), dst.submatrix(row, left, n), from.submatrix(row, left, n)
 				if width == columns {
 					each(to, x, panel, w.depth, ahead, step, start)
 				} else {

@@ -14,7 +14,7 @@ func Asks(s string) bool {
 	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？")
 }
 
-// numberWords are spelled numbers. "One" is left out: it is usually a pronoun.
+// numberWords are numbers as words. "One" is left out because it is usually a pronoun.
 var numberWords = map[string]string{
 	"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
 	"nine": "9", "ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourteen": "14",
@@ -24,8 +24,8 @@ var numberWords = map[string]string{
 	"twice": "2", "dozen": "12",
 }
 
-// Numbers returns the numbers in s in order: digits without thousands commas or
-// ordinal endings ("3rd" gives 3), and spelled ones in digits.
+// Numbers returns the numbers in s in order: digits without thousands separators and ordinal endings ("3rd"
+// gives 3), and number words as digits.
 func Numbers(s string) []string {
 	var out []string
 	EachWord(s, func(w string) {
@@ -41,8 +41,8 @@ func Numbers(s string) []string {
 var negations = lazy.Words(`not never no none nor neither nothing nobody nowhere without cannot dont doesnt
 	didnt isnt cant wont`)
 
-// Negated reports whether s denies something ("not", "n't", "never", "no longer").
-// "Not only" denies nothing.
+// Negated reports whether s denies something ("not", "n't", "never", "no longer"). "Not only" does not count
+// as a denial.
 func Negated(s string) bool {
 	words := Words(s)
 	for i, w := range words {
@@ -53,13 +53,12 @@ func Negated(s string) bool {
 	return false
 }
 
-// titles are titles: the capitalised word after one is a name even at an apparent start of a
-// sentence.
+// titles precede names: the capitalised word after a title is a name even if it seems to begin a sentence.
 var titles = lazy.Words("mr mrs ms dr st prof")
 
-// Names returns the names in s, each once, in order and as written: capitalised words, adjacent
-// ones joined ("New York"), without days, months and the like. The first word of a sentence counts
-// if another capitalised word follows or if it is capitalised elsewhere too.
+// Names returns the names in s in order of appearance, without duplicates. A name is a capitalised word, or
+// several adjacent ones ("New York"), but not a day, month or the like. The first word of a sentence counts if
+// a capitalised word follows or if it is capitalised elsewhere too.
 func Names(s string) []string {
 	names := capitalised(s)
 	inside, seen := map[string]bool{}, map[string]bool{}
@@ -81,12 +80,12 @@ type name struct {
 	opens bool
 }
 
-// capitalised returns the runs of capitalised words in the order of the text.
+// capitalised returns the runs of capitalised words in text order.
 func capitalised(s string) (names []name) {
-	before := "" // the word before, across sentences: "Mr." is no sentence end
+	before := "" // the previous word, also across sentences, because "Mr." does not end a sentence
 	for _, sentence := range Sentences(s) {
 		body := sentence.Of(s)
-		from, end := 0, -1 // the current run; none if end is negative
+		from, end := 0, -1 // the current run; end is negative if there is none
 		for i, w := range WordSpans(body) {
 			word := w.Of(body)
 			switch {
@@ -115,12 +114,12 @@ func isName(word string) bool {
 		dateClass(strings.TrimSuffix(low, "s")) != "WEEKDAY" && !stopWords.Has(low) && !openers.Has(low)
 }
 
-// openers are words that are often capitalised but are no names.
+// openers are words that are often capitalised but are not names.
 var openers = lazy.Words(`ok okay hey hi hello thanks thank yes yeah wow oh please sure great im ive sorry bye well now
 	today yesterday tomorrow user remember lol`)
 
-// WordSpans returns the spans of the words of s. An apostrophe inside a word ends it, so that its
-// rest ("'s") is a word of its own.
+// WordSpans returns the spans of the words of s. An apostrophe ends a word, so that the rest ("'s") is a word
+// of its own.
 func WordSpans(s string) []Span {
 	var out []Span
 	for i := 0; i < len(s); {

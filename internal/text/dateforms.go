@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// dateWord is a word's class in dates and its number in that class, from 1 on.
+// dateWord is a word's class in dates and its number in that class, counted from 1.
 type dateWord struct {
 	class string
 	n     int
 }
 
-// dateTable has the words of dates by class, in the order of their numbers; synonyms follow a
-// slash. Units have the numbers of the grains.
+// dateTable lists the words of dates by class, in the order of their numbers. A slash separates synonyms.
+// Units have the numbers of the grains.
 var dateTable = map[string]string{
 	"MONTH": "january/jan february/feb march/mar april/apr may june/jun july/jul " +
 		"august/aug september/sep/sept october/oct november/nov december/dec",
@@ -42,13 +42,12 @@ var dateWords = sync.OnceValue(func() map[string]dateWord {
 	return m
 })
 
-// dateForm is a way to write a date: words, classes of the table and of numbers, and its meaning. A
-// word with a question mark is optional, DATE is a day of a month, and TO joins both ends of a
-// range.
+// dateForm is a way to write a date: words, names of classes, and a function that computes the date. A word
+// with a question mark is optional, DATE is a day of a month, and TO is a word between the two ends of a range.
 type dateForm struct {
 	words []string
-	date  func(p *dateParser, m match) Date // returns no date where the words mean none
-	until func(p *dateParser, m match) Date // the other end of a range
+	date  func(p *dateParser, m match) Date // computes the date; returns the zero Date if the words mean no date
+	until func(p *dateParser, m match) Date // computes the other end of a range
 }
 
 func form(words string, date func(*dateParser, match) Date) dateForm {
@@ -57,11 +56,11 @@ func form(words string, date func(*dateParser, match) Date) dateForm {
 
 func (f *dateForm) is(class string) bool { return slices.Contains(f.words, class) }
 
-// dayForms are the forms of a day of a month.
+// dayForms are the ways to write a day of a month.
 var dayForms = sync.OnceValue(func() []dateForm {
 	return []dateForm{
 		form("YEAR DAY DAY", func(_ *dateParser, m match) Date { return dayOf(m.v[0], time.Month(m.v[1]), m.v[2]) }),
-		form("POINTS", func(p *dateParser, m match) Date { // day first, as is usual with points
+		form("POINTS", func(p *dateParser, m match) Date { // the day comes first, as is usual with points
 			t, _ := time.Parse("2.1.2006", p.toks[m.i].low)
 			return days(t, 1)
 		}),
@@ -70,9 +69,9 @@ var dayForms = sync.OnceValue(func() []dateForm {
 	}
 })
 
-// dateForms are all forms, in the order in which they are tried.
+// dateForms are all ways to write a date, in the order in which they are tried.
 var dateForms = sync.OnceValue(func() []dateForm {
-	from := func(n int) func(*dateParser, match) Date { // n days from the reference day
+	from := func(n int) func(*dateParser, match) Date { // the date n days after the reference day
 		return func(p *dateParser, _ match) Date { return period(Day, p.day, n) }
 	}
 	units := func(sign int) func(*dateParser, match) Date {
@@ -90,7 +89,7 @@ var dateForms = sync.OnceValue(func() []dateForm {
 		d.Relative = true
 		return d
 	}
-	forms := []dateForm{ // ranges, in the nearest such month
+	forms := []dateForm{ // ranges in the nearest month of this name
 		{
 			words: strings.Fields("MONTH DAY TO DAY YEAR?"),
 			date:  func(p *dateParser, m match) Date { return p.dayInMonth(0, m.v[3], m.v[0], m.v[1]) },
@@ -115,11 +114,11 @@ var dateForms = sync.OnceValue(func() []dateForm {
 			}
 			return period(Grain(m.v[1]-1), p.day, m.v[0]-2)
 		}),
-		form("STEP WEEKDAY DATE", (*dateParser).sameWeekday), // "next Friday, May 15"
+		form("STEP WEEKDAY DATE", (*dateParser).sameWeekday), // such as "next Friday, May 15"
 		form("STEP WEEKDAY", func(p *dateParser, m match) Date { return p.weekdayAt(m.v[1], m.v[0]-2) }),
 		form("STEP MONTH", func(p *dateParser, m match) Date {
 			name := p.toks[m.i+1]
-			if len(name.low) < 4 && name.low != "may" || m.v[0] == 2 && p.s[name.Start] == 'm' { // "this may not heal"
+			if len(name.low) < 4 && name.low != "may" || m.v[0] == 2 && p.s[name.Start] == 'm' { // "this may not heal" contains no month
 				return Date{}
 			}
 			return relative(monthsFrom(p.yearOf(m.v[1], m.v[0]-2), time.Month(m.v[1]), 1))
@@ -142,7 +141,7 @@ var dateForms = sync.OnceValue(func() []dateForm {
 		form("in COUNT UNITS time?", units(1)),
 		form("in a couple of? UNITS time?", couple(1)),
 		form("COUNT UNITS from now", units(1)),
-		form("WEEKDAY DATE", (*dateParser).sameWeekday), // "Friday, May 8"
+		form("WEEKDAY DATE", (*dateParser).sameWeekday), // such as "Friday, May 8"
 		form("WEEKDAY of? STEP week", (*dateParser).ofWeek),
 		form("WEEKDAY in STEP week", (*dateParser).ofWeek),
 		form("WEEKDAY", func(p *dateParser, m match) Date { return p.weekday(m.i, m.v[0]) }),
@@ -152,27 +151,26 @@ var dateForms = sync.OnceValue(func() []dateForm {
 	})
 })
 
-// Words near dates that show whether a date is past or future.
+// Words near a date that show whether it is past or future.
 var (
 	counting      = lazy.Words("a an one in")
 	beforeDay     = lazy.Words("on by until till til next last this every for from since to")
 	beforeOrdinal = lazy.Words("on by until till til from since before after to")
 	beforeMonth   = lazy.Words("in of since until till til by before after during early late mid from for")
-	// dateFollows are words that may follow a date: any other word after an ordinal is counted by
-	// it.
-	dateFollows = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
+	// wordsAfterDate may follow an ordinal that is a date. With any other word after it, the ordinal counts that word.
+	wordsAfterDate = lazy.Words(`and or but so at in i we he she they it then because if when with for is was will
 		to from on by until`)
-	// counted are words that a number before them counts.
-	counted = lazy.Words("dollars euros people words steps miles km kilometers calories times")
-	toCome  = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due
+	// countedWords follow a number that is an amount rather than a year.
+	countedWords = lazy.Words("dollars euros people words steps miles km kilometers calories times")
+	toCome       = lazy.Words(`will going gonna shall ll plan plans planning planned hope hoping tomorrow want upcoming due
 		scheduled booked til until till moving starts start begins ends gets comes takes opens arrives
 		leaves flies expires is are`)
 	isPast = lazy.Words("was were since did had got said")
-	// becoming are words after which a participle is not past: "getting married".
-	becoming = lazy.Words("get getting gets be being")
-	// present are the forms of "be" before current and future events.
-	present = lazy.Words("am is are m re")
+	// becomingVerbs are verbs after which a participle does not mean the past: "getting married".
+	becomingVerbs = lazy.Words("get getting gets be being")
+	// presentBe are the forms of "be" that precede current and future events.
+	presentBe = lazy.Words("am is are m re")
 )
 
-// dateClass returns the class of a word in dates, "" for other words.
+// dateClass returns the date class of a word, or "".
 func dateClass(low string) string { return dateWords()[low].class }

@@ -8,24 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// token is a word of a text with its class in dates.
+// token is a word of a text with its date class.
 type token struct {
 	Span
 	low string
 	dateWord
 }
 
-// dateParser reads the dates of a text.
+// dateParser finds the dates in a text.
 type dateParser struct {
 	s    string
 	day  time.Time // the reference day
-	toks []token   // empty if the text has no word of a date
+	toks []token   // empty if the text has no date word
 }
 
 func newDateParser(s string, reference time.Time) *dateParser {
 	y, m, d := reference.Date()
 	p := &dateParser{s: s, day: time.Date(y, m, d, 0, 0, 0, 0, time.UTC)}
-	if mayDate(s) { // most texts cost one pass and no memory
+	if mayDate(s) { // for most texts this takes one pass and allocates nothing
 		p.tokenize()
 	}
 	return p
@@ -40,9 +40,9 @@ func (p *dateParser) tokenize() {
 	}
 }
 
-// joined reports whether only a space, comma or dash is between token i and the next, or the
-// apostrophe of "in two weeks' time".
-func (p *dateParser) joined(i int) bool {
+// adjoinsNext reports whether only a space, comma or dash separates token i from the next, or the apostrophe
+// in "two weeks' time".
+func (p *dateParser) adjoinsNext(i int) bool {
 	switch p.between(i) {
 	case " ", ", ", ",", "-", "/", "' ", "’ ":
 		return true
@@ -50,18 +50,18 @@ func (p *dateParser) joined(i int) bool {
 	return false
 }
 
-// between returns the text between token i and the next.
+// between returns the text between token i and the next token.
 func (p *dateParser) between(i int) string { return p.s[p.toks[i].End:p.toks[i+1].Start] }
 
-// foundDate is a date with its tokens, without the preposition.
+// foundDate is a date with the tokens that express it, without the preposition.
 type foundDate struct {
 	Date
 	token, tokens int
-	dayOfMonth    bool // it names both
+	dayOfMonth    bool // it names a day and a month
 	through       bool // the next date is the end of a range: "July 15–27"
 }
 
-// all returns the dates of a text in order.
+// all returns the dates in a text in order.
 func (p *dateParser) all() []foundDate {
 	var out []foundDate
 	for i := 0; i < len(p.toks); {
@@ -69,7 +69,7 @@ func (p *dateParser) all() []foundDate {
 		for k, d := range dates {
 			i = d.token + d.tokens
 			d.Start, d.End = p.toks[d.token].Start, p.toks[i-1].End
-			if at := d.token; k == 0 && at > 0 && p.joined(at-1) && (p.toks[at-1].low == "on" || p.toks[at-1].low == "in") {
+			if at := d.token; k == 0 && at > 0 && p.adjoinsNext(at-1) && (p.toks[at-1].low == "on" || p.toks[at-1].low == "in") {
 				d.Start = p.toks[at-1].Start
 			}
 			out = append(out, d)
@@ -81,7 +81,7 @@ func (p *dateParser) all() []foundDate {
 	return out
 }
 
-// at returns the date, or both ends of a range, of the first form that matches at token i.
+// at returns the date, or both ends of a range, for the first form that matches at token i.
 func (p *dateParser) at(i int, forms []dateForm) []foundDate {
 	if t := p.toks[i]; t.class == "" && !digitAt(t.low, 0) && numberWords[t.low] == "" && !counting.Has(t.low) {
 		return nil
@@ -107,17 +107,17 @@ func (p *dateParser) at(i int, forms []dateForm) []foundDate {
 	return nil
 }
 
-// match is a form's match in a text.
+// match is where a form matches a text.
 type match struct {
-	i, end   int    // the form's tokens
-	half, to int    // of a range: the end of its first tokens, the begin of its last
-	v        [5]int // the numbers of its classes, in order: 0 for one left out
-	inner    Date   // the value of DATE
+	i, end   int    // the tokens of the form
+	half, to int    // for a range: the end of its first date and the beginning of its last, in tokens
+	v        [5]int // the numbers of the form's classes in order; 0 for an optional class that is missing
+	inner    Date   // the value of DATE in the form
 }
 
 // match reports whether the tokens from m.i on match a form.
 func (p *dateParser) match(words []string, m *match) bool {
-	k, n, free := m.i, 0, true // whether a gap may precede token k
+	k, n, free := m.i, 0, true // free: whether a gap is allowed before token k
 	for _, word := range words {
 		word, optional := strings.CutSuffix(word, "?")
 		took := 0
@@ -129,9 +129,9 @@ func (p *dateParser) match(words []string, m *match) bool {
 			k += took
 			continue
 		}
-		if k < len(p.toks) && (free || p.joined(k-1)) {
+		if k < len(p.toks) && (free || p.adjoinsNext(k-1)) {
 			var v int
-			if v, took = p.fits(word, k, m); took > 0 && word[0] < 'a' {
+			if v, took = p.matchToken(word, k, m); took > 0 && word[0] < 'a' {
 				m.v[n] = v
 			}
 		}
@@ -149,9 +149,8 @@ func (p *dateParser) match(words []string, m *match) bool {
 	return true
 }
 
-// fits returns the number of token k if it has a class, or the word itself, and how many tokens
-// that takes.
-func (p *dateParser) fits(word string, k int, m *match) (v, took int) {
+// matchToken returns the number of token k if it is the word or has the class, and how many tokens the match takes.
+func (p *dateParser) matchToken(word string, k int, m *match) (v, took int) {
 	t := p.toks[k]
 	ok := false
 	switch word {
@@ -185,8 +184,7 @@ func (p *dateParser) fits(word string, k int, m *match) (v, took int) {
 	return v, took
 }
 
-// rangeJoint returns how many tokens join both ends of a range before token k, -1 for none. The range
-// begins at token i.
+// rangeJoint returns how many tokens before token k join the two ends of a range, or -1. The range begins at token i.
 func (p *dateParser) rangeJoint(k, i int) int {
 	if k >= len(p.toks) {
 		return -1
@@ -199,7 +197,7 @@ func (p *dateParser) rangeJoint(k, i int) int {
 		return -1
 	}
 	switch low := p.toks[k].low; {
-	case k+1 == len(p.toks) || !p.joined(k):
+	case k+1 == len(p.toks) || !p.adjoinsNext(k):
 	case low == "to", low == "through", low == "thru", low == "until", low == "till",
 		low == "and" && i > 0 && p.toks[i-1].low == "between":
 		return 1
@@ -207,10 +205,10 @@ func (p *dateParser) rangeJoint(k, i int) int {
 	return -1
 }
 
-// shortWeekday reports whether token i is a weekday's short name: before a time or a part of the
-// day, and after "on", "by" and the like. "Sun", "sat" and "wed" are words, too.
+// shortWeekday reports whether token i is an abbreviated weekday: before a time or a part of the day, and
+// after "on", "by" and the like. "Sun", "sat" and "wed" may also be other words.
 func (p *dateParser) shortWeekday(i int) bool {
-	if i+1 < len(p.toks) && p.joined(i) {
+	if i+1 < len(p.toks) && p.adjoinsNext(i) {
 		if next := p.toks[i+1]; next.class == "PART" || next.low == "at" || digitAt(next.low, 0) {
 			return true
 		}
@@ -218,8 +216,8 @@ func (p *dateParser) shortWeekday(i int) bool {
 	return i > 0 && p.toks[i].low != "sun" && beforeDay.Has(p.toks[i-1].low)
 }
 
-// weekday returns the next weekday of that name, or the last one after words about the past;
-// something moved to Friday is in the future.
+// weekday returns the next weekday of this name. It returns the last one after words about the past, unless
+// something moves to that day ("moved to Friday").
 func (p *dateParser) weekday(i, wd int) Date {
 	if p.tense(i) == passed && p.toks[i-1].low != "to" {
 		return p.weekdayAt(wd, -1)
@@ -227,10 +225,10 @@ func (p *dateParser) weekday(i, wd int) Date {
 	return p.weekdayAt(wd, 0)
 }
 
-// sameWeekday returns a date if it falls on the weekday before it.
+// sameWeekday returns a date if it falls on the weekday that precedes it.
 func (p *dateParser) sameWeekday(m match) Date {
 	wd := m.v[0]
-	if m.v[1] > 0 { // after "next"
+	if m.v[1] > 0 { // the words contain "next"
 		wd = m.v[1]
 	}
 	if int(m.inner.From.Weekday()) != wd-1 || m.i > 0 && p.toks[m.i-1].low == "every" {
@@ -244,16 +242,16 @@ func (p *dateParser) ofWeek(m match) Date {
 	return period(Day, period(Week, p.day, m.v[1]-2).From, (m.v[0]+5)%7)
 }
 
-// bareYear returns a plain year, unless it counts something.
+// bareYear returns a year that is written alone, unless the number counts something.
 func (p *dateParser) bareYear(m match) Date {
 	if at := p.toks[m.i].Start; at > 0 && strings.ContainsRune("$€£#", rune(p.s[at-1])) ||
-		m.end < len(p.toks) && p.joined(m.i) && counted.Has(p.toks[m.end].low) {
+		m.end < len(p.toks) && p.adjoinsNext(m.i) && countedWords.Has(p.toks[m.end].low) {
 		return Date{}
 	}
 	return monthsFrom(m.v[0], 1, 12)
 }
 
-// weekdayAt returns weekday wd, 1 for Sunday, before (step < 0), from (0) or after p.day.
+// weekdayAt returns weekday wd (1 for Sunday) before p.day if step < 0, from p.day on if 0, otherwise after p.day.
 func (p *dateParser) weekdayAt(wd, step int) Date {
 	ahead := (wd - 1 - int(p.day.Weekday()) + 7) % 7
 	switch {
@@ -265,7 +263,7 @@ func (p *dateParser) weekdayAt(wd, step int) Date {
 	return period(Day, p.day, ahead)
 }
 
-// dayInMonth returns a day of a month. If year is 0, the words before token i determine it.
+// dayInMonth returns a day of a month. If year is 0, the words before token i determine the year.
 func (p *dateParser) dayInMonth(i, year, month, day int) Date {
 	hasYear := year > 0
 	if !hasYear {
@@ -276,11 +274,11 @@ func (p *dateParser) dayInMonth(i, year, month, day int) Date {
 	return d
 }
 
-// dayAlone returns the next such day of a month, or the last one after words about the past: "til
-// the 20th". It is no date if a counted word follows.
+// dayAlone returns the next day with this number in a month ("til the 20th"), or the last one after words
+// about the past. It returns no date before a word that the number counts.
 func (p *dateParser) dayAlone(i, day int) Date {
 	if i < 2 || p.toks[i-1].low != "the" || !beforeOrdinal.Has(p.toks[i-2].low) ||
-		i+1 < len(p.toks) && p.joined(i) && !dateFollows.Has(p.toks[i+1].low) {
+		i+1 < len(p.toks) && p.adjoinsNext(i) && !wordsAfterDate.Has(p.toks[i+1].low) {
 		return Date{}
 	}
 	step := 1
@@ -296,8 +294,7 @@ func (p *dateParser) dayAlone(i, day int) Date {
 	}
 }
 
-// bareMonth returns the month of a name alone: no abbreviation, and March and May only if they are
-// no verbs.
+// bareMonth returns a month that is written without a day. Abbreviations do not count, nor do March and May as verbs.
 func (p *dateParser) bareMonth(i, month int) Date {
 	low, capital := p.toks[i].low, p.s[p.toks[i].Start] < 'a'
 	verb := low == "may" || low == "march" || low == "mar"
@@ -310,8 +307,8 @@ func (p *dateParser) bareMonth(i, month int) Date {
 	return d
 }
 
-// yearOfMonth returns the year of a month without one at token i: the last such month after words
-// about the past, the next after words about the future, otherwise the nearest.
+// yearOfMonth returns the year of a month at token i that has none: of the last such month after words about
+// the past, of the next after words about the future, otherwise of the nearest.
 func (p *dateParser) yearOfMonth(i, month int) int {
 	year, diff := p.day.Year(), month-int(p.day.Month())
 	switch t := p.tense(i); {
@@ -323,7 +320,7 @@ func (p *dateParser) yearOfMonth(i, month int) int {
 	return year
 }
 
-// yearOf returns the year of the last, this year's or the next month of that number.
+// yearOf returns the year of the previous, nearest or next month with this number.
 func (p *dateParser) yearOf(month, step int) int {
 	switch now := int(p.day.Month()); {
 	case step < 0 && month >= now:
@@ -334,7 +331,7 @@ func (p *dateParser) yearOf(month, step int) int {
 	return p.day.Year()
 }
 
-// tense tells past from future by the words before a date.
+// tense is past or future, as the words before a date suggest.
 type tense int
 
 const (
@@ -343,11 +340,11 @@ const (
 	comes
 )
 
-// tense returns the tense of the nearest word before token i that has one.
+// tense returns the tense of the nearest word before token i that suggests one.
 func (p *dateParser) tense(i int) tense {
 	for j := i - 1; j >= 0 && j >= i-12; j-- {
 		low, before := p.toks[j].low, ""
-		if strings.ContainsAny(p.between(j), ",;.!?:()\n") { // a word in another clause does not count
+		if strings.ContainsAny(p.between(j), ",;.!?:()\n") { // words of another clause do not count
 			return untold
 		}
 		if j > 0 {
@@ -355,13 +352,13 @@ func (p *dateParser) tense(i int) tense {
 		}
 		base, ok := irregular()[low]
 		switch {
-		case toCome.Has(low), strings.HasSuffix(low, "ing") && present.Has(before): // "I'm flying to Rome"
+		case toCome.Has(low), strings.HasSuffix(low, "ing") && presentBe.Has(before): // "I'm flying to Rome"
 			return comes
 		case low == "from":
 			return untold
 		case low == "married", low == "engaged", low == "excited": // states and changes of state
 		case isPast.Has(low), ok && base != low && stemmable(low) && !strings.HasSuffix(low, "s"),
-			len(low) > 4 && strings.HasSuffix(low, "ed") && !becoming.Has(before):
+			len(low) > 4 && strings.HasSuffix(low, "ed") && !becomingVerbs.Has(before):
 			return passed
 		}
 	}
@@ -370,7 +367,7 @@ func (p *dateParser) tense(i int) tense {
 
 // mayDate reports whether a word of s may be part of a date.
 func mayDate(s string) bool {
-	var low [12]byte // words of dates are no longer
+	var low [12]byte // no date word is longer
 	n := 0
 	for i := 0; i <= len(s); i++ {
 		if i < len(s) && s[i] < utf8.RuneSelf && inWord[s[i]] {
@@ -414,7 +411,7 @@ func dayNumber(low string) (int, bool) {
 	return day, err == nil && len(low) <= 2 && day >= 1 && day <= 31
 }
 
-// count reads a number of units.
+// count parses a number of units.
 func count(low string) (int, bool) {
 	if low == "a" || low == "an" || low == "one" {
 		return 1, true

@@ -18,17 +18,17 @@ const (
 	Year
 )
 
-// Date is a phrase that names a time, with its meaning.
+// Date is a phrase that names a date or period, with its meaning.
 type Date struct {
-	Span               // the phrase's bytes, with its preposition if any
-	From, To time.Time // [From, To), whole days in UTC
+	Span               // the bytes of the phrase, including its preposition
+	From, To time.Time // the days [From, To) in UTC
 	Grain    Grain
 	Relative bool // the meaning depends on the day of writing
 }
 
-// Resolve returns the date phrases of s in order, without overlaps. Relative ones are resolved from
-// the reference day, days and months without a year to the nearest that fits. A range within a
-// month ("July 15–27") is two dates; vague phrases ("a few years ago", "recently") are left out.
+// Resolve returns the date phrases in s in order, without overlaps. It resolves relative dates from the
+// reference day, and days and months without a year to the nearest matching date. A range within a month
+// ("July 15–27") gives two dates. Resolve skips vague phrases ("a few years ago", "recently").
 func Resolve(s string, reference time.Time) []Date {
 	var out []Date
 	for _, f := range newDateParser(s, reference).all() {
@@ -37,7 +37,7 @@ func Resolve(s string, reference time.Time) []Date {
 	return out
 }
 
-// String returns the date as a phrase that means the same on any day: "on 2026-05-03", "in the week
+// String returns the date as a phrase that does not depend on the current day: "on 2026-05-03", "in the week
 // of 2026-05-04", "in May 2026", "in summer 2026", "in 2026".
 func (d Date) String() string {
 	switch d.Grain {
@@ -57,8 +57,8 @@ func (d Date) String() string {
 	}
 }
 
-// point returns the date as a noun: "2026-05-03", "the week of 2026-05-04", and with a part of the
-// day "the evening of 2026-05-03".
+// point returns the date as a noun: "2026-05-03", "the week of 2026-05-04". With a part of the day it returns
+// "the evening of 2026-05-03".
 func (d Date) point(part string) string {
 	_, words, _ := strings.Cut(d.String(), " ")
 	if part != "" && d.Grain == Day {
@@ -67,14 +67,14 @@ func (d Date) point(part string) string {
 	return words
 }
 
-// placed returns the date with its preposition: "on 2026-05-03", "on the evening of 2026-05-03".
-func (d Date) placed(part string) string {
+// withPreposition returns the date with its preposition: "on 2026-05-03", "on the evening of 2026-05-03".
+func (d Date) withPreposition(part string) string {
 	prep, _, _ := strings.Cut(d.String(), " ")
 	return prep + " " + d.point(part)
 }
 
-// period returns the day, weekend, week, month or year n periods after the one that contains day.
-// Seasons are not supported.
+// period returns the day, weekend, week, month or year that is n periods after the one of day. It does not
+// support seasons.
 func period(g Grain, day time.Time, n int) Date {
 	monday := day.AddDate(0, 0, 7*n-(int(day.Weekday())+6)%7)
 	var d Date
@@ -96,13 +96,13 @@ func period(g Grain, day time.Time, n int) Date {
 
 func days(from time.Time, n int) Date { return Date{From: from, To: from.AddDate(0, 0, n)} }
 
-// monthsFrom returns a month, a season or a year.
+// monthsFrom returns the period of n months from m: a month, a season or a year.
 func monthsFrom(year int, m time.Month, n int) Date {
 	from := time.Date(year, m, 1, 0, 0, 0, 0, time.UTC)
 	return Date{From: from, To: from.AddDate(0, n, 0), Grain: map[int]Grain{1: Month, 3: Season, 12: Year}[n]}
 }
 
-// seasonOf returns the three months from m on. A winter has the year in which it ends.
+// seasonOf returns the three months from m. A winter belongs to the year in which it ends.
 func seasonOf(year int, m time.Month) Date { return monthsFrom(year-int(m)/12, m, 3) }
 
 // dayOf returns a day, or no date if the day does not exist.

@@ -8,16 +8,15 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// Absolute replaces relative dates in s by absolute ones, resolved from the reference day:
-// "yesterday" by "on 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our
-// 2026-05-08 chat". Phrases that cannot be written so ("over a year ago", "yesterday's meeting") or
-// name no single day ("every Friday", "Monday to Friday") stay. [Resolve] reads the same dates in
-// the result, and Absolute is idempotent.
+// Absolute replaces relative dates in s by absolute dates, resolved from the reference day: "yesterday" by "on
+// 2026-05-03", "since last year" by "since 2025", "our Friday chat" by "our 2026-05-08 chat". It keeps phrases
+// that have no such form ("over a year ago", "yesterday's meeting") or name no single day ("every Friday",
+// "Monday to Friday"). [Resolve] finds the same dates in the result, and Absolute does not change its own results.
 func Absolute(s string, reference time.Time) string {
 	p := newDateParser(s, reference)
 	w := dateWriter{dateParser: p, found: p.all()}
 	for k := 0; k < len(w.found); k++ {
-		if d := w.found[k]; d.Relative && !w.stays(k) {
+		if d := w.found[k]; d.Relative && !w.mustStay(k) {
 			k += w.write(k)
 		}
 	}
@@ -30,10 +29,10 @@ type dateWriter struct {
 	*dateParser
 	found []foundDate
 	b     strings.Builder
-	last  int // s is written up to here
+	last  int // s is written up to this index
 }
 
-// put replaces s[start:end] by words, capitalised where s is at the start of a sentence.
+// put replaces s[start:end] by words. It capitalises them at the start of a sentence.
 func (w *dateWriter) put(start, end int, words string) {
 	before := strings.TrimRight(w.s[:start], " \t")
 	opens := before == "" || strings.ContainsRune(".!?\n", rune(before[len(before)-1]))
@@ -45,7 +44,7 @@ func (w *dateWriter) put(start, end int, words string) {
 	w.last = end
 }
 
-// before returns word n before token i if only spaces are between.
+// before returns the n-th token before token i if only spaces separate the tokens.
 func (w *dateWriter) before(i, n int) string {
 	for ; n > 0; n-- {
 		if i--; i < 0 || w.between(i) != " " {
@@ -64,32 +63,31 @@ func (w *dateWriter) after(i int) string {
 }
 
 var (
-	// governing are words after which a date needs no other preposition.
-	governing = lazy.Words(`since until till by before after from of during for around to between through
+	// wordsBeforeDate are words after which a date needs no preposition.
+	wordsBeforeDate = lazy.Words(`since until till by before after from of during for around to between through
 		throughout as than about over within towards toward against versus vs`)
-	// halves are words between a preposition and a month or a year.
-	halves = lazy.Words("early late mid")
-	// dateOwners come before a noun and its attributes.
+	// partPrefixes may be between a preposition and a month or year.
+	partPrefixes = lazy.Words("early late mid")
+	// dateOwners may precede a noun and its attributes.
 	dateOwners = lazy.Words("the a an my our your his her their its this that these those")
-	// repeating are words after which a weekday or a month is no specific one: "every Friday",
-	// "Good Friday".
-	repeating = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
+	// repetitionWords precede a weekday or month that is not a specific one: "every Friday", "Good Friday".
+	repetitionWords = lazy.Words(`every each any most per one another weekly monthly usual regular recurring good black cyber ash
 		holy maundy palm easter super`)
-	// hedges turn a point in time into a limit.
+	// hedges turn a point in time into a limit ("at least", "over").
 	hedges = lazy.Words("over almost nearly than least most under barely roughly approximately")
-	// spanning are words before a duration.
-	spanning = lazy.Words("all for over in within during through throughout")
-	// beings are verbs before which a date is a subject.
-	beings = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
-	// ranges join two ends.
-	ranges = lazy.Words("to through thru until till - – —")
+	// wordsBeforeDuration precede a duration.
+	wordsBeforeDuration = lazy.Words("all for over in within during through throughout")
+	// verbsAfterDate follow a date that is the subject.
+	verbsAfterDate = lazy.Words("is was will has had isn wasn marks works sounds looks seems")
+	// rangeWords join the two ends of a range.
+	rangeWords = lazy.Words("to through thru until till - – —")
 )
 
-// noun reports whether token i is a noun to which the date before it may belong.
-func (w *dateWriter) noun(i int) bool {
+// isNoun reports whether token i is a noun to which the preceding date may belong.
+func (w *dateWriter) isNoun(i int) bool {
 	low := w.after(i)
 	switch {
-	case len(low) < 3, stopWords.Has(low), governing.Has(low), beings.Has(low), dateNoun(low), low[0] < 'a' || low[0] > 'z',
+	case len(low) < 3, stopWords.Has(low), wordsBeforeDate.Has(low), verbsAfterDate.Has(low), dateNoun(low), low[0] < 'a' || low[0] > 'z',
 		strings.HasSuffix(low, "ing") && len(low) > 4 && low != "meeting" && low != "training" && low != "hearing":
 		return false
 	}
@@ -100,9 +98,9 @@ func dateNoun(low string) bool {
 	return strings.Contains("UNITS PART NAMED", dateClass(low)) && dateClass(low) != ""
 }
 
-// plural reports whether token i, or the next, is a plural noun.
-func (w *dateWriter) plural(i int) bool {
-	for k := i; k < i+2 && (dateClass(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.noun(k)); k++ {
+// isPluralNoun reports whether token i or the next token is a plural noun.
+func (w *dateWriter) isPluralNoun(i int) bool {
+	for k := i; k < i+2 && (dateClass(strings.TrimSuffix(w.after(k), "s")) == "PART" || w.isNoun(k)); k++ {
 		if low := w.after(k); strings.HasSuffix(low, "s") && !strings.HasSuffix(low, "ss") {
 			return true
 		}
@@ -110,23 +108,23 @@ func (w *dateWriter) plural(i int) bool {
 	return false
 }
 
-// owned reports whether the word before token i is a possessive: "my", "Ana's".
-func (w *dateWriter) owned(i int) bool {
+// isAfterPossessive reports whether a possessive precedes token i: "my", "Ana's".
+func (w *dateWriter) isAfterPossessive(i int) bool {
 	low := w.before(i, 1)
-	return dateOwners.Has(low) || low == "s" && i > 1 && w.genitive(i-1)
+	return dateOwners.Has(low) || low == "s" && i > 1 && w.isGenitive(i-1)
 }
 
-// genitive reports whether token i is the s of "Friday's".
-func (w *dateWriter) genitive(i int) bool {
+// isGenitive reports whether token i is the s of "Friday's".
+func (w *dateWriter) isGenitive(i int) bool {
 	return i > 0 && i < len(w.toks) && w.toks[i].low == "s" && (w.between(i-1) == "'" || w.between(i-1) == "’")
 }
 
-// write writes found date k, and returns how many of the next dates it also wrote.
+// write writes the k-th date, and returns how many of the following dates it also wrote.
 func (w *dateWriter) write(k int) int {
 	d := w.found[k]
-	i, j := d.token, d.token+d.tokens // its tokens
+	i, j := d.token, d.token+d.tokens // the tokens of the date
 	start, end := w.toks[i].Start, d.End
-	lead := "" // "on" or "in" as written
+	lead := "" // "on" or "in" as the person wrote it
 	if d.Start < start {
 		lead, start = w.toks[i-1].low, d.Start
 	}
@@ -142,7 +140,7 @@ func (w *dateWriter) write(k int) int {
 		end = w.toks[j].End
 		j++
 	}
-	if w.attributive(d, j) {
+	if w.isAttributive(d, j) {
 		w.put(start, d.End, d.point(""))
 		return 0
 	}
@@ -154,8 +152,8 @@ func (w *dateWriter) write(k int) int {
 		}
 		start = w.toks[i].Start
 	}
-	words := d.placed(part)
-	if prev := w.before(i, 1); lead == "" && (halves.Has(prev) && d.Grain >= Month || governing.Has(prev) || w.half(i) || prev == "" && beings.Has(w.after(j)) ||
+	words := d.withPreposition(part)
+	if prev := w.before(i, 1); lead == "" && (partPrefixes.Has(prev) && d.Grain >= Month || wordsBeforeDate.Has(prev) || w.isAfterMid(i) || prev == "" && verbsAfterDate.Has(w.after(j)) ||
 		prev == "and" && k > 0 && w.before(w.found[k-1].token, 1) == "between") {
 		words = d.point(part)
 	}
@@ -163,7 +161,7 @@ func (w *dateWriter) write(k int) int {
 	return 0
 }
 
-// spans reports whether date k begins a range of days that ends at the next date.
+// spans reports whether date k begins a range of days that the next date ends.
 func (w *dateWriter) spans(k int) bool {
 	if k+1 == len(w.found) {
 		return false
@@ -178,67 +176,67 @@ func (w *dateWriter) joining(k int) string {
 	return strings.TrimSpace(w.s[w.found[k].End:max(w.found[k].End, w.found[k+1].Start)])
 }
 
-// attributive reports whether a date belongs to the noun after it, token j.
-func (w *dateWriter) attributive(d foundDate, j int) bool {
+// isAttributive reports whether a date belongs to the noun after it, token j.
+func (w *dateWriter) isAttributive(d foundDate, j int) bool {
 	t, single := w.toks[d.token], j-d.token == 1 || d.tokens == 1
-	if d.Start < t.Start || !w.noun(j) {
+	if d.Start < t.Start || !w.isNoun(j) {
 		return false
 	}
-	if !w.owned(d.token) {
+	if !w.isAfterPossessive(d.token) {
 		return single && t.class == "WEEKDAY"
 	}
 	return single || t.class == "STEP" || d.dayOfMonth
 }
 
-// stays reports whether a date's words must stay: they name no single day, or are ambiguous.
-func (w *dateWriter) stays(k int) bool {
+// mustStay reports whether a date must keep its words because it names no single day or is ambiguous.
+func (w *dateWriter) mustStay(k int) bool {
 	d := w.found[k]
 	i, j := d.token, d.token+d.tokens
 	first, prev := w.toks[i], w.before(i, 1)
 	switch {
 	case d.Start > 0 && strings.ContainsRune("-#@/", rune(w.s[d.Start-1])) && !(k > 0 && w.found[k-1].through):
-		return !w.half(i)
-	case d.tokens > 2 && hedges.Has(prev), w.genitive(j):
+		return !w.isAfterMid(i)
+	case d.tokens > 2 && hedges.Has(prev), w.isGenitive(j):
 		return true // "over a year ago", "yesterday's meeting"
-	case d.tokens == 2 && first.class == "STEP" && dateNoun(w.toks[i+1].low): // a length of time, "the last week of June", "our next week trip"
-		return w.after(j) == "of" || d.Grain != Weekend && (first.low == "past" || first.low != "this" && prev == "the" || first.low == "last" && spanning.Has(prev)) ||
-			(d.Grain == Week || d.Grain == Weekend) && w.attributive(d, j)
+	case d.tokens == 2 && first.class == "STEP" && dateNoun(w.toks[i+1].low): // a length of time, as in "the last week of June" or "our next week trip"
+		return w.after(j) == "of" || d.Grain != Weekend && (first.low == "past" || first.low != "this" && prev == "the" || first.low == "last" && wordsBeforeDuration.Has(prev)) ||
+			(d.Grain == Week || d.Grain == Weekend) && w.isAttributive(d, j)
 	case d.tokens > 1:
 		return false
-	case (first.class == "MONTH" || first.class == "WEEKDAY") && (prev == "the" || prev == "a") && !w.noun(j):
+	case (first.class == "MONTH" || first.class == "WEEKDAY") && (prev == "the" || prev == "a") && !w.isNoun(j):
 		return true // "it was a Friday", "the Friday after"
 	case first.class == "MONTH":
-		return repeating.Has(prev) || d.Start == first.Start && !w.owned(i) && !halves.Has(prev) && !governing.Has(prev) &&
+		return repetitionWords.Has(prev) || d.Start == first.Start && !w.isAfterPossessive(i) && !partPrefixes.Has(prev) && !wordsBeforeDate.Has(prev) &&
 			!(k > 0 && w.found[k-1].End+5 >= d.Start)
 	case first.class != "WEEKDAY":
 		return false
 	case w.after(j) == "the" && j+1 < len(w.toks) && digitAt(w.toks[j+1].low, 0):
 		return true // "Tuesday the 5th"
 	}
-	return w.recurs(k-1) || w.recurs(k) || w.recurs(k+1)
+	return w.isRecurring(k-1) || w.isRecurring(k) || w.isRecurring(k+1)
 }
 
-// recurs reports whether date k is a repeated weekday ("every second Monday", "Sunday mornings"),
-// or one of several ("Monday to Friday").
-func (w *dateWriter) recurs(k int) bool {
+// isRecurring reports whether date k is a repeated weekday ("every second Monday", "Sunday mornings") or one
+// of several ("Monday to Friday").
+func (w *dateWriter) isRecurring(k int) bool {
 	if !w.bareWeekday(k) {
 		return false
 	}
 	i := w.found[k].token
-	return repeating.Has(w.before(i, 1)) || repeating.Has(w.before(i, 2)) || w.plural(i+1) ||
-		w.bareWeekday(k+1) && (ranges.Has(w.joining(k)) || w.joining(k) == "and" && w.before(i, 1) == "between")
+	return repetitionWords.Has(w.before(i, 1)) || repetitionWords.Has(w.before(i, 2)) || w.isPluralNoun(i+1) ||
+		w.bareWeekday(k+1) && (rangeWords.Has(w.joining(k)) || w.joining(k) == "and" && w.before(i, 1) == "between")
 }
 
 func (w *dateWriter) bareWeekday(k int) bool {
 	return k >= 0 && k < len(w.found) && w.found[k].tokens == 1 && w.toks[w.found[k].token].class == "WEEKDAY"
 }
 
-// half reports whether token i is a month after "mid-" and the like.
-func (w *dateWriter) half(i int) bool {
-	return i > 0 && w.toks[i].class == "MONTH" && halves.Has(w.toks[i-1].low) && w.between(i-1) == "-"
+// isAfterMid reports whether token i is a month after "mid-", "early" or "late".
+func (w *dateWriter) isAfterMid(i int) bool {
+	return i > 0 && w.toks[i].class == "MONTH" && partPrefixes.Has(w.toks[i-1].low) && w.between(i-1) == "-"
 }
 
-// through writes both ends of a range of days, found[k] and the next.
+// through writes both ends of a range of days: date k and the next date.
 func (w *dateWriter) through(k, start int, lead string) {
 	a, b := w.found[k], w.found[k+1]
 	joint := w.s[a.End:b.Start]
@@ -247,7 +245,7 @@ func (w *dateWriter) through(k, start int, lead string) {
 	}
 	words := a.From.Format(time.DateOnly) + joint + b.From.Format(time.DateOnly)
 	prev := w.before(a.token, 1)
-	if lead != "" || !governing.Has(prev) && !(w.owned(a.token) && w.noun(b.token+b.tokens)) {
+	if lead != "" || !wordsBeforeDate.Has(prev) && !(w.isAfterPossessive(a.token) && w.isNoun(b.token+b.tokens)) {
 		words = "from " + words
 	}
 	w.put(start, b.End, words)

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fold returns s in lower case without accents, and full-width Latin as plain Latin: "Café" and
-// "CAFE" fold alike. Other characters stay as they are.
+// Fold returns s in lower case without accents, with full-width Latin letters as plain letters. "Café" and
+// "CAFE" become equal. Fold does not change other characters.
 func Fold(s string) string {
 	if ascii(s) {
 		return strings.ToLower(s)
@@ -53,8 +53,8 @@ func writeFolded(b *strings.Builder, r rune) {
 	b.WriteRune(r)
 }
 
-// accented maps lower-case Latin letters to their base letters. Umlauts lose their dots, as most
-// people omit them in searches.
+// accented maps lower-case Latin letters to their base letters. "ü" becomes "u", because most people omit the
+// dots in searches.
 var accented = sync.OnceValue(func() map[rune]string {
 	groups := map[string]string{
 		"a": "àáâãäåāăąǎạảấầẩẫậắằẳẵặ", "ae": "æ", "c": "çćĉċč", "d": "ďđð",

@@ -7,14 +7,14 @@ import (
 	"unicode"
 )
 
-// Normalize returns s in the form in which exact duplicates are equal: folded, white space
-// collapsed to single spaces, and without punctuation at its end.
+// Normalize returns s in a form that is equal for exact duplicates: folded, with single spaces, and without
+// punctuation at the end.
 func Normalize(s string) string {
 	s = strings.Join(strings.Fields(Fold(s)), " ")
 	return strings.TrimRightFunc(s, func(r rune) bool { return unicode.IsPunct(r) || unicode.IsSpace(r) })
 }
 
-// Hash returns 32 hex digits that are equal for texts with the same [Normalize].
+// Hash returns 32 hex digits that are equal for texts with equal [Normalize] results.
 func Hash(s string) string {
 	sum := sha256.Sum256([]byte(Normalize(s)))
 	return hex.EncodeToString(sum[:16])

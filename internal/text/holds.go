@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// Holds reports whether s has one of the words in any case. Callers use it to skip slow
-// expressions.
-func Holds(s string, words ...string) bool {
+// ContainsAny reports whether s contains one of the words, ignoring case. Callers use it to avoid slow
+// regular expressions.
+func ContainsAny(s string, words ...string) bool {
 	s = strings.ToLower(s)
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
 }

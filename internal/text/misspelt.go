@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// Bounds of spelling correction. A short word with one other letter is usually another word, while
-// a swap of letters hardly ever makes one.
+// Limits of spelling correction. A short word with one different letter is usually another word; a word with
+// two swapped letters hardly ever is.
 const (
-	leastSwapped = 4  // letters of a word with two letters swapped, or one doubled or not
-	leastDropped = 5  // of a word with one letter missing
-	leastOther   = 6  // of a word with one letter too many, or another one
-	mostMisspelt = 20 // longer words take too much time to try
-	ending       = 5  // letters in which a slip may hide an ending
+	minLenSwapped = 4  // minimum length to try swapped and doubled letters
+	minLenDropped = 5  // minimum length to try a missing letter
+	minLenOther   = 6  // minimum length to try an extra or a different letter
+	maxLen        = 20 // longer words take too long to try
+	endingLen     = 5  // how many letters at the end may contain a typo that hides an ending
 )
 
-// MostTried bounds the words of a search that are tried as misspelt: a question has one or two, but
-// text in a language that the owner never used has hundreds.
-const MostTried = 8
+// MaxCorrectedWords is the maximum number of words of a search that are tried as typos. A question has one or
+// two, but text in a language that the owner never used has hundreds.
+const MaxCorrectedWords = 8
 
-// Meant returns the corrections of a term of [Terms] that has reports as stored: by its stem, or
-// else by the ending of its word. Without any, tabled are corrections from the tables with a stored
-// related term or a class. has must not keep its argument.
-func Meant(s, term string, has func(term []byte) bool) (meant, tabled []string) {
+// SpellingCorrections returns the corrections of a term from [Terms] for which has reports that it is stored.
+// Without one it corrects the ending of the term's word. Without any, tabled has corrections from the tables
+// that have a stored related term or a class. has must not keep its argument.
+func SpellingCorrections(s, term string, has func(term []byte) bool) (meant, tabled []string) {
 	try := func(m []byte) {
 		switch {
 		case slices.Contains(meant, string(m)) || slices.Contains(tabled, string(m)):
@@ -32,10 +32,10 @@ func Meant(s, term string, has func(term []byte) bool) (meant, tabled []string) 
 			tabled = append(tabled, string(m))
 		}
 	}
-	EachMeant(term, try)
+	EachCorrection(term, try)
 	if meant == nil {
 		var room []byte
-		EachMeantEnding(WordWith(s, term), func(m string) {
+		EachEndingCorrection(WordWith(s, term), func(m string) {
 			room = append(room[:0], m...)
 			try(room)
 		})
@@ -48,7 +48,7 @@ func Meant(s, term string, has func(term []byte) bool) (meant, tabled []string) 
 	})
 }
 
-// WordWith returns the first word of a text that has a term.
+// WordWith returns the first word of a text that has the given term.
 func WordWith(s, term string) (word string) {
 	EachWord(s, func(w string) {
 		if word == "" && Term(w) == term {
@@ -58,21 +58,21 @@ func WordWith(s, term string) (word string) {
 	return word
 }
 
-// EachMeant calls yield, once each, with the words one slip away from a term of [Terms]: two
-// swapped letters, or one missing, extra or different letter, after the first. It skips very short
-// and long terms and those with other than plain Latin letters. The slice is valid until yield
-// returns.
-func EachMeant(term string, yield func(meant []byte)) {
+// EachCorrection calls yield once for each word that differs from a term of [Terms] by one typo after the
+// first letter: two swapped letters, or one missing, extra or different letter. It skips very short and very
+// long terms and terms with other letters than plain Latin ones. The slice passed to yield is valid until
+// yield returns.
+func EachCorrection(term string, yield func(meant []byte)) {
 	if mayBeMisspelt(term) && !inTables(term) {
-		eachSlip(term, 0, len(term) >= leastOther, yield)
+		eachEdit(term, 0, len(term) >= minLenOther, yield)
 	}
 }
 
-// EachMeantEnding calls yield with the terms of a word of [Words] if a slip near its end prevents
-// stemming ("paintign": "paint"). A term may come several times.
-func EachMeantEnding(word string, yield func(term string)) {
-	if len(word) > leastSwapped && mayBeMisspelt(word) && !inTables(Term(word)) {
-		eachSlip(word, max(0, len(word)-ending), false, func(meant []byte) {
+// EachEndingCorrection calls yield with the possible terms of a word from [Words] whose typo near the end
+// prevents stemming ("paintign": "paint"). It may pass a term several times.
+func EachEndingCorrection(word string, yield func(term string)) {
+	if len(word) > minLenSwapped && mayBeMisspelt(word) && !inTables(Term(word)) {
+		eachEdit(word, max(0, len(word)-endingLen), false, func(meant []byte) {
 			if !stemShortens(meant) {
 				return
 			}
@@ -83,7 +83,7 @@ func EachMeantEnding(word string, yield func(term string)) {
 	}
 }
 
-// stemShortens reports whether stemming shortens a word: otherwise its term was already tried.
+// stemShortens reports whether stemming shortens a word. If not, the word's term was already tried.
 func stemShortens(word []byte) bool {
 	switch word[len(word)-1] {
 	case 's', 'y', 'e':
@@ -94,22 +94,22 @@ func stemShortens(word []byte) bool {
 	return false
 }
 
-// endings are listed without the letters that most of the others end in.
+// endings are listed without the letters in which most other endings end.
 var endings = []string{"ing", "ed", "er", "ion", "ment", "ful", "al", "ic", "ant", "ent"}
 
-// mayBeMisspelt reports whether a word's length and script allow correction.
+// mayBeMisspelt reports whether a word has a length and a script that allow correction.
 func mayBeMisspelt(w string) bool {
-	return len(w) >= leastSwapped && len(w) <= mostMisspelt && latin(w)
+	return len(w) >= minLenSwapped && len(w) <= maxLen && latin(w)
 }
 
-// inTables reports whether the tables have a term, which is then spelt correctly.
+// inTables reports whether the tables contain a term, which is then spelled correctly.
 func inTables(term string) bool {
 	return Related(term) != nil || ClassesOf(term)|ClassesAsked(term) != 0
 }
 
-// eachSlip yields the corrections of w for a slip at from or later, with any letter only if other.
-func eachSlip(w string, from int, other bool, yield func(meant []byte)) {
-	var room [mostMisspelt + 1]byte
+// eachEdit yields the corrections of w for a typo at index from or later. It inserts and changes letters only if other is set.
+func eachEdit(w string, from int, other bool, yield func(meant []byte)) {
+	var room [maxLen + 1]byte
 	for i := from; i+1 < len(w); i++ {
 		if w[i] != w[i+1] {
 			meant := room[:copy(room[:], w)]
@@ -119,7 +119,7 @@ func eachSlip(w string, from int, other bool, yield func(meant []byte)) {
 	}
 	for i := max(1, from); i < len(w); i++ {
 		twice := w[i] == w[i-1]
-		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of a double letter, the second
+		if (other || twice) && (i+1 == len(w) || w[i] != w[i+1]) { // of two equal letters, the second
 			n := copy(room[:], w[:i])
 			yield(room[:n+copy(room[n:], w[i+1:])])
 		}
@@ -137,8 +137,8 @@ func eachSlip(w string, from int, other bool, yield func(meant []byte)) {
 		copy(meant, w[:i])
 		copy(meant[i+1:], w[i:])
 		for c := byte('a'); c <= 'z'; c++ {
-			if meant[i] = c; i < len(w) && c == w[i] || len(w) < leastDropped && c != w[i-1] {
-				continue // a duplicate of the next letter, or too short for more than a double letter
+			if meant[i] = c; i < len(w) && c == w[i] || len(w) < minLenDropped && c != w[i-1] {
+				continue // a duplicate of the next letter, or the word is too short for anything but a doubled letter
 			}
 			yield(meant)
 		}

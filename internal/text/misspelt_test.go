@@ -6,7 +6,7 @@ import (
 )
 
 func meant(term string) (out []string) {
-	EachMeant(term, func(m []byte) { out = append(out, string(m)) })
+	EachCorrection(term, func(m []byte) { out = append(out, string(m)) })
 	return out
 }
 
@@ -38,7 +38,7 @@ func TestASlipInTheEndingIsFound(t *testing.T) {
 		"paintign": "paint", "paintng": "paint", "hikking": "hike", "alergics": "", "walkde": "walk", "studeis": "studi",
 	} {
 		var got []string
-		EachMeantEnding(word, func(term string) { got = append(got, term) })
+		EachEndingCorrection(word, func(term string) { got = append(got, term) })
 		if want != "" && !slices.Contains(got, want) {
 			t.Errorf("%q is not taken for %q", word, want)
 		}
@@ -49,13 +49,13 @@ func BenchmarkEachMeant(b *testing.B) {
 	vocabulary := map[string]int{"barcelona": 1}
 	b.ReportAllocs()
 	for b.Loop() {
-		EachMeant("barcelnoa", func(m []byte) { _ = vocabulary[string(m)] })
+		EachCorrection("barcelnoa", func(m []byte) { _ = vocabulary[string(m)] })
 	}
 }
 
 func BenchmarkEachMeantEnding(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		EachMeantEnding("paintign", func(string) {})
+		EachEndingCorrection("paintign", func(string) {})
 	}
 }

@@ -13,7 +13,7 @@ var synonymTable string
 //go:embed tables/classes.txt
 var classTable string
 
-// related maps a term to the other terms of its groups.
+// related maps a term to the other terms of its synonym groups.
 var related = sync.OnceValue(func() map[string][]string {
 	m := map[string][]string{}
 	for line := range strings.Lines(synonymTable) {
@@ -34,12 +34,11 @@ var related = sync.OnceValue(func() map[string][]string {
 	return m
 })
 
-// Related returns the synonyms of a term of [Terms] ("job": "work", "occupation"), without the term
-// itself. The slice is read-only.
+// Related returns the synonyms of a term from [Terms] ("job": "work", "occupation"), without the term itself.
+// Callers must not modify the slice.
 func Related(term string) []string { return related()[term] }
 
-// WordOf returns the first word with a term of [Terms] in the tables of synonyms and classes, ""
-// without one.
+// WordOf returns the first word in the tables of synonyms and classes that has the given term, or "".
 func WordOf(term string) string {
 	for word := range strings.FieldsSeq(synonymTable) {
 		if Term(word) == term {
@@ -57,8 +56,7 @@ func WordOf(term string) string {
 	return ""
 }
 
-// Classes are classes of everyday things (instruments, pets, countries …), one bit for each line of
-// the table.
+// Classes is a set of classes of everyday things (instruments, pets, countries …), one bit for each line of the table.
 type Classes uint32
 
 type classes struct {
@@ -82,19 +80,19 @@ var classesOnce = sync.OnceValue(func() classes {
 	return c
 })
 
-// ClassesOf returns the classes of a term of [Terms] ("violin": instruments).
+// ClassesOf returns the classes of a term from [Terms] ("violin": instruments).
 func ClassesOf(term string) Classes { return classesOnce().members[term] }
 
-// IsPerson reports whether a term of [Terms] names somebody close: a relative, a partner, a pet, a
-// colleague or flatmate.
+// IsPerson reports whether a term from [Terms] names a person close to somebody: a relative, a partner, a
+// colleague or flatmate, or a pet.
 func IsPerson(term string) bool {
 	return ClassesOf(term)&OwnPeople() != 0 || others()[term]
 }
 
-// IsPersonWord is [IsPerson] of the term of a word of [Words].
+// IsPersonWord is like [IsPerson] for a word from [Words].
 func IsPersonWord(word string) bool { return IsPerson(Term(word)) }
 
-// OwnPeople returns the classes of people close to somebody: relatives, partners, pets.
+// OwnPeople returns the classes of people close to a person: relatives, partners, pets.
 func OwnPeople() Classes { return ownPeople() }
 
 var ownPeople = sync.OnceValue(func() Classes {
@@ -109,11 +107,11 @@ var others = sync.OnceValue(func() map[string]bool {
 	return m
 })
 
-// AboutAnother reports whether a text is about somebody close to the speaker ("My sister lives in
-// Bruges") and not about the speaker.
+// AboutAnother reports whether a text is about a person close to the speaker ("My sister lives in Bruges")
+// instead of the speaker.
 func AboutAnother(content string) bool {
-	const opening = 40                                                                                                    // bytes
-	if start := content[:min(len(content), opening)]; !strings.Contains(start, "y ") && !strings.Contains(start, "ur ") { // "my", "our": most texts have neither
+	const opening = 40                                                                                                    // number of bytes
+	if start := content[:min(len(content), opening)]; !strings.Contains(start, "y ") && !strings.Contains(start, "ur ") { // most texts contain neither "my" nor "our"
 		return false
 	}
 	words := Words(content)
@@ -124,5 +122,5 @@ func AboutAnother(content string) bool {
 	return slices.ContainsFunc(words[own+1:min(own+3, len(words))], func(w string) bool { return IsPerson(Term(w)) })
 }
 
-// ClassesAsked returns the classes that a term of [Terms] asks for ("instrument": instruments).
+// ClassesAsked returns the classes that a term from [Terms] asks for ("instrument": instruments).
 func ClassesAsked(term string) Classes { return classesOnce().asked[term] }

@@ -6,10 +6,10 @@ import (
 	"github.com/clipperhouse/uax29/v2/sentences"
 )
 
-// Span is a piece of a string: bytes [Start, End).
+// Span is a part of a string: bytes [Start, End).
 type Span struct{ Start, End int }
 
-// Of returns the piece of s.
+// Of returns this part of s.
 func (p Span) Of(s string) string { return s[p.Start:p.End] }
 
 // Sentences returns the sentences of s in order, without surrounding white space. A line break ends
@@ -32,7 +32,7 @@ func Sentences(s string) []Span {
 	return out
 }
 
-// Clip returns the beginning of s, at most n bytes of whole characters.
+// Clip returns the beginning of s: whole characters of at most n bytes in total.
 func Clip(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -6,35 +6,35 @@ import (
 	"sync/atomic"
 )
 
-// knownTerms is the size of the cache: more words than people use in a year, in some 1.5 MB when
-// full.
-const knownTerms = 1 << 14
+// termCacheSize is the number of entries of the cache: more words than people use in a year. A full cache
+// takes about 1.5 MB.
+const termCacheSize = 1 << 14
 
-// termCache caches the terms of words. Each hash has one slot, which keeps the latest word.
+// termCache caches the terms of words. Each hash value has one slot, which holds the latest word.
 type termCache struct {
 	seed  maphash.Seed
-	slots [knownTerms]atomic.Pointer[knownTerm]
+	slots [termCacheSize]atomic.Pointer[cachedTerm]
 }
 
-type knownTerm struct{ word, term string }
+type cachedTerm struct{ word, term string }
 
 var terms = &termCache{seed: maphash.MakeSeed()}
 
-// term returns the term of a word, which made computes if it is not cached. The cache copies the
-// word, which may be part of a text.
+// term returns the cached term of a word, or computes it with made. The cache copies the word, because the
+// word may share memory with a long text.
 func (c *termCache) term(word string, made func(string) string) string {
-	place := &c.slots[maphash.String(c.seed, word)%knownTerms]
+	place := &c.slots[maphash.String(c.seed, word)%termCacheSize]
 	if k := place.Load(); k != nil && k.word == word {
 		return k.term
 	}
 	word = strings.Clone(word)
-	k := &knownTerm{word, made(word)}
+	k := &cachedTerm{word, made(word)}
 	place.Store(k)
 	return k.term
 }
 
-// TermHashes returns a hash of each of the [Terms] of s, appended to room if it has capacity.
-// Hashes differ between processes, and collisions of 64 bits are neglected.
+// TermHashes appends a hash of each of the [Terms] of s to room. Hashes differ between processes. Collisions
+// of 64-bit hashes are ignored.
 func TermHashes(room []uint64, s string) []uint64 {
 	out := room[:0]
 	EachWord(s, func(w string) {

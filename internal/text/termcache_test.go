@@ -11,7 +11,7 @@ import (
 // that they evict each other.
 func TestTermsDoNotDependOnWhatIsRemembered(t *testing.T) {
 	var words []string
-	for i := range 3 * knownTerms {
+	for i := range 3 * termCacheSize {
 		w := []byte{'a' + byte(i%26), 'a' + byte(i/26%26), 'a' + byte(i/676%26), 'a' + byte(i/17576%26)}
 		words = append(words, string(w)+[]string{"ing", "s", "ed", ""}[i%4])
 	}

@@ -32,8 +32,7 @@ var irregular = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// Terms returns the search terms of s: its [Words] without stop words, each in its base form and
-// stemmed.
+// Terms returns the search terms of s: the base form and stem of each of its [Words] that is no stop word.
 func Terms(s string) []string {
 	out := make([]string, 0, len(s)/8)
 	EachWord(s, func(w string) {
@@ -44,10 +43,10 @@ func Terms(s string) []string {
 	return out
 }
 
-// Term returns the term of one word of [Words], "" for a stop word.
+// Term returns the term of a word from [Words], or "" for a stop word.
 func Term(word string) string {
 	if !latin(word) {
-		return termOf(word) // there are too many numbers to cache
+		return termOf(word) // there are too many different numbers to cache
 	}
 	return terms.term(word, termOf)
 }
@@ -71,7 +70,7 @@ func termOf(word string) string {
 
 var stemmers = sync.Pool{New: func() any { return snowballstem.NewEnv("") }}
 
-// stemmable reports whether a word is plain Latin letters, which English stemming needs.
+// stemmable reports whether a word has only plain Latin letters. English stemming requires that.
 func stemmable(word string) bool { return len(word) > 2 && latin(word) }
 
 func latin(word string) bool {

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// Tokens estimates the number of tokens of s in a GPT-like tokenizer: within some 15 % for English
-// prose, high for code and other scripts.
+// Tokens estimates the number of tokens of s in a GPT-like tokenizer. The estimate is within about 15 % for
+// English prose, and too high for code and other scripts.
 func Tokens(s string) int {
 	tokens := 0
 	for i := 0; i < len(s); {
-		if s[i] == ' ' { // part of the next word
+		if s[i] == ' ' { // the space is part of the next word's token
 			i++
 			continue
 		}
@@ -37,8 +37,8 @@ func Tokens(s string) int {
 	return tokens
 }
 
-// wordTokens is the number of tokens of an English word of n letters: common words of any length
-// are one, rare long ones split into pieces of some six letters.
+// wordTokens returns the number of tokens of an English word of n letters. A common word of any length is one
+// token; a rare long word is split into pieces of about six letters.
 func wordTokens(n int) int {
 	if n <= 9 {
 		return 1
@@ -46,7 +46,7 @@ func wordTokens(n int) int {
 	return (n + 5) / 8
 }
 
-// lettersEnd returns where the run of English letters at i ends, i if there is none.
+// lettersEnd returns the end of the run of English letters at i, or i if there is none.
 func lettersEnd(s string, i int) int {
 	for i < len(s) && 'a' <= s[i]|0x20 && s[i]|0x20 <= 'z' {
 		i++
@@ -54,7 +54,7 @@ func lettersEnd(s string, i int) int {
 	return i
 }
 
-// runEnd returns the end of the run of runes that satisfy keep.
+// runEnd returns the end of the run of characters for which keep returns true.
 func runEnd(s string, i int, keep func(rune) bool) int {
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])

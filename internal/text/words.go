@@ -6,21 +6,20 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is the greatest length of a word in bytes; longer ones are keys and codes that nobody
-// searches for whole.
+// maxWord is the maximum length of a word in bytes. Longer words are keys and codes for which nobody searches.
 const maxWord = 48
 
-// Words returns the folded words of s in order: runs of letters, digits and marks. Possessive and
-// contracted endings are dropped ("Ana's", "I'm"), n't becomes the word not, and digits lose their
-// thousands commas. Scripts without spaces become overlapping pairs of characters, and single ones
-// that are words.
+// Words returns the folded words of s in order: runs of letters, digits and marks. It drops possessive and
+// contracted endings ("Ana's", "I'm"), turns n't into the word "not", and removes thousands separators from
+// numbers. It splits scripts without spaces into overlapping pairs of characters, and isolated characters that
+// are words.
 func Words(s string) []string {
 	out := make([]string, 0, len(s)/5)
 	EachWord(s, func(w string) { out = append(out, w) })
 	return out
 }
 
-// EachWord calls yield for every word of [Words].
+// EachWord calls yield for every word that [Words] returns.
 func EachWord(s string, yield func(word string)) {
 	s = Fold(s)
 	for i := 0; i < len(s); {
@@ -47,7 +46,7 @@ func EachWord(s string, yield func(word string)) {
 	}
 }
 
-// inWord are the ASCII letters and digits.
+// inWord marks the ASCII letters and digits.
 var inWord = func() (table [utf8.RuneSelf]bool) {
 	for c := range table {
 		table[c] = 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z'
@@ -62,8 +61,7 @@ func wordRune(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.M)
 }
 
-// Unspaced reports whether r belongs to a script without spaces, or to Korean, whose endings need
-// pairs as well.
+// Unspaced reports whether r belongs to a script without spaces, or to Korean, whose word endings also need pairs.
 func Unspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana,
 		unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer)
@@ -75,8 +73,8 @@ func IsCharacter(term string) bool {
 	return n == len(term) && Unspaced(r)
 }
 
-// HasIsolated reports whether a text has a character of a script without spaces that no other such
-// character adjoins.
+// HasIsolated reports whether a text contains the character, of a script without spaces, without adjacent
+// characters of such a script.
 func HasIsolated(s, character string) bool {
 	for from := 0; ; {
 		at := strings.Index(s[from:], character)
@@ -93,10 +91,10 @@ func HasIsolated(s, character string) bool {
 	}
 }
 
-// eachPair yields the pairs of the unspaced run at i, and returns its end. An isolated Chinese
-// character, also between Japanese kana, is a word too.
+// eachPair yields the character pairs of the run at i in a script without spaces, and returns the end of the
+// run. An isolated Chinese character, also between Japanese kana, is a word too.
 func eachPair(s string, i int, yield func(string)) int {
-	prev, before := -1, false // the last character's position, and whether it is Chinese
+	prev, before := -1, false // the index of the last character, and whether it is Chinese
 	for i < len(s) {
 		r, n := utf8.DecodeRuneInString(s[i:])
 		if !Unspaced(r) {
@@ -115,7 +113,7 @@ func eachPair(s string, i int, yield func(string)) int {
 	return i
 }
 
-// wordEnd returns where the spaced word at i ends. A point or comma between digits belongs to it.
+// wordEnd returns the end of the word at i in a script with spaces. A word includes points and commas between digits.
 func wordEnd(s string, i int) int {
 	for i < len(s) {
 		if c := s[i]; c < utf8.RuneSelf && inWord[c] {
@@ -134,8 +132,8 @@ func wordEnd(s string, i int) int {
 
 func digitAt(s string, i int) bool { return i >= 0 && i < len(s) && '0' <= s[i] && s[i] <= '9' }
 
-// eachPart yields a word and its expanded contraction, and returns how many bytes of rest the
-// contraction took.
+// eachPart yields a word and, if it is contracted, its second word. It returns how many bytes of rest the
+// contraction takes.
 func eachPart(word, rest string, yield func(string)) int {
 	if strings.IndexByte(word, ',') >= 0 {
 		word = strings.ReplaceAll(word, ",", "")
@@ -153,7 +151,7 @@ func eachPart(word, rest string, yield func(string)) int {
 	return 1 + len(ending)
 }
 
-// contraction returns the letters of the contracted ending at the start of rest, "" without one.
+// contraction returns the letters of the contracted ending at the start of rest, or "".
 func contraction(rest string) string {
 	if len(rest) < 2 || rest[0] != '\'' {
 		return ""
@@ -166,7 +164,7 @@ func contraction(rest string) string {
 	return ""
 }
 
-// negatedVerb returns the verb of a word before 't: "don", "can" and "won" give do, can and will.
+// negatedVerb returns the verb of a word before 't: "don", "can" and "won" give "do", "can" and "will".
 func negatedVerb(word string) string {
 	switch word {
 	case "can":

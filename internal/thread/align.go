@@ -10,40 +10,39 @@ import (
 
 // Alignment is a request matched with the tree of its conversation.
 type Alignment struct {
-	// Turns holds for each message of the request the id of its stored turn, "" for new messages,
-	// for system messages, and for unstored ones before the first match.
+	// Turns holds, for each message of the request, the id of its stored turn. It is "" for new messages, for
+	// system messages, and for messages before the first match that are not stored.
 	Turns []string
 
-	// Parent is the stored turn that the first new one follows or, if nothing is new, that the
-	// answer follows; "" at the start of the conversation.
+	// Parent is the stored turn that the first new turn follows. If no turn is new, it is the turn that the
+	// answer follows. "" means the start of the conversation.
 	Parent string
-	New    []Place // the turns to store, in order, each following the one before
+	New    []Place // the turns to store, in order; each follows the previous one
 
-	Leave  []string // active turns that leave the current path
-	Rejoin []string // replaced turns that return to it
+	Leave  []string // active turns to remove from the current branch
+	Rejoin []string // replaced turns to return to the current branch
 
-	Retry   bool // the last user message is stored already: there is nothing to learn
-	Dropped int  // new messages over the limit, which are not kept
-	Heard   bool // the new turns follow an answer that went through Loci, or a turn that the client names
+	Retry            bool // the last user message is already stored, so there is nothing to learn
+	Dropped          int  // number of new messages over the limit, which are not stored
+	FollowsKnownTurn bool // the new turns follow an answer that went through Loci, or a turn that the client names
 
 	tree   *tree
 	parent int
 	base   int   // index of the turn after the parent
-	last   Place // the turn that the answer follows; its Message has no meaning
+	last   Place // position of the turn that the answer follows; its Message is not set
 }
 
 // Place is the position of a message in the conversation.
 type Place struct {
-	Message int    // its index in the request
-	Index   int    // of the turn: one more than its parent's, unless another path continues there
-	Chain   string // of the turn
-	History bool   // it precedes the last user message: it is not new and not to be learned from
+	Message int    // index of the message in the request
+	Index   int    // index of the turn: one more than its parent's, unless another branch already has a turn there
+	Chain   string // chain hash of the turn
+	History bool   // the message precedes the last user message: it is not new, and nothing is learned from it
 }
 
-// Align matches a request with the turns of its conversation, all branches; recent turns suffice.
-// Messages after the last match are new. A request without a match, such as a single message,
-// begins a new root; so does one that would replace the user's words without evidence, or only by
-// history such as a summary.
+// Align matches a request with the turns of its conversation on all branches; recent turns are enough.
+// Messages after the last match are new. A request begins a new root if it has no match, such as a single
+// message, or if it would replace the user's words without evidence or only by history such as a summary.
 func Align(turns []memory.Turn, r Request) Alignment {
 	t := newTree(turns)
 	on := t.match(r)
@@ -58,28 +57,28 @@ func Align(turns []memory.Turn, r Request) Alignment {
 		}
 	}
 	a := t.alignAt(r, on, parent, 0)
-	a.Heard = proven
+	a.FollowsKnownTurn = proven
 	return a
 }
 
-// skips reports whether a message of that role omits the turn in its place rather than replacing
-// it: some clients drop answers when they shorten a history.
+// skips reports whether a message of this role leaves out the turn in its place instead of replacing it. Some
+// clients drop answers when they shorten a history.
 func (t *tree) skips(turn int, role memory.Role) bool {
 	return slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
 		return t.turns[kid].Status == memory.Active && t.turns[kid].Role != role
 	})
 }
 
-// Ids of a turn if a request follows none.
+// Ids of a turn in a request that follows no turn.
 const (
 	Beginning = "beginning"
 
-	// First also says that the message is the conversation's first, so that other beginnings leave.
+	// First also means that the message is the first of its conversation and replaces other beginnings.
 	First = "first"
 )
 
-// Follow aligns a request whose client names its place: its messages from index from on follow the
-// turn after. Equal messages match only there. Without that turn it is [Align].
+// Follow aligns a request whose client names its position: the messages from index from follow the turn after.
+// Equal messages match only there. If that turn is missing, Follow works like [Align].
 func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	parent := start
 	if after != Beginning && after != First {
@@ -90,17 +89,16 @@ func Follow(turns []memory.Turn, r Request, after string, from int) Alignment {
 	t := newTree(turns)
 	t.single = after == First
 	next := sort.SearchInts(r.hist, from)
-	on := append(t.back(r, next-1, parent, 0), t.walk(parent, r, next)...)
+	on := append(t.matchBackward(r, next-1, parent, 0), t.matchForward(parent, r, next)...)
 	if len(on) > 0 {
 		parent = on[len(on)-1].turn
 	}
 	a := t.alignAt(r, on, parent, next)
-	a.Heard = true
+	a.FollowsKnownTurn = true
 	return a
 }
 
-// alignAt makes the alignment of a request with some matches; its messages from one on follow the turn
-// parent.
+// alignAt aligns a request with the given matches. Its messages from index from follow the turn parent.
 func (t *tree) alignAt(r Request, on []match, parent, from int) Alignment {
 	a := Alignment{Turns: make([]string, len(r.msgs)), Parent: t.id(parent), tree: t, parent: parent}
 	fresh := r.hist[from:]
@@ -113,9 +111,9 @@ func (t *tree) alignAt(r Request, on []match, parent, from int) Alignment {
 	return a
 }
 
-// Resume aligns a request with the turns that already store it: ids are its messages' turns, "" for
-// none. Nothing of it is new, and turns that replaced it meanwhile leave. Without the last of ids
-// among the turns it is [Align].
+// Resume aligns a request with the turns that already store it. ids are the turns of its messages, "" for
+// messages without a turn. No message is new, and turns that replaced these turns meanwhile are removed from
+// the branch. If the last of ids is missing in turns, Resume works like [Align].
 func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	if len(r.hist) == 0 {
 		return Align(turns, r)
@@ -131,8 +129,8 @@ func Resume(turns []memory.Turn, r Request, ids []string) Alignment {
 	return a
 }
 
-// Path is the current path of the conversation from where the request or its answer changes it,
-// with turns of the ids next after the last match. Active turns on other paths stay.
+// Path returns the current branch from the position where the request or its answer changes it. next are the
+// ids of the turns after the last match. Active turns on other branches stay.
 func (a Alignment) Path(next ...string) *memory.Path {
 	t, on := a.tree, a.tree.pathTo(a.parent)
 	p := &memory.Path{From: a.base}
@@ -154,14 +152,14 @@ func (a Alignment) Path(next ...string) *memory.Path {
 	return p
 }
 
-// WentOn reports whether the user wrote something after the request, which no answer to it
-// replaces.
-func (a Alignment) WentOn() bool {
+// UserContinued reports whether the user wrote something after the request. An answer to the request does not
+// replace these words.
+func (a Alignment) UserContinued() bool {
 	return a.tree.hasRole(a.tree.displaced(a.tree.pathTo(a.parent)), memory.RoleUser)
 }
 
-// place assigns positions after the parent to the new messages, the last ones if there are too
-// many, and notes whether the last user message is among them.
+// place assigns positions after the parent to the new messages; if there are too many, only to the last ones.
+// It records whether the last user message is among them.
 func (a *Alignment) place(r Request, fresh []int) {
 	if last := chatapi.LastUser(r.msgs); last >= 0 {
 		a.Retry = a.Turns[last] != ""
@@ -171,8 +169,8 @@ func (a *Alignment) place(r Request, fresh []int) {
 	if before := len(r.hist) - len(fresh); a.parent == start && before > 0 && len(fresh) > 0 {
 		a.last.Chain = r.chains[before-1] // so that the chain shows where the request continued
 	}
-	if r.most > 0 {
-		a.Dropped = max(0, len(fresh)-r.most)
+	if r.maxNew > 0 {
+		a.Dropped = max(0, len(fresh)-r.maxNew)
 	}
 	unanswered := r.unanswered()
 	for k, i := range fresh {
@@ -188,8 +186,8 @@ func (a *Alignment) place(r Request, fresh []int) {
 	}
 }
 
-// move determines the turns that leave and rejoin for the path on. A mere repetition of the current
-// path moves nothing until its answer is there.
+// move sets the turns that leave and rejoin the current branch, given the branch of the request. A request that
+// only repeats the current branch moves nothing until its answer is there.
 func (a *Alignment) move(on []int) {
 	rejoin := a.tree.replaced(on...)
 	if len(a.New) == 0 && len(rejoin) == 0 {
@@ -198,18 +196,18 @@ func (a *Alignment) move(on []int) {
 	a.Leave, a.Rejoin = a.tree.ids(a.tree.displaced(on)), rejoin
 }
 
-// Reply is the position of an answer.
+// Reply is the position of an answer in the conversation.
 type Reply struct {
-	Stored string // the stored turn with the same text in the same place; "": a new turn
+	Stored string // id of the stored turn with the same text and position; "" for a new turn
 	Index  int
 	Chain  string
-	Leave  []string // active turns that leave the current path, in addition to the alignment's
+	Leave  []string // active turns to remove from the current branch, in addition to the alignment's
 	Rejoin []string
 }
 
-// Answer returns the position of an answer with that digest. An answer on the current path changes
-// nothing; any other replaces the turns after its question. After waiting for the answer a caller
-// must first [Resume], to see turns recorded in between.
+// Answer returns the position of an answer with this digest. An answer on the current branch changes nothing;
+// any other answer replaces the turns after its question. A caller that waited for the answer must call
+// [Resume] first, to see turns recorded in between.
 func (a Alignment) Answer(digest string) Reply {
 	r := Reply{Index: a.last.Index + 1, Chain: Chain(a.last.Chain, digest)}
 	if len(a.New) > 0 {

@@ -145,7 +145,7 @@ func TestSingleMessageMatchesOnlyADeclaredRetry(t *testing.T) {
 		"answered, said once more": {w.convs[0].Turns, false, false},
 	} {
 		r := NewRequest(messages("U continue"), 0)
-		r.Again = c.again
+		r.DeclaredRetry = c.again
 		if a := Align(c.turns, r); a.Retry != c.retry || len(a.New) == 0 != c.retry || len(a.Leave) > 0 {
 			t.Errorf("%s: got %+v, want a retry: %v", name, a, c.retry)
 		}

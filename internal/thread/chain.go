@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Chain returns the hash of a path: that of its parent chain, "" for none, and a message's digest.
-// It is the same in every conversation.
+// Chain returns the hash of a path through the tree, from the parent's chain ("" for none) and the digest of
+// the last message. Equal paths have equal chains in all conversations.
 func Chain(parent, digest string) string {
 	var room [128]byte
 	sum := sha256.Sum256(append(append(append(room[:0], parent...), '/'), digest...))
 	return string(hex.AppendEncode(room[:0], sum[:16]))
 }
 
-// Shortlist returns the conversations, at most limit, that share most with a request. turns are the
-// stored turns that end one of its [Chains]; the deepest come first, then the latest.
+// Shortlist returns up to limit conversations that share most with a request. turns are the stored turns that
+// end one of its [Chains]. Conversations with the deepest turns come first, then the latest.
 func Shortlist(turns []memory.Turn, limit int) []string {
 	type share struct {
 		id    string
@@ -52,8 +52,7 @@ func Shortlist(turns []memory.Turn, limit int) []string {
 	return ids
 }
 
-// isCommonText reports whether words are too common to identify a conversation, such as a greeting or
-// "continue".
+// isCommonText reports whether a text is too common to identify a conversation, such as a greeting or "continue".
 func isCommonText(text string) bool {
 	return len(strings.Fields(text)) < 4 && utf8.RuneCountInString(text) < 24
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RetryWindow is how long a repeated request without an answer through Loci, or with another
-// wording of its first answer, counts as the same chat rather than a similar beginning.
+// RetryWindow is how long a repeated request counts as a retry in the same chat, instead of another chat with
+// the same beginning. It applies if no answer went through Loci, or if the answer has other words.
 const RetryWindow = 10 * time.Minute
 
 // Candidate is a stored conversation with the turns of all its branches.
@@ -17,23 +17,23 @@ type Candidate struct {
 	Turns        []memory.Turn
 }
 
-// Choose returns the index of the conversation that a request without an id continues, -1 for a new
-// one. Both must share a beginning, and one of these must hold:
+// Choose returns the index of the conversation that a request without an id continues, or -1 for a new
+// conversation. Both must share a beginning, and one of these must hold:
 //
-//   - It has an answer that went through Loci. If the request replaces later words of the user, it must do so by new ones and share more than greetings.
-//   - Nothing active follows the shared part.
-//   - It is a retry: the whole request is in a conversation updated within [RetryWindow] of now. Later turns may follow it only if the client has left.
-//   - Within that time, the request repeats the answer in other words.
+//   - It has an answer that went through Loci. If the request replaces later words of the user, it must do so by new messages and share more than greetings.
+//   - No active turn follows the shared part.
+//   - The request is a retry: all its messages are in a conversation updated within [RetryWindow] of now. Later turns may follow only if the client has left.
+//   - The conversation was updated within that time, and the request repeats its answer in other words.
 //
-// Of several it chooses the one with the latest shared answer, since answers distinguish chats with
-// equal beginnings; then a retry, a completely shared one, the longest shared part, and the latest
-// update.
+// Of several conversations it chooses the one with the latest shared answer, because answers distinguish
+// chats with equal beginnings. After that it prefers a retry, a conversation that the request shares as a
+// whole, the longest shared part, and the latest update.
 func Choose(cands []Candidate, r Request, now time.Time) int {
-	best, top := -1, fit{}
+	best, top := -1, matchRating{}
 	for i, c := range cands {
-		f := fitOf(c, r)
+		f := rateMatch(c, r)
 		f.recent = now.Sub(c.Conversation.UpdatedAt).Abs() <= RetryWindow
-		f.retry = f.recent && (!f.pushes || r.Left) && f.shared == len(r.hist)
+		f.retry = f.recent && (!f.replacesUser || r.ClientLeft) && f.shared == len(r.hist)
 		if f.continues(r) && (best < 0 || f.compare(top) > 0) {
 			best, top = i, f
 		}
@@ -41,24 +41,24 @@ func Choose(cands []Candidate, r Request, now time.Time) int {
 	return best
 }
 
-// fit rates how well a conversation matches a request.
-type fit struct {
-	shared  int  // messages
-	asked   bool // the last of them is the user's
-	answer  int  // number of the last shared answer that went through Loci, from 1; 0 for none
-	retry   bool // the same request was just made
-	whole   bool // nothing active follows the shared part
-	telling bool // more than greetings are shared
-	pushes  bool // the request would replace the user's words
-	now     bool // it would do so by new messages
-	recent  bool
-	updated time.Time
-	id      string
+// matchRating rates how well a conversation matches a request.
+type matchRating struct {
+	shared        int  // number of shared messages
+	asked         bool // the last shared message is the user's
+	answer        int  // number of the last shared answer that went through Loci, counted from 1; 0 for none
+	retry         bool // the same request was made a short time ago
+	isComplete    bool // no active turn follows the shared part
+	isDistinctive bool // the shared part has more than greetings
+	replacesUser  bool // the request would replace words of the user
+	replacesByNew bool // the request would replace them by new messages
+	recent        bool
+	updated       time.Time
+	id            string
 }
 
-func fitOf(c Candidate, r Request) fit {
+func rateMatch(c Candidate, r Request) matchRating {
 	t := newTree(c.Turns)
-	f := fit{updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
+	f := matchRating{updated: c.Conversation.UpdatedAt, id: c.Conversation.ID}
 	on := t.prefix(r)
 	if len(on) == 0 {
 		return f
@@ -69,36 +69,36 @@ func fitOf(c Candidate, r Request) fit {
 			if wentThroughLoci(turn) {
 				f.answer = k.message + 1
 			}
-			f.telling = f.telling || r.at(k.message).Chain != "" // identified by its id
+			f.isDistinctive = f.isDistinctive || r.at(k.message).Chain != "" // the id identifies the turn
 		case memory.RoleUser:
-			f.telling = f.telling || !isCommonText(turn.Content)
+			f.isDistinctive = f.isDistinctive || !isCommonText(turn.Content)
 		}
 	}
 	f.shared, f.asked = end(on), t.turns[on[len(on)-1].turn].Role == memory.RoleUser
-	f.whole = f.shared < len(r.hist) && len(t.displaced(t.pathTo(on[len(on)-1].turn))) == 0
+	f.isComplete = f.shared < len(r.hist) && len(t.displaced(t.pathTo(on[len(on)-1].turn))) == 0
 	on = t.match(r)
-	f.pushes = t.hasRole(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
-	f.now = r.isCurrent(end(on))
+	f.replacesUser = t.hasRole(t.displaced(t.pathTo(on[len(on)-1].turn)), memory.RoleUser)
+	f.replacesByNew = r.isCurrent(end(on))
 	return f
 }
 
-func (f fit) continues(r Request) bool {
+func (f matchRating) continues(r Request) bool {
 	switch {
 	case f.shared == 0:
 		return false
-	case f.whole || f.retry:
+	case f.isComplete || f.retry:
 		return true
-	case f.pushes:
-		return f.answer > 0 && f.telling && f.now
+	case f.replacesUser:
+		return f.answer > 0 && f.isDistinctive && f.replacesByNew
 	case f.answer > 0:
 		return true
 	}
-	return f.recent && f.telling && f.asked && f.shared < len(r.hist) && r.at(f.shared).Role == memory.RoleAssistant
+	return f.recent && f.isDistinctive && f.asked && f.shared < len(r.hist) && r.at(f.shared).Role == memory.RoleAssistant
 }
 
-func (f fit) compare(g fit) int {
+func (f matchRating) compare(g matchRating) int {
 	return cmp.Or(cmp.Compare(f.answer, g.answer), cmp.Compare(bit(f.retry), bit(g.retry)),
-		cmp.Compare(bit(f.whole), bit(g.whole)), cmp.Compare(f.shared, g.shared), f.updated.Compare(g.updated), cmp.Compare(g.id, f.id))
+		cmp.Compare(bit(f.isComplete), bit(g.isComplete)), cmp.Compare(f.shared, g.shared), f.updated.Compare(g.updated), cmp.Compare(g.id, f.id))
 }
 
 func bit(b bool) int {

@@ -1,9 +1,9 @@
-// Package thread finds the stored conversation that a request continues, and which of its messages
-// are new. It is pure: stored turns and messages in, a plan out.
+// Package thread finds the stored conversation that a request continues, and which messages of the request
+// are new. Its functions are pure: they take stored turns and messages and return a plan.
 //
-// Clients of chat completions send no conversation id and resend their history each time. They
-// retry, regenerate, edit earlier messages, run tool loops, and shorten or summarize long
-// histories. Stored turns form a tree ([memory.Turn]), with which a request is matched:
+// Clients of the chat completions API send no conversation id and resend the whole history each time. They
+// retry, regenerate, edit earlier messages, run tool loops, and shorten or summarize long histories. Stored
+// turns form a tree ([memory.Turn]), and a request is matched with this tree:
 //
 //	NewRequest reads its messages
 //	Chains     the hash of each beginning of the request: one look-up of stored turns
@@ -15,11 +15,10 @@
 //	Answer     the same for the answer
 //	Path       the resulting path, which the store checks for the writer
 //
-// A request continues a conversation if it has its id, or an answer that went through Loci. A text
-// that a client sends each time, such as a canned first exchange, is no evidence, and a message
-// without history is always new. Turns leave the path only if such a request replaces a stored
-// message; a shorter, summarized or missing history removes nothing. Other messages are appended or
-// begin a new conversation.
+// A request continues a conversation if it has its id, or an answer that went through Loci. A text that a
+// client sends each time, such as a fixed first exchange, is no evidence, and a message without history is
+// always new. Turns leave the current branch only if such a request replaces a stored message; a shorter,
+// summarized or missing history removes nothing. Other messages are appended or begin a new conversation.
 //
-// System messages do not belong to a conversation: they are neither compared nor kept.
+// System messages are not part of a conversation: they are neither compared nor stored.
 package thread

@@ -7,19 +7,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxTries bounds how many of a request's answers are looked up among the active turns, from the
-// last one back, if its beginning does not match.
+// maxTries is how many of a request's answers, from the last one backwards, are looked up among the active
+// turns if the beginning of the request does not match.
 const maxTries = 8
 
 // match is a message of a request with its stored turn.
 type match struct {
-	message int // index among the conversation's messages
+	message int // index of the message in the conversation
 	turn    int
 }
 
-// match returns the messages that the tree holds, in order. The request continues from the last of
-// them, which a shared beginning determines, or else the last active answer: a client may omit or
-// summarize the messages before it.
+// match returns the messages that the tree contains, in order. The request continues from the last of them.
+// A shared beginning determines it, or else the last active answer, because a client may omit or summarize
+// earlier messages.
 func (t *tree) match(r Request) []match {
 	on := t.prefix(r)
 	from, after := end(on), -1
@@ -27,8 +27,8 @@ func (t *tree) match(r Request) []match {
 		after = t.turns[on[len(on)-1].turn].Index
 	}
 	if i, turn := t.anchor(r, from, after); turn >= 0 {
-		on = append(on, t.back(r, i, turn, from)...)
-		return append(on, t.walk(turn, r, i+1)...)
+		on = append(on, t.matchBackward(r, i, turn, from)...)
+		return append(on, t.matchForward(turn, r, i+1)...)
 	}
 	return on
 }
@@ -41,12 +41,12 @@ func end(on []match) int {
 	return on[len(on)-1].message + 1
 }
 
-// prefix returns the longest beginning of the request that ends at a stored turn. A single message
-// matches only as an unanswered retry, except that a step of tools behind it continues from the
-// last turn with the same message.
+// prefix returns the longest beginning of the request that ends at a stored turn. A single message matches
+// only as a retry without an answer. If tool steps follow it, the request continues from the last turn with
+// the same message.
 func (t *tree) prefix(r Request) []match {
-	alone := r.Alone() >= 0
-	if alone && !r.Again {
+	alone := r.OnlyMessage() >= 0
+	if alone && !r.DeclaredRetry {
 		return nil
 	}
 	last := len(r.hist) - 1
@@ -64,7 +64,7 @@ func (t *tree) prefix(r Request) []match {
 				best = n
 			}
 		}
-		if alone && len(t.kids[best+1]) > 0 { // it was answered, and the first try is not loaded
+		if alone && len(t.kids[best+1]) > 0 { // the turn has an answer, and the first attempt is not loaded
 			return nil
 		}
 		var on []match
@@ -76,15 +76,14 @@ func (t *tree) prefix(r Request) []match {
 			}
 		}
 		slices.Reverse(on)
-		return append(on, t.walk(best, r, end(on))...)
+		return append(on, t.matchForward(best, r, end(on))...)
 	}
 	return nil
 }
 
-// anchor returns the last answer, among the messages from one on, that is active after an index,
-// and its turn; turn is negative for none. Common answers are no evidence unless the message before
-// matches too or nothing follows, and only an answer through Loci shows that the turns after it
-// were replaced.
+// anchor returns the last answer, among the messages from index from, that is an active turn after an index.
+// turn is negative if there is none. Common answers are no evidence unless the previous message matches too or
+// nothing follows. Only an answer that went through Loci shows that the turns after it were replaced.
 func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 	for i, tries := len(r.hist)-1, 0; i >= from && tries < maxTries; i-- {
 		if r.at(i).Role != memory.RoleAssistant {
@@ -93,12 +92,12 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 		tries++
 		last := absent
 		for _, n := range slices.Backward(t.active) {
-			if t.turns[n].Index <= after || !t.says(n, r.at(i).Digest) {
+			if t.turns[n].Index <= after || !t.hasDigest(n, r.at(i).Digest) {
 				continue
 			}
 			ends := t.endsWith(n, r, i+1)
 			tells := !isCommonText(r.at(i).Text)
-			if p := t.parent[n]; p >= 0 && i > 0 && t.says(p, r.at(i-1).Digest) {
+			if p := t.parent[n]; p >= 0 && i > 0 && t.hasDigest(p, r.at(i-1).Digest) {
 				if ends && from == 0 || (ends || wentThroughLoci(&t.turns[n])) && (tells || !isCommonText(r.at(i-1).Text)) {
 					return i, n
 				}
@@ -114,26 +113,26 @@ func (t *tree) anchor(r Request, from, after int) (message, turn int) {
 	return 0, absent
 }
 
-// endsWith reports whether no active turn follows another, except for the message itself, which an
-// earlier run of the request stored.
+// endsWith reports whether no active turn follows the given turn. The message itself does not count: an earlier
+// attempt of the request may have stored it.
 func (t *tree) endsWith(turn int, r Request, message int) bool {
 	return !slices.ContainsFunc(t.kids[turn+1], func(kid int) bool {
-		return t.turns[kid].Status == memory.Active && (message >= len(r.hist) || !t.says(kid, r.at(message).Digest))
+		return t.turns[kid].Status == memory.Active && (message >= len(r.hist) || !t.hasDigest(kid, r.at(message).Digest))
 	})
 }
 
-// back returns the messages from one on that precede a turn, and that turn.
-func (t *tree) back(r Request, message, turn, from int) []match {
+// matchBackward returns the messages from index from that precede a turn, with their turns, and that turn.
+func (t *tree) matchBackward(r Request, message, turn, from int) []match {
 	var on []match
-	for i := message; i >= from && turn >= 0 && t.says(turn, r.at(i).Digest); i-- {
+	for i := message; i >= from && turn >= 0 && t.hasDigest(turn, r.at(i).Digest); i-- {
 		on = append([]match{{i, turn}}, on...)
 		turn = t.parent[turn]
 	}
 	return on
 }
 
-// walk follows the messages from one on down from a turn, as far as stored turns match.
-func (t *tree) walk(turn int, r Request, message int) []match {
+// matchForward matches the messages from index message with the turns after a turn, as far as they are stored.
+func (t *tree) matchForward(turn int, r Request, message int) []match {
 	var on []match
 	for i := message; i < len(r.hist); i++ {
 		if turn = t.next(turn, r.at(i).Digest); turn < 0 {
@@ -144,25 +143,24 @@ func (t *tree) walk(turn int, r Request, message int) []match {
 	return on
 }
 
-// next returns the child of a turn with that digest, negative for none.
+// next returns the child of a turn with this digest, or a negative number.
 func (t *tree) next(turn int, digest string) int {
 	for _, i := range t.kids[turn+1] {
-		if t.says(i, digest) {
+		if t.hasDigest(i, digest) {
 			return i
 		}
 	}
 	return absent
 }
 
-// says reports whether a turn has that digest, by its parent's chain. It is false if the parent is
-// not loaded.
-func (t *tree) says(turn int, digest string) bool {
+// hasDigest reports whether a turn has this digest, computed from its parent's chain. It returns false if the
+// parent is not loaded.
+func (t *tree) hasDigest(turn int, digest string) bool {
 	parent := t.parent[turn]
 	return parent != absent && Chain(t.chain(parent), digest) == t.turns[turn].Chain
 }
 
-// wentThroughLoci reports whether a turn is an answer that went through Loci rather than one sent by a
-// client.
+// wentThroughLoci reports whether a turn is an answer that went through Loci, instead of an answer that a client sent.
 func wentThroughLoci(t *memory.Turn) bool {
 	hidden := t.Status == memory.Retired && t.Content == ""
 	return t.Role == memory.RoleAssistant && (!t.NoLearn || hidden)

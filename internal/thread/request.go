@@ -7,26 +7,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Request is the messages of a request, read once.
+// Request holds the messages of a request, parsed once.
 type Request struct {
 	msgs   []chatapi.Message
-	hist   []int    // the messages of the conversation
-	chains []string // of the paths that end with each of them
-	most   int      // how many of its messages are kept; 0: all
+	hist   []int    // indexes of the messages that belong to the conversation
+	chains []string // chain hash of the path to each of these messages
+	maxNew int      // the maximum number of new messages to store; 0: all
 	now    int      // index of the first current message
 
-	// Again says that the client declares the request a repetition.
-	Again bool
+	// DeclaredRetry is set if the client declares the request a repetition.
+	DeclaredRetry bool
 
-	// Left says that the client stopped waiting: it may have repeated the request elsewhere and
-	// continued there.
-	Left bool
+	// ClientLeft is set if the client stopped waiting. It may have repeated the request elsewhere and continued there.
+	ClientLeft bool
 }
 
-// NewRequest reads messages, which must not change while the request is in use. Of more than most
-// new messages only the last are kept; 0: all.
-func NewRequest(msgs []chatapi.Message, most int) Request {
-	r := Request{msgs: msgs, hist: history(msgs), most: most, now: firstCurrent(msgs)}
+// NewRequest parses messages, which must not change while the request is in use. If more than most messages
+// are new, only the last ones are stored; 0: all.
+func NewRequest(msgs []chatapi.Message, maxNew int) Request {
+	r := Request{msgs: msgs, hist: history(msgs), maxNew: maxNew, now: firstCurrent(msgs)}
 	r.chains = make([]string, 0, len(r.hist))
 	chain := ""
 	for _, i := range r.hist {
@@ -36,31 +35,31 @@ func NewRequest(msgs []chatapi.Message, most int) Request {
 	return r
 }
 
-// Chains returns, for each message except system messages, the chain of the path that ends there:
-// of the last ones, if the request exceeds the limit.
-func (r Request) Chains() []string { return r.lately(r.chains) }
+// Chains returns, for each message except system messages, the chain of the path that ends there. If the
+// request exceeds the limit, it returns only the last ones.
+func (r Request) Chains() []string { return r.lastOf(r.chains) }
 
-// Telling returns the chains that include the request's last answer, none without an answer. A
-// conversation with one of them takes precedence, so that the others need not be looked up.
-func (r Request) Telling() []string {
+// AnswerChains returns the chains of the request's last answer and later messages, or nil without an answer.
+// A conversation with one of these chains takes precedence, so that other chains need no look-up.
+func (r Request) AnswerChains() []string {
 	for i := len(r.hist) - 1; i >= 0; i-- {
 		if r.at(i).Role == memory.RoleAssistant {
-			return r.lately(r.chains[i:])
+			return r.lastOf(r.chains[i:])
 		}
 	}
 	return nil
 }
 
-func (r Request) lately(chains []string) []string {
-	if r.most > 0 && len(chains) > r.most {
-		return chains[len(chains)-r.most:]
+func (r Request) lastOf(chains []string) []string {
+	if r.maxNew > 0 && len(chains) > r.maxNew {
+		return chains[len(chains)-r.maxNew:]
 	}
 	return chains
 }
 
-// Alone returns the index of the conversation's only message in the request, -1 for more or none.
-// Its text does not show whether it was sent before.
-func (r Request) Alone() int {
+// OnlyMessage returns the index of the conversation's only message in the request, or -1 if there are more or
+// none. The text of a single message does not show whether it was sent before.
+func (r Request) OnlyMessage() int {
 	if len(r.hist) != 1 {
 		return -1
 	}
@@ -70,15 +69,15 @@ func (r Request) Alone() int {
 // at returns message i of the conversation.
 func (r Request) at(i int) *chatapi.Message { return &r.msgs[r.hist[i]] }
 
-// isCurrent reports whether the messages from one on are current: the user's last message, and the
-// steps of tools after it.
+// isCurrent reports whether the messages from index from are current: the last user message, and the tool
+// steps after it.
 func (r Request) isCurrent(from int) bool {
 	return from < len(r.hist) && r.hist[from] >= r.now
 }
 
-// firstCurrent returns the index of the first current message. It is past the end if an instruction
-// of the client follows the answer to the user's last message: opencode asks its model to continue
-// after a summary for which it invented a question.
+// firstCurrent returns the index of the first current message. It is past the end if an instruction of the
+// client follows the answer to the last user message. (opencode, for example, asks its model to continue after
+// a summary for which it invented a question.)
 func firstCurrent(msgs []chatapi.Message) int {
 	last := chatapi.LastUser(msgs)
 	for i := last + 1; i > 0 && i+1 < len(msgs); i++ {
@@ -89,8 +88,8 @@ func firstCurrent(msgs []chatapi.Message) int {
 	return last
 }
 
-// unanswered returns the first of the user's messages without an answer before the current one:
-// some clients split one message into several.
+// unanswered returns the index of the first of the user messages without an answer before the current one.
+// Some clients split one message into several.
 func (r Request) unanswered() int {
 	from := r.now
 	for from > 0 && from < len(r.msgs) && (r.msgs[from-1].Role == memory.RoleUser || r.msgs[from-1].Role == memory.RoleSystem) {
@@ -99,7 +98,7 @@ func (r Request) unanswered() int {
 	return from
 }
 
-// history returns the indexes of the messages that make up the conversation.
+// history returns the indexes of the messages that belong to the conversation.
 func history(msgs []chatapi.Message) []int {
 	out := make([]int, 0, len(msgs))
 	for i := range msgs {

@@ -7,23 +7,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tree is the turns of one conversation, all branches, by their index in the input. Messages whose
-// place lacks evidence begin a root of their own, so that a conversation may have several roots,
-// each with its own current path.
+// tree holds the turns of one conversation on all branches, by their index in the input. Messages without
+// evidence for their place begin another root. A conversation may thus have several roots, each with its own
+// current branch.
 type tree struct {
 	turns  []memory.Turn
 	parent []int
-	root   []int            // of each turn: the first loaded turn of its paths
-	kids   [][]int          // of turn i at i+1, so that those of [start] are first; preferred ones first
-	ends   map[string][]int // by chain, the turns that end such a path
-	active []int            // in the order of the conversation
-	single bool             // one path replaces all others, whatever their roots
+	root   []int            // for each turn: the first loaded turn of its path
+	kids   [][]int          // the children of turn i are at i+1, and those of [start] at 0; preferred children come first
+	ends   map[string][]int // by chain: the turns at which a path with this chain ends
+	active []int            // the active turns in the order of the conversation
+	single bool             // a new branch replaces all others, whatever their roots
 }
 
-// Parents of turns without a loaded parent.
+// Values for the parent of a turn whose parent is not loaded.
 const (
-	start  = -1 // at the conversation's start
-	absent = -2 // after a turn that is not loaded
+	start  = -1 // the turn is at the conversation's start
+	absent = -2 // the parent is not loaded
 )
 
 func newTree(turns []memory.Turn) *tree {
@@ -60,10 +60,10 @@ func newTree(turns []memory.Turn) *tree {
 	return t
 }
 
-// rootOf returns the first loaded ancestor of a turn, and caches it for all in between.
+// rootOf returns the first loaded ancestor of a turn, and caches it for all turns in between.
 func (t *tree) rootOf(i int) int {
 	if t.root[i] == absent {
-		t.root[i] = i // also if the parents are a cycle
+		t.root[i] = i // also ends the recursion if the parents form a cycle
 		if p := t.parent[i]; p >= 0 {
 			t.root[i] = t.rootOf(p)
 		}
@@ -76,8 +76,8 @@ func (t *tree) order(a, b int) int {
 	return cmp.Or(cmp.Compare(t.turns[a].Index, t.turns[b].Index), cmp.Compare(t.turns[a].ID, t.turns[b].ID))
 }
 
-// prefer orders siblings: those on the current path before forgotten ones before those of other
-// branches, later ones first.
+// prefer orders siblings: turns on the current branch, then forgotten turns, then turns of other branches.
+// Within each group later turns come first.
 func (t *tree) prefer(a, b int) int {
 	x, y := &t.turns[a], &t.turns[b]
 	return cmp.Or(cmp.Compare(rank(x.Status), rank(y.Status)), y.RecordedAt.Compare(x.RecordedAt), cmp.Compare(y.ID, x.ID))
@@ -93,8 +93,8 @@ func rank(s memory.Status) int {
 	return 2
 }
 
-// nextIndex returns the index for a turn's successor, or for a root at [start]: behind the active paths
-// of other roots and the answer to their last question.
+// nextIndex returns the index for the successor of a turn, or for a root at [start]. It is after the active
+// branches of other roots and the answer to their last question.
 func (t *tree) nextIndex(parent int) int {
 	index := 0
 	if parent >= 0 {
@@ -108,7 +108,7 @@ func (t *tree) nextIndex(parent int) int {
 	return index
 }
 
-// pathTo returns the turns from the first loaded one to i, both included.
+// pathTo returns the turns from the first loaded ancestor to i, including both.
 func (t *tree) pathTo(i int) []int {
 	var out []int
 	for i >= 0 && len(out) < len(t.turns) {
@@ -133,8 +133,8 @@ func (t *tree) id(i int) string {
 	return t.turns[i].ID
 }
 
-// displaced returns the active turns that a path replaces, in the order of the conversation: those
-// of the same root off the path.
+// displaced returns the active turns that a path replaces, in the order of the conversation: turns of the same
+// root that are not on the path.
 func (t *tree) displaced(path []int) []int {
 	if len(path) == 0 && !t.single {
 		return nil
@@ -160,7 +160,7 @@ func (t *tree) ids(turns []int) []string {
 	return out
 }
 
-// replaced returns the ids of the turns that are replaced.
+// replaced returns the ids of those turns whose status is replaced.
 func (t *tree) replaced(among ...int) []string {
 	var ids []string
 	for _, i := range among {

@@ -54,7 +54,7 @@ func (w *world) ask(name string, msgs []chatapi.Message) {
 	w.align = Align(c.Turns, NewRequest(msgs, 0))
 	conv := w.conv
 	w.again = func() Alignment { return Align(w.convs[conv].Turns, NewRequest(msgs, 0)) }
-	if NewRequest(msgs, 0).Alone() >= 0 { // its words are new each time
+	if NewRequest(msgs, 0).OnlyMessage() >= 0 { // its words are new each time
 		w.again = func() Alignment { return w.resume() }
 	}
 	w.stored = slices.Clone(w.align.Turns)
@@ -91,7 +91,7 @@ func (w *world) mustHold(p *memory.Path) {
 // last answer alone must give the same as by all chains.
 func (w *world) find(msgs []chatapi.Message) int {
 	among := w.among(msgs, NewRequest(msgs, 0).Chains())
-	if telling := NewRequest(msgs, 0).Telling(); len(telling) > 0 {
+	if telling := NewRequest(msgs, 0).AnswerChains(); len(telling) > 0 {
 		if i := w.among(msgs, telling); i >= 0 && i != among {
 			panic(fmt.Sprintf("by its last answer the request belongs to conversation %d, by all of it to %d", i, among))
 		}
@@ -134,7 +134,7 @@ func (w *world) answer(m chatapi.Message) Reply {
 	if now := at.Answer(m.Digest); !reflect.DeepEqual(r, now) {
 		panic(fmt.Sprintf("resumed after recording, the answer's place is %+v, want %+v", now, r))
 	}
-	if w.offPath = at.WentOn(); w.offPath {
+	if w.offPath = at.UserContinued(); w.offPath {
 		if r.Stored == "" {
 			w.mark([]string{w.add(m.Role, m.Text, r.Index, r.Chain, false)}, memory.Replaced)
 		}

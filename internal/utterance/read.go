@@ -10,22 +10,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Message separates a user's own words from the texts in a message, by common forms: labels,
-// instructions about a text, fences, elements, quotations, mails, transcripts.
+// Message separates a user's own words from other texts in a message. It recognises common forms: labels,
+// instructions about a text, fences, XML elements, quotations, mails, transcripts.
 type Message struct {
-	Own   string // the message with others' texts, and instructions about them, blanked byte for byte
-	Asked string // Own with these instructions, and with the question after a text
-	// Unsure says that only an instruction above or below them separates the person's words from a
-	// text, which may be wrong.
+	Own   string // the message with other people's texts, and instructions about these texts, blanked byte for byte
+	Asked string // Own plus these instructions and a question that follows a text
+	// Unsure is set if only an instruction above or below separates the person's words from a text. The
+	// separation may then be wrong.
 	Unsure bool
 }
 
-// mostTyped is how many bytes of a message are read, half of them at either end: nobody types more.
-const mostTyped = 64 << 10
+// maxReadBytes is how many bytes of a message are read, half of them at each end. People type less.
+const maxReadBytes = 64 << 10
 
-// Read separates the parts of a user's message. foreign are ranges that certainly belong to others.
-// In doubt it takes words for a text: an unclosed element extends to the end, and of several
-// closing tags the last one counts, so that no document can close its own.
+// Read separates the parts of a user's message. foreign are ranges that certainly come from others. If in
+// doubt, Read treats words as text of others: an unclosed element extends to the end, and the last of several
+// closing tags counts, so that no document can close its own element.
 func Read(message string, foreign memory.Ranges) Message {
 	if foreign == "" && !strings.HasPrefix(message, "Dear ") && !strings.ContainsAny(message, "\n:<>`\"“«„{|'~\t") {
 		return Message{Own: message, Asked: message}
@@ -34,10 +34,10 @@ func Read(message string, foreign memory.Ranges) Message {
 	for start, end := range foreign.Within(len(message)) {
 		r.cut(start, end)
 	}
-	if len(message) > mostTyped {
-		r.cut(mostTyped/2, len(message)-mostTyped/2)
+	if len(message) > maxReadBytes {
+		r.cut(maxReadBytes/2, len(message)-maxReadBytes/2)
 	}
-	for _, step := range []func(*reading){(*reading).fences, (*reading).tagged, (*reading).machines, (*reading).mails, (*reading).sections, (*reading).pasted, (*reading).transcripts, (*reading).quotations} {
+	for _, step := range []func(*reading){(*reading).cutFences, (*reading).cutElements, (*reading).cutMachineText, (*reading).cutMails, (*reading).cutSections, (*reading).cutPastedLines, (*reading).cutTranscripts, (*reading).cutQuotations} {
 		r.now = string(r.own)
 		step(&r)
 	}
@@ -49,7 +49,7 @@ func Read(message string, foreign memory.Ranges) Message {
 	return u
 }
 
-// Of returns the speaker's own words in a turn: all of it for assistants and named speakers.
+// Of returns the speaker's own words in a turn. For assistants and named speakers this is the whole turn.
 func Of(t memory.Turn) string {
 	if t.Role != memory.RoleUser || t.Name != "" && t.Foreign == memory.Ranges("").With(0, len(t.Content)) {
 		return t.Content
@@ -57,8 +57,8 @@ func Of(t memory.Turn) string {
 	return Read(t.Content, t.Foreign).Own
 }
 
-// Parts returns the lines that are not the person's in a message of several concatenated parts,
-// which are read separately.
+// Parts finds the lines that the person did not write in a message of several concatenated parts. It reads
+// each part separately.
 func Parts(parts []string) (foreign memory.Ranges) {
 	at := 0
 	for _, part := range parts {
@@ -79,29 +79,29 @@ var (
 	jobNames  = lazy.Words("planner critic researcher writer coder programmer engineer reviewer executor assistant agent bot manager analyst supervisor coordinator orchestrator editor tester designer scientist expert tool system model ai admin router selector")
 )
 
-// named matches the speaker of a whole message: "[keeper]: I keep the notes."
-var named = lazy.Compile(`^\[([\p{L}\d_ .-]{1,40})\]: `)
+// speakerPrefix matches the name of a message's speaker at its beginning: "[keeper]: I keep the notes."
+var speakerPrefix = lazy.Compile(`^\[([\p{L}\d_ .-]{1,40})\]: `)
 
-// Name returns the speaker that a message names, "" for none.
+// Name returns the speaker that a message names at its beginning, or "".
 func Name(message string) string {
-	if m := named.FindStringSubmatch(message); m != nil {
+	if m := speakerPrefix.FindStringSubmatch(message); m != nil {
 		return m[1]
 	}
 	return ""
 }
 
-// IsOrder reports whether a message only gives instructions about a text that it does not contain.
+// IsOrder reports whether a message has only instructions about a text that is not in the message.
 func IsOrder(message string) bool {
 	found := ordersIn(strings.TrimSpace(message))
-	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].pointed) && len(message) < longestHead
+	return len(found) == 1 && found[0].end == len(strings.TrimSpace(message)) && (works.Has(found[0].verb) || found[0].refersToText) && len(message) < maxMailHead
 }
 
-// Person returns which of the speakers in the user's name is the person, "" for none. names are
-// lower-case, in the order of speaking.
+// Person returns the speaker that is the person, among the speakers of messages with the role user, or "". names
+// are in lower case and in the order of speaking.
 func Person(names []string) string {
 	noJob := func(name string) bool {
 		words := strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) })
-		return !slices.ContainsFunc(words, jobNames.Has) // as agents are
+		return !slices.ContainsFunc(words, jobNames.Has) // agents have such names
 	}
 	for _, is := range []func(string) bool{userNames.Has, noJob} {
 		if i := slices.IndexFunc(names, is); i >= 0 {
@@ -111,16 +111,16 @@ func Person(names []string) string {
 	return strings.Join(names[:min(1, len(names))], "")
 }
 
-// reading is the state of reading a message.
+// reading is the state while a message is read.
 type reading struct {
 	message string
 	own     []byte
-	now     string // own at the beginning of the step
+	now     string // own at the beginning of the current step
 	tasks   memory.Ranges
 	unsure  bool
 }
 
-// cut blanks a part of the message.
+// cut blanks a part of the message in all results.
 func (r *reading) cut(from, to int) {
 	for i := from; i < to; i++ {
 		if c := r.own[i]; c != '\n' && c != '\r' {
@@ -129,13 +129,13 @@ func (r *reading) cut(from, to int) {
 	}
 }
 
-// task blanks an instruction in Own only.
-func (r *reading) task(from, to int) {
+// cutInstruction blanks an instruction, in Own only.
+func (r *reading) cutInstruction(from, to int) {
 	r.tasks = r.tasks.With(from, to)
 	r.cut(from, to)
 }
 
-// line is a line without surrounding white space.
+// line is a line of the message without surrounding white space.
 type line struct {
 	text  string
 	start int
@@ -143,15 +143,15 @@ type line struct {
 
 func (l line) end() int { return l.start + len(l.text) }
 
-// opens and shuts report whether the line begins or ends a text, heads whether it has a file's
-// path, rules whether it is a horizontal rule.
-func (l line) opens() bool { return l.names(opens) }
-func (l line) shuts() bool { return l.names(shuts) }
-func (l line) heads() bool { return fileHead.MatchString(l.text) }
-func (l line) rules() bool { return rule.MatchString(l.text) }
+// beginsText and endsText report whether the line begins or ends a text. hasFilePath reports whether it
+// contains a file's path, and isRule whether it is a horizontal rule.
+func (l line) beginsText() bool  { return l.namesText(opens) }
+func (l line) endsText() bool    { return l.namesText(shuts) }
+func (l line) hasFilePath() bool { return fileHead.MatchString(l.text) }
+func (l line) isRule() bool      { return rule.MatchString(l.text) }
 
-// names reports whether a pattern matches the line, and its captured word, if any, names a text.
-func (l line) names(p *lazy.Pattern) bool {
+// namesText reports whether a pattern matches the line and its captured word, if any, names a text.
+func (l line) namesText(p *lazy.Pattern) bool {
 	m := p.FindStringSubmatch(l.text)
 	return m != nil && (m[1] == "" || noun.MatchString(m[1]))
 }
@@ -167,8 +167,8 @@ func (r *reading) lines() []line {
 	return out
 }
 
-// fences cuts text between lines of ``` or ~~~, and between triple quotation marks.
-func (r *reading) fences() {
+// cutFences cuts text between lines of ``` or ~~~, and between triple quotation marks.
+func (r *reading) cutFences() {
 	open, mark := 0, ""
 	for _, l := range r.lines() {
 		switch {
@@ -196,8 +196,8 @@ func (r *reading) fences() {
 	}
 }
 
-// Elements whose content is the person's, those that only format words, and those that contain a
-// text even without a closing tag.
+// Elements that contain the person's words, elements that only format words, and elements that contain a text
+// even without a closing tag.
 var (
 	ownElements   = lazy.Words("user_query query user_question question user_message user_input user_request user_prompt message input prompt request task feedback answer")
 	plainElements = lazy.Words("b i u s em strong sub sup small mark br hr a span font kbd q img")
@@ -206,11 +206,11 @@ var (
 		instructions quote blockquote loci-memory`)
 )
 
-// tagged cuts text between tags.
-func (r *reading) tagged() {
+// cutElements cuts text between tags.
+func (r *reading) cutElements() {
 	elements(r.now, func(e element) (next int) {
 		switch {
-		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.shut.end > 0: // only this is the person's
+		case ownElements.Has(e.name) && strings.HasPrefix(e.name, "user_") && e.shut.end > 0: // only the content of this element is from the person
 			r.cut(0, e.end)
 			r.cut(e.shut.start, len(r.own))
 			return len(r.own)
@@ -226,19 +226,19 @@ func (r *reading) tagged() {
 	})
 }
 
-// texts are names of texts to read or work on.
-const texts = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|stor(?:y|ies)|lyrics|poems?|abstracts?|(?:job )?postings?|descriptions?|outputs?|errors?|traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diar(?:y|ies)|speech(?:es)?|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
+// textNames matches names of texts that a message asks to read or work on.
+const textNames = `(?:contexts?|documents?|docs|passages?|articles?|texts?|e-?mails?|mails?|messages?|files?|excerpts?|snippets?|transcripts?|logs?|conversations?|chats?|dialogues?|threads?|sources?|results?|papers?|reports?|letters?|posts?|tweets?|reviews?|pages?|websites?|code|data|datasets?|stor(?:y|ies)|lyrics|poems?|abstracts?|(?:job )?postings?|descriptions?|outputs?|errors?|traces?|memor(?:y|ies)|information|knowledge|quotes?|recipes?|contracts?|minutes|materials?|references?|observations?|sentences?|paragraphs?|submissions?|inputs?|essays?|notes?|bios?|profiles?|cvs?|applications?|ads?|ocr|grammar|spelling|typos|diar(?:y|ies)|speech(?:es)?|captions?|texte?s?|rechtschreibung|brief|nachricht|textos?|correo|carta|lettre|redacción)`
 
 var (
-	noun = lazy.Compile(`(?i)^` + texts + `$`)
+	noun = lazy.Compile(`(?i)^` + textNames + `$`)
 
-	// label matches a line's beginning that names the next text: "## My question is:",
-	// "[Submission]:", "Context:".
+	// label matches the beginning of a line that names the next text: "## My question is:", "[Submission]:",
+	// "Context:".
 	label = lazy.Compile(`^(?:#+ *|\*\*|\[\[ ## |\[|- )?((?:[\p{L}\p{N}_'’()/&-]+ ?){1,10}?)(?:\*\*| ?## \]\]|\])? ?(?:[:：](?:\*\*)?|$)`)
 
 	ownLabel   = lazy.Compile(`(?i)^(?:(?:user|the|my|current|final|actual|new|latest|original|human|follow[- ]?up)(?:['’]s)? )*(?:question|query|request|message|prompt|ask|user|human|me|(?:user|human|follow[- ]?up|new) input)(?: is)?(?: as follows)?$`)
 	taskLabel  = lazy.Compile(`(?i)^(?:(?:current|new|main|your|the) )?(?:task|instruction)$`)
-	textLabel  = lazy.Compile(`(?i)^(?:` + texts + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + texts + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link|(?:command|tool|function|agent|search|api)\b.*)$`)
+	textLabel  = lazy.Compile(`(?i)^(?:` + textNames + `|(?:[\p{L}\p{N}'’()/-]+ ){0,6}` + textNames + `(?: ?(?:\d+|\([^)]*\)|history|block|with|from|below|name))*|background|attachments?|contents?|history|profile|instructions?|guidelines?|format|examples?|rules|system|persona|answer|response|thought|action|action input|expected criteria\b.*|tools?|url|title|link|(?:command|tool|function|agent|search|api)\b.*)$`)
 	handed     = lazy.Compile(`(?i)^(?:inputs?|contexts?|texts?|documents?|data)\s*[:：]`)
 	givenLabel = lazy.Compile(`(?i)^(?:texts?|documents?|passages?|articles?|e-?mails?|transcripts?|excerpts?|sentences?|paragraphs?|reviews?|observations?)\b|^(?:command|tool|function|agent|search|api)\b`)
 	mine       = lazy.Compile(`(?i)\b(?:about|for) (?:me|myself|us)\b|^(?:my|our)\b|\bi wrote (?:it |this )?myself\b|\bmy (?:introduction|cv|résumé)\b|\bmy (?:own |personal |current |basic )*(?:info\w*|details|profile|background|data|bio|preferences?|situation|setup|family|allergies|schedule|goals?|medications?)\b`)
@@ -249,17 +249,17 @@ var (
 	opens    = lazy.Compile(`(?i)^[\W_]*(?:begin(?:ning)?|start)(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\b(?:begin|start)\]$|^\[context \d+\]:?$`)
 	shuts    = lazy.Compile(`(?i)^[\W_]*end(?:ing)?(?: of)?(?: the)? (\p{L}+)|^\[[^\]]*\bend\]$`)
 
-	// intro introduces a text at the end of a line.
-	intro = lazy.Compile(`(?i)(?:\b(?:` + texts + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
+	// intro matches words at the end of a line that introduce a text.
+	intro = lazy.Compile(`(?i)(?:\b(?:` + textNames + `|below|following|wrote|writes|said|says|sent|texted|messaged|replied|posted|got|received|available|reads?|as follows)\b[^\n.!?]{0,60}|\bthis(?: \w+){0,3}|\blook at (?:this|that|these))[:：]$`)
 
-	// passed introduces somebody else's words within a line.
-	passed = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
+	// reportedSpeech matches words within a line that introduce somebody else's words.
+	reportedSpeech = lazy.Compile(`(?i)\b(?:he|she|they|(?:my|our|the|his|her) (?:\w+ ){0,2}\w+|\p{Lu}\w+) (?:just )?(?:says?|said|sent|wrote|texted|messaged|forwarded|e-?mailed|posted|replied|tweeted)(?: (?:to|me|us|back|this|that|the following|it|in|on|his|her|their|a|an|text|message|e-?mail|note|reply|letter|card)){0,5}:|\b(?:message|text|e-?mail|note|letter|reply|post|caption|bio|draft)\b[^\n:.!?]{0,30}\bfrom (?:a|an|my|our|the|him|her|them)\b[^\n:.!?]{0,30}:|\b(?:lyrics|persona|(?:movie|film|song) (?:quote|line))\b[^\n:.!?]{0,20}:|\bto quote\b[^\n:.!?]{0,40}:`)
 
 	goesOn = lazy.Compile(`(?i)^(?:but|no|actually|btw|by the way|anyway|p\.? ?s|that['’]?s|thanks?)\b`)
 )
 
-// Verbs for work on a text: those that always mean it, those that produce a text, and those that
-// may mean something else, of which some only introduce a text.
+// Verbs for work on a text. Some always refer to a text, some produce a text, and some may mean something
+// else or only introduce a text.
 var (
 	works   = lazy.Words("explain translate rewrite re-write rephrase re-phrase proofread proof-read paraphrase summarize summarise polish shorten classify korrigiere übersetze corrige traduce resume traduis résume")
 	makes   = lazy.Words("write draft compose generate continue complete grade")
@@ -273,21 +273,21 @@ var (
 
 // order is an instruction about a text.
 type order struct {
-	start, end int    // in its line; end is after its final mark
-	text       string // without the final mark
-	by         rune   // the final mark: ':', '"', '.', or an error for the line's end
-	verb       string
-	alone      bool // it begins the line
-	pointed    bool // it refers to a text, or names one
-	named      bool // it names one
+	start, end   int    // position in the line; end is after the final mark
+	text         string // the instruction without its final mark
+	finalMark    rune   // the final mark: ':', '"' or '.'; utf8.RuneError at the end of the line
+	verb         string
+	beginsLine   bool // it is at the beginning of the line
+	refersToText bool // it refers to a text, or names a text
+	namesText    bool // it names a text
 }
 
-// about reports whether it certainly concerns a text.
-func (o order) about() bool { return works.Has(o.verb) || o.pointed }
+// concernsText reports whether the instruction certainly concerns a text.
+func (o order) concernsText() bool { return works.Has(o.verb) || o.refersToText }
 
-// colon and quote report whether it ends in such a mark.
-func (o order) colon() bool { return o.by == ':' || o.by == '：' }
-func (o order) quote() bool { return o.by == '"' || o.by == '“' }
+// endsInColon and endsInQuote report whether the instruction ends in such a mark.
+func (o order) endsInColon() bool { return o.finalMark == ':' || o.finalMark == '：' }
+func (o order) endsInQuote() bool { return o.finalMark == '"' || o.finalMark == '“' }
 
 // ordersIn returns the instructions in a line.
 func ordersIn(s string) (out []order) {
@@ -296,13 +296,13 @@ func ordersIn(s string) (out []order) {
 		word := strings.ToLower(s[from:to])
 		if (begins || before.Has(last)) && (works.Has(word) || makes.Has(word) || handles.Has(word)) {
 			stop := from + strings.IndexAny(s[from:]+"\n", ":：\"“.!?\n")
-			o := order{start: from, text: s[from:stop], verb: word, alone: from == 0}
+			o := order{start: from, text: s[from:stop], verb: word, beginsLine: from == 0}
 			by, n := utf8.DecodeRuneInString(s[stop:])
-			o.by, o.end = by, stop+n
+			o.finalMark, o.end = by, stop+n
 			EachWord(o.text, func(from, to int) {
 				word := strings.ToLower(o.text[from:to])
-				o.named = o.named || noun.MatchString(word)
-				o.pointed = o.pointed || o.named || points.Has(word)
+				o.namesText = o.namesText || noun.MatchString(word)
+				o.refersToText = o.refersToText || o.namesText || points.Has(word)
 			})
 			out = append(out, o)
 		}
@@ -339,8 +339,8 @@ const (
 	ownsLabel
 )
 
-// labelled returns the kind of a line's label, and its length.
-func labelled(s string) (k kind, length int) {
+// labelOf returns the kind of a line's label, and the label's length.
+func labelOf(s string) (k kind, length int) {
 	if s == "" || s[0] != '#' && !strings.ContainsAny(s, ":：]*") {
 		return noLabel, 0
 	}
@@ -360,40 +360,40 @@ func labelled(s string) (k kind, length int) {
 	return otherLabel, m[1]
 }
 
-// sections cuts texts under labels, headings and instructions.
-func (r *reading) sections() {
+// cutSections cuts the texts under labels, headings and instructions.
+func (r *reading) cutSections() {
 	lines := r.lines()
-	if r.framed(lines) {
+	if r.keepLastSection(lines) {
 		return
 	}
-	final := len(lines) // the first line of the last block
+	final := len(lines) // index of the first line of the last block
 	for final > 0 && (final == len(lines) || lines[final-1].text != "" || strings.TrimSpace(r.now[lines[final].start:]) == "") {
 		final--
 	}
-	text, begins := false, false // within a text; whether a text begins with the next block
+	text, begins := false, false // text: inside a text; begins: a text begins with the next block
 	for i, l := range lines {
 		if l.text == "" {
 			text, begins = text || begins, false
 			continue
 		}
 		last := strings.TrimSpace(r.now[l.end():]) == ""
-		k, n := labelled(l.text)
+		k, n := labelOf(l.text)
 		switch {
-		case text && (l.rules() || l.shuts()):
+		case text && (l.isRule() || l.endsText()):
 			r.cut(l.start, l.end())
 			text = false
 			continue
-		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || orders(l) || goesOn.MatchString(l.text)):
-			return // the person's words continue
+		case text && i >= final && i > 0 && lines[i-1].text == "" && (strings.HasSuffix(l.text, "?") || beginsWithOrder(l) || goesOn.MatchString(l.text)):
+			return // the person's words continue here
 		case text:
 			r.cut(l.start, l.end())
 			continue
-		case l.opens(), l.heads(), k == textsLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !first.MatchString(strings.TrimSpace(l.text[n:]))):
+		case l.beginsText(), l.hasFilePath(), k == textsLabel && (givenLabel.MatchString(l.text) || len(lines) > 1 && !first.MatchString(strings.TrimSpace(l.text[n:]))):
 			r.cut(l.start, l.end())
-			text = !r.marked(l.end())
+			text = !r.isCut(l.end())
 			continue
-		case l.rules() && len(l.text) >= longRule:
-			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.rules() && len(o.text) >= longRule }); j >= 0 {
+		case l.isRule() && len(l.text) >= longRule:
+			if j := slices.IndexFunc(lines[i+1:], func(o line) bool { return o.isRule() && len(o.text) >= longRule }); j >= 0 {
 				r.cut(l.start, lines[i+1+j].start)
 				for k := i + 1; k < i+1+j; k++ {
 					lines[k].text = ""
@@ -401,16 +401,16 @@ func (r *reading) sections() {
 			}
 			continue
 		}
-		switch at, from, back := r.handing(l, last, i > 0 && (i == final || last)); {
+		switch at, from, back := r.introduction(l, last, i > 0 && (i == final || last)); {
 		case at < 0:
-		case back: // an instruction after its text
+		case back: // an instruction that follows its text
 			r.cut(0, at)
-			r.task(at, from)
+			r.cutInstruction(at, from)
 			r.unsure = true
 			return
 		default:
-			r.task(at, from)
-			if r.unsure = true; r.marked(from) {
+			r.cutInstruction(at, from)
+			if r.unsure = true; r.isCut(from) {
 				continue
 			}
 			if begins = strings.TrimSpace(r.now[from:l.end()]) != "" && r.now[from-1] != ':'; !begins {
@@ -421,39 +421,39 @@ func (r *reading) sections() {
 	}
 }
 
-// longRule is the length of rules that enclose a text. Shorter ones separate what people write.
+// longRule is the minimum length of a horizontal rule that encloses a text. People write shorter rules.
 const longRule = 8
 
-// marked reports whether the next text from an offset on is already cut: a fence, an element.
-func (r *reading) marked(from int) bool {
+// isCut reports whether the next text after an offset is already cut, as a fence or an element.
+func (r *reading) isCut(from int) bool {
 	next := strings.TrimLeft(r.message[from:], " \t\r\n")
 	return next != "" && r.now[len(r.message)-len(next)] == ' '
 }
 
-// handing returns the offset in a line of an instruction or sentence that introduces a text, -1 for
-// none, and whether the text precedes it, which is possible in the last block only.
-func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
+// introduction returns the offset in a line of an instruction or sentence that introduces a text, or -1. back
+// reports whether the text precedes the line, which is possible only in the last block.
+func (r *reading) introduction(l line, last, final bool) (at, from int, back bool) {
 	colons := strings.ContainsAny(l.text, ":：")
-	if m := passed.FindStringIndex(l.text); colons && m != nil {
+	if m := reportedSpeech.FindStringIndex(l.text); colons && m != nil {
 		switch rest := strings.TrimLeft(l.text[m[1]:], " "); {
 		case rest == "":
 			return l.start + m[0], l.end(), false
-		case rest[0] != '"': // quotations cuts it
+		case rest[0] != '"': // cutQuotations cuts the text after a quotation mark
 			r.cut(l.start+strings.LastIndexAny(l.text[:m[0]], ".!?")+1, l.end())
 			return -1, 0, false
 		}
 	}
 	for _, o := range ordersIn(l.text) {
 		rest := strings.TrimSpace(l.text[o.end:])
-		behind, colon := strings.TrimSpace(r.now[l.start+o.end:]) != "", o.colon()
+		behind, colon := strings.TrimSpace(r.now[l.start+o.end:]) != "", o.endsInColon()
 		switch {
-		case mine.MatchString(l.text), o.quote():
-		case colon && behind && (works.Has(o.verb) || makes.Has(o.verb) || o.pointed && (rest == "" || o.named)),
-			o.about() && behind && rest == "":
+		case mine.MatchString(l.text), o.endsInQuote():
+		case colon && behind && (works.Has(o.verb) || makes.Has(o.verb) || o.refersToText && (rest == "" || o.namesText)),
+			o.concernsText() && behind && rest == "":
 			return l.start + o.start, l.start + o.end, false
-		case final && o.alone && (o.about() || replies.Has(o.verb)) && !leads.Has(o.verb) && len(strings.Fields(o.text)) <= mostOrder:
+		case final && o.beginsLine && (o.concernsText() || replies.Has(o.verb)) && !leads.Has(o.verb) && len(strings.Fields(o.text)) <= maxOrderWords:
 			return l.start, l.start + o.end, true
-		case !colon && o.about() && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
+		case !colon && o.concernsText() && rest != "" && strings.Contains(r.now[l.end():], "\n\n"):
 			return l.start + o.start, l.start + o.end, false
 		}
 	}
@@ -464,28 +464,28 @@ func (r *reading) handing(l line, last, final bool) (at, from int, back bool) {
 	return -1, 0, false
 }
 
-// mostOrder is the greatest length in words of an instruction after its text.
-const mostOrder = 10
+// maxOrderWords is the maximum number of words of an instruction that follows its text.
+const maxOrderWords = 10
 
-// orders reports whether a line begins with an instruction.
-func orders(l line) bool {
+// beginsWithOrder reports whether a line begins with an instruction.
+func beginsWithOrder(l line) bool {
 	found := ordersIn(l.text)
-	return len(found) > 0 && found[0].alone
+	return len(found) > 0 && found[0].beginsLine
 }
 
-// framed keeps only the text under the last label for the person's words, in a message with other
+// keepLastSection keeps only the text under the last label as the person's words, if the message has other
 // labels or instructions.
-func (r *reading) framed(lines []line) bool {
+func (r *reading) keepLastSection(lines []line) bool {
 	own, from, frame := -1, 0, false
 	for _, want := range []kind{ownsLabel, tasksLabel} {
 		for i, l := range lines {
-			switch k, n := labelled(l.text); {
+			switch k, n := labelOf(l.text); {
 			case k == want && (k == ownsLabel || n == len(l.text) || i+1 < len(lines) && handed.MatchString(lines[i+1].text)):
 				own, from = i, l.start+n
 			case k == textsLabel, k == otherLabel && strings.TrimSpace(r.now[l.end():]) == "":
 				frame = true
 			default:
-				frame = frame || slices.ContainsFunc(ordersIn(l.text), func(o order) bool { return o.alone && o.pointed })
+				frame = frame || slices.ContainsFunc(ordersIn(l.text), func(o order) bool { return o.beginsLine && o.refersToText })
 			}
 		}
 		if own >= 0 {
@@ -497,8 +497,8 @@ func (r *reading) framed(lines []line) bool {
 	}
 	end, empty := len(r.now), false
 	for _, l := range lines[own+1:] {
-		k, n := labelled(l.text)
-		if k == textsLabel || k == otherLabel && (empty || len(strings.Fields(l.text[:n])) <= 3) || empty && orders(l) || l.rules() {
+		k, n := labelOf(l.text)
+		if k == textsLabel || k == otherLabel && (empty || len(strings.Fields(l.text[:n])) <= 3) || empty && beginsWithOrder(l) || l.isRule() {
 			end = l.start
 			break
 		}
@@ -516,16 +516,16 @@ var (
 	closing    = lazy.Compile(`^\p{Lu}[\p{L} ]{1,30},$`)
 )
 
-// longestHead is the greatest length of a line without a colon that begins a mail.
-const longestHead = 60
+// maxMailHead is the maximum length of a line without a colon that begins a mail.
+const maxMailHead = 60
 
-// mails cuts mails, from their first line to the end or to the person's words after the signature.
-// A whole message in the form of a mail addresses the assistant.
-func (r *reading) mails() {
+// cutMails cuts mails from their first line to the end, or to the person's words after the signature. A message
+// that is a mail as a whole is addressed to the assistant and is not cut.
+func (r *reading) cutMails() {
 	begin, header := -1, -1
 	lines := r.lines()
 	for i, l := range lines {
-		if l.text == "" || len(l.text) > longestHead && !strings.Contains(l.text, ":") {
+		if l.text == "" || len(l.text) > maxMailHead && !strings.Contains(l.text, ":") {
 			continue
 		}
 		switch {
@@ -538,7 +538,7 @@ func (r *reading) mails() {
 			header = i
 		default:
 			header = -1
-			if greeting.MatchString(l.text) && (strings.TrimSpace(r.now[:l.start]) != "" || ending(lines[i:]) > 0) {
+			if greeting.MatchString(l.text) && (strings.TrimSpace(r.now[:l.start]) != "" || mailEnd(lines[i:]) > 0) {
 				begin = i
 			}
 		}
@@ -550,21 +550,21 @@ func (r *reading) mails() {
 		return
 	}
 	end := len(r.own)
-	if n := ending(lines[begin:]); n > 0 {
+	if n := mailEnd(lines[begin:]); n > 0 {
 		end = lines[begin+n].start
 	}
 	r.cut(lines[begin].start, end)
 	if rest := strings.TrimSpace(r.now[end:]); rest != "" { // "Write a polite reply."
 		l := line{rest, end + strings.Index(r.now[end:], rest)}
-		if found := ordersIn(rest); len(found) > 0 && found[0].alone && found[0].end == len(rest) {
-			r.task(l.start, l.end())
+		if found := ordersIn(rest); len(found) > 0 && found[0].beginsLine && found[0].end == len(rest) {
+			r.cutInstruction(l.start, l.end())
 		}
 	}
 }
 
-// ending returns the line after a mail, 0 for none: the empty one after a final block of short
-// lines without sentence ends, its signature, if text follows.
-func ending(lines []line) (end int) {
+// mailEnd returns the index of the empty line that ends a mail, or 0. The line follows a final block of short
+// lines without sentence ends (the signature), and other text follows the line.
+func mailEnd(lines []line) (end int) {
 	short, signed, blocks := true, false, 0
 	for i, l := range lines {
 		if l.text != "" {
@@ -583,9 +583,9 @@ func ending(lines []line) (end int) {
 	return end
 }
 
-// machines cuts blocks of code, logs and tables next to other text: most of their lines have more
+// cutMachineText cuts blocks of code, logs and tables next to other text. Most lines of such a block have more
 // numbers and symbols than a sentence.
-func (r *reading) machines() {
+func (r *reading) cutMachineText() {
 	if !strings.Contains(strings.TrimSpace(r.now), "\n\n") {
 		return
 	}
@@ -596,7 +596,7 @@ func (r *reading) machines() {
 			if all++; all == 1 {
 				from, odd = l.start, 0
 			}
-			if symbols(l.text) {
+			if isSymbolic(l.text) {
 				odd++
 			}
 		case 2*odd > all:
@@ -609,13 +609,13 @@ func (r *reading) machines() {
 }
 
 var (
-	// call matches a function call; coding matches how other lines of code begin.
+	// call matches a function call; coding matches the beginnings of other lines of code.
 	call   = lazy.Compile(`\w\(.*\)`)
 	coding = lazy.Compile(`^(?:(?:import|from|package|using|library) ?\(?[\w."({*]|#include|#!/|@\w+$|(?:async )?def |class \w+\W|func |type \w+ |(?:const|let|var) \w+|return\b|(?:for|while|if|elif|with|try|except|else|switch|case)\b.*[:{]$|[\w.\[\]]+ (?:[-+*/|:]?=|<-) \S|self\.)`)
 )
 
-// symbols reports whether a line has more numbers and symbols than a sentence.
-func symbols(line string) bool {
+// isSymbolic reports whether a line has more numbers and symbols than a sentence.
+func isSymbolic(line string) bool {
 	letters, other := 0, 0
 	before := ' '
 	for _, r := range line {
@@ -633,15 +633,15 @@ func symbols(line string) bool {
 	return other > 3 && 5*other > letters || strings.Contains(line, "(") && call.MatchString(line)
 }
 
-// A pastedLine is one that nobody types: a citation, a table's row, a log entry, a stack frame,
-// JSON, code, or a line of a memory block or export.
+// A pastedLine is a line that nobody types: a citation, a row of a table, a log entry, a stack frame, JSON,
+// code, or a line of a memory block or export.
 var (
 	pastedLine  = lazy.Compile(`(?i)^>|^\|.*\||^\[?\d{1,4}[-/.]\d\d?[-/.]\d{2,4},?[T ]\d\d?:\d\d|^\[[\w -]+\] (?:said|called)\b|^\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[ap]m)?\]?[ ,-]+\S+ ?\S* ?:|^(?:error|warn|warning|info|debug|trace|fatal)\b ?[:\[|]|^at [\w$.<>]+\(|^file "[^"]+", line \d+|^[{\[]\s*["'{\[]|^["'][\w-]+["']\s*:|^[}\]],?$|^[+-]{3} [ab]/|^@@ |^(?:import|from) [\w.]+ import\b|^(?:def|class|func|function|const|let|var|public|private|#include)\s+\S+.*[({;:]$|^\$ \S+|^https?://\S+$|^- \d{4}-\d\d-\d\d (?:[a-z]{3} )?(?:\S+ said: |summary: |shared by |(?:the )?user\b)|^<\S.*>$|"(?:memory_hits|superseded_by|observed_at|provenance|memories|target_id|score_threshold)"\s*:|loci-memory`)
 	frontMatter = lazy.Compile(`(?i)^(?:id|conversation_id|observed_at|created_at|status|source|role|category|kind|tags|confidence|superseded_by|owner)\s*:\s*\S`)
 )
 
-// pasted cuts such lines, and everything from the front matter of an exported note on.
-func (r *reading) pasted() {
+// cutPastedLines cuts such lines. In an exported note it cuts everything after the front matter too.
+func (r *reading) cutPastedLines() {
 	noted, dashes := 0, -1
 	for _, l := range r.lines() {
 		switch {
@@ -657,14 +657,14 @@ func (r *reading) pasted() {
 		if l.text == "" || letter && !strings.ContainsAny(l.text, ":({;,\t\"") && !strings.Contains(l.text, "import") {
 			continue
 		}
-		if pastedLine.MatchString(l.text) || values(l.text) || symbols(l.text) && coding.MatchString(l.text) {
+		if pastedLine.MatchString(l.text) || isValueRow(l.text) || isSymbolic(l.text) && coding.MatchString(l.text) {
 			r.cut(l.start, l.end())
 		}
 	}
 }
 
-// values reports whether a line is a row of values: "3,Ana,Lisbon,true".
-func values(s string) bool {
+// isValueRow reports whether a line is a row of values: "3,Ana,Lisbon,true".
+func isValueRow(s string) bool {
 	for _, by := range []string{",", "\t", ";"} {
 		if n := strings.Count(s, by); n >= 3 && strings.Count(s, by+" ") == 0 && strings.Count(s, " ") <= n {
 			return true
@@ -675,13 +675,13 @@ func values(s string) bool {
 
 var speaker = lazy.Compile(`^\W{0,2}(?:\[?\d{1,2}:\d\d(?::\d\d)?(?: ?[AaPp][Mm])?\]?\W{0,3})?((?:\p{Lu}[\p{L}.'’-]{0,20}(?: \p{Lu}[\p{L}.'’-]{0,20})?|user|assistant|human|ai|bot|me|you|them))(?: ?\([^)]{1,20}\)| said)?\W{0,2}[:：](?:\W|$)`)
 
-// transcripts cuts others' conversations between two speakers, from the first line to the last; one
-// of them must speak twice. A form ("Name: Ana") has each label once.
-func (r *reading) transcripts() {
+// cutTranscripts cuts conversations between two other speakers, from the first line to the last. One speaker
+// must speak twice, because a form ("Name: Ana") has each label only once.
+func (r *reading) cutTranscripts() {
 	lines := map[string]int{}
 	from, to, all, twice := -1, -1, 0, false
 	for _, l := range r.lines() {
-		if !strings.ContainsAny(l.text[:min(len(l.text), longestHead)], ":：") {
+		if !strings.ContainsAny(l.text[:min(len(l.text), maxMailHead)], ":：") {
 			continue
 		}
 		m := speaker.FindStringSubmatch(l.text)
@@ -710,11 +710,11 @@ var (
 	ofOneself = lazy.Compile(`(?i)\b(?:i|my|me|mine|we|our|im|ive)\b`)
 )
 
-// beforeQuote is how far before a quotation its introduction may be.
+// beforeQuote is the maximum distance of a quotation from its introduction, in bytes.
 const beforeQuote = 80
 
-// quotations cuts quotations that are introduced as such or are to be worked on.
-func (r *reading) quotations() {
+// cutQuotations cuts quotations that are introduced as quotations or that the message asks to work on.
+func (r *reading) cutQuotations() {
 	for _, m := range marked.FindAllStringIndex(r.now, -1) {
 		before := r.now[max(0, m[0]-beforeQuote):m[0]]
 		before = before[strings.LastIndexByte(before, '\n')+1:]

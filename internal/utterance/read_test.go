@@ -162,7 +162,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(s, "0-4")
 	}
 	f.Add("<a><b></a></b><c><c><c>", "3-1,x,9999-1")
-	f.Add(strings.Repeat("Dear all,\n", mostTyped/8), "")
+	f.Add(strings.Repeat("Dear all,\n", maxReadBytes/8), "")
 	f.Fuzz(func(t *testing.T, s, foreign string) {
 		u := Read(s, memory.Ranges(foreign))
 		for _, got := range []string{u.Own, u.Asked} {

@@ -1,10 +1,9 @@
-// Package utterance finds the person's own words in a user's message. Chat front ends and coding
-// agents send documents, project files, settings and instructions in the user's name; none of that
-// is stored, searched, learned from or shown as the person's words.
+// Package utterance finds the person's own words in a message with the role user. Chat clients and coding
+// agents also send documents, project files, settings and instructions in this role. Loci does not store,
+// search, learn from or show these as the person's words.
 //
-// Read goes by the form of a message. Words removes elements that only programs write, and the
-// clients' wrappers listed in wrappers.jsonl, one row for each mark with client, version and an
-// example.
+// Read judges by the form of a message. Words removes elements that only programs write, and the wrappers of
+// clients listed in wrappers.jsonl. The file has one row for each marker, with the client, its version and an example.
 package utterance
 
 import (
@@ -19,15 +18,15 @@ import (
 //go:embed wrappers.jsonl
 var wrappers []byte
 
-// row is one line of wrappers.jsonl, without the fields for its test.
+// row is one line of wrappers.jsonl, without the fields that only its test uses.
 type row struct {
-	Form   string `json:"form"`   // begins, ends, holds, task, subagent or folder
-	Mark   string `json:"mark"`   // "…" in a mark of begins is any text within a line
-	Until  string `json:"until"`  // of begins and holds: alternatives, separated by "|", of which the last occurrence ends the client's text
-	Within string `json:"within"` // of begins: elements, separated by "|", of which the last has the person's words
+	Form           string `json:"form"`   // begins, ends, holds, task, subagent or folder
+	Marker         string `json:"mark"`   // the text to find; in rows of the form begins, "…" stands for any text within a line
+	Until          string `json:"until"`  // for begins and holds: alternatives separated by "|"; the client's text ends at the last occurrence of one
+	PersonElements string `json:"within"` // for begins: element names separated by "|"; the last such element contains the person's words
 }
 
-// rowsByForm are the rows by their form.
+// rowsByForm groups the rows by their form.
 var rowsByForm = sync.OnceValue(func() map[string][]row {
 	out := map[string][]row{}
 	for line := range bytes.Lines(wrappers) {
@@ -41,8 +40,8 @@ var rowsByForm = sync.OnceValue(func() map[string][]row {
 	return out
 })
 
-// Words returns the part of a user's message that is stored: without the wrappers of programs, ""
-// for nothing. A message without wrappers is returned unchanged.
+// Words returns the part of a user's message that is stored: the message without the wrappers of programs. It
+// returns a message without wrappers unchanged.
 func Words(message string) string {
 	if IsTask(message) || IsSubagent(message) {
 		return message
@@ -54,7 +53,7 @@ func Words(message string) string {
 	}
 	rest = "\n" + withoutElements(rest)
 	for _, r := range rowsByForm()["ends"] {
-		rest, _, _ = strings.Cut(rest, "\n"+r.Mark)
+		rest, _, _ = strings.Cut(rest, "\n"+r.Marker)
 	}
 	if rest = unquote(strings.TrimSpace(rest)); rest == trimmed {
 		return message
@@ -62,32 +61,32 @@ func Words(message string) string {
 	return rest
 }
 
-// IsTask reports whether a message begins a task of the client's own, such as summing up a long
-// conversation: it belongs to no conversation.
+// IsTask reports whether a message begins a task of the client itself, such as summing up a long conversation.
+// Such a message belongs to no conversation.
 func IsTask(message string) bool {
 	return beginsAs("task", message)
 }
 
-// IsSubagent reports whether a message marks its request as a sub-agent's, whose user messages a
-// model wrote.
+// IsSubagent reports whether a message shows that the request comes from a sub-agent. A model wrote the user
+// messages of such a request.
 func IsSubagent(message string) bool {
 	return beginsAs("subagent", message)
 }
 
-// maxFolder bounds the path of a working directory.
+// maxFolder is the maximum length of the path of a working directory.
 const maxFolder = 512
 
-// Folder returns the working directory that a coding agent names in its system message or around a
-// user's words, an absolute path; "" for none.
+// Folder returns the absolute path of the working directory that a coding agent names in its system message
+// or around a user's words, or "".
 func Folder(message string) string {
 	for _, r := range rowsByForm()["folder"] {
 		for at := 0; ; {
-			i := strings.Index(message[at:], r.Mark)
+			i := strings.Index(message[at:], r.Marker)
 			if i < 0 {
 				break
 			}
 			begins := at + i
-			at = begins + len(r.Mark)
+			at = begins + len(r.Marker)
 			if path := r.path(message, begins, at); path != "" {
 				return path
 			}
@@ -96,8 +95,7 @@ func Folder(message string) string {
 	return ""
 }
 
-// path returns the path after a mark at the beginning of a line, after an optional bullet or
-// number.
+// path returns the path after the row's marker at the beginning of a line, after an optional bullet or number.
 func (r *row) path(message string, begins, ends int) string {
 	before := message[strings.LastIndexByte(message[:begins], '\n')+1 : begins]
 	if strings.Trim(before, " \t-*#.0123456789") != "" {
@@ -120,16 +118,16 @@ func (r *row) path(message string, begins, ends int) string {
 
 func beginsAs(form, message string) bool {
 	message = strings.TrimSpace(message)
-	return slices.ContainsFunc(rowsByForm()[form], func(r row) bool { return strings.HasPrefix(message, r.Mark) })
+	return slices.ContainsFunc(rowsByForm()[form], func(r row) bool { return strings.HasPrefix(message, r.Marker) })
 }
 
-// cutBeginning drops one wrapper at the beginning of the message.
+// cutBeginning removes one wrapper from the beginning of the message.
 func cutBeginning(s string) (rest string, cut bool) {
 	for _, r := range rowsByForm()["begins"] {
 		switch end := r.end(s); {
 		case !r.opens(s):
-		case r.Within != "":
-			return r.inside(s), false
+		case r.PersonElements != "":
+			return r.personContent(s), false
 		case end > 0:
 			return strings.TrimSpace(s[end:]), true
 		}
@@ -137,24 +135,24 @@ func cutBeginning(s string) (rest string, cut bool) {
 	return s, false
 }
 
-// opens reports whether a message begins with the row's mark.
+// opens reports whether a message begins with the row's marker.
 func (r *row) opens(s string) bool {
 	if r.Form == "holds" {
-		return strings.Contains(s, r.Mark)
+		return strings.Contains(s, r.Marker)
 	}
-	before, after, anything := strings.Cut(r.Mark, "…")
+	before, after, anything := strings.Cut(r.Marker, "…")
 	if !anything || !strings.HasPrefix(s, before) {
-		return strings.HasPrefix(s, r.Mark)
+		return strings.HasPrefix(s, r.Marker)
 	}
 	line, _, _ := strings.Cut(s, "\n")
 	last, more, _ := strings.Cut(after, "\n")
 	return strings.HasSuffix(line, last) && strings.HasPrefix(strings.TrimPrefix(s[len(line):], "\n"), more)
 }
 
-// inside returns the content of the last element with the person's words, "" for none.
-func (r *row) inside(s string) string {
+// personContent returns the content of the last element with the person's words, or "".
+func (r *row) personContent(s string) string {
 	words, last := "", -1
-	for name := range strings.SplitSeq(r.Within, "|") {
+	for name := range strings.SplitSeq(r.PersonElements, "|") {
 		start := strings.LastIndex(s, "<"+name+">")
 		if content, _, ok := strings.Cut(s[max(start, 0):], "</"+name+">"); ok && start > last {
 			words, last = content[len(name)+2:], start
@@ -163,7 +161,7 @@ func (r *row) inside(s string) string {
 	return strings.TrimSpace(words)
 }
 
-// end returns the end of the client's text, 0 if nothing marks it.
+// end returns the end of the client's text, or 0 if nothing marks it.
 func (r *row) end(s string) (end int) {
 	if r.Until == "" {
 		return len(s)
@@ -176,11 +174,11 @@ func (r *row) end(s string) (end int) {
 	return end
 }
 
-// withoutElements drops elements at the beginning of a line with names of several words, as only
-// programs use, and the tags of those with the person's words. Elements that contain texts stay.
+// withoutElements removes elements at the beginning of a line whose names have several words, which only
+// programs write, and the tags of elements with the person's words. It keeps elements that contain texts.
 func withoutElements(s string) string {
 	b, done := []byte(s), 0
-	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // a byte that no text has
+	cut := func(from, to int) { copy(b[from:to], strings.Repeat("\xff", to-from)) } // a byte that no text contains
 	elements(s, func(e element) (next int) {
 		switch before := strings.TrimRight(s[done:e.start], " \t"); {
 		case e.shut.end == 0 || before != "" && !strings.HasSuffix(before, "\n"):
@@ -198,21 +196,21 @@ func withoutElements(s string) string {
 	return string(bytes.ReplaceAll(b, []byte("\xff"), nil))
 }
 
-// A tag opens or closes an element. An opening tag identifies the element.
+// tag is an opening or closing tag. An opening tag identifies its element.
 type tag struct {
-	name       string // in lower case, "!doctype" for that
+	name       string // in lower case; "!doctype" for a document type
 	start, end int
 	shuts      bool
 }
 
 type element struct {
 	tag
-	shut tag // the same tag if the element is empty, the zero value without a closing tag
+	shut tag // for an empty element, the same tag; without a closing tag, the zero value
 }
 
 const nameSigns = "abcdefghijklmnopqrstuvwxyz0123456789_.:-"
 
-// tagsIn returns the tags of a text.
+// tagsIn returns the tags in a text.
 func tagsIn(s string) (out []tag) {
 	for end := 0; ; {
 		start := strings.IndexByte(s[end:], '<') + end
@@ -233,12 +231,11 @@ func tagsIn(s string) (out []tag) {
 	}
 }
 
-// elements calls yield with the elements of a text and continues where that returns. Of several
-// closing tags the last one before another such element counts, so that no document can close its
-// own.
+// elements calls yield with each element of a text and continues at the offset that yield returns. The last
+// closing tag before another element of the same name counts, so that no document can close its own element.
 func elements(s string, yield func(element) (next int)) {
 	tags := tagsIn(s)
-	last := map[string]int{} // by name, its last closing tag
+	last := map[string]int{} // the last closing tag of each name
 	for i, t := range tags {
 		if t.shuts {
 			last[t.name] = i
@@ -261,14 +258,13 @@ func elements(s string, yield func(element) (next int)) {
 				e.shut = o
 			}
 		}
-		if next = yield(e); next < e.shut.start { // it continues inside, once for each name
+		if next = yield(e); next < e.shut.start { // continue inside the element, once for each name
 			delete(last, t.name)
 		}
 	}
 }
 
-// unquote removes quotation marks around a whole message, which opencode adds to command-line
-// arguments.
+// unquote removes quotation marks around a whole message. The client opencode adds them to command-line arguments.
 func unquote(s string) string {
 	if len(s) > 2 && s[0] == '"' && s[len(s)-1] == '"' && !strings.Contains(s[1:len(s)-1], `"`) {
 		return s[1 : len(s)-1]

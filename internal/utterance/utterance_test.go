@@ -30,7 +30,7 @@ func shown(t testing.TB) (out []shownRow) {
 // TestRowsDoWhatTheyShow runs each row's own message.
 func TestRowsDoWhatTheyShow(t *testing.T) {
 	for _, r := range shown(t) {
-		if r.Client == "" || r.Source == "" || r.Shows == "" || r.Mark == "" {
+		if r.Client == "" || r.Source == "" || r.Shows == "" || r.Marker == "" {
 			t.Errorf("%+v lacks client, source, mark or message", r)
 		}
 		if r.Form == "task" {

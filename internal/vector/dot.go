@@ -1,25 +1,23 @@
 package vector
 
-// lanes is the number of parallel sums of an inner product: value i belongs to lane i mod lanes.
-// Products are rounded before they are added, and in the end the upper half of the lanes is added
-// to the lower until one is left. Every tier keeps this order, or else rankings would depend on the
-// machine.
+// lanes is the number of parallel sums of an inner product: value i belongs to lane i mod lanes. Products are
+// rounded before they are added. In the end the upper half of the lanes is added to the lower half until one
+// lane is left. All tiers use this order, because otherwise rankings would depend on the machine.
 const lanes = 32
 
-// Dot returns the inner product of two vectors of one length. It panics if b is
-// shorter than a.
+// Dot returns the inner product of two vectors of equal length. It panics if b is shorter than a.
 func Dot(a, b []float32) float32 { return dot(a, b[:len(a)]) }
 
 // DotHalf returns the inner product of a with a vector of finite half-precision values. It panics
 // if b is shorter than a.
 func DotHalf(a []float32, b []uint16) float32 { return dotHalf(a, b[:len(a)]) }
 
-type piece [lanes]float32
+type laneBlock [lanes]float32
 
 func dotPortable(a, b []float32) float32 {
-	var sums, x, y piece
+	var sums, x, y laneBlock
 	for len(a) >= lanes && len(b) >= lanes {
-		sums.add((*piece)(a), (*piece)(b))
+		sums.add((*laneBlock)(a), (*laneBlock)(b))
 		a, b = a[lanes:], b[lanes:]
 	}
 	copy(x[:], a)
@@ -29,10 +27,10 @@ func dotPortable(a, b []float32) float32 {
 }
 
 func dotHalfPortable(a []float32, b []uint16) float32 {
-	var sums, x piece
+	var sums, x laneBlock
 	var y [lanes]uint16
 	for len(a) >= lanes && len(b) >= lanes {
-		sums.addHalf((*piece)(a), (*[lanes]uint16)(b))
+		sums.addHalf((*laneBlock)(a), (*[lanes]uint16)(b))
 		a, b = a[lanes:], b[lanes:]
 	}
 	copy(x[:], a)
@@ -41,9 +39,9 @@ func dotHalfPortable(a []float32, b []uint16) float32 {
 	return sums.total()
 }
 
-// add adds the products of a and b. The conversion prevents the compiler from fusing the two
-// roundings. Eight at a time need no bounds checks.
-func (p *piece) add(a, b *piece) {
+// add adds the products of a and b. The conversion to float32 prevents the compiler from fusing multiplication
+// and addition. Eight values at a time need no bounds checks.
+func (p *laneBlock) add(a, b *laneBlock) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]float32)(b[i:])
 		s[0] += float32(x[0] * y[0])
@@ -57,8 +55,8 @@ func (p *piece) add(a, b *piece) {
 	}
 }
 
-// addHalf is add for half-precision bits.
-func (p *piece) addHalf(a *piece, b *[lanes]uint16) {
+// addHalf is like add for half-precision values.
+func (p *laneBlock) addHalf(a *laneBlock, b *[lanes]uint16) {
 	for i := 0; i < lanes; i += 8 {
 		s, x, y := (*[8]float32)(p[i:]), (*[8]float32)(a[i:]), (*[8]uint16)(b[i:])
 		s[0] += float32(x[0] * finite(y[0]))
@@ -72,8 +70,8 @@ func (p *piece) addHalf(a *piece, b *[lanes]uint16) {
 	}
 }
 
-// total adds up the lanes and destroys them.
-func (p *piece) total() float32 {
+// total adds up the lanes. It overwrites them.
+func (p *laneBlock) total() float32 {
 	for half := lanes / 2; half > 0; half /= 2 {
 		for i := range half {
 			p[i] += p[i+half]

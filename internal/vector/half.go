@@ -2,7 +2,7 @@ package vector
 
 import "math"
 
-// EncodeHalf returns the IEEE 754 half-precision bits nearest to x, ties to even. Too large values
+// EncodeHalf returns the IEEE 754 half-precision bits nearest to x, ties to even. Values that are too large
 // become infinite.
 func EncodeHalf(x float32) uint16 {
 	bits := math.Float32bits(x)
@@ -14,14 +14,14 @@ func EncodeHalf(x float32) uint16 {
 		return sign | 0x7e00
 	case exp >= 31:
 		return sign | 0x7c00
-	case exp <= 0: // subnormal, or too small
+	case exp <= 0: // subnormal, or smaller than that
 		if exp < -10 {
 			return sign
 		}
 		frac |= 0x800000
 		return sign | uint16(roundShift(frac, uint(14-exp)))
 	}
-	return sign | uint16(roundShift(uint32(exp)<<23|frac, 13)) // a carry rises into the exponent
+	return sign | uint16(roundShift(uint32(exp)<<23|frac, 13)) // a carry increments the exponent
 }
 
 // EncodeHalves writes [EncodeHalf] of each value of v into dst. The values must be
@@ -34,7 +34,7 @@ func encodeHalvesPortable(dst []uint16, v []float32) {
 	}
 }
 
-// roundShift returns x >> n, rounded to the nearest, ties to even.
+// roundShift returns x >> n, rounded to the nearest integer, ties to even.
 func roundShift(x uint32, n uint) uint32 {
 	half := uint32(1) << (n - 1)
 	out, rest := x>>n, x&(1<<n-1)
@@ -58,8 +58,8 @@ func DecodeHalf(h uint16) float32 {
 	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }
 
-// finite decodes finite values without a branch: the shifted bits only lack the difference of the
-// exponents' bias.
+// finite decodes finite values without a branch. After the shift, only the difference between the exponents'
+// biases is missing.
 func finite(h uint16) float32 {
 	const bias = 0x1p112
 	return math.Float32frombits(uint32(h&0x8000)<<16|uint32(h&0x7fff)<<13) * bias

@@ -6,17 +6,16 @@ import (
 	"slices"
 )
 
-// tiny is the largest value of vectors that [Quantize] treats as zeros: a smaller scale could not
-// be divided by exactly.
-const tiny = 127 * 0x1p-126
+// maxZero is the largest value of vectors that [Quantize] treats as zero. With a smaller scale the division
+// would not be exact.
+const maxZero = 127 * 0x1p-126
 
-// Quantize writes v into dst as int8 and returns the scale, v[i] ≈ scale * dst[i], and the sum of
-// dst. The largest value becomes ±127. The values must be finite. It panics if dst is shorter than
-// v.
+// Quantize writes v into dst as int8. It returns the scale, with v[i] ≈ scale * dst[i], and the sum of dst. The
+// value with the largest magnitude becomes ±127. All values must be finite. It panics if dst is shorter than v.
 func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	dst = dst[:len(v)]
 	most := largest(v)
-	if most < tiny {
+	if most < maxZero {
 		clear(dst)
 		return 0, 0
 	}
@@ -24,8 +23,8 @@ func Quantize(v []float32, dst []int8) (scale float32, sum int32) {
 	return scale, round(dst, v, scale)
 }
 
-// largestPortable returns the largest absolute value, 0 for none. Bits without the sign have the
-// order of their values.
+// largestPortable returns the largest absolute value, 0 for an empty slice. Without the sign bit, the bits of two
+// values have the same order as the values.
 func largestPortable(v []float32) float32 {
 	var most uint32
 	for _, x := range v {
@@ -34,8 +33,8 @@ func largestPortable(v []float32) float32 {
 	return math.Float32frombits(most)
 }
 
-// roundPortable writes v divided by scale, ties to even, and returns the sum. Adding a number whose
-// last bit has the value 1 rounds, and leaves the integer in its low bits.
+// roundPortable writes v divided by scale, ties to even, and returns the sum. It rounds by adding a number whose
+// last bit has the value 1. The low bits of the sum are then the integer.
 func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	const ones = 3 << 22
 	for i, x := range v {
@@ -45,40 +44,40 @@ func roundPortable(dst []int8, v []float32, scale float32) (sum int32) {
 	return sum
 }
 
-// Rows are in tiles of sixteen. The first four values of the rows of all tiles come first, then the
-// next four of all, and so on. A short question has few nonzero values: the rest is not read, and
-// the pieces that are read grow with the block.
+// Rows are stored in tiles of sixteen. The first four values of the rows of all tiles come first, then the next
+// four values of all rows, and so on. The vector of a short question has few nonzero values, so a scan reads only
+// some of these pieces, and each piece is contiguous.
 const (
 	tileRows = 16
 	quadLen  = 4
 	tileQuad = tileRows * quadLen
-	offset   = 128 // added to values, since kernels multiply unsigned by signed bytes
+	offset   = 128 // added to values, because kernels multiply unsigned by signed bytes
 )
 
-// quads is the number of quads of rows of a length.
+// quads returns the number of quads (four values) of a row.
 func quads(dims int) int { return (dims + quadLen - 1) / quadLen }
 
-// tiles is the number of tiles of so many rows.
+// tiles returns the number of tiles for the given number of rows.
 func tiles(rows int) int { return (rows + tileRows - 1) / tileRows }
 
-// Block is quantized vectors of equal length. The zero value is empty.
+// Block holds quantized vectors of equal length. The zero value is empty.
 type Block struct {
-	Values []uint8   // of all tiles in the capacity
-	Scales []float32 // of each row, by [Quantize]
+	Values []uint8   // the values of all tiles that fit the capacity
+	Scales []float32 // scale of each row, from [Quantize]
 }
 
-// room is the capacity in tiles.
-func (b *Block) room(dims int) int { return len(b.Values) / max(1, quads(dims)*tileQuad) }
+// capacityTiles returns the capacity in tiles.
+func (b *Block) capacityTiles(dims int) int { return len(b.Values) / max(1, quads(dims)*tileQuad) }
 
-// Grow makes room for rows more rows.
+// Grow makes room for the given number of additional rows.
 func (b *Block) Grow(rows, dims int) {
 	b.Scales = slices.Grow(b.Scales, rows)
-	b.widen(tiles(len(b.Scales)+rows), dims)
+	b.growTo(tiles(len(b.Scales)+rows), dims)
 }
 
-// widen increases the capacity to a number of tiles. Every piece moves.
-func (b *Block) widen(to, dims int) {
-	from := b.room(dims)
+// growTo increases the capacity to the given number of tiles. This moves all values.
+func (b *Block) growTo(to, dims int) {
+	from := b.capacityTiles(dims)
 	if to <= from {
 		return
 	}
@@ -89,8 +88,7 @@ func (b *Block) widen(to, dims int) {
 	b.Values = values
 }
 
-// Append quantizes v, appends it as the last row and returns its scale. All rows must have the same
-// length.
+// Append quantizes v, appends it as the last row and returns its scale. All rows must have the same length.
 func (b *Block) Append(v []float32) (scale float32) {
 	values := make([]int8, len(v))
 	scale, _ = Quantize(v, values)
@@ -100,10 +98,10 @@ func (b *Block) Append(v []float32) (scale float32) {
 
 func (b *Block) add(values []int8, scale float32) {
 	row := len(b.Scales)
-	room := b.room(len(values))
+	room := b.capacityTiles(len(values))
 	if row == room*tileRows {
-		b.widen(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // by a quarter, from four on
-		room = b.room(len(values))
+		b.growTo(room+1<<max(0, bits.Len(uint(room))-3), len(values)) // grow by a quarter, at least by one tile
+		room = b.capacityTiles(len(values))
 	}
 	for i := range quads(len(values)) {
 		to := b.Values[(i*room*tileRows+row)*quadLen:][:quadLen]
@@ -114,22 +112,22 @@ func (b *Block) add(values []int8, scale float32) {
 	b.Scales = append(b.Scales, scale)
 }
 
-// Query is a question's vector, prepared for scans.
+// Query is the vector of a question, prepared for scans.
 type Query struct {
 	dims   int
-	quads  []quad // those with a nonzero value
+	quads  []queryQuad // the quads that have a nonzero value
 	scale  float32
-	excess int32 // the offset's contribution to a product
+	excess int32 // how much the offset contributes to a product
 }
 
-// quad is four values of a query, in both widths that kernels need, and their index.
-type quad struct {
+// queryQuad is four adjacent values of a query in the two widths that kernels need, with their index.
+type queryQuad struct {
 	number int32
 	bytes  [quadLen]int8
 	words  [quadLen]int16
 }
 
-// NewQuery returns the query of v, of at most 65536 values.
+// NewQuery returns the query for v, which has at most 65536 values.
 func NewQuery(v []float32) Query {
 	values := make([]int8, len(v))
 	scale, _ := Quantize(v, values)
@@ -137,9 +135,9 @@ func NewQuery(v []float32) Query {
 }
 
 func newQuery(values []int8, scale float32) Query {
-	q := Query{dims: len(values), scale: scale, quads: make([]quad, 0, quads(len(values)))}
+	q := Query{dims: len(values), scale: scale, quads: make([]queryQuad, 0, quads(len(values)))}
 	for from := 0; from < len(values); from += quadLen {
-		next := quad{number: int32(from / quadLen)}
+		next := queryQuad{number: int32(from / quadLen)}
 		copy(next.bytes[:], values[from:])
 		if next.bytes == [quadLen]int8{} {
 			continue
@@ -153,10 +151,10 @@ func newQuery(values []int8, scale float32) Query {
 	return q
 }
 
-// Scan writes the inner products of the query with the rows of a block of the same length. The
-// number of scales is the number of rows. It panics if the block or out is shorter than that.
+// Scan writes the inner products of the query with the rows of a block into out. Rows and query must have the
+// same length. The number of scales is the number of rows. It panics if the block or out is shorter than that.
 func Scan(q Query, b Block, out []float32) {
-	rows, room := len(b.Scales), b.room(q.dims)
+	rows, room := len(b.Scales), b.capacityTiles(q.dims)
 	if q.dims > 0 && tiles(rows) > room {
 		panic("vector: a block has more scales than rows")
 	}
@@ -170,8 +168,8 @@ func Scan(q Query, b Block, out []float32) {
 	}
 }
 
-// scanPortable is Scan for whole tiles; stride is the distance in bytes of a tile's quads. It reads
-// a quad of many tiles, then the next, in memory order.
+// scanPortable is Scan for whole tiles. stride is the distance in bytes between a tile's quads. It reads one quad
+// of many tiles, then the next quad, in memory order.
 func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 	var room [32 * tileRows]int32
 	for first := 0; first < len(scales); first += len(room) {
@@ -189,8 +187,8 @@ func scanPortable(q Query, values []uint8, stride int, scales, out []float32) {
 	}
 }
 
-// add adds to the sums of a tile.
-func (q *quad) add(x *[tileQuad]uint8, sums *[tileRows]int32) {
+// add adds the products with one quad of a tile to the tile's sums.
+func (q *queryQuad) add(x *[tileQuad]uint8, sums *[tileRows]int32) {
 	a, b, c, d := int32(q.words[0]), int32(q.words[1]), int32(q.words[2]), int32(q.words[3])
 	for row := range sums {
 		sums[row] += a*int32(x[row*quadLen]) + b*int32(x[row*quadLen+1]) + c*int32(x[row*quadLen+2]) + d*int32(x[row*quadLen+3])

@@ -4,38 +4,38 @@
 
 package vector
 
-// scanAVX512 is scanPortable of so many tiles with AVX-512 VNNI; the excess is below zero.
+// scanAVX512 is scanPortable for the given number of tiles, with AVX-512 VNNI. The excess is negative.
 //
 //go:noescape
 func scanAVX512(quads *int32, n int, values *uint8, stride int, tiles int, scales *float32, scale float32, excess int32, out *float32)
 
-// scanAVX2 is scanPortable of so many tiles with AVX2; the excess is below zero.
+// scanAVX2 is scanPortable for the given number of tiles, with AVX2. The excess is negative.
 //
 //go:noescape
 func scanAVX2(quads *int32, n int, values *uint8, stride int, tiles int, scales *float32, scale float32, excess int32, out *float32)
 
-// dotAVX2 is its portable namesake with AVX2, bit for bit.
+// dotAVX2 gives the same bits as its portable counterpart, with AVX2.
 //
 //go:noescape
 func dotAVX2(a *float32, b *float32, n int) float32
 
-// dotHalfAVX2 is its portable namesake with AVX2, bit for bit.
+// dotHalfAVX2 gives the same bits as its portable counterpart, with AVX2.
 //
 //go:noescape
 func dotHalfAVX2(a *float32, b *uint16, n int) float32
 
-// dotPackedAVX512 is its portable namesake with AVX-512, bit for bit, of an even
-// number of words.
+// dotPackedAVX512 gives the same bits as its portable counterpart, with AVX-512. The
+// number of words must be even.
 //
 //go:noescape
 func dotPackedAVX512(a *float32, bits *uint16, values *uint16, words int) float32
 
-// aboveAVX2 is abovePortable with AVX2 for n a multiple of 16, and returns how many it wrote.
+// aboveAVX2 is abovePortable with AVX2. n must be a multiple of 16. It returns how many indexes it wrote.
 //
 //go:noescape
 func aboveAVX2(scores *float32, n int, least float32, out *int32) int
 
-// peaksAVX2 is peaksPortable with AVX2 for n a multiple of 128.
+// peaksAVX2 is peaksPortable with AVX2. n must be a multiple of 128.
 //
 //go:noescape
 func peaksAVX2(scores *float32, n int, out *float32)
@@ -45,32 +45,32 @@ func peaksAVX2(scores *float32, n int, out *float32)
 //go:noescape
 func blendAVX2(b *float32, counts *uint8, reach *uint8, kinds *uint8, lengths *int32, scores *float32) uint64
 
-// encodeHalvesAVX2 is EncodeHalf of each finite value, with F16C for n a multiple of 8.
+// encodeHalvesAVX2 writes EncodeHalf of each finite value, with F16C. n must be a multiple of 8.
 //
 //go:noescape
 func encodeHalvesAVX2(dst *uint16, v *float32, n int)
 
-// largestAVX2 is largestPortable with AVX2 for n a multiple of 32.
+// largestAVX2 is largestPortable with AVX2. n must be a multiple of 32.
 //
 //go:noescape
 func largestAVX2(v *float32, n int) float32
 
-// roundAVX2 is roundPortable with AVX2 for n a multiple of 32.
+// roundAVX2 is roundPortable with AVX2. n must be a multiple of 32.
 //
 //go:noescape
 func roundAVX2(dst *int8, v *float32, scale float32, n int) int32
 
-// fetchSSE asks for so many lines of 64 bytes to be brought into the nearest cache.
+// fetchSSE prefetches the given number of 64-byte lines into the first-level cache.
 //
 //go:noescape
 func fetchSSE(p *uint16, lines int)
 
-// readAVX2 reads n bytes, a multiple of 512, and does nothing with them: the yardstick of benchmarks.
+// readAVX2 reads n bytes, a multiple of 512, and discards them. Benchmarks compare kernels with it.
 //
 //go:noescape
 func readAVX2(p *uint8, n int)
 
-// readAVX512 reads n bytes, a multiple of 512, and does nothing with them: the yardstick of benchmarks.
+// readAVX512 reads n bytes, a multiple of 512, and discards them. Benchmarks compare kernels with it.
 //
 //go:noescape
 func readAVX512(p *uint8, n int)

@@ -5,18 +5,17 @@ import (
 	"math/bits"
 )
 
-// packed begins a shortened row. As float16 it is NaN, so that no row of finite values begins with
-// it.
-const packed = 0xffff
+// packedMarker is the first value of a compressed row. As float16 it is NaN, so no row of finite values begins with it.
+const packedMarker = 0xffff
 
-// Pack appends a row of finite half-precision values to dst in the shorter of two lossless forms.
+// Pack appends a row of finite half-precision values to dst in the shorter of two lossless forms:
 //
 //	raw     the row unchanged
 //	packed  0xffff, dims, a bit for each value that is not all zero bits (value i is
 //	        bit i mod 16 of word i / 16), those values
 //
-// The first word tells the forms apart, so that packed and raw rows can be mixed. Word counts
-// embedded by hashing have few nonzero values; models' embeddings stay raw.
+// The first word distinguishes the forms, so that packed and raw rows can be mixed. Embeddings by hashed word
+// counts have few nonzero values; rows of models stay raw.
 func Pack(dst, row []uint16) []uint16 {
 	words := (len(row) + 15) / 16
 	size := 2 + words
@@ -29,7 +28,7 @@ func Pack(dst, row []uint16) []uint16 {
 		return append(dst, row...)
 	}
 	at := len(dst) + 2
-	dst = append(append(dst, packed, uint16(len(row))), make([]uint16, words)...)
+	dst = append(append(dst, packedMarker, uint16(len(row))), make([]uint16, words)...)
 	for i, h := range row {
 		if h != 0 {
 			dst[at+i/16] |= 1 << (i % 16)
@@ -39,8 +38,8 @@ func Pack(dst, row []uint16) []uint16 {
 	return dst
 }
 
-// Packed returns the length in words of the first of rows, and its number of values; a raw row has
-// dims values. ok is false if it is truncated or no row of [Pack]; the other functions require ok.
+// Packed returns the length in words of the first row in rows, and its number of values. A raw row has dims
+// values. ok is false if the row is truncated or not a result of [Pack]; the other functions require ok.
 func Packed(rows []uint16, dims int) (size, values int, ok bool) {
 	if !isPacked(rows) {
 		return dims, dims, dims <= len(rows)
@@ -60,7 +59,7 @@ func Packed(rows []uint16, dims int) (size, values int, ok bool) {
 	return size, values, size <= len(rows)
 }
 
-// Dims returns the number of values of a row of [Pack].
+// Dims returns the number of values of a row from [Pack].
 func Dims(row []uint16) int {
 	if !isPacked(row) {
 		return len(row)
@@ -68,7 +67,7 @@ func Dims(row []uint16) int {
 	return int(row[1])
 }
 
-// Unpack writes the values of a row of [Pack] into dst. It panics if dst is shorter than the row's
+// Unpack writes the values of a row from [Pack] into dst. It panics if dst is shorter than the row's
 // [Dims].
 func Unpack(dst []float32, row []uint16) {
 	if !isPacked(row) {
@@ -90,9 +89,8 @@ func Unpack(dst []float32, row []uint16) {
 	}
 }
 
-// DotPacked is [DotHalf] of a with a row of [Pack], to the last bit: sums begin with 0, to which
-// adding a zero of either sign changes nothing. a must be finite and as long as the row, or it
-// panics.
+// DotPacked returns the [DotHalf] of a with a row from [Pack], exact to the last bit: sums begin with 0, and
+// adding a zero of either sign does not change them. a must be finite and as long as the row; otherwise it panics.
 func DotPacked(a []float32, row []uint16) float32 {
 	if !isPacked(row) {
 		return DotHalf(a, row)
@@ -102,28 +100,28 @@ func DotPacked(a []float32, row []uint16) float32 {
 	return dotPacked(a, row[2:2+words], row[2+words:])
 }
 
-// ahead is how many rows [DotEach] prefetches: enough to be loaded in time, few enough to stay in
-// the cache.
-const ahead = 16
+// prefetchRows is how many rows ahead [DotEach] prefetches: enough for the rows to arrive in time, and few
+// enough to stay in the cache.
+const prefetchRows = 16
 
-// DotEach writes the [DotPacked] of a with each row into out, which must be as long as rows.
-// Prefetching hides the latency of rows scattered in memory.
+// DotEach writes the [DotPacked] of a with each row into out, which must be as long as rows. Prefetching hides
+// the latency of rows that are scattered in memory.
 func DotEach(a []float32, rows [][]uint16, out []float32) {
 	out = out[:len(rows)]
-	for _, row := range rows[:min(ahead, len(rows))] {
+	for _, row := range rows[:min(prefetchRows, len(rows))] {
 		fetch(row)
 	}
 	for i, row := range rows {
-		if i+ahead < len(rows) {
-			fetch(rows[i+ahead])
+		if i+prefetchRows < len(rows) {
+			fetch(rows[i+prefetchRows])
 		}
 		out[i] = DotPacked(a, row)
 	}
 }
 
-// dotPackedPortable is DotPacked of a row's bits and values.
+// dotPackedPortable is DotPacked for a row given as bitmap and values.
 func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
-	var sums piece
+	var sums laneBlock
 	for i, word := range bitmap {
 		x, lane := a[i*16:], i%2*16
 		for ; word != 0; word &= word - 1 {
@@ -135,9 +133,9 @@ func dotPackedPortable(a []float32, bitmap, values []uint16) float32 {
 	return sums.total()
 }
 
-func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packed }
+func isPacked(row []uint16) bool { return len(row) > 1 && row[0] == packedMarker }
 
-// Bytes returns a vector in the form for databases: float16 in the form of [Pack], little endian.
+// Bytes returns a vector as databases store it: float16 values in the form of [Pack], little endian.
 func Bytes(values []float32) []byte {
 	row := make([]uint16, len(values))
 	EncodeHalves(row, values)
@@ -149,7 +147,7 @@ func Bytes(values []float32) []byte {
 	return data
 }
 
-// Words returns the row in data of [Bytes], or a raw row; nil for empty and invalid data.
+// Words returns the row in data from [Bytes], or a raw row. It returns nil for empty and invalid data.
 func Words(data []byte) []uint16 {
 	row := make([]uint16, len(data)/2)
 	for i := range row {

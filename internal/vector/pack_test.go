@@ -109,9 +109,9 @@ func TestInvalidPackedRowsAreDetected(t *testing.T) {
 	for name, rows := range map[string][]uint16{
 		"nothing":               {},
 		"a raw row cut off":     {1, 2, 3},
-		"no bits":               {packed, 20, 1},
-		"bits beyond its dims":  {packed, 20, 0, 1 << 4, 1},
-		"values that are amiss": {packed, 20, 7, 0, 1, 1},
+		"no bits":               {packedMarker, 20, 1},
+		"bits beyond its dims":  {packedMarker, 20, 0, 1 << 4, 1},
+		"values that are amiss": {packedMarker, 20, 7, 0, 1, 1},
 	} {
 		if size, dims, ok := Packed(rows, 4); ok {
 			t.Errorf("%s: %v passes for a row of %d words, %d values", name, rows, size, dims)
@@ -167,7 +167,7 @@ func TestDotEachIsDotPacked(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	a := random(r, dims)
 	var rows [][]uint16
-	for i := range 3 * ahead {
+	for i := range 3 * prefetchRows {
 		row := randomHalves(r, dims)
 		for j := range row {
 			if i%3 > 0 && r.IntN(4) > 0 {

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// Scores are read in pieces; scores eight apart in a piece belong to one group.
+// Scores are read in pieces. Within a piece, every eighth score belongs to the same group.
 const (
 	peakGroups = 8
 	peakPiece  = 16 * peakGroups
 )
 
-// Peaks appends the largest score of each group of at most sixteen, which are not adjacent. At
-// least n scores reach the n-th largest peak, and hardly more while n is far less than the number
-// of groups: a bound that reads each score once. NaN is skipped.
+// Peaks appends the largest score of each group of at most sixteen scores, which are not adjacent. At least n
+// scores are as large as the n-th largest peak. Hardly more are, while n is far less than the number of groups.
+// Peaks reads each score once and skips NaN.
 func Peaks(peaks, scores []float32) []float32 {
 	whole := len(scores) / peakPiece * peakPiece
 	old, more := len(peaks), whole/peakPiece*peakGroups
@@ -27,7 +27,7 @@ func Peaks(peaks, scores []float32) []float32 {
 	return peaks
 }
 
-// peaksPortable writes the peaks of the pieces of scores into out; the last piece may be short.
+// peaksPortable writes the largest scores of the groups in each piece into out. The last piece may be short.
 func peaksPortable(scores, out []float32) {
 	for i := range out {
 		out[i] = float32(math.Inf(-1))

@@ -60,7 +60,7 @@ func fetch(row []uint16) {
 	}
 }
 
-// fetchLine is the number of half-precision values of a cache line.
+// fetchLine is the number of half-precision values in a cache line.
 const fetchLine = 32
 
 func encodeHalves(dst []uint16, v []float32) {
@@ -103,7 +103,7 @@ func blend(b *Blend, scores []float32, counts, reach, kinds []uint8, lengths []i
 	return blendAVX2(&b.Scale, unsafe.SliceData(counts), unsafe.SliceData(reach), unsafe.SliceData(kinds), unsafe.SliceData(lengths), unsafe.SliceData(scores))
 }
 
-// above writes into out, which is as long as scores, and returns the number.
+// above writes the indexes into out, which is as long as scores, and returns how many it wrote.
 func above(scores []float32, least float32, out []int32) int {
 	if tier.Load() == portable {
 		return abovePortable(scores, 0, least, out)

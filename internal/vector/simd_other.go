@@ -16,7 +16,7 @@ func dotPacked(a []float32, bitmap, values []uint16) float32 {
 	return dotPackedPortable(a, bitmap, values)
 }
 
-func fetch([]uint16) {} // costs only time
+func fetch([]uint16) {} // prefetching only saves time
 
 func encodeHalves(dst []uint16, v []float32) { encodeHalvesPortable(dst, v) }
 

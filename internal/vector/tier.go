@@ -8,17 +8,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The tiers by the processor features that they need, slowest first. Every tier gives the same
-// results to the last bit, so that rankings do not depend on the machine.
+// The tiers, slowest first, with the processor features that they need. All tiers give the same results to
+// the last bit, so that rankings do not depend on the machine.
 const (
-	portable = iota // any
+	portable = iota // any processor
 	avx2            // amd64 with AVX2 and F16C
 	avx512          // amd64 with AVX2, F16C and AVX-512 F, BW, VL and VNNI
 )
 
 var tierNames = []string{portable: "portable", avx2: "avx2", avx512: "avx512"}
 
-// tier is the one in use: the fastest, until [Use] changes it.
+// tier is the tier in use: the fastest one, until [Use] changes it.
 var tier = func() *atomic.Int32 {
 	var t atomic.Int32
 	t.Store(fastest())
@@ -31,8 +31,8 @@ func Tiers() []string { return slices.Clone(tierNames[:fastest()+1]) }
 // Tier returns the name of the tier in use.
 func Tier() string { return tierNames[tier.Load()] }
 
-// Use sets the tier of the whole process to one of [Tiers], or to the fastest with "auto". Running
-// calls keep theirs. Another name is [memory.Invalid] and changes nothing.
+// Use sets the tier of the whole process to one of [Tiers], or to the fastest with "auto". Running calls keep
+// their tier. For any other name it returns [memory.Invalid] and changes nothing.
 func Use(name string) error {
 	if name == "auto" {
 		tier.Store(fastest())

@@ -146,7 +146,7 @@ func checkScan(t *testing.T, asked []int8, scale float32, rows [][]int8, scales 
 		Scan(q, scanned.Block, scanned.out)
 		for i := range want {
 			if !same(scanned.out[i], want[i]) {
-				t.Fatalf("%s, %d dims, row %d of %d, room for %d tiles: %v, want %v", Tier(), len(asked), i, len(want), scanned.room(len(asked)), scanned.out[i], want[i])
+				t.Fatalf("%s, %d dims, row %d of %d, room for %d tiles: %v, want %v", Tier(), len(asked), i, len(want), scanned.capacityTiles(len(asked)), scanned.out[i], want[i])
 			}
 		}
 	}
@@ -276,7 +276,7 @@ func checkConversions(t *testing.T, v []float32) {
 		most = max(most, x, -x)
 	}
 	scale := most / 127
-	if most < tiny {
+	if most < maxZero {
 		scale = 0
 	}
 	if s0 != scale {

@@ -89,7 +89,7 @@ func TestBlockIsHardlyLargerThanItsRows(t *testing.T) {
 	for n := 1; n <= 512; n++ {
 		b.Append(make([]float32, 6))
 		need := tiles(n)
-		if room := b.room(6); room < need || room > need+need/4 || n == 512 && room > need {
+		if room := b.capacityTiles(6); room < need || room > need+need/4 || n == 512 && room > need {
 			t.Fatalf("%d rows have room for %d tiles, want %d and a quarter more at most", n, room, need)
 		}
 	}

@@ -47,7 +47,7 @@ func (d *handler) profileOperations(a adder) {
 }
 
 func coreFact(f recall.CoreFact) client.CoreFact {
-	return client.CoreFact{Memory: client.View(f.Memory), Heading: f.Heading.String(), Why: f.WhyTold()}
+	return client.CoreFact{Memory: client.View(f.Memory), Heading: f.Heading.String(), Why: f.Reason()}
 }
 
 func entryView(e memory.ProfileEntry) client.Entry {

@@ -32,7 +32,7 @@ func (p *Page) profile(r *http.Request, v visit) (any, error) {
 	view := profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit"), Tokens: core.Tokens(), Budget: budget, Left: len(left.Facts)}
 	why := map[string]string{"pinned": "pinned", "answers": "always told"}
 	for _, m := range core.Facts {
-		view.Told = append(view.Told, told{m.ID(), m.Content(), m.Heading.String(), why[m.WhyTold()]})
+		view.Told = append(view.Told, told{m.ID(), m.Content(), m.Heading.String(), why[m.Reason()]})
 	}
 	return view, err
 }

@@ -47,7 +47,7 @@ type Fallback string
 
 // Ranking copies the rules of ranking.
 func (r *Rules) Ranking(o *recall.Options) {
-	o.SinceSaid, o.Decay = r.SinceSaid, r.Decay
+	o.AgeFromStatement, o.Decay = r.SinceSaid, r.Decay
 	if r.Lambda > 0 {
 		o.Lambda = &r.Lambda
 	}

@@ -309,7 +309,7 @@ func (e *Curator) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) 
 	case reviewed != "":
 		return reviewed
 	case slices.ContainsFunc(olds, ofPerson):
-		return "it contradicts what was said with more weight"
+		return "it contradicts a more trusted statement"
 	case len(olds) > 0 && review.Conflicts:
 		return learn.ReviewedConflict
 	case !e.Free(ctx, f.Scope, f.Content) && !e.live(ctx, f):

@@ -141,7 +141,7 @@ type Matching struct {
 
 // wishOf parses a query as a wish to forget: "what I said about my job" is about the job.
 func wishOf(query string) extract.Command {
-	w := learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
+	w := learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
 	if len(w.Forget) > 0 && w.Forget[0].Of == extract.NamesNothing {
 		return w.Forget[0]
 	}
@@ -179,7 +179,7 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 	if err := e.Everything(ctx, scope.Owner, q, add); err != nil {
 		return nil, err
 	}
-	return learn.Meant(wish, found), nil
+	return learn.MemoriesToForget(wish, found), nil
 }
 
 // ForgetMatching forgets or erases the selected memories, or only returns them. Of a query's
@@ -257,7 +257,7 @@ func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]
 			left = append(left, m)
 		}
 	})
-	return append(found, learn.Meant(wish, left)...), err
+	return append(found, learn.MemoriesToForget(wish, left)...), err
 }
 
 // sameForgotten returns what the first request forgot or erased.

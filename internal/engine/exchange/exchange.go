@@ -54,9 +54,9 @@ type Exchange struct {
 	e      *Exchanges
 	In     Incoming
 	mode   mode
-	wishes learn.Wishes   // of the last user message
-	marks  map[int]string // of messages that are stored cut, by index: see [core.Core.CutMessages]
-	begun  uint64         // epoch for [core.BlockCache.Put]
+	wishes learn.MemoryRequests // of the last user message
+	marks  map[int]string       // of messages that are stored cut, by index: see [core.Core.CutMessages]
+	begun  uint64               // epoch for [core.BlockCache.Put]
 	placed func() Placement
 
 	Prepared  retrieve.Prepared
@@ -92,7 +92,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	}
 	if last := in.Chat.LastUser(); last >= 0 {
 		m := in.Chat.Messages[last]
-		x.wishes = learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: m.Text, Foreign: m.Foreign})
+		x.wishes = learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: m.Text, Foreign: m.Foreign})
 	}
 	if pause == core.PauseUnknown {
 		e.Log.Warn("memory is not read: the store could not say in time whether it is paused", "user", in.Owner.Name())

@@ -77,7 +77,7 @@ func (x *Exchange) foreseen(ctx context.Context, wish extract.Command) (int, err
 		if m.Turn == nil || m.Turn.Role != memory.RoleUser {
 			return m.Turn != nil && m.Turn.Name == memory.RecallModel
 		}
-		return len(learn.WishesIn(*m.Turn).Forget) > 0
+		return len(learn.MemoryRequestsIn(*m.Turn).Forget) > 0
 	})
 	if wish.OffTheRecord {
 		return len(found) + 1, nil // this message too

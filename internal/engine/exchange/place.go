@@ -109,7 +109,7 @@ const shortlist = 8
 // place chooses the conversation and aligns the request with it.
 func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	p.request = thread.NewRequest(x.In.Chat.Messages, core.MaxMessages)
-	p.request.Again, p.request.Left = x.In.Again, client.Err() != nil
+	p.request.DeclaredRetry, p.request.ClientLeft = x.In.Again, client.Err() != nil
 	var id string
 	id, p.alone = x.proof(x.named(), p.request)
 	stored, err := x.find(ctx, id, p.request)
@@ -155,7 +155,7 @@ func title(c *chatapi.Chat, personal bool) string {
 // proof identifies a message that comes without its history: by the client's key, or by a new id.
 // If the request names no conversation, the key or an unknown answer id identifies it.
 func (x *Exchange) proof(id string, r thread.Request) (conversation, alone string) {
-	key, single := x.In.Chat.Previous, r.Alone() >= 0 && x.In.After == ""
+	key, single := x.In.Chat.Previous, r.OnlyMessage() >= 0 && x.In.After == ""
 	if single {
 		key = cmp.Or(x.In.Once, x.In.Answer, key)
 	}
@@ -176,7 +176,7 @@ func (x *Exchange) align(p *Placement, stored thread.Candidate) {
 		p.At = thread.Follow(stored.Turns, p.request, x.In.After, x.In.From)
 	case p.alone != "":
 		ids := make([]string, len(x.In.Chat.Messages))
-		ids[p.request.Alone()] = p.alone
+		ids[p.request.OnlyMessage()] = p.alone
 		p.At = thread.Resume(stored.Turns, p.request, ids)
 	default:
 		p.At = thread.Align(stored.Turns, p.request)
@@ -189,7 +189,7 @@ func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (threa
 	if id != "" {
 		return x.e.conversation(ctx, x.In.Owner, id)
 	}
-	for _, chains := range [][]string{r.Telling(), r.Chains()} { // answers first: they usually suffice
+	for _, chains := range [][]string{r.AnswerChains(), r.Chains()} { // answers first: they usually suffice
 		cands, err := x.e.holding(ctx, x.In.Owner, chains)
 		if err != nil {
 			return thread.Candidate{}, err

@@ -37,5 +37,5 @@ func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retri
 	q.Budget = e.Opts.Budget
 	p, r, took := e.Retrieve.Prepare(ctx, q)
 	r.Trace(p.Trace, p.Block, took)
-	return retrieve.Found{Hits: p.Hits, Trace: p.Trace, Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits), Block: p.Block, Pause: pause}, nil
+	return retrieve.Found{Hits: p.Hits, Trace: p.Trace, Degraded: r.Degraded, Misspelt: recall.ShownCorrections(r.Misspelt, r.Hits), Block: p.Block, Pause: pause}, nil
 }

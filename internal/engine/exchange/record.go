@@ -111,7 +111,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 	at, last, now := p.At, x.In.Chat.LastUser(), x.e.Time()
 	q = question{Placement: p, mode: m, turns: slices.Clone(at.Turns)}
 	w = newWriting(p.conversation, at, (at.Retry || x.resultsAlone()) && x.confidential(p))
-	late := p.request.Left && at.WentOn() // it moves no turns, and branches off the path
+	late := p.request.ClientLeft && at.UserContinued() // it moves no turns, and branches off the path
 	if m.writes && !late {
 		w.move(at.Leave, at.Rejoin, at.Path())
 	}
@@ -132,7 +132,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 			}
 		}
 		if place.History {
-			x.e.Opts.History.Mark(&t, at.Heard)
+			x.e.Opts.History.Mark(&t, at.FollowsKnownTurn)
 		}
 		confides := w.confides(message.Role, message.Text)
 		if place.Message == last && m.writes && !confides {
@@ -221,7 +221,7 @@ func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatap
 		return place, err
 	}
 	if !a.Empty() {
-		used := recall.Used(x.In.Chat.Question(1), a.Text, x.Prepared.Hits)
+		used := recall.UsedHits(x.In.Chat.Question(1), a.Text, x.Prepared.Hits)
 		x.e.Metrics.Retrieved(len(x.Prepared.Hits), len(used))
 		x.e.Curate.Used.Add(x.In.Owner, used)
 	}
@@ -252,8 +252,8 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 		at := thread.Resume(turns, q.request, q.turns)
 		reply := at.Answer(a.Digest)
 		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
-		lost := len(at.New) > 0                                       // the question was removed
-		onPath := !at.WentOn() && !(gone && (lost || len(leave) > 0)) // else it is off the path
+		lost := len(at.New) > 0                                              // the question was removed
+		onPath := !at.UserContinued() && !(gone && (lost || len(leave) > 0)) // else it is off the path
 		asked := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.id }); i >= 0 {
 			asked = turns[i]

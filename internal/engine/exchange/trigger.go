@@ -70,7 +70,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 		return nil, err
 	}
 	asks := func(t memory.Turn) bool {
-		wishes := learn.WishesIn(t)
+		wishes := learn.MemoryRequestsIn(t)
 		return wishes.Remember || len(wishes.Forget) > 0
 	}
 	enough := len(waiting) >= l.Every && exchanges >= l.Exchanges || slices.ContainsFunc(waiting, asks)

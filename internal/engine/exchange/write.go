@@ -48,7 +48,7 @@ func (w *writing) move(leave, rejoin []string, path *memory.Path) {
 // answers such a message and may repeat it.
 func (w *writing) confides(role memory.Role, words string) bool {
 	if role == memory.RoleUser {
-		w.private = learn.WishesIn(memory.Turn{Role: role, Content: words}).Confidential()
+		w.private = learn.MemoryRequestsIn(memory.Turn{Role: role, Content: words}).Confidential()
 	}
 	return w.private
 }

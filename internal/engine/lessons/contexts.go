@@ -40,7 +40,7 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 			kept = append(kept, c)
 			continue
 		}
-		l.dropped = append(l.dropped, learn.Dropped{Candidate: c, Reason: learn.SaidInContext(name)})
+		l.dropped = append(l.dropped, learn.Dropped{Candidate: c, Reason: learn.ContextSaysSo(name)})
 	}
 	l.cands = kept
 	return nil

@@ -134,7 +134,7 @@ func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 // apart reports whether a turn starts a new chunk: it belongs to another project or agent, or asks
 // to forget something that may be learned from the turns before.
 func apart(before []memory.Turn, t memory.Turn) bool {
-	return t.Project != before[0].Project || t.Agent != before[0].Agent || len(learn.WishesIn(t).Forget) > 0
+	return t.Project != before[0].Project || t.Agent != before[0].Agent || len(learn.MemoryRequestsIn(t).Forget) > 0
 }
 
 // LearnFrom learns from one chunk of turns and stores the result. The run also retires what the
@@ -255,7 +255,7 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	current := slices.Clone(p.Changes)
 	for _, c := range p.cands {
 		for _, n := range c.Near { // it was repeated
-			if !c.Remember && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
+			if !c.RememberRequested && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
 				current = append(current, memory.Change{Action: memory.ActionReject, After: memory.Image{Fact: &n.Fact}})
 			}
 		}
@@ -318,7 +318,7 @@ func sameNear(a, b []extract.Neighbour) bool {
 // asks for facts alone, its answer to a second question. Rules decide without a model, without
 // neighbours and after an unreadable reply.
 func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
-	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.Remember })
+	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.RememberRequested })
 	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
 		return learn.Reconcile(cands)
 	}

@@ -25,9 +25,9 @@ type Lesson struct {
 	utterances []extract.Utterance
 	cands      []extract.Candidate
 	dropped    []learn.Dropped
-	forget     []extract.Command // the user's wishes to forget
-	named      []learn.Named     // the same, as a model read them
-	author     memory.Author     // of the facts
+	forget     []extract.Command     // the user's wishes to forget
+	named      []learn.ForgetRequest // the same, as a model read them
+	author     memory.Author         // of the facts
 }
 
 // PassedOver returns the dropped candidates as outcomes, with the reasons.
@@ -351,7 +351,7 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Tu
 		return all, nil
 	}
 	for i := range all.cands {
-		all.cands[i].Waits = why
+		all.cands[i].ReviewReason = why
 	}
 	if all.author = byRule; e.Opts.Rules {
 		all.cands = append(extract.Rules(l.utterances), all.cands...)
@@ -507,8 +507,8 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, utterances 
 		return draft{}, err
 	}
 	prompts := e.learnPrompts(scope.Owner)
-	ask, err := learn.AskFacts(learn.Asked{
-		Utterances: utterances, Before: before, Facts: facts, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
+	ask, err := learn.AskFacts(learn.FactsInput{
+		Utterances: utterances, Preceding: before, Facts: facts, AttachedDocuments: attached, LearningGoals: own.Wishes, Zone: own.Zone, Now: e.Time(),
 	}, prompts)
 	if err != nil {
 		return draft{}, fmt.Errorf("fill the extraction prompt: %w", err)

@@ -69,7 +69,7 @@ func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterance
 		return fmt.Errorf("read what waits or was rejected: %w", err)
 	}
 	for i, s := range utterances {
-		utterances[i] = learn.Without(s, quotes[s.Turn.ID])
+		utterances[i] = learn.BlankSpans(s, quotes[s.Turn.ID])
 	}
 	return nil
 }

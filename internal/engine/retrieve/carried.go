@@ -14,7 +14,7 @@ import (
 // question ("echo"), or the request contains it ("carried").
 func (r *Pipeline) leavesOut(h memory.Hit) (stage string) {
 	switch {
-	case r.history == nil && r.filter().Is(h.Memory):
+	case r.history == nil && r.filter().IsRepeat(h.Memory):
 		stage = "echo"
 	case r.carries(h.Memory):
 		stage = "carried"

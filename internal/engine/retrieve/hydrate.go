@@ -66,7 +66,7 @@ func (r *Pipeline) overtaken(ctx context.Context) {
 			}
 		}
 	}
-	r.Hits = recall.Overtaken(r.Hits)
+	r.Hits = recall.CurrentFactsFirst(r.Hits)
 }
 
 // pair puts the assistant's answers behind their questions. A question that is no hit joins its
@@ -88,7 +88,7 @@ func (r *Pipeline) pair(ctx context.Context) {
 	found = slices.DeleteFunc(found, func(m memory.Memory) bool {
 		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.leftOut[m.ID()] || r.carries(m)
 	})
-	r.Hits = recall.Paired(r.Hits, found, r.Q.Budget)
+	r.Hits = recall.PairAnswers(r.Hits, found, r.Q.Budget)
 }
 
 // before adds to facts their predecessors, so that the reader knows what was true earlier.
@@ -109,7 +109,7 @@ func (r *Pipeline) before(ctx context.Context) {
 	}
 	for i := range r.Hits {
 		if m := r.Hits[i].Memory; m.Fact != nil && m.Link == nil {
-			r.Hits[i].Before = recall.Before(*m.Fact, before[m.ID()])
+			r.Hits[i].Before = recall.ReplacedFacts(*m.Fact, before[m.ID()])
 		}
 	}
 }

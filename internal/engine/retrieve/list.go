@@ -163,11 +163,11 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 func Says(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		utterance := extract.Utterance{Turn: *t, Text: t.Content}
-		return learn.Says(utterance, f.Content) || slices.ContainsFunc(learn.WishesIn(*t).Forget, func(w extract.Command) bool {
-			return !w.All && len(learn.Meant(w, []memory.Memory{{Fact: &f}})) > 0
+		return learn.Says(utterance, f.Content) || slices.ContainsFunc(learn.MemoryRequestsIn(*t).Forget, func(w extract.Command) bool {
+			return !w.All && len(learn.MemoriesToForget(w, []memory.Memory{{Fact: &f}})) > 0
 		})
 	}
-	return len(learn.Meant(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
+	return len(learn.MemoriesToForget(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
 }
 
 // GetAt returns a memory as it was, or [memory.NotFound] if it did not exist or, for a fact, was

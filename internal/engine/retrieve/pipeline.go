@@ -90,7 +90,7 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	r := Pipeline{Source: Source{E: e, Q: q, Now: memory.Time(started)}}
 	err := r.run(ctx)
 	e.Metrics.Recalled(e.Now().Sub(started), r.Degraded...)
-	found := Found{Hits: r.Hits, Degraded: r.Degraded, Misspelt: recall.Spelt(r.Misspelt, r.Hits)}
+	found := Found{Hits: r.Hits, Degraded: r.Degraded, Misspelt: recall.ShownCorrections(r.Misspelt, r.Hits)}
 	if !q.Untraced {
 		found.Trace = core.NewID()
 		r.Trace(found.Trace, "", e.Now().Sub(started))
@@ -286,7 +286,7 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 			cands = cands[:min(len(cands), Candidates)]
 		}
 		r.Found += len(cands)
-		r.Misspelt = recall.Misspelt(cands)
+		r.Misspelt = recall.CorrectionsOf(cands)
 		left := len(r.leftOut)
 		hits, err := r.best(ctx, query, cands, topK)
 		index.Done(cands) // ranking made copies
@@ -332,7 +332,7 @@ func (r *Pipeline) options(topK int) recall.Options {
 	if opts.Recency == nil {
 		opts.Recency = &r.E.Opts.RecencyWeight
 	}
-	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
+	opts.Background, opts.WordBased = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
 	opts.Measure = scale.Measure
 	opts.Chat = r.Q.Chat && r.ruled()

@@ -62,7 +62,7 @@ func (e *Retriever) DuplicateScore() float64 {
 	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
 		return sameAs
 	}
-	return recall.Place(sameAs, background(e.Embedder))
+	return recall.EmbedderCosine(sameAs, background(e.Embedder))
 }
 
 // background returns the cosine of unrelated texts for an embedder with that number, else 0.

@@ -68,7 +68,7 @@ func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, mo
 // Query reads the question.
 func (r *Source) Query() recall.Query {
 	rules := &r.E.Opts.Recall
-	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, AsSaid: r.scale().Measure != recall.Fitted})
+	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, EmbedWhole: r.scale().Measure != recall.Fitted})
 }
 
 // filters returns the question's filters as a query.

@@ -36,7 +36,7 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	for i, x := range Similarities(hits, byWords) {
 		bar := least
 		if r.scale().Measure == recall.Fitted && !byWords(hits[i]) {
-			bar = recall.Place(least, background(r.E.Embedder)) // another model than the threshold's
+			bar = recall.EmbedderCosine(least, background(r.E.Embedder)) // another model than the threshold's
 		}
 		if x >= bar {
 			hits[i].Why = append(slices.Clip(hits[i].Why), memory.Part{Name: SimilarityPart, Value: x})

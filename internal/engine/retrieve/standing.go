@@ -25,7 +25,7 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 	}
 	for _, m := range facts {
 		_, open := disputed[m.ID()]
-		if !open && m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned() || r.coreTokens() > 0 && recall.Holds(m.Fact, r.Now) && !slices.Contains(r.E.Opts.Recall.CoreWithout, m.Fact.Category)) {
+		if !open && m.Visible(r.Now) && r.Q.Scope.Sees(m.Scope()) && (m.Fact.Pinned() || r.coreTokens() > 0 && recall.MayShowUnasked(m.Fact, r.Now) && !slices.Contains(r.E.Opts.Recall.CoreWithout, m.Fact.Category)) {
 			c.Facts = append(c.Facts, m)
 		}
 	}

@@ -53,7 +53,7 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	var misspelt []memory.Misspelt
 	if !untold && r.Misspelt != nil {
 		asked := text.Fold(question) // without its statements
-		misspelt = slices.DeleteFunc(recall.Spelt(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
+		misspelt = slices.DeleteFunc(recall.ShownCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
 	}
 	r.E.Traces.Add(memory.Trace{
 		ID: id, Owner: r.Q.Scope.Owner, Conversation: r.Q.In, Door: r.Q.Door, Question: question, At: r.Now,

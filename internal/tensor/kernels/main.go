@@ -1,8 +1,8 @@
-// Command kernels writes the assembly of package tensor and the Go declarations
-// that go with it. Run it by `go generate` in that package.
+// Command kernels writes the assembly of package tensor and the matching Go declarations. Run it with
+// `go generate` in that package.
 //
-// A comment above each declaration describes the kernel; its portable function defines
-// the result. Kernels do not check lengths: their callers in Go do.
+// A comment above each declaration describes the kernel. The portable function of the same name defines
+// the result. Kernels do not check lengths; their Go callers do.
 package main
 
 import . "github.com/mmcloughlin/avo/build"
@@ -19,7 +19,7 @@ func main() {
 	Generate()
 }
 
-// function begins a kernel whose pointers do not outlive a call.
+// function begins a kernel. Its pointers must not outlive a call.
 func function(name, signature string, doc ...string) {
 	TEXT(name, NOSPLIT, signature)
 	Pragma("noescape")

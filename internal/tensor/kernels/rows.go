@@ -9,10 +9,10 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// lane is eight float32: what a YMM register holds.
+// lane is the size in bytes of eight float32 values, which fill a YMM register.
 const lane = 32
 
-// wide is the registers of one tier.
+// wide selects the registers of one tier.
 type wide struct {
 	name  string
 	bytes int
@@ -39,7 +39,7 @@ func (w wide) constant(x float32) VecVirtual {
 	return v
 }
 
-// constants are those emitted so far, by their bits.
+// constants are the constants emitted so far, by their bits.
 var constants = map[uint32]Mem{}
 
 // filled returns a constant that fills a register of any width.
@@ -57,17 +57,17 @@ func filledBits(bits uint32) Mem {
 	return m
 }
 
-// exp emits e^x for x in [-87, 87], to within two units in the last place: with
-// x = n·ln 2 + r, Taylor's series of e^r up to r⁷, and n added to the exponent.
+// exp emits e^x for x in [-87, 87], exact to two units in the last place. It uses x = n·ln 2 + r, the Taylor
+// series of e^r up to r⁷, and adds n to the exponent.
 func (w wide) exp(x VecVirtual) VecVirtual {
 	n := w.register()
 	VMULPS(filled(math.Log2E), x, n)
 	if w == avx512 {
-		VRNDSCALEPS(U8(8), n, n) // to the nearest, quietly
+		VRNDSCALEPS(U8(8), n, n) // round to nearest without exceptions
 	} else {
 		VROUNDPS(U8(8), n, n)
 	}
-	VFNMADD231PS(filled(0.693359375), n, x) // the first bits of ln 2, exact with any n
+	VFNMADD231PS(filled(0.693359375), n, x) // the first bits of ln 2; the product with n is exact
 	VFNMADD231PS(filled(math.Ln2-0.693359375), n, x)
 	e := w.constant(1.0 / 5040)
 	for _, c := range []float32{1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2, 1, 1} {
@@ -79,11 +79,11 @@ func (w wide) exp(x VecVirtual) VecVirtual {
 	return e
 }
 
-// gelu follows 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
+// gelu uses formula 7.1.26 of Abramowitz and Stegun, Handbook of Mathematical Functions.
 func (w wide) gelu() {
 	name := "gelu" + w.name
 	function(name, "func(x *float32, n int)",
-		name+" is geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.")
+		name+" approximates geluPortable to within 2e-7 of the larger of 1 and |x|. n is a multiple of 16.")
 	at, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	Label("gelu")
 	x, size := w.register(), w.register()
@@ -98,20 +98,20 @@ func (w wide) gelu() {
 	VFMADD213PS(upper, size, t)
 	VDIVPS(t, upper, t)
 
-	power := w.register() // -x²/2, no smaller than what exp takes
+	power := w.register() // -x²/2, limited to the range of exp
 	VMULPS(x, x, power)
 	VMULPS(filled(-0.5), power, power)
 	VMAXPS(filled(-87), power, power)
 	e := w.exp(power)
 
-	tail := w.constant(1.061405429 / 2) // the part of the normal distribution beyond |x|
+	tail := w.constant(1.061405429 / 2) // the share of the normal distribution beyond |x|
 	for _, c := range []float32{-1.453152027 / 2, 1.421413741 / 2, -0.284496736 / 2, 0.254829592 / 2} {
 		VFMADD213PS(filled(c), t, tail)
 	}
 	VMULPS(t, tail, tail)
 	VMULPS(e, tail, tail)
 
-	VSUBPS(tail, upper, upper) // 1 - tail, for what is not negative
+	VSUBPS(tail, upper, upper) // 1 - tail, for values that are not negative
 	if w == avx512 {
 		negative := K()
 		VCMPPS(U8(1), w.zero(), x, negative)
@@ -128,12 +128,11 @@ func (w wide) gelu() {
 	RET()
 }
 
-// softmax keeps sixteen sums, in two registers where one has no room for them, so
-// that every tier adds in one order.
+// softmax keeps sixteen sums, in two registers if one register is too small, so that all tiers add in the same order.
 func (w wide) softmax() {
 	name := "softmax" + w.name
 	function(name, "func(x *float32, scale float32, n int)",
-		name+" is softmaxPortable, of no more than 1e-6 apart. n is a multiple of 16.")
+		name+" approximates softmaxPortable to within 1e-6. n is a multiple of 16.")
 	x, n := Load(Param("x"), GP64()), Load(Param("n"), GP64())
 	scale := w.register()
 	VBROADCASTSS(param("scale"), scale)
@@ -151,7 +150,7 @@ func (w wide) softmax() {
 		CMPQ(at, end)
 		JLT(LabelRef(label))
 	}
-	// all combines the values of the registers into each place of the first.
+	// all combines the values of the registers into each element of the first.
 	all := func(v []VecVirtual, with func(...Op)) VecVirtual {
 		half := YMM()
 		if w == avx512 {
@@ -263,7 +262,7 @@ func layerNorm() {
 	RET()
 }
 
-// across combines the eight values of a register into each of them.
+// across combines the eight values of a register into each of its elements.
 func across(v VecVirtual, with func(...Op)) {
 	other := YMM()
 	VPERM2F128(U8(1), v, v, other)

@@ -8,14 +8,13 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// panelBytes is how far apart in a panel the columns' values of one k and the next
-// lie: 32 columns of float32.
+// panelBytes is the distance in a panel between the values of one k and the next: 32 columns of float32.
 const panelBytes = 32 * 4
 
 const tileSignature = "func(rows int, a *float32, lda int, panel *float32, depth int, ahead int, step int, from *float32, ldfrom int, c *float32, ldc int)"
 
-// A tile is as many rows as there are registers for its sums, besides those that
-// hold a value of a and the values of the panel.
+// A tile has as many rows as there are registers for its sums. Other registers hold a value of a and the values
+// of the panel.
 const (
 	rowsAVX512 = 12
 	rowsAVX2   = 6
@@ -24,19 +23,18 @@ const (
 func tileAVX512() {
 	function("tileAVX512", tileSignature,
 		"tileAVX512 computes up to 12 rows of 32 columns: c = from + a · panel. lda, ldfrom and ldc",
-		"are in bytes. Each sum begins with from and runs over k in order, fused. Beginning so many",
-		"bytes ahead of the panel, step bytes more are fetched with each k, wherever that is.")
+		"are in bytes. Each sum begins with from and adds the products in the order of k, fused. For each",
+		"k it prefetches step bytes, which begin ahead bytes after the panel.")
 	tile(rowsAVX512, func() VecVirtual { return ZMM() }, 64)
 }
 
 func tileAVX2() {
 	function("tileAVX2", tileSignature,
-		"tileAVX2 computes up to 6 rows of 16 columns as [tileAVX512] does, bit for bit.")
+		"tileAVX2 computes up to 6 rows of 16 columns like [tileAVX512], bit for bit.")
 	tile(rowsAVX2, func() VecVirtual { return YMM() }, 32)
 }
 
-// tile emits a variant for each number of rows up to most. Two registers, of width
-// bytes each, make up a row of the tile.
+// tile emits a variant for each number of rows up to most. Two registers of width bytes hold one row of the tile.
 func tile(most int, register func() VecVirtual, width int) {
 	n := Load(Param("rows"), GP64())
 	for rows := most; rows > 0; rows-- {
@@ -60,7 +58,7 @@ func tileRows(rows int, register func() VecVirtual, width int) {
 		}
 	}
 	c := loadRows("c", "ldc", rows)
-	for i := range sums { // what is to be written is fetched meanwhile
+	for i := range sums { // prefetch the addresses that will be written
 		PREFETCHT0(c.row(i))
 		if 2*width > 64 {
 			PREFETCHT0(c.row(i).Offset(64))
@@ -112,8 +110,8 @@ func zeroed(v VecVirtual, width int) {
 	VXORPS(v, v, v)
 }
 
-// rowsAt addresses rows that lie a stride apart with one register for three rows:
-// an index counts once or twice.
+// rowsAt addresses rows that are stride bytes apart, with one register for three rows: an index is multiplied
+// by one or two.
 type rowsAt struct {
 	bases  []Register
 	stride Register

@@ -5,13 +5,13 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// notAbove is the comparison a <= b, false for what is not a number, without a trap.
+// notAbove is the comparison !(a > b) without a trap. It is true if a value is NaN.
 const notAbove = 0x12
 
 func above() {
 	const piece = 16
 	function("aboveAVX2", "func(scores *float32, n int, least float32, out *int32) int",
-		"aboveAVX2 is abovePortable with AVX2 for n a multiple of 16, and returns how many it wrote.")
+		"aboveAVX2 is abovePortable with AVX2. n must be a multiple of 16. It returns how many indexes it wrote.")
 	scores, n := Load(Param("scores"), GP64()), Load(Param("n"), GP64())
 	out, found, i := Load(Param("out"), GP64()), GP64(), GP64()
 	limit, err := Param("least").Resolve()
@@ -41,7 +41,7 @@ func above() {
 	MOVL(at, Mem{Base: out, Index: found, Scale: 4})
 	INCQ(found)
 	LEAL(Mem{Base: bits.As64(), Disp: -1}, at)
-	ANDL(at, bits) // without its lowest one
+	ANDL(at, bits) // clear the lowest bit
 	JNZ(LabelRef("bit"))
 	Label("none")
 	ADDQ(U8(piece), i)

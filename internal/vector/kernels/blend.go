@@ -6,7 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// Where the fields of a Blend are.
+// Offsets of the fields of a Blend.
 const (
 	blendScale  = 0
 	blendGain   = 4
@@ -61,7 +61,7 @@ func blend() {
 		VMOVDQU(sum, sums.Offset(2*at))
 	}
 
-	// reach of more than fifteen: bit 4 or 5, which are brought to the top
+	// move bit 4 or 5, which is set if reach is more than fifteen, to the top
 	far, some := GP64(), GP64()
 	XORQ(far, far)
 	for at := documents - 32; at >= 0; at -= 32 {

@@ -9,7 +9,7 @@ import (
 func halves() {
 	const piece = 8
 	function("encodeHalvesAVX2", "func(dst *uint16, v *float32, n int)",
-		"encodeHalvesAVX2 is EncodeHalf of each finite value, with F16C for n a multiple of 8.")
+		"encodeHalvesAVX2 writes EncodeHalf of each finite value, with F16C. n must be a multiple of 8.")
 	dst, v, n, i := Load(Param("dst"), GP64()), Load(Param("v"), GP64()), Load(Param("n"), GP64()), GP64()
 	XORQ(i, i)
 	Label("next")
@@ -17,7 +17,7 @@ func halves() {
 	JGE(LabelRef("done"))
 	x := YMM()
 	VMOVUPS(Mem{Base: v, Index: i, Scale: 4}, x)
-	VCVTPS2PH(U8(0), x, Mem{Base: dst, Index: i, Scale: 2}) // 0: to the nearest, ties to even
+	VCVTPS2PH(U8(0), x, Mem{Base: dst, Index: i, Scale: 2}) // 0: round to nearest, ties to even
 	ADDQ(U8(piece), i)
 	JMP(LabelRef("next"))
 	Label("done")
@@ -33,7 +33,7 @@ func quantize() {
 func largest() {
 	const piece = 32
 	function("largestAVX2", "func(v *float32, n int) float32",
-		"largestAVX2 is largestPortable with AVX2 for n a multiple of 32.")
+		"largestAVX2 is largestPortable with AVX2. n must be a multiple of 32.")
 	v, n := Load(Param("v"), GP64()), Load(Param("n"), GP64())
 	var most [piece / 8]VecVirtual
 	sign := YMM()
@@ -72,7 +72,7 @@ func largest() {
 func round() {
 	const piece = 32
 	function("roundAVX2", "func(dst *int8, v *float32, scale float32, n int) int32",
-		"roundAVX2 is roundPortable with AVX2 for n a multiple of 32.")
+		"roundAVX2 is roundPortable with AVX2. n must be a multiple of 32.")
 	order := GLOBL("order", RODATA|NOPTR)
 	for i, x := range []uint32{0, 4, 1, 5, 2, 6, 3, 7} {
 		DATA(4*i, U32(x))
@@ -97,8 +97,8 @@ func round() {
 		VCVTPS2DQ(x[k], x[k])
 		VPADDD(x[k], sum, sum)
 	}
-	// Packing works on each half of the registers: fours of values come out in the
-	// order 0 2 4 6 1 3 5 7.
+	// Packing works on each half of the registers separately. Groups of four values come out in the order
+	// 0 2 4 6 1 3 5 7.
 	VPACKSSDW(x[1], x[0], x[0])
 	VPACKSSDW(x[3], x[2], x[2])
 	VPACKSSWB(x[2], x[0], x[0])

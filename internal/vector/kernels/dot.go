@@ -6,13 +6,13 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// lanes is how many sums run side by side, as in the portable functions.
+// lanes is the number of parallel sums, as in the portable functions.
 const lanes = 32
 
 // side is one of the two vectors of an inner product.
 type side struct {
 	name string
-	half bool // else float32
+	half bool // half precision; otherwise float32
 	at   Register
 }
 
@@ -35,11 +35,11 @@ func dotKernels() {
 	dot("dotHalfAVX2", side{name: "a"}, side{name: "b", half: true})
 }
 
-// dot emits an inner product. What is left after the whole pieces is copied into
-// zeros on the stack and taken as a piece more: adding 0 changes no lane.
+// dot emits an inner product. It copies the values after the last whole piece into zeros on the stack and
+// processes them as another piece. Adding 0 changes no lane.
 func dot(name string, a, b side) {
 	function(name, "func(a "+a.kind()+", b "+b.kind()+", n int) float32",
-		name+" is its portable namesake with AVX2, bit for bit.")
+		name+" gives the same bits as its portable counterpart, with AVX2.")
 	a.at, b.at = Load(Param("a"), GP64()), Load(Param("b"), GP64())
 	n := Load(Param("n"), GP64())
 	var sums [lanes / 8]VecVirtual

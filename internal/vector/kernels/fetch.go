@@ -5,11 +5,10 @@ import (
 	. "github.com/mmcloughlin/avo/operand"
 )
 
-// fetch emits hints for the cache, a line at a time. A hint for what may not be read
-// does nothing.
+// fetch emits prefetch instructions, one for each cache line. Prefetching an address that may not be read does nothing.
 func fetch() {
 	function("fetchSSE", "func(p *uint16, lines int)",
-		"fetchSSE asks for so many lines of 64 bytes to be brought into the nearest cache.")
+		"fetchSSE prefetches the given number of 64-byte lines into the first-level cache.")
 	p, lines := Load(Param("p"), GP64()), Load(Param("lines"), GP64())
 	Label("next")
 	SUBQ(U8(1), lines)

@@ -6,12 +6,12 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// dotPacked emits the inner product with a packed row: each word of bits spreads the
-// next values over sixteen lanes. No value behind the row is read.
+// dotPacked emits the inner product with a packed row. Each word of bits spreads the next values over sixteen
+// lanes. It reads no value after the row.
 func dotPacked() {
 	function("dotPackedAVX512", "func(a *float32, bits *uint16, values *uint16, words int) float32",
-		"dotPackedAVX512 is its portable namesake with AVX-512, bit for bit, of an even",
-		"number of words.")
+		"dotPackedAVX512 gives the same bits as its portable counterpart, with AVX-512. The",
+		"number of words must be even.")
 	a, bits := Load(Param("a"), GP64()), Load(Param("bits"), GP64())
 	values, words := Load(Param("values"), GP64()), Load(Param("words"), GP64())
 	ones := GP32()

@@ -10,7 +10,7 @@ import (
 func peaks() {
 	const lanes, group = 8, 16
 	function("peaksAVX2", "func(scores *float32, n int, out *float32)",
-		"peaksAVX2 is peaksPortable with AVX2 for n a multiple of 128.")
+		"peaksAVX2 is peaksPortable with AVX2. n must be a multiple of 128.")
 	scores, n, out := Load(Param("scores"), GP64()), Load(Param("n"), GP64()), Load(Param("out"), GP64())
 	least := YMM()
 	VBROADCASTSS(ConstData("peaksLeast", U32(math.Float32bits(float32(math.Inf(-1))))), least)
@@ -24,7 +24,7 @@ func peaks() {
 		a, b := YMM(), YMM()
 		VMOVUPS(Mem{Base: scores, Disp: i * lanes * 4}, a)
 		VMOVUPS(Mem{Base: scores, Disp: (i + 1) * lanes * 4}, b)
-		VMAXPS(low, a, low) // of two of which one is not a number, the first
+		VMAXPS(low, a, low) // if one value is NaN, the result is the first operand
 		VMAXPS(high, b, high)
 	}
 	VMAXPS(high, low, low)

@@ -10,10 +10,10 @@ func read() {
 	readWith("readAVX512", 64, func(m Mem) { VMOVDQU64(m, ZMM()) })
 }
 
-// readWith emits loads of width bytes, eight in a loop.
+// readWith emits a loop of eight loads, each width bytes.
 func readWith(name string, width int, load func(Mem)) {
 	function(name, "func(p *uint8, n int)",
-		name+" reads n bytes, a multiple of 512, and does nothing with them: the yardstick of benchmarks.")
+		name+" reads n bytes, a multiple of 512, and discards them. Benchmarks compare kernels with it.")
 	p, n := Load(Param("p"), GP64()), Load(Param("n"), GP64())
 	Label("next")
 	SUBQ(U32(8*width), n)

@@ -6,8 +6,7 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// A tile's quad is 64 bytes; a quad of the query has its number, four bytes and four
-// words.
+// A tile's quad is 64 bytes. A quad of the query is its index, four bytes and four 16-bit words.
 const (
 	tileQuad  = 64
 	quadSize  = 16
@@ -15,25 +14,25 @@ const (
 	quadWords = 8
 )
 
-// foresight is how many quads ahead are asked for: the processor can foretell what comes
-// next in a piece, but not which piece does. They are to wait in the second cache, for
-// which more can be on the way at once than for the first.
+// foresight is how many quads ahead are prefetched. The processor predicts the next address within a piece, but
+// not the next piece. Prefetching goes to the second-level cache, which allows more concurrent loads than the
+// first-level cache.
 const foresight = 3
 
 const scanSignature = "func(quads *int32, n int, values *uint8, stride, tiles int, scales *float32, scale float32, excess int32, out *float32)"
 
-// places are the registers in which a scan keeps its place.
+// places are the registers that hold the position of a scan.
 type places struct {
-	quad, last, end      Register // of the query
-	row, ahead           Register // where a quad of the first tile is, and a later one's
-	at, size             Register // of the bytes of all tiles' quads
+	quad, last, end      Register // positions in the query
+	row, ahead           Register // positions of a quad of the first tile, and of a later quad
+	at, size             Register // offset and size in bytes of the quads of all tiles
 	out, scales          Register
-	query, scale, excess VecVirtual // in all lanes
+	query, scale, excess VecVirtual // values broadcast to all lanes
 }
 
-// scan emits a scan with registers of one width. It reads a quad of all tiles,
-// then over the next, as they lie in memory; until the end, out holds whole numbers. add
-// adds a quad of a tile to its sixteen sums, and finish makes products of them.
+// scan emits a scan with registers of one width. It reads one quad of all tiles, then the next, in memory
+// order. Until the end, out holds integer sums. add adds a quad of a tile to its sixteen sums, and finish
+// converts the sums to products.
 func scan(register func() VecVirtual, query func(r *places), add, finish func(r *places, sums Mem)) {
 	r := &places{
 		quad: Load(Param("quads"), GP64()), last: GP64(), end: Load(Param("n"), GP64()),
@@ -46,7 +45,7 @@ func scan(register func() VecVirtual, query func(r *places), add, finish func(r 
 	ADDQ(r.quad, r.end)
 	LEAQ(Mem{Base: r.end, Disp: -quadSize}, r.last)
 	VBROADCASTSS(param("scale"), r.scale)
-	VBROADCASTSS(param("excess"), r.excess) // whose bits are as good as any other
+	VBROADCASTSS(param("excess"), r.excess) // an integer; its bits are copied unchanged
 	sums := Mem{Base: r.out, Index: r.at, Scale: 1}
 	r.tiles("first", func() {
 		for disp := 0; disp < tileQuad; disp += int(r.excess.Size()) {
@@ -76,7 +75,7 @@ func scan(register func() VecVirtual, query func(r *places), add, finish func(r 
 	RET()
 }
 
-// find emits where the first tile has the values for a quad of the query.
+// find emits the address of the first tile's values for a quad of the query.
 func (r *places) find(quad, row Register) {
 	MOVLQSX(Mem{Base: quad}, row)
 	IMULQ(param("stride"), row)
@@ -95,8 +94,8 @@ func (r *places) tiles(name string, do func()) {
 	JLT(LabelRef(name))
 }
 
-// finish stores products as float32 times the row's scale times the query's, in
-// this order, as the portable function does.
+// finish emits the store of products: float32 times the row's scale, then times the query's scale. The portable
+// function uses the same order.
 func (r *places) finish(sums VecVirtual, out Mem) {
 	VCVTDQ2PS(sums, sums)
 	VMULPS(Mem{Base: r.scales, Index: r.at, Scale: 1, Disp: out.Disp}, sums, sums)
@@ -114,7 +113,7 @@ func param(name string) Mem {
 
 func scanAVX512() {
 	function("scanAVX512", scanSignature,
-		"scanAVX512 is scanPortable of so many tiles with AVX-512 VNNI; the excess is below zero.")
+		"scanAVX512 is scanPortable for the given number of tiles, with AVX-512 VNNI. The excess is negative.")
 	scan(func() VecVirtual { return ZMM() }, func(r *places) {
 		VPBROADCASTD(Mem{Base: r.quad, Disp: quadBytes}, r.query)
 	}, func(r *places, out Mem) {
@@ -130,15 +129,15 @@ func scanAVX512() {
 	})
 }
 
-// scanAVX2 has the sums of each eight rows in the order that adding pairs leaves.
+// scanAVX2 keeps the sums of each eight rows in the order in which adding pairs leaves them.
 func scanAVX2() {
 	function("scanAVX2", scanSignature,
-		"scanAVX2 is scanPortable of so many tiles with AVX2; the excess is below zero.")
+		"scanAVX2 is scanPortable for the given number of tiles, with AVX2. The excess is negative.")
 	scan(func() VecVirtual { return YMM() }, func(r *places) {
 		VPBROADCASTQ(Mem{Base: r.quad, Disp: quadWords}, r.query)
 	}, func(r *places, out Mem) {
 		for disp := 0; disp < tileQuad; disp += 32 {
-			var pairs [2]VecVirtual // of four rows each, two for each row
+			var pairs [2]VecVirtual // each has four rows, with two sums for each row
 			for k := range pairs {
 				pairs[k] = YMM()
 				VPMOVZXBW(Mem{Base: r.row, Index: r.at, Scale: 1, Disp: disp + 16*k}, pairs[k])
