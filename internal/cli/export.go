@@ -143,7 +143,7 @@ func take(ctx context.Context, c *client.Client, q client.ExportQuery, path stri
 	}
 	temp, err := os.CreateTemp(dir, ".loci-export-*") // checks that the folder is writable before the server exports
 	if err != nil {
-		return exported{}, fmt.Errorf("nothing can be written into %s: %w", dir, cause(err))
+		return exported{}, fmt.Errorf("cannot write to %s: %w", dir, cause(err))
 	}
 	defer func() { _ = os.Remove(temp.Name()) }() // after success the file is already renamed
 	stream, err := c.Export(ctx, q)

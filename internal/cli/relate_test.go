@@ -37,7 +37,7 @@ func TestFactsAreRelatedShownAndUndone(t *testing.T) {
 	if out := run("there are more relations", "relate", mug, "--limit", "1"); strings.Count(out, "\n") != 2 {
 		t.Errorf("one of two: %q", out)
 	}
-	_, undo, _ := strings.Cut(run("no longer", "relate", tea, "follows", mug, "--end"), "loci ")
+	_, undo, _ := strings.Cut(run("relation removed", "relate", tea, "follows", mug, "--end"), "loci ")
 	run("this fact has no relations", "relate", tea)
 	run("", strings.Fields(undo)...)
 	run("it follows", "relate", tea)
