@@ -194,9 +194,9 @@ func TestUnsupportedFactsWaitForAPerson(t *testing.T) {
 	if len(facts) != 2 || count(facts, "", rich) != 1 || count(facts, "", better) != 1 {
 		t.Errorf("after approving and editing there has to be %q and %q; there is:%s", rich, better, contents(facts))
 	}
-	l.prints(t, "review --list", "nothing waits")
+	l.prints(t, "review --list", "no facts wait for review")
 	l.tell(t, "Again I took a long walk this morning.")
-	l.prints(t, "review --list", "nothing waits") // what was rejected does not come again
+	l.prints(t, "review --list", "no facts wait for review") // what was rejected does not come again
 }
 
 func TestChatGoesOnWhileLearningHangs(t *testing.T) {

@@ -70,7 +70,7 @@ func TestPauseHoldsLearningOrMemory(t *testing.T) {
 		t.Errorf("while memory is on hold a chat was given %q and left%s", block, contents(l.turns(t, nil)))
 	}
 
-	l.prints(t, "pause none", "nothing is on hold")
+	l.prints(t, "pause none", "nothing is paused")
 	again := chat{client: l.sdk()}
 	again.say(t, askAllergy)
 	if !strings.Contains(blockOf(t, up.last(t).Body), allergyTold) {

@@ -101,7 +101,7 @@ func readLesson(body []byte) lesson {
 			Schema struct{ Name string } `json:"json_schema"`
 		} `json:"response_format"`
 	}
-	_ = json.Unmarshal(body, &asked) // Loci's own requests are JSON; else nothing matches
+	_ = json.Unmarshal(body, &asked) // Loci's own requests are JSON; else no memories match
 	l := lesson{Format: asked.Format.Type, Purpose: asked.Format.Schema.Name}
 	for _, m := range asked.Messages {
 		if m.Role == "system" {

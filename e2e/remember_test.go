@@ -252,7 +252,7 @@ func TestWhatWasForgottenIsNotLearnedFromOldAnswers(t *testing.T) {
 			if facts := l.facts(t, nil); len(facts) > 0 {
 				t.Errorf("it was forgotten, and only memory has said it since:%s", contents(facts))
 			}
-			l.prints(t, "review --list", "nothing waits")
+			l.prints(t, "review --list", "no facts wait for review")
 		})
 	}
 }

@@ -52,9 +52,9 @@ const (
 	mcpPath      = "/mcp"
 )
 
-// assemble puts the concrete parts together; it is the only place that names them.
+// assemble creates and connects all concrete parts; no other function names them.
 func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
-	clock := opts.Now // of the store; nil: its own
+	clock := opts.Now // nil: the store uses its own clock
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -64,7 +64,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l := &Loci{config: config, asked: config, reload: opts.Reload}
 	defer func() {
 		if err != nil {
-			_ = l.Close() // the first error says what is wrong
+			_ = l.Close() // the caller gets the first error
 		}
 	}()
 	if opts.Logger == nil {
@@ -77,7 +77,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}
 	l.log = opts.Logger
 	if unknown := config.Unknown(); len(unknown) > 0 {
-		l.log.Warn("these variables of the environment are not settings and change nothing; loci settings lists all settings", "variables", unknown)
+		l.log.Warn("these environment variables are not settings and are ignored; loci settings lists all settings", "variables", unknown)
 	}
 	l.doctor = &doctor.Doctor{Log: l.log}
 	prompts, err := openPrompts(config.Prompts)
@@ -93,7 +93,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	config = learner.Apply(config)
 	l.learner, l.config = learner, config
 	is := learner.Learns()
-	l.log.Info("who learns", "model", is.Who, "why", is.Why)
+	l.log.Info("learning model", "model", is.Who, "why", is.Why)
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
 	}
@@ -114,9 +114,9 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		config, chosen = models.ChooseEmbedder(ctx, config)
 	}
 	l.embeds = chosen
-	l.log.Info("what embeds", "embedder", config.Embedder, "why", chosen.Why, "better", chosen.Better)
+	l.log.Info("embedder", "embedder", config.Embedder, "why", chosen.Why, "better", chosen.Better)
 	for _, broken := range chosen.Broken {
-		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "get it again or remove it; until then it is passed over"})()
+		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "download it again or remove it; until then it is not used"})()
 	}
 	l.config = config
 	opened, err := models.Open(config, l.embeds)
@@ -142,7 +142,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.database, _ = database(store).(*sqlstore.Store)
 	l.looks.backlog = store.Totals
 	if config.Store == "sqlite" {
-		l.looks.dir, _ = config.DataDir() // it is open
+		l.looks.dir, _ = config.DataDir() // opening the store has already resolved it
 	}
 	if s, ok := database(store).(interface {
 		Backlog(context.Context) (memory.Counts, error)
@@ -153,7 +153,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if s, ok := store.(server); ok && config.Store.Server() {
-		l.log.Info("memory is kept by a server", "store", config.Store, "about", s.About())
+		l.log.Info("memory is stored on a database server", "store", config.Store, "about", s.About())
 	}
 	kept, _ := database(store).(memory.Keys)
 	if l.keys, err = httpx.OpenKeys(ctx, kept, config.Store.Server(), opts.Now, l.log); err != nil {
@@ -165,7 +165,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if s, ok := store.(interface{ Identity() string }); ok && indexed.Dir != "" {
-		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // of that database alone, with a server
+		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // on a database server each database has its own index folder
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
 	searcher := l.searcher(store, indexed)
@@ -235,7 +235,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}.Complete()
 	shown := l.pageOptions(config, learner, upstream)
 	shown.Auth, shown.Note, shown.Issuer = &guard, l.audit.Note, issuer(config.SSO, guard.SSO)
-	shown.Sessions = database(store).(memory.Sessions) // every store keeps them
+	shown.Sessions = database(store).(memory.Sessions) // every store implements it
 	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", l.chat)
 	for _, path := range proxy.Short() {
@@ -270,12 +270,12 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	return l, nil
 }
 
-// OpenAPI returns the OpenAPI description that a server of this version answers at /openapi.json.
+// OpenAPI returns the OpenAPI description that a server of this version serves at /openapi.json.
 func OpenAPI() ([]byte, error) {
 	return rest.Describe(rest.Options{Version: obs.Version(), Elsewhere: describedElsewhere()})
 }
 
-// describedElsewhere is what the API's description tells of that another API answers.
+// describedElsewhere returns operations in the API's description that another handler serves.
 func describedElsewhere() []rest.Elsewhere {
 	in, out := query.Bodies()
 	return []rest.Elsewhere{{
@@ -284,12 +284,12 @@ func describedElsewhere() []rest.Elsewhere {
 	}}
 }
 
-// replicaLease is how long a job stays with a replica that was killed. The database's clock
-// decides when it ends; a worker renews it three times as often, and only while it works.
+// replicaLease is the time after which another replica takes over a job of a killed replica, by the
+// database's clock. A worker renews its lease three times in this time.
 const replicaLease = 8 * time.Second
 
-// jobLease returns how long workers hold jobs without renewal. The only process of an SQLite
-// file ends all leases at its start, so that they may be long.
+// jobLease returns the duration of a job's lease. With SQLite it can be long, because the only process
+// of the database ends all leases when it starts.
 func jobLease(c config.Config) time.Duration {
 	if c.Store.Server() {
 		return replicaLease
@@ -307,7 +307,7 @@ func openPrompts(dir string) (*prompt.Set, error) {
 	return prompt.Open(os.DirFS(dir))
 }
 
-// prefixes reads addresses and networks; nil for none.
+// prefixes parses addresses and networks; the result of an empty list is nil.
 func prefixes(key string, in []string) ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, s := range in {
@@ -340,8 +340,8 @@ func openStore(ctx context.Context, config config.Config, opts Options, clock fu
 	return vaultsync.Open(ctx, config, opts.Now, opts.Logger, within)
 }
 
-// databaseDir is the folder of the database: the data folder or, where memory is in a vault
-// alone, the vault's own.
+// databaseDir returns the folder of the database: the data folder or, if the store is memory with a
+// vault, a folder in the vault.
 func databaseDir(c config.Config) (string, error) {
 	if c.Store != "memory" {
 		return c.DataDir()
@@ -370,14 +370,14 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 	return store, nil
 }
 
-// server is a store on a database server, which other processes may share.
+// server is a store on a database server, which other processes can share.
 type server interface {
 	About() string                           // for a log
 	Listen(ctx context.Context, wake func()) // until ctx ends
-	OnErase(tell func(memory.Owner))         // of whom another process erased something
+	OnErase(tell func(memory.Owner))         // tell gets the owners whose data another process erased
 }
 
-// listen wakes the runner when another server queued a job, until stop is called.
+// listen wakes the runner when another server has queued a job, until stop is called.
 func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -388,11 +388,13 @@ func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func()
 	return func() error { cancel(); <-ended; return nil }
 }
 
-// indexOptions keeps checkpoints beside what they are made from.
+// indexOptions puts the index's checkpoints next to the database.
 func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
 	o := index.Options{
 		Model: model.Fingerprint(), Embedder: model, Budget: int64(config.Index.Budget),
-		Report: func(err error) { log.Warn("a checkpoint of an index failed; searches go on without", "err", err) },
+		Report: func(err error) {
+			log.Warn("could not write a checkpoint of an index; searches are not affected", "err", err)
+		},
 	}
 	if config.Store == "memory" {
 		return o, nil
@@ -402,7 +404,7 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 	return o, err
 }
 
-// traceBytes is how many bytes of traces a user has at most; the oldest go first.
+// traceBytes is the maximum size of a user's traces in bytes; the oldest are deleted first.
 const traceBytes = 1 << 20
 
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
@@ -415,7 +417,7 @@ func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	}
 }
 
-// learning is when, from what and how facts are learned.
+// learning returns the options of learning.
 func learning(c config.Config) core.Learning {
 	l := core.Learning{
 		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Preset.Exchanges, Idle: c.Learn.Idle, Context: c.Preset.Context, Personal: c.Learn.Personal, Trust: c.Learn.Trust,
@@ -426,7 +428,7 @@ func learning(c config.Config) core.Learning {
 		Review: core.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
 		Upkeep: core.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife},
 	}
-	if c.Learn.Model == "" { // rules wait for nothing
+	if c.Learn.Model == "" { // rules learn immediately
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
@@ -435,11 +437,11 @@ func learning(c config.Config) core.Learning {
 	return l
 }
 
-// rules of recall. A model upstream reads the chat; loci/recall does not.
+// rules returns the rules of recall. A model of the upstream reads the chat, loci/recall does not.
 func rules(c config.Config) core.Rules {
 	r, p := c.Recall, c.Preset
 	heading := p.Heading
-	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // among instructions it needs one
+	if heading == "" && wirefmt.Placement(r.Placement) == wirefmt.System { // without a heading, memory would look like instructions
 		heading = "Relevant memory"
 	}
 	measure := recall.Measure(r.Score)
@@ -454,8 +456,7 @@ func rules(c config.Config) core.Rules {
 	}
 }
 
-// bootstrap fills the global pool from a file; without a path the pool stays as it
-// is.
+// bootstrap fills the global pool from a file; without a path the pool is not changed.
 func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	if path == "" {
 		return nil
@@ -470,7 +471,7 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	return nil
 }
 
-// newUpstream returns nil, as an interface, where none is set.
+// newUpstream returns the upstream, or a nil interface if none is set.
 func newUpstream(c config.Config, learner *models.Learner) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
@@ -482,13 +483,13 @@ func newUpstream(c config.Config, learner *models.Learner) (proxy.Upstream, erro
 	return answering{f, learner}, nil
 }
 
-// answering is an upstream to whose answers a model that learns on the same machine gives way.
+// answering is an upstream that pauses learning by a model on the same machine while it answers a chat.
 type answering struct {
 	proxy.Upstream
 	learner *models.Learner
 }
 
-// Do sends a request on. The chat is over when its answer has been read or is closed.
+// Do forwards a request. The chat ends when its answer has been read or closed.
 func (a answering) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	if method != http.MethodPost {
 		return a.Upstream.Do(ctx, method, path, header, body)
@@ -523,7 +524,7 @@ func (a answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// database returns the store that keeps what is not in a vault's files.
+// database returns the database behind a vault, or the store itself.
 func database(store memory.Store) memory.Store {
 	if files, ok := store.(*vaultstore.Store); ok {
 		return files.Store
@@ -531,11 +532,11 @@ func database(store memory.Store) memory.Store {
 	return store
 }
 
-// vectorsAtStart queues the job that gives one user's memory and what everybody shares
-// the vectors that they lack. Of other users it is seen when they are first searched.
+// vectorsAtStart queues the job that computes missing vectors of the default user and of the global
+// pool. For other users the first search queues that job.
 func (l *Loci) vectorsAtStart(ctx context.Context) error {
 	if l.config.Embedder == config.Lexical || l.config.Users == "multi" {
-		return nil // words are enough until the first search, which sees to it
+		return nil // the first search of a user queues the job
 	}
 	return l.engine.Vectors.CatchUp(ctx, userOf(httpx.DefaultUser), memory.Global(memory.DefaultNamespace))
 }

@@ -38,7 +38,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) != 1 || found.Findings[0].Part != "data folder" {
 		t.Errorf("without the folder: %+v, %v", found.Findings, err)
 	}
-	l.doctor.Config.Data = filepath.Join(dir, "data", databaseFile) // nothing can be written into a file
+	l.doctor.Config.Data = filepath.Join(dir, "data", databaseFile) // cannot write to a file
 	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "it is not writable") {
 		t.Errorf("where nothing can be written: %+v, %v", found.Findings, err)
 	}

@@ -15,10 +15,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// healthTime bounds how long a health check waits for the store.
+// healthTime is the timeout of a health check for the store.
 const healthTime = 2 * time.Second
 
-// health says how the server is. It never holds a key.
+// health returns the state of the server. It never contains a key.
 func (l *Loci) health(ctx context.Context) client.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
@@ -47,11 +47,11 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	return h
 }
 
-// readyTime bounds how long a readiness check waits for the store: less than a probe's second.
+// readyTime is the timeout of a readiness check for the store. It is less than a probe's usual second.
 const readyTime = 500 * time.Millisecond
 
-// ready says whether this server takes requests. A store that is away is no reason not to: chats go
-// on without it, and another server would do no better.
+// ready reports whether this server accepts requests. It does even if the store is unavailable: chats
+// work without memory, and another server would have the same problem.
 func (l *Loci) ready(ctx context.Context) client.Ready {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
@@ -69,25 +69,25 @@ func (l *Loci) ready(ctx context.Context) client.Ready {
 	return is
 }
 
-// lookEvery is how often readiness checks write to the disk and count jobs: anybody may ask.
+// lookEvery is the minimum interval at which readiness checks test the disk and count jobs.
 const lookEvery = 5 * time.Second
 
-// looks is what readiness checks last found on the disk and in the queue.
+// looks caches the last result of the checks of disk and jobs.
 type looks struct {
 	draining atomic.Bool
-	dir      string // in which the store writes; "": it writes nowhere
+	dir      string // folder of the store; "" if the store writes to no folder
 	backlog  func(context.Context) (memory.Counts, error)
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	at    time.Time
 	found []string
 }
 
-// look returns which of disk and jobs is in trouble. Who asks while another looks gets what was
-// found before.
+// look returns the problems of disk and jobs. While another call checks them, it returns the previous
+// result.
 func (l *looks) look(ctx context.Context, now time.Time) (found []string) {
 	l.mu.Lock()
-	due, last := now.Sub(l.at).Abs() >= lookEvery, l.found // the clock may go back
+	due, last := now.Sub(l.at).Abs() >= lookEvery, l.found // Abs: the clock may be set back
 	if due {
 		l.at = now
 	}
@@ -107,11 +107,11 @@ func (l *looks) look(ctx context.Context, now time.Time) (found []string) {
 	return found
 }
 
-// Drain has the server say that it is about to stop: see [client.Ready].
+// Drain marks the server as about to stop: see [client.Ready].
 func (l *Loci) Drain() { l.looks.draining.Store(true) }
 
-// healthFor returns as much of the health as whoever asks may know. Addresses and paths,
-// which the store's errors name as well, are for admins.
+// healthFor returns the part of the health that the caller may see. Addresses, paths and the store's
+// errors are only for admins.
 func (l *Loci) healthFor(ctx context.Context) client.Health {
 	h := l.health(ctx)
 	role := httpx.IdentityOf(ctx).Role

@@ -1,6 +1,6 @@
-// Package assembly puts the parts of Loci together. It is the only package that names concrete
-// ones beside those for settings, models and backups. The library, which other programs see, is the
-// root package.
+// Package assembly puts the parts of Loci together. Apart from the packages for settings, models and
+// backups it is the only one that names concrete implementations. The library for other programs is
+// the root package.
 package assembly
 
 import (
@@ -34,15 +34,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options are what a program hands to [Open] that no settings file can hold.
+// Options are options of [Open] that cannot be in a settings file.
 type Options struct {
-	Embedder memory.Embedder  // nil: the setting embedder names one
-	LLM      memory.LLM       // learns; nil: the settings learn.* name one
-	Logger   *slog.Logger     // nil: lines to Log, as the settings log.* say
-	Log      io.Writer        // nil: none
+	Embedder memory.Embedder  // nil: the embedder of the settings
+	LLM      memory.LLM       // learning model; nil: the model of the settings
+	Logger   *slog.Logger     // nil: writes to Log according to the settings log.*
+	Log      io.Writer        // nil: no log
 	Now      func() time.Time // nil: time.Now
 
-	// Reload reads the settings again, for the API's reload; nil: it cannot.
+	// Reload reads the settings again for the API's reload; nil: reloading is not possible.
 	Reload func() (config.Config, error)
 	waited func(time.Duration) // see [sqlstore.Options]
 }
@@ -52,41 +52,41 @@ type Loci struct {
 	config   config.Config
 	engine   *engine.Engine
 	index    *index.Index
-	chroma   *chroma.Index // nil: there is none
-	vectors  string        // what searches vectors outside of the index; "": nothing
+	chroma   *chroma.Index // nil: Chroma is not used
+	vectors  string        // description of the vector search outside of the index; "": there is none
 	runner   *jobs.Runner
 	vault    *vaultsync.Vault
-	database *sqlstore.Store // nil: memory is in none
+	database *sqlstore.Store // nil: the store is no SQL database
 	backups  *backup.Maker
 	keys     *httpx.Keyring
 	audit    *audit.Log
 	chat     *proxy.Handler
 	handler  http.Handler
-	open     func(config.Config) error    // makes front anew
-	front    atomic.Pointer[http.Handler] // the guard and what is before it, by the settings as they are
-	asked    config.Config                // as it was opened with, and what was taken over since
+	open     func(config.Config) error    // replaces front, with new settings
+	front    atomic.Pointer[http.Handler] // CORS, sessions and the guard, with the current settings
+	asked    config.Config                // the settings at opening, with all reloaded changes
 	level    slog.LevelVar
 	reload   func() (config.Config, error)
-	reloads  sync.Mutex   // held while settings are taken over
+	reloads  sync.Mutex   // held during a reload
 	keep     atomic.Int64 // audit.keep
 	log      *slog.Logger
 	doctor   *doctor.Doctor
 	learner  *models.Learner
 	embeds   models.Choice
-	words    config.Config // if words alone embed after all: see [models.Choice.Now]
+	words    config.Config // the settings for the lexical embedder: see [models.Choice.Now]
 	looks    looks
-	closers  []func() error // in the order they are to be called
+	closers  []func() error // in the order of the calls
 }
 
-// Open opens the memory that config describes, making it where there is none.
+// Open opens the memory that config describes, and creates it if it does not exist.
 func Open(ctx context.Context, config config.Config, opts Options) (*Loci, error) {
 	return assemble(ctx, config, opts)
 }
 
-// Engine returns what answers and learns.
+// Engine returns the engine, which recalls and learns.
 func (l *Loci) Engine() *engine.Engine { return l.engine }
 
-// Handler returns everything that is served over HTTP.
+// Handler returns the handler of all HTTP requests.
 func (l *Loci) Handler() http.Handler { return l.handler }
 
 // Log returns the log that the settings describe.
@@ -95,7 +95,7 @@ func (l *Loci) Log() *slog.Logger { return l.log }
 // Config returns the settings in effect.
 func (l *Loci) Config() config.Config { return l.config }
 
-// settled returns the settings with the embedder as it is by now.
+// settled returns the settings with the embedder that is in use now.
 func (l *Loci) settled() config.Config {
 	if is, _ := l.embeds.Now(); is.Embedder != l.embeds.Embedder {
 		return l.words
@@ -103,19 +103,18 @@ func (l *Loci) settled() config.Config {
 	return l.config
 }
 
-// Better says what would make recall better, with the command; "" where nothing is known.
+// Better returns a suggestion that would improve recall, with its command, or "".
 func (l *Loci) Better() string { return l.embeds.Better }
 
-// Learns says who learns.
+// Learns returns the name of the learning model, or says that rules learn.
 func (l *Loci) Learns() string { return l.learner.Learns().Who }
 
-// Resident returns how many bytes the index holds in memory, estimated.
+// Resident returns the estimated size of the index in main memory, in bytes.
 func (l *Loci) Resident() int64 { return l.index.Size() }
 
-// Serving writes into the data folder that this memory is served at a URL, until it is
-// closed, so that others who come to the folder know whom to ask ([config.Config.ServedAt]). An
-// address of all of this machine's is written as loopback. Memory that is not in the data
-// folder is not spoken of.
+// Serving writes the server's URL to the data folder until the memory is closed, so that other
+// processes find the server ([config.Config.ServedAt]). An address for all interfaces is written as
+// loopback. If the memory is not in the data folder, Serving does nothing.
 func (l *Loci) Serving(at string) error {
 	lock := l.config.LockFile()
 	u, err := url.Parse(at)
@@ -128,7 +127,7 @@ func (l *Loci) Serving(at string) error {
 	return filelock.Answer(lock, u.String())
 }
 
-// loopback is this machine in the family of an address.
+// loopback returns the loopback address of an address's family.
 func loopback(ip net.IP) string {
 	if ip.To4() != nil {
 		return "127.0.0.1"
@@ -136,8 +135,8 @@ func loopback(ip net.IP) string {
 	return "::1"
 }
 
-// Run learns and keeps order until ctx ends; then it lets what is under way come
-// to its end. It may be called once.
+// Run does the background work until ctx ends, and then waits for running jobs. It may be called only
+// once.
 func (l *Loci) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return l.engine.Traces.Run(ctx) })
@@ -150,11 +149,10 @@ func (l *Loci) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Settle waits until everything that is due now has been learned. Run must be
-// running.
+// Settle waits until all jobs that are due now are done. Run must be running.
 func (l *Loci) Settle(ctx context.Context) error { return l.runner.Drain(ctx) }
 
-// Close releases everything. Run must have returned.
+// Close releases all resources. Run must have returned.
 func (l *Loci) Close() error {
 	var errs []error
 	for _, f := range l.closers {

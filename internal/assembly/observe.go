@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// problems are the parts that [Loci.ready] may name.
+// problems are the parts that [Loci.ready] can report.
 var problems = []string{"store", "upstream", "disk", "jobs"}
 
-// watch has each scrape of the metrics ask the store and the parts.
+// watch registers the sources that each scrape of the metrics reads.
 func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
 		Totals: l.engine.Store.Totals, Jobs: l.looks.backlog, Parts: problems, Now: opts.Now,
@@ -29,7 +29,7 @@ func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
 	metrics.Watch(s)
 }
 
-// answered counts each request that was answered, and logs it.
+// answered returns a function that counts and logs an answered request.
 func answered(metrics *obs.Metrics, log *slog.Logger) func(httpx.Access) {
 	return func(a httpx.Access) {
 		metrics.Answered(a.Method, a.Route, a.Status, a.Took, a.Input, a.Output)
@@ -38,7 +38,7 @@ func answered(metrics *obs.Metrics, log *slog.Logger) func(httpx.Access) {
 	}
 }
 
-// logAccess writes a line for each request: ids and sizes, no words. Probes are for debugging.
+// logAccess logs a request with ids and sizes, without text. Probes are logged at level debug.
 func logAccess(log *slog.Logger, a httpx.Access) {
 	level := slog.LevelInfo
 	if slices.Contains(httpx.DefaultOpen, a.Route) || a.Route == "/metrics" || strings.HasPrefix(a.Route, "/assets/") {
@@ -48,7 +48,7 @@ func logAccess(log *slog.Logger, a httpx.Access) {
 		slog.Int("status", a.Status), slog.Int64("ms", a.Took.Milliseconds()), slog.Int64("upstream_ms", a.Upstream.Milliseconds()), slog.Int64("input", a.Input), slog.Int64("output", a.Output))
 }
 
-// traceLearning gives each job that learns a span.
+// traceLearning adds a span to each learning job.
 func traceLearning(tracer *tracing.Tracer, learn jobs.Handler) jobs.Handler {
 	return func(ctx context.Context, job memory.Job) (jobs.End, error) {
 		ctx, end := tracer.Learn(ctx, job)
@@ -58,7 +58,7 @@ func traceLearning(tracer *tracing.Tracer, learn jobs.Handler) jobs.Handler {
 	}
 }
 
-// tracedLearner is the learner with a span for each call that a traced job makes.
+// tracedLearner is a learner that adds a span to each model call of a traced job.
 type tracedLearner struct {
 	*models.Learner
 	tracer *tracing.Tracer

@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// searcher opens the resident index and, where vectors are searched outside of it, what
-// brings both together. It sets l.index and what searches vectors.
+// searcher opens the resident index. If another server searches vectors, it returns a searcher that
+// combines both. It sets l.index and l.vectors.
 func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	opts := retrieve.OffloadOptions{Log: l.log}
 	var outside retrieve.VectorSearch
@@ -32,7 +32,7 @@ func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	}
 	if outside == nil {
 		if l.config.Index.OffloadAbove > 0 {
-			l.log.Warn("no database with pgvector searches vectors; the resident index does", "setting", "index.offload_above")
+			l.log.Warn("the store has no pgvector: the resident index searches all vectors", "setting", "index.offload_above")
 		}
 		l.index = index.New(store, o)
 		l.closers = append(l.closers, l.index.Close)
@@ -44,15 +44,16 @@ func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	return both
 }
 
-// vectorReader is a store that gives vectors by their memories.
+// vectorReader is a store that returns the vectors of memories.
 type vectorReader interface {
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
 }
 
-// copied is a copy of a store's vectors. What the store can say itself is asked there.
+// copied is a copy of a store's vectors in Chroma. If the store can return vectors itself, they are
+// read from the store.
 type copied struct {
 	*chroma.Index
-	store vectorReader // nil: the copy is asked
+	store vectorReader // nil: vectors are read from the copy
 }
 
 func (c copied) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
@@ -62,7 +63,7 @@ func (c copied) Vectors(ctx context.Context, owner memory.Owner, model string, i
 	return c.Index.Vectors(ctx, owner, model, ids)
 }
 
-// searchedBy says for a health check what searches.
+// searchedBy returns the names of the search engines for a health check.
 func (l *Loci) searchedBy() string {
 	if l.vectors == "" {
 		return "index"

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 )
 
-// pageOptions are what the page shows of the server.
+// pageOptions returns the options of the page.
 func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream proxy.Upstream) web.Options {
 	query := c.Chats.Model
 	if query == "" && c.Learn.URL == "" {
@@ -40,13 +40,13 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream pr
 	return o
 }
 
-// ssoOf says how people are named whom another server signs in.
+// ssoOf returns the options for users whom a reverse proxy or an OpenID server signs in.
 func ssoOf(c config.SSOConfig) httpx.SSO {
 	header := append(slices.Clone(c.Header), "", "")
 	return httpx.SSO{Header: header[0], Groups: header[1], Admins: c.Admins}
 }
 
-// issuer is who signs people in besides keys, nil for nobody.
+// issuer returns the OpenID Connect server for signing in, or nil.
 func issuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
 	if c.Issuer == "" {
 		return nil
@@ -54,7 +54,7 @@ func issuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
 	return &web.Issuer{URL: c.Issuer, ClientID: c.ClientID, Secret: c.Secret, User: c.User, SSO: sso}
 }
 
-// shownModels says which models are in use, and why these.
+// shownModels lists the models in use, with the reasons for their choice.
 func shownModels(c config.Config, learns models.Learns, embeds models.Choice) []web.Model {
 	return []web.Model{learnerShown(learns), embedderShown(c, embeds), rerankerShown(c), answererShown(c)}
 }
@@ -65,7 +65,7 @@ func learnerShown(learns models.Learns) web.Model {
 }
 
 func embedderShown(c config.Config, embeds models.Choice) web.Model {
-	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Words alone, without a model.")}
+	m := web.Model{For: "Gives vectors", Name: c.Embedder, Key: "embedder", Why: kindOf(c.Embedder, "Search by words only, without a model.")}
 	if embeds.Better != "" {
 		m.Why += " Better: " + embeds.Better + "."
 	}
@@ -73,28 +73,28 @@ func embedderShown(c config.Config, embeds models.Choice) web.Model {
 }
 
 func rerankerShown(c config.Config) web.Model {
-	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: kindOf(c.Reranker, "Hits stay as they were ranked.")}
+	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: kindOf(c.Reranker, "No reranking.")}
 }
 
-// kindOf says where a model runs, or what it means that there is none.
+// kindOf describes where a model runs; none is the text for no model.
 func kindOf(name, none string) string {
 	switch {
 	case strings.HasPrefix(name, config.LocalModel):
-		return "It runs in this process, from the folder of models."
+		return "Runs in this process, from the folder of models."
 	case strings.HasPrefix(name, config.RemoteModel):
-		return "A server is asked for it."
+		return "Runs on another server."
 	}
 	return none
 }
 
 func answererShown(c config.Config) web.Model {
 	if c.Upstream.URL == "" {
-		return web.Model{For: "Answers chats", Name: responder.Name, Key: "upstream.url", Why: "No server is named: memory answers by itself."}
+		return web.Model{For: "Answers chats", Name: responder.Name, Key: "upstream.url", Why: "No upstream is configured: Loci answers from memory, without a model."}
 	}
-	return web.Model{For: "Answers chats", Name: "as each chat asks", Key: "upstream.url", Why: "At " + c.Upstream.Shown() + ", beside the built-in " + responder.Name + "."}
+	return web.Model{For: "Answers chats", Name: "the model that each chat names", Key: "upstream.url", Why: "At " + c.Upstream.Shown() + ", in addition to the built-in " + responder.Name + "."}
 }
 
-// refuser answers with an error in the shape of the API that was asked.
+// refuser writes an error in the format of the requested API.
 func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		switch {

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// frontOf returns what puts the guard, with what settings say of it, before all handlers.
+// frontOf returns a function that sets l.front: the guard, configured by settings, in front of all handlers.
 func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
 	return func(c config.Config) (err error) {
 		g := guard
@@ -28,8 +28,8 @@ func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) f
 	}
 }
 
-// Reload takes over from the settings what a running server can, and reads the prompts again. If
-// anything is wrong all stays as it was.
+// Reload applies the settings that a running server can change, and reads the prompts again. After an
+// error nothing has changed.
 func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
 	l.reloads.Lock()
 	defer l.reloads.Unlock()
@@ -50,14 +50,14 @@ func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
 	l.engine.Prompts.ReplaceBy(prompts)
 	l.asked = will
 	out := client.Reloaded{Taken: append([]string{}, taken...), AtStart: append([]string{}, atStart...)}
-	l.log.Info("settings were read again", "taken", out.Taken, "need a restart", out.AtStart)
+	l.log.Info("settings reloaded", "applied", out.Taken, "need a restart", out.AtStart)
 	return out, nil
 }
 
-// reloadFromAPI reads the settings again for whoever asks by the API.
+// reloadFromAPI reloads the settings for an API request.
 func (l *Loci) reloadFromAPI(ctx context.Context) (client.Reloaded, error) {
 	if l.reload == nil {
-		return client.Reloaded{}, memory.Errorf(memory.Invalid, "this server was not started from settings that could be read again")
+		return client.Reloaded{}, memory.Errorf(memory.Invalid, "this server cannot reload its settings, because a program passed them")
 	}
 	if err := l.audit.Note(ctx, memory.AuditEntry{Act: "reload"}); err != nil {
 		return client.Reloaded{}, err

@@ -33,7 +33,7 @@ func TestTheAddressOfAServerMayBeItsURL(t *testing.T) {
 		t.Errorf("by the environment: %q %v", out, err)
 	}
 	for _, command := range []string{"serve", "demo"} {
-		if _, err := run(command, "--addr", s.URL); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "to listen on looks like 127.0.0.1:7077") {
+		if _, err := run(command, "--addr", s.URL); !errors.Is(err, memory.Invalid) || !strings.Contains(err.Error(), "to listen, use an address like 127.0.0.1:7077") {
 			t.Errorf("loci %s: %v, want that it is not an address to listen on", command, err)
 		}
 	}

@@ -26,11 +26,11 @@ func backups(g *global) *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Copy the memory of all users into one file, also while a server runs",
-		Long: "Copy the memory of all users, as it is at one moment, into one file: the database and the vault, with the\n" +
-			"settings that were set, but no secrets. The server goes on meanwhile. FILE is there whole and checked or not at all.\n" +
-			"Keep it as safe as the memory itself: it is not encrypted. A receipt of loci users erase names the backups that still hold the words.\n\n" +
-			"Memory on a PostgreSQL server is backed up by that: pg_dump --format=custom --file=loci.dump ADDRESS.",
+		Short: "Copy the memory of all users into one file; a server may be running",
+		Long: "Write a consistent copy of the memory of all users to one file: the database, the vault and the\n" +
+			"settings that were set, without secrets. A running server keeps working. FILE appears only when it is complete and verified.\n" +
+			"FILE is not encrypted: protect it like the memory itself. loci users erase lists the backups that still contain the erased text.\n\n" +
+			"Back up memory on a PostgreSQL server with its own tool: pg_dump --format=custom --file=loci.dump ADDRESS.",
 		Example: "  loci backup memory.zip\n  loci backup /backup/loci-$(date +%F).zip --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -39,7 +39,7 @@ func backups(g *global) *cobra.Command {
 				return err
 			}
 			if info, err := os.Stat(path); err == nil && info.IsDir() {
-				return memory.Errorf(memory.Invalid, "%s is a folder: name a file", path)
+				return memory.Errorf(memory.Invalid, "%s is a folder; give a file name", path)
 			}
 			if err := writable(path, force); err != nil {
 				return err
@@ -52,29 +52,29 @@ func backups(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "write over what is at FILE")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite FILE if it exists")
 	return g.withJSON(cmd)
 }
 
-// backedUp is what a backup says of itself.
+// backedUp describes a finished backup.
 type backedUp struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 	backup.Manifest
 }
 
-// backUp has a backup made and keeps it at a path, once it is whole and what it says. One of
-// nothing, from a folder that no server has open, takes no earlier one's place: that is how a
-// job by the clock would find it that names another folder or address than the server.
+// backUp requests a backup and stores it at path once it is complete and verified. It refuses an
+// empty backup of a data folder without a server, so that a scheduled job with a wrong folder or
+// address does not overwrite a good backup.
 func (g *global) backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
 	half := path + ".half"
 	f, err := fresh(half)
 	if err != nil {
-		return out, fmt.Errorf("nothing can be written into %s: %w", filepath.Dir(path), cause(err))
+		return out, fmt.Errorf("cannot write to %s: %w", filepath.Dir(path), cause(err))
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(half) // the first error says what is wrong
+			_ = os.Remove(half) // the caller gets the first error
 		}
 	}()
 	stream, size, err := c.Backup(ctx, client.BackupQuery{To: path})
@@ -93,10 +93,10 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	}
 	m, err := backup.Check(ctx, half, "", shown.of("checked"))
 	if err != nil {
-		return out, fmt.Errorf("check what came: %w", err)
+		return out, fmt.Errorf("check the backup: %w", err)
 	}
 	if g.alone && tallyOf(m.Counts) == "nothing" {
-		return out, memory.Errorf(memory.NotFound, "no server answers, and there is no memory in the data folder: name the server with --addr, or the folder with --data")
+		return out, memory.Errorf(memory.NotFound, "no server answers, and the data folder has no memory; choose the server with --addr or the folder with --data")
 	}
 	if err := os.Rename(half, path); err != nil {
 		return out, err
@@ -104,7 +104,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	return backedUp{path, n, m}, disk.SyncFolder(filepath.Dir(path))
 }
 
-// fresh makes a file for its owner alone, in place of one that was left there.
+// fresh creates a file that only its owner can read, and replaces an earlier file at that path.
 func fresh(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -112,10 +112,10 @@ func fresh(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// held writes what a backup holds.
-func held(w io.Writer, m backup.Manifest) { fmt.Fprintf(w, "  it holds %s\n", tallyOf(m.Counts)) }
+// held writes the contents of a backup, as counts.
+func held(w io.Writer, m backup.Manifest) { fmt.Fprintf(w, "  contents   %s\n", tallyOf(m.Counts)) }
 
-// tallyOf says how many there are of each kind, kinds in order.
+// tallyOf lists the count of each kind, sorted by kind.
 func tallyOf[N int | int64](counts map[string]N) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
@@ -126,7 +126,7 @@ func tallyOf[N int | int64](counts map[string]N) string {
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// many says how many there are of a kind, which is named in the plural.
+// many returns a number with its noun; kinds is the plural of the noun.
 func many(n int, kinds string) string {
 	if kinds == "profile" {
 		kinds = "profile entries"
@@ -145,12 +145,12 @@ func restore(g *global) *cobra.Command {
 	var identity string
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Put the memory of a backup into the data folder",
-		Long: "Put the memory of a backup into the data folder, and into the vault if it has one. FILE is read whole and checked before anything is\n" +
-			"changed; broken off, it is brought to its end at the next start, or nothing has changed. No server may run on the folder.\n" +
-			"FILE may be encrypted (--identity). From S3 copy it first.\n" +
-			"A folder that holds memory is refused; with --replace that is moved into a folder of its own, named in the end, and never deleted.\n" +
-			"Whoever was erased since the backup is back: erase them again. API keys are those of the backup, also such as were removed since.",
+		Short: "Restore the memory of a backup into the data folder",
+		Long: "Restore the memory of a backup into the data folder, and into the vault if there is one. FILE is read and checked completely before\n" +
+			"anything changes. If the restore is interrupted, either nothing has changed or the next start completes it. Stop the server of the folder first.\n" +
+			"FILE may be encrypted (--identity). Copy a backup from S3 to a local file first.\n" +
+			"A folder that already has memory is refused. With --replace its content is moved to another folder, which the output names, and never deleted.\n" +
+			"Users who were erased after the backup exist again: erase them again. API keys that were removed after the backup are valid again.",
 		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip\n" +
 			"  loci restore /backup/loci-2026-11-22T02-14-36Z.zip.age --identity key.txt",
 		Args: cobra.ExactArgs(1),
@@ -160,7 +160,7 @@ func restore(g *global) *cobra.Command {
 				m, err := backup.Check(cmd.Context(), args[0], identity, shown.of("checked"))
 				shown.end()
 				return show(g, cmd, func(out printer, m backup.Manifest) {
-					fmt.Fprintf(out, "%s is whole: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
+					fmt.Fprintf(out, "%s is complete and valid: a backup of %s, by loci %s\n", args[0], when(m.At), m.Loci)
 					held(out, m)
 				})(m, err)
 			}
@@ -173,9 +173,9 @@ func restore(g *global) *cobra.Command {
 			return show(g, cmd, printer.restored)(done, err)
 		},
 	}
-	cmd.Flags().BoolVar(&check, "check", false, "only say whether FILE is whole, and what is in it")
-	cmd.Flags().BoolVar(&replace, "replace", false, "set aside what is there")
-	cmd.Flags().StringVar(&identity, "identity", "", "file of age identities, for an encrypted backup")
+	cmd.Flags().BoolVar(&check, "check", false, "only check whether FILE is complete, and show its contents")
+	cmd.Flags().BoolVar(&replace, "replace", false, "move existing memory aside instead of refusing")
+	cmd.Flags().StringVar(&identity, "identity", "", "file with age identities (private keys), for an encrypted backup")
 	cmd.MarkFlagsMutuallyExclusive("check", "replace")
 	return g.withJSON(cmd)
 }
@@ -189,10 +189,10 @@ func (s printer) restored(done backup.Restored) {
 	for _, path := range done.Aside {
 		fmt.Fprintf(s, "  set aside  %s\n", path)
 	}
-	fmt.Fprintf(s, "  settings   %s, as they were, without secrets; they are not read from there\n", filepath.Join(done.Data, archive.Settings))
+	fmt.Fprintf(s, "  settings   %s, the settings of the backup without secrets, for reference; Loci does not read this file\n", filepath.Join(done.Data, archive.Settings))
 }
 
-// databaseFile is the database in a data folder.
+// databaseFile is the name of the database file in a data folder.
 const databaseFile = "loci.db"
 
 func migrate(g *global) *cobra.Command {
@@ -200,13 +200,13 @@ func migrate(g *global) *cobra.Command {
 	var check, schema bool
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Copy the memory of all users into another database, or look at its schema",
-		Long: "Copy everything from one database into an empty one: between SQLite, PostgreSQL and MongoDB, either way, or between two of a kind. Ids, versions,\n" +
-			"history, vectors and jobs stay as they are. Stop every server of both first. Broken off, however it was, the same command\n" +
-			"goes on; Loci does not open the target before it is whole. Each user is read again at both ends and compared by a\n" +
-			"checksum. The source stays as it is.\n\n" +
-			"An address is sqlite:PATH, of a file or a data folder, postgres://user@host:5432/database or mongodb://host/database. A password is better not on\n" +
-			"the command line: PGPASSWORD and ~/.pgpass are read, or leave --to (or --from) away: it is the setting store then, as from LOCI_STORE.",
+		Short: "Copy the memory of all users into another database, or check its schema",
+		Long: "Copy everything from one database into an empty database. SQLite, PostgreSQL and MongoDB can be the source and the target. Ids, versions,\n" +
+			"history, vectors and jobs are copied unchanged. Stop all servers of both databases first. If the copy is interrupted, run the same command again\n" +
+			"to continue; Loci does not open an incomplete target. The data of each user is read again from both databases and compared by\n" +
+			"checksum. The source is not changed.\n\n" +
+			"An address is sqlite:PATH (a file or a data folder), postgres://user@host:5432/database or mongodb://host/database. Avoid passwords on\n" +
+			"the command line: Loci reads PGPASSWORD and ~/.pgpass. Without --to (or --from) the address is the setting store, for example from LOCI_STORE.",
 		Example: "  loci migrate --from sqlite:~/.loci --to postgres://loci@db.example.com/loci\n" +
 			"  loci migrate --from postgres://loci@db.example.com/loci --to sqlite:/var/lib/loci/loci.db\n" +
 			"  loci migrate --from sqlite:~/.loci --to mongodb://db.example.com/loci",
@@ -234,22 +234,21 @@ func migrate(g *global) *cobra.Command {
 			})
 			bar.end()
 			return show(g, cmd, func(out printer, moved backup.Moved) {
-				fmt.Fprintf(out, "%d users, %d rows: both hold the same\n", moved.Owners, moved.Rows)
+				fmt.Fprintf(out, "%d users, %d rows: source and target are equal\n", moved.Owners, moved.Rows)
 				if moved.Before > 0 {
-					fmt.Fprintf(out, "%d rows were there from before\n", moved.Before)
+					fmt.Fprintf(out, "%d rows were already in the target\n", moved.Before)
 				}
 			})(moved, err)
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "database that is copied; the setting store unless given")
-	cmd.Flags().StringVar(&to, "to", "", "database that it goes into; the setting store unless given")
-	cmd.Flags().BoolVar(&check, "check", false, "say whether a start would change the schema of the database that is the setting store; 1 if it would")
-	cmd.Flags().BoolVar(&schema, "schema", false, "bring that schema up to date and end, as before servers of a new version start")
+	cmd.Flags().StringVar(&from, "from", "", "address of the source database (default: the setting store)")
+	cmd.Flags().StringVar(&to, "to", "", "address of the target database (default: the setting store)")
+	cmd.Flags().BoolVar(&check, "check", false, "check whether a server start would change the schema of the database (setting store); exit status 1 if it would")
+	cmd.Flags().BoolVar(&schema, "schema", false, "update that schema and exit, before servers of a new version start")
 	return g.withJSON(cmd)
 }
 
-// schemaOf says how the schema of the database is, after it was brought up to date where that is
-// asked for.
+// schemaOf prints the version of the database's schema. If upgrade is set it updates the schema first.
 func schemaOf(cmd *cobra.Command, c config.Config, upgrade bool) error {
 	at, err := databaseAddress(c, string(c.Store))
 	if err != nil {
@@ -260,15 +259,15 @@ func schemaOf(cmd *cobra.Command, c config.Config, upgrade bool) error {
 	case err != nil:
 		return err
 	case is < newest:
-		return memory.Errorf(memory.Conflict, "the database's schema is of version %d; the next start, or loci migrate --schema, brings it to %d", is, newest)
+		return memory.Errorf(memory.Conflict, "the database schema has version %d; the next server start or loci migrate --schema updates it to version %d", is, newest)
 	case is > newest:
-		return memory.Errorf(memory.Unavailable, "the database's schema is of version %d, this program knows up to %d: use a newer loci", is, newest)
+		return memory.Errorf(memory.Unavailable, "the database schema has version %d, but this program supports only versions up to %d; use a newer version of loci", is, newest)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the database's schema is up to date: version %d\n", is)
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "the database schema is up to date: version %d\n", is)
 	return err
 }
 
-// databaseAddress returns an address with the whole path of a database file.
+// databaseAddress completes an address: sqlite addresses get the full path of the database file.
 func databaseAddress(config config.Config, address string) (string, error) {
 	if address == "sqlite" {
 		dir, err := config.DataDir()

@@ -18,8 +18,8 @@ func chat(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to a model that remembers",
-		Long: "Chat in the terminal, with what memory has for each message shown before the reply. With a MESSAGE it says that alone.\n" +
-			"Lines that begin with these words are for the command itself:\n\n" + chatHelp,
+		Long: "Chat with a model in the terminal. The memories that Loci recalls for a message are shown before the reply. With MESSAGE the command\n" +
+			"sends that message, prints the reply and exits. These lines control the chat:\n\n" + chatHelp,
 		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2",
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if err := completeChatID(ctx, c, &id); err != nil {
@@ -32,29 +32,29 @@ func chat(g *global) *cobra.Command {
 			return t.converse(ctx, cmd.InOrStdin())
 		}),
 	}
-	cmd.Flags().StringVar(&id, "chat", "", "a chat to go on with; a new one unless given")
-	cmd.Flags().StringVar(&model, "model", "", "model that answers; the server's own choice unless given")
+	cmd.Flags().StringVar(&id, "chat", "", "id of a chat to continue (default: a new chat)")
+	cmd.Flags().StringVar(&model, "model", "", "model that answers (default: the server chooses)")
 	g.withUser(cmd)
 	return cmd
 }
 
-const chatHelp = `  /new            begin another chat
-  /again          another reply to what was said last
-  /help           this list
-  /quit           leave; Ctrl-C does so, too
+const chatHelp = `  /new            start a new chat
+  /again          get another reply to the last message
+  /help           show this list
+  /quit           exit, as Ctrl-C does
 `
 
-// chatting is a chat in a terminal.
+// chatting is the state of a chat in a terminal.
 type chatting struct {
 	client *client.Client
 	out    printer
-	chat   string // "" before something is said
+	chat   string // id of the chat; "" before the first message
 	model  string
 }
 
-// converse takes one line after the other until there are no more or ctx ends.
+// converse handles one input line after the other until the input or ctx ends.
 func (t *chatting) converse(ctx context.Context, in io.Reader) error {
-	t.out.line("%s", t.out.in(dim, "Say something; /help lists what else you can do."))
+	t.out.line("%s", t.out.in(dim, "Type a message; /help lists the commands."))
 	lines := linesOf(ctx, in)
 	for {
 		fmt.Fprint(t.out, t.out.in(bold, "> "))
@@ -87,7 +87,7 @@ func nextLine(ctx context.Context, lines <-chan string) (string, error) {
 	}
 }
 
-// linesOf reads lines beside whoever waits for them: a terminal cannot be told to stop.
+// linesOf reads lines in a goroutine, since a read from a terminal cannot be cancelled.
 func linesOf(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -110,8 +110,8 @@ func linesOf(ctx context.Context, in io.Reader) <-chan string {
 	return lines
 }
 
-// take does what a line says. A word with a slash that is not the command's own is said,
-// as applications have such words, too.
+// take handles one line of input. A /word that the command does not know is sent as a message,
+// because applications have such commands, too.
 func (t *chatting) take(ctx context.Context, line string) error {
 	words := strings.Fields(line)
 	switch words[0] {
@@ -139,14 +139,14 @@ func (t *chatting) say(ctx context.Context, words string) error {
 
 func (t *chatting) again(ctx context.Context) error {
 	if t.chat == "" {
-		return memory.Errorf(memory.Invalid, "nothing was said yet")
+		return memory.Errorf(memory.Invalid, "this chat has no message yet")
 	}
 	return t.hear(func(to client.ChatListener) (client.ChatDone, error) {
 		return t.client.Regenerate(ctx, t.chat, client.RegenerateRequest{Model: t.model}, to)
 	})
 }
 
-// begin makes a chat where there is none yet.
+// begin creates a chat on the server if there is none yet.
 func (t *chatting) begin(ctx context.Context) error {
 	if t.chat != "" {
 		return nil
@@ -159,7 +159,7 @@ func (t *chatting) begin(ctx context.Context) error {
 // shownHits is how many memories are shown before a reply.
 const shownHits = 5
 
-// hear prints a reply as it comes, and what memory gave for it before.
+// hear prints the recalled memories, and then the reply as it arrives.
 func (t *chatting) hear(reply func(client.ChatListener) (client.ChatDone, error)) error {
 	done, err := reply(client.ChatListener{
 		Memory: func(m client.ChatMemory) {
@@ -174,7 +174,7 @@ func (t *chatting) hear(reply func(client.ChatListener) (client.ChatDone, error)
 	})
 	t.out.line("")
 	if err == nil && done.Answer == nil {
-		t.out.line("%s", t.out.in(dim, "  (this was not kept)"))
+		t.out.line("%s", t.out.in(dim, "  (this exchange was not stored)"))
 	}
 	return err
 }

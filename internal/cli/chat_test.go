@@ -48,7 +48,7 @@ func TestAChatInTheTerminal(t *testing.T) {
 	}
 	const lines = "/again\nWhat do I play?\n/again\n/new\nMy cat is called Pip.\n/help\n/quit\nnever said\n"
 	wants(t, chatAt(t, t.Context(), data, strings.NewReader(lines)),
-		"nothing was said yet", "remembered: User plays the oboe", "From memory:", "play the oboe", "remembered: User plays the oboe", "From memory:",
+		"this chat has no message yet", "remembered: User plays the oboe", "From memory:", "play the oboe", "remembered: User plays the oboe", "From memory:",
 		"a new chat", "Noted.",
 		"/again")
 	all := try(tryAt(t, data, "sqlite", "export", "--kinds", "turns")).orFail(t)

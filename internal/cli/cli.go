@@ -1,6 +1,6 @@
-// Package cli is the command line: one file a subject. Commands about memory talk
-// to the server at --addr, or to that of the data folder where --data chose it; where none
-// answers they open the data folder themselves, so that they work with and without one.
+// Package cli is the command line, with one file per subject. Commands about memory talk to the
+// server at --addr or, if --data chose a data folder, to the server of that folder. If no server
+// answers, the commands open the data folder themselves.
 package cli
 
 import (
@@ -28,13 +28,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Main runs the command line and returns the process's exit status: 0, 1 for
-// what went wrong, 2 for a wrong command line or setting.
+// Main runs the command line and returns the exit status of the process: 0 for success, 2 for a
+// wrong command line or setting, 1 for any other error.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cmd := root()
-	begun := false // cobra looks at the command line before that
+	begun := false // whether cobra has accepted the command line
 	cmd.PersistentPreRun = func(*cobra.Command, []string) { begun = true }
 	ran, err := cmd.ExecuteContextC(ctx)
 	if err == nil {
@@ -48,8 +48,8 @@ func Main() int {
 	if ctx.Err() != nil {
 		told = stopped(ran, err)
 	}
-	told = strings.ReplaceAll(told, "\n\t", " ")                           // a database's driver breaks lines
-	begun = begun && !strings.HasPrefix(told, "if any flags in the group") // cobra compares them late
+	told = strings.ReplaceAll(told, "\n\t", " ")                           // errors of a database driver may contain line breaks
+	begun = begun && !strings.HasPrefix(told, "if any flags in the group") // cobra checks flag groups after PersistentPreRun
 	told = advised(ran, told)
 	if !begun {
 		told = strings.Join(strings.Fields(told), " ") + "; see " + ran.CommandPath() + " --help"
@@ -61,7 +61,7 @@ func Main() int {
 	return 1
 }
 
-// advice is what to do about errors that do not say so, by words that they hold.
+// advice lists fragments of error messages, each with the hint that is added to such an error.
 var advice = [][2]string{
 	{"there is no memory ", "loci list --status all shows the ids"},
 	{"there is no change or run ", "loci history shows the ids"},
@@ -69,7 +69,7 @@ var advice = [][2]string{
 	{"there is no chat ", "loci list --kind turn --json names the conversations"},
 	{"the profile has no ", "loci profile shows its keys"},
 	{"is not closed", "loci users list shows who is"},
-	{"no server of models is set", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
+	{"no model server is configured", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
 	{"no such file or directory", "check the path"},
 }
 
@@ -78,7 +78,7 @@ var (
 	noNumber  = lazy.Compile(`strconv\.\w+: parsing .*: (invalid syntax|value out of range)`)
 )
 
-// advised says what to do about an error, if it does not say so itself.
+// advised adds to an error message what the user can do about it, unless the message says so itself.
 func advised(ran *cobra.Command, told string) string {
 	args := strings.HasPrefix(told, "accepts ") || strings.HasPrefix(told, "requires at least ")
 	if args || strings.HasPrefix(told, "unknown command") && ran.HasParent() && !ran.HasSubCommands() {
@@ -96,12 +96,12 @@ func advised(ran *cobra.Command, told string) string {
 	return told
 }
 
-// logged is an error that a log of JSON lines ends with.
+// logged marks an error that is written as a line of the JSON log.
 type logged struct{ error }
 
 func (l logged) Unwrap() error { return l.error }
 
-// tell writes what went wrong: a line for people, a line of a log, or a JSON object for programs.
+// tell writes an error: a line for people, a line of the JSON log, or a JSON object for programs.
 func tell(w io.Writer, err error, told string, asJSON bool) {
 	if errors.As(err, new(logged)) {
 		slog.New(slog.NewJSONHandler(w, nil)).Error("loci ends", "err", obs.Redact(told))
@@ -118,17 +118,17 @@ func tell(w io.Writer, err error, told string, asJSON bool) {
 	if coded := new(memory.Error); errors.As(err, &coded) {
 		failure.Code = coded.Code
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": failure}) // nobody is left to tell
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": failure}) // standard error cannot be written: nothing left to do
 }
 
-// wantsJSON reports whether a command was given --json, also where its other flags are wrong.
+// wantsJSON reports whether the command line has --json, even if other flags are wrong.
 func wantsJSON(cmd *cobra.Command, args []string) bool {
 	flag := cmd.Flags().Lookup("json")
 	return flag != nil && flag.Value.Type() == "bool" && (flag.Value.String() == "true" || slices.Contains(args, "--json"))
 }
 
-// stopped is what is said of a command that was interrupted: what comes of that inside is
-// nobody's business, but for what a server could not bring to its end.
+// stopped returns the error message of an interrupted command. Internal errors that the interruption
+// caused are left out, except those of a server or an import that could not finish its work.
 func stopped(ran *cobra.Command, err error) string {
 	if errors.Is(err, errBrokenOff) || ran.Name() == "serve" || ran.Name() == "demo" {
 		return err.Error()
@@ -136,17 +136,17 @@ func stopped(ran *cobra.Command, err error) string {
 	return "interrupted"
 }
 
-// global is what every command takes.
+// global holds the flags of every command, and the state that commands share.
 type global struct {
-	flags  map[string]*string // by setting; only those given count
+	flags  map[string]*string // by name of the setting; flags that are not on the command line are ignored
 	set    []string
 	config string
 	user   string
 	json   bool
-	at     memory.At                   // what reads are of
-	alone  bool                        // no server answers: this command has opened memory itself
-	serves bool                        // and then serves it to other commands, too
-	settle func(context.Context) error // of memory that it opened: learns all that is due
+	at     memory.At                   // the point in time that --as-of and --valid-at choose
+	alone  bool                        // no server answered: this command opened the memory itself
+	serves bool                        // if alone, this command also serves the memory to other commands
+	settle func(context.Context) error // if alone, runs all learning jobs that are due
 }
 
 func root() *cobra.Command {
@@ -164,13 +164,13 @@ func root() *cobra.Command {
 	p := cmd.PersistentFlags()
 	for _, f := range []struct{ name, help string }{
 		{"addr", "address of the server, or its URL"},
-		{"data", "folder that Loci keeps everything in"},
-		{"profile", "settings that are loaded together"},
+		{"data", "folder in which Loci stores everything"},
+		{"profile", "named group of settings (see docs/profiles.md)"},
 	} {
 		g.flags[f.name] = p.String(f.name, "", f.help)
 	}
 	p.StringVar(&g.config, "config", "", "settings file (YAML)")
-	p.StringArrayVar(&g.set, "set", nil, "a setting, as key=value; may be repeated")
+	p.StringArrayVar(&g.set, "set", nil, "set a setting, as key=value; may be repeated")
 	cmd.AddCommand(serve(g), demo(g), chat(g), add(g), search(g), list(g), edit(g), relate(g), forget(g),
 		history(g), undo(g), review(g), profile(g), coreCommand(g), contexts(g), pause(g), relearn(g), upkeep(g), prompts(g), jobs(g), usage(g), doctor(g), export(g), imports(g))
 	cmd.AddCommand(share(g), users(g), settings(g))
@@ -182,14 +182,14 @@ func root() *cobra.Command {
 	return cmd
 }
 
-// others are words that people know from other programs for what commands do.
+// others maps each command to the names that other programs use for it. Cobra suggests the command for them.
 var others = map[string][]string{
 	"add": {"remember", "note", "save", "new"}, "search": {"recall", "ask", "find", "query"}, "forget": {"delete", "remove", "rm", "erase"},
 	"history": {"show", "get", "log", "view"}, "edit": {"update", "change", "set"}, "list": {"ls", "all"}, "review": {"approve", "reject", "pending"},
 	"serve": {"server", "start", "run", "up"}, "models": {"pull"}, "doctor": {"status", "check"}, "undo": {"revert"}, "settings": {"config", "env", "options"},
 }
 
-// load reads the settings of this command.
+// load reads the settings from the flags, the environment, the file and the profile.
 func (g *global) load(cmd *cobra.Command) (config.Config, error) {
 	flags := map[string]string{}
 	for name, value := range g.flags {
@@ -207,13 +207,13 @@ func (g *global) load(cmd *cobra.Command) (config.Config, error) {
 	return config.Load(config.Sources{Flags: flags, Env: os.Environ(), File: g.config})
 }
 
-// onMemory adds what commands about memory share.
+// onMemory adds the flags that all commands about memory have.
 func onMemory(g *global, cmd *cobra.Command) *cobra.Command {
 	return g.withUser(g.withJSON(cmd))
 }
 
 func (g *global) withUser(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().StringVar(&g.user, "user", "", "whose memory; the server's own default unless given")
+	cmd.Flags().StringVar(&g.user, "user", "", "user whose memory is used (default: the server's default user)")
 	return cmd
 }
 
@@ -222,10 +222,10 @@ func (g *global) withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// connect returns a client of the running server or, where there is none, of an
-// engine opened for this one command. done must be called. A data folder that was
-// chosen while the address was not is the memory that is meant, whoever answers at the
-// usual address: its own server is asked or, where it has none, the folder is opened.
+// connect returns a client of the running server or, if there is none, of an engine that is opened
+// for this command alone. The caller must call done. If the user chose a data folder and no
+// address, connect ignores a server at the default address: it uses the server of that folder or,
+// if the folder has no server, opens the folder.
 func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() error, err error) {
 	config, err := g.load(cmd)
 	if err != nil {
@@ -247,7 +247,7 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 			if cmd.Flags().Changed("addr") {
 				without = "--addr"
 			}
-			return nil, nil, memory.Errorf(memory.Unavailable, "no server answers at %s; start one with loci serve, or leave out %s to ask the data folder", config.Addr, without)
+			return nil, nil, memory.Errorf(memory.Unavailable, "no server answers at %s; start one with loci serve, or leave out %s to open the data folder directly", config.Addr, without)
 		}
 	}
 	c, done, err = g.openAlone(cmd, config, opts)
@@ -258,13 +258,13 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 			return c, none, nil
 		}
 		if errors.As(is, new(*tls.CertificateVerificationError)) {
-			err = memory.Errorf(memory.Unavailable, "name the server as its certificate does, with --addr https://NAME: %w", is)
+			err = memory.Errorf(memory.Unavailable, "set --addr to the host name in the server's certificate (https://NAME): %w", is)
 		}
 	}
 	return c, done, err
 }
 
-// running returns a client of the server that commands would ask and its URL, nil where none answers.
+// running returns a client of the server that commands would use, and its URL; nil if no server answers.
 func (g *global) running(cmd *cobra.Command, c config.Config) (*client.Client, string) {
 	url := c.ServerURL()
 	if c.FolderDecides() {
@@ -277,7 +277,7 @@ func (g *global) running(cmd *cobra.Command, c config.Config) (*client.Client, s
 	return at, url
 }
 
-// reach asks whether a server is there; [memory.Unavailable] says that none is.
+// reach checks whether a server answers; the error is [memory.Unavailable] if none does.
 func reach(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -285,13 +285,13 @@ func reach(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// openAlone opens memory for this one command, which asks it at a port of its own.
+// openAlone opens the memory for this command and serves it to the command on a free local port.
 func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client.Options) (c *client.Client, done func() error, err error) {
 	ctx := cmd.Context()
 	if config.Log.Level == "info" {
-		config.Log.Level = "warn" // one command is not a server's log
+		config.Log.Level = "warn" // a single command does not show a server's log
 	}
-	open := openAnywhere // for other commands, too
+	open := openAnywhere // other commands can use this server, too
 	if !g.serves {
 		config.Addr, open = "127.0.0.1:0", func(ctx context.Context, c loci.Config, o loci.Options) (*server, error) {
 			return listen(ctx, c, o, nil)
@@ -308,14 +308,14 @@ func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client
 	return client.New(s.url(), opts), func() error { stop(); return <-finished }, nil
 }
 
-// request is how a command runs that asks memory at once.
+// request makes a command's run function from do, which gets a client of the memory.
 func (g *global) request(do func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return g.withClient(cmd, func(ctx context.Context, c *client.Client) error { return do(ctx, cmd, c, args) })
 	}
 }
 
-// withClient runs a command about memory.
+// withClient connects to the memory, runs do, and closes the connection.
 func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client.Client) error) error {
 	c, done, err := g.connect(cmd)
 	if err != nil {
@@ -323,7 +323,7 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 	}
 	err = do(cmd.Context(), c)
 	if errors.Is(err, memory.Unauthorized) {
-		err = fmt.Errorf("%w; LOCI_API_KEY is sent as it", err)
+		err = fmt.Errorf("%w; the key is read from LOCI_API_KEY", err)
 	}
 	ended := done()
 	if ended == nil || err != nil && strings.Contains(err.Error(), ended.Error()) {
@@ -332,12 +332,12 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 	return errors.Join(err, fmt.Errorf("close the memory: %w", ended))
 }
 
-// undoHint says how a run is undone.
+// undoHint tells people which command undoes a run.
 func (g *global) undoHint(run string) string {
 	return "to take this back: " + undoCommand(client.UndoRequest{Run: run}, g.user)
 }
 
-// print writes v as JSON if asked, else what people prints.
+// print writes v as JSON if --json is set; otherwise people prints the text output.
 func (g *global) print(w io.Writer, v any, people func(printer)) error {
 	if !g.json {
 		out := &printed{Writer: w}
@@ -349,7 +349,7 @@ func (g *global) print(w io.Writer, v any, people func(printer)) error {
 	return enc.Encode(v)
 }
 
-// show prints what a request was answered with, if it was.
+// show returns a function that prints the answer of a request, or returns its error.
 func show[T any](g *global, cmd *cobra.Command, people func(printer, T)) func(T, error) error {
 	return func(answer T, err error) error {
 		if err != nil {

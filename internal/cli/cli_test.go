@@ -25,7 +25,7 @@ func TestWhatIsWrongIsToldInOnePlainLine(t *testing.T) {
 		{[]string{"list", "--as-of", "someday"}, `"someday" is not a valid time`},
 		{[]string{"list", "--set", "=x"}, "--set =x: write it as key=value"},
 		{[]string{"jobs", "--retry", "none"}, "there is no job none; loci jobs lists them"},
-		{[]string{"backup", filepath.Join(data, "nowhere", "x.zip")}, "nothing can be written into " + filepath.Join(data, "nowhere")},
+		{[]string{"backup", filepath.Join(data, "nowhere", "x.zip")}, "cannot write to " + filepath.Join(data, "nowhere")},
 		{[]string{"list", "--config", file}, file + ": [1:1]"},
 	} {
 		out, err := tryAt(t, data, "sqlite", c.args...)

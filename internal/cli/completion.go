@@ -17,15 +17,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// completed says what shells are offered for flags and for commands' arguments.
+// completed maps a flag or a command to the kind of values that shells complete for it.
 var completed = map[string]string{
 	"--profile": "profiles", "--set": "set", "--kind": "kinds", "--status": "statuses", "--core": "core", "--action": "actions", "--run": "runs",
 	"loci settings": "settings", "loci prompts show": "prompts", "loci models verify": "models", "loci models remove": "models", "loci pause": "pauses",
 	"loci keys rotate": "keys", "loci keys remove": "keys", "loci profile": "entries", "loci profile set": "entries", "loci profile remove": "entries",
 }
 
-// values returns what a shell is offered, each perhaps with a tab and what it is. c is nil where no
-// server answers: no data folder is opened for a completion.
+// values returns the completions of a kind. A completion may have a description after a tab. c is nil
+// if no server answers: a completion opens no data folder.
 func values(ctx context.Context, what string, set config.Config, c *client.Client) (out []string) {
 	switch what {
 	case "profiles":
@@ -50,7 +50,7 @@ func values(ctx context.Context, what string, set config.Config, c *client.Clien
 		}
 	case "models":
 		dir, _ := set.ModelsFolder()
-		all, _ := hub.List(dir) // without a folder there are none
+		all, _ := hub.List(dir) // without a folder there are no models
 		for _, m := range all {
 			out = append(out, m.Name)
 		}
@@ -58,7 +58,7 @@ func values(ctx context.Context, what string, set config.Config, c *client.Clien
 	if c == nil {
 		return out
 	}
-	switch what { // an error of the server offers nothing
+	switch what { // if the server returns an error, nothing is completed
 	case "keys":
 		all, _ := c.Keys(ctx)
 		for _, k := range all.Keys {
@@ -78,7 +78,7 @@ func values(ctx context.Context, what string, set config.Config, c *client.Clien
 	return slices.Compact(out)
 }
 
-// offer has shells complete the values of a command and of those under it.
+// offer registers the completions of a command and of its subcommands.
 func (g *global) offer(cmd *cobra.Command) {
 	completing := func(what string) cobra.CompletionFunc {
 		return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
@@ -96,7 +96,7 @@ func (g *global) offer(cmd *cobra.Command) {
 	}
 	for place, what := range completed {
 		if flag, is := strings.CutPrefix(place, "--"); is && cmd.LocalFlags().Lookup(flag) != nil {
-			_ = cmd.RegisterFlagCompletionFunc(flag, completing(what)) // an error says that it is done already
+			_ = cmd.RegisterFlagCompletionFunc(flag, completing(what)) // the error means that the flag is already registered
 		}
 	}
 	if what := completed[cmd.CommandPath()]; what != "" {
@@ -108,14 +108,14 @@ func (g *global) offer(cmd *cobra.Command) {
 }
 
 const (
-	leastOfID = 4  // characters that stand for an id; fewer are taken for one as they are
-	wholeID   = 36 // characters of an id that Loci makes
-	mostAlike = 10 // ids that are named where several are meant
+	leastOfID = 4  // minimum length of an abbreviated id; a shorter text is not completed
+	wholeID   = 36 // length of an id that Loci makes
+	mostAlike = 10 // maximum number of ids that are listed if an abbreviation is ambiguous
 )
 
-var errNoID = memory.Errorf(memory.Invalid, "the id is empty; the lists show ids")
+var errNoID = memory.Errorf(memory.Invalid, "the id is empty; loci list and the other list commands show ids")
 
-// named is something with an id, and what a person knows it by.
+// named is an id with a text by which people recognize it.
 type named struct{ id, words string }
 
 func namesOf[T any](all []T, of func(T) named) (out []named) {
@@ -125,8 +125,8 @@ func namesOf[T any](all []T, of func(T) named) (out []named) {
 	return out
 }
 
-// complete puts the whole id in the place of start where that begins the id of just one of all. One
-// that begins none stays: whoever is asked for it says so.
+// complete replaces start by the full id if exactly one id begins with start. If no id does, start
+// stays unchanged, and the request that uses it reports the error.
 func complete(start *string, all []named) error {
 	if *start == "" {
 		return errNoID
@@ -152,12 +152,12 @@ func complete(start *string, all []named) error {
 		list.WriteString(strings.TrimRight("\n  "+harmless(one.id)+"  "+brief(one.words, 80), " "))
 	}
 	if len(alike) > mostAlike {
-		list.WriteString("\n  and others")
+		list.WriteString("\n  and more")
 	}
-	return memory.Errorf(memory.Invalid, "%s… may be any of these; write more of it:%s", *start, list.String())
+	return memory.Errorf(memory.Invalid, "%s… is ambiguous; write more characters of one of these:%s", *start, list.String())
 }
 
-// isIDPrefix reports whether a text may be the beginning of an id that Loci made.
+// isIDPrefix reports whether a text can be the beginning of an id that Loci made.
 func isIDPrefix(text string) bool {
 	return len(text) >= leastOfID && len(text) < wholeID && strings.Trim(text, "0123456789abcdef-") == ""
 }
@@ -172,12 +172,12 @@ func completeMemoryID(ctx context.Context, c *client.Client, start string) (stri
 	}
 	page, err := c.List(ctx, client.ListQuery{ID: start, Kind: "all", Status: "all", Limit: mostAlike + 1})
 	if err != nil {
-		return "", fmt.Errorf("find what %s is: %w", start, err)
+		return "", fmt.Errorf("find the memory %s: %w", start, err)
 	}
 	all := namesOf(page.Memories, func(m client.Memory) named { return named{m.ID, m.Content} })
 	whole := start
 	err = complete(&whole, all)
-	if err != nil && page.Next != "" { // it may be an id itself, further down
+	if err != nil && page.Next != "" { // the text itself may be an id on a later page
 		m, found := found(c.Get(ctx, start))
 		if m != nil || found != nil {
 			return start, found
@@ -214,7 +214,7 @@ func completeChatID(ctx context.Context, c *client.Client, start *string) error 
 	return complete(start, all)
 }
 
-// completeRunID completes the id of a run, or of one of its changes (RUN/1), in place.
+// completeRunID completes the id of a run or of a change (RUN/1) in place.
 func completeRunID(ctx context.Context, c *client.Client, start *string) error {
 	run, rest := *start, ""
 	if at := strings.LastIndexByte(run, '/'); at >= 0 {

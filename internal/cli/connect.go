@@ -21,14 +21,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// settingsFile is a file of a client, and how Loci gets into its text and out again.
+// settingsFile is a client's settings file, with the function that adds Loci's entry to its text or removes it.
 type settingsFile struct {
 	path string
 	edit func(text string, remove bool) (string, error)
 }
 
 // errForeign is an entry named loci that connect did not write.
-var errForeign = errors.New("has an entry named loci that loci connect did not write; it stays as it is")
+var errForeign = errors.New("has an entry named loci that loci connect did not write; the entry is not changed")
 
 var connectable = []string{"claude-code", "codex", "cursor", "opencode", "zed", "openwebui"}
 
@@ -36,11 +36,11 @@ func connectTo(g *global) *cobra.Command {
 	var yes, remove bool
 	cmd := &cobra.Command{
 		Use:   "connect CLIENT",
-		Short: "Write Loci into the settings of a client, or take it out",
-		Long: "Show what Loci would write into a client's settings, and write it with --yes. Claude Code and Codex get hooks, which give\n" +
-			"each prompt its memory and record what is said, and the MCP server; Cursor, opencode and Zed get the MCP server. For\n" +
-			"Open WebUI it prints what to set. The commands are written with --addr, --data, --config and --user as given here, and\n" +
-			"without a key. --remove takes out what it wrote. All else in the files stays as it is.\n\n" +
+		Short: "Add Loci to the settings of a client, or remove it",
+		Long: "Show the changes to a client's settings files; --yes writes them. Claude Code and Codex get the MCP server and hooks, which add\n" +
+			"memory to each prompt and record the conversation. Cursor, opencode and Zed get the MCP server. For Open WebUI the command\n" +
+			"prints the variables to set. The written commands repeat --addr, --data, --config and --user of this command line, but\n" +
+			"never a key. --remove removes what loci connect wrote. The rest of the files is not changed.\n\n" +
 			"CLIENT is one of " + strings.Join(connectable, ", ") + ".",
 		Example: "  loci connect claude-code\n  loci connect claude-code --yes\n  loci connect codex --remove --yes",
 		Args:    cobra.ExactArgs(1),
@@ -57,11 +57,11 @@ func connectTo(g *global) *cobra.Command {
 	}
 	g.withUser(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "write the files")
-	cmd.Flags().BoolVar(&remove, "remove", false, "take out what loci connect wrote")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove what loci connect wrote")
 	return cmd
 }
 
-// settingsFiles returns the files of a client.
+// settingsFiles returns the settings files of a client.
 func (g *global) settingsFiles(cmd *cobra.Command, name string) ([]settingsFile, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -115,10 +115,10 @@ func (g *global) settingsFiles(cmd *cobra.Command, name string) ([]settingsFile,
 		}
 		return []settingsFile{{filepath.Join(dir, "settings.json"), editJSON(serverEntry("context_servers", server{"", self, mcp}, self))}}, nil
 	}
-	return nil, memory.Errorf(memory.Invalid, "unknown client %q; known are %s", name, strings.Join(connectable, ", "))
+	return nil, memory.Errorf(memory.Invalid, "unknown client %q; valid: %s", name, strings.Join(connectable, ", "))
 }
 
-// passedOn returns the flags of this command line that the written commands need.
+// passedOn returns the flags of this command line that the written commands repeat.
 func (g *global) passedOn(cmd *cobra.Command) ([]string, error) {
 	var out []string
 	for _, f := range []struct {
@@ -140,8 +140,8 @@ func (g *global) passedOn(cmd *cobra.Command) ([]string, error) {
 	return out, nil
 }
 
-// ownPath returns the path of this program: that on the PATH where it is the same file, since
-// a package manager's link there outlives an update.
+// ownPath returns the path of this program. It prefers the entry of PATH that is the same file,
+// because a package manager keeps that link across updates.
 func ownPath() (string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -159,10 +159,10 @@ func ownPath() (string, error) {
 	return self, nil
 }
 
-// plainWord is what a shell reads as it is.
+// plainWord matches a word that a shell needs no quotes for.
 var plainWord = lazy.Compile(`^[\w@%+=:,./-]+$`)
 
-// shellLine writes words for a shell.
+// shellLine quotes words for a shell and joins them.
 func shellLine(words []string) string {
 	var out []string
 	for _, w := range words {
@@ -178,24 +178,24 @@ func shellLine(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// isLoci reports whether connect wrote a command: an absolute path of a program of this name.
+// isLoci reports whether connect wrote a command: its program is self or an absolute path of a file named loci.
 func isLoci(program, self string) bool {
 	name := strings.TrimSuffix(filepath.Base(program), ".exe")
 	return filepath.IsAbs(program) && name == "loci" || program == self
 }
 
-// lociHook is how the command line of a hook begins that connect wrote.
+// lociHook matches the beginning of a hook's command line that connect wrote.
 var lociHook = lazy.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
 
-// jsonEntry is one thing that connect writes into a JSON file.
+// jsonEntry is one entry that connect writes into a JSON file.
 type jsonEntry struct {
-	path  []string // of a member of an object, or of a list that gets one more element
+	path  []string // of a member of an object, or of a list to which an element is appended
 	list  bool
 	value any
-	find  func(root *hujson.Value) (path []string, same bool, err error) // what it wrote before, nil for nothing
+	find  func(root *hujson.Value) (path []string, same bool, err error) // path of the entry that connect wrote earlier; nil if there is none
 }
 
-// editJSON returns the edit that writes entries, or takes them out.
+// editJSON returns a function that adds entries to a JSON text, or removes them.
 func editJSON(entries ...jsonEntry) func(text string, remove bool) (string, error) {
 	return func(text string, remove bool) (string, error) {
 		bare := strings.TrimPrefix(text, "\ufeff")
@@ -228,7 +228,7 @@ func (e jsonEntry) edit(root *hujson.Value, remove bool) error {
 	return putJSON(root, e.path, value)
 }
 
-// serverEntry is an MCP server named loci under a key.
+// serverEntry is the entry of an MCP server named loci under a key.
 func serverEntry(key string, value any, self string) jsonEntry {
 	path := []string{key, "loci"}
 	return jsonEntry{path: path, value: value, find: func(root *hujson.Value) ([]string, bool, error) {
@@ -255,10 +255,10 @@ func standard(v *hujson.Value) []byte {
 // serverCommand returns the program and arguments of a client's MCP server.
 func serverCommand(entry []byte) (out []string) {
 	var server struct {
-		Command any   `json:"command"` // or, in opencode, all of them
+		Command any   `json:"command"` // in opencode: a list of the program and its arguments
 		Args    []any `json:"args"`
 	}
-	_ = json.Unmarshal(entry, &server) // another form is not ours
+	_ = json.Unmarshal(entry, &server) // connect did not write an entry in another form
 	words, ok := server.Command.([]any)
 	if !ok {
 		words = append([]any{server.Command}, server.Args...)
@@ -269,15 +269,15 @@ func serverCommand(entry []byte) (out []string) {
 	return out
 }
 
-const hookTimeout = 5 // seconds; more than hookDeadline, so that the hook says itself what is wrong
+const hookTimeout = 5 // seconds; longer than hookDeadline, so that the hook can report its own timeout
 
-// hookEntry is a hook of an event, in the form of Claude Code and Codex: a group of one.
+// hookEntry is the hook of an event in the format of Claude Code and Codex: a group with one hook.
 func hookEntry(event, command, self string) jsonEntry {
 	path := []string{"hooks", event}
 	group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookTimeout}}}
 	return jsonEntry{path: path, list: true, value: group, find: func(root *hujson.Value) ([]string, bool, error) {
 		var groups []struct{ Hooks []struct{ Command string } }
-		if list := memberOf(root, path...); list == nil || json.Unmarshal(standard(list), &groups) != nil { // another form is not ours
+		if list := memberOf(root, path...); list == nil || json.Unmarshal(standard(list), &groups) != nil { // connect did not write an entry in another form
 			return nil, false, nil
 		}
 		for i, group := range groups {
@@ -286,7 +286,7 @@ func hookEntry(event, command, self string) jsonEntry {
 					continue
 				}
 				at := append(path, fmt.Sprint(i), "hooks", fmt.Sprint(j))
-				if len(group.Hooks) == 1 { // a group without hooks means nothing
+				if len(group.Hooks) == 1 { // remove the whole group, since a group without hooks is useless
 					at = at[:3]
 				}
 				return at, h.Command == command, nil
@@ -296,15 +296,15 @@ func hookEntry(event, command, self string) jsonEntry {
 	}}
 }
 
-// change is what connect makes of a file.
+// change is the text of a settings file before and after an edit.
 type change struct {
 	path          string
 	before, after string
 	mode          fs.FileMode
 }
 
-// connectFiles shows what changes in the files, and writes it if wanted: all of it or, where
-// one file cannot be edited, nothing.
+// connectFiles shows the changes of the files and, if yes is set, writes them. If one file cannot be
+// edited it writes none.
 func connectFiles(s printer, client string, files []settingsFile, remove, yes bool) error {
 	var changes []change
 	for _, f := range files {
@@ -317,7 +317,7 @@ func connectFiles(s printer, client string, files []settingsFile, remove, yes bo
 			if byHand, editErr := f.edit(f.blank(), false); !remove && editErr == nil {
 				s.line("add this to %s by hand:\n%s", f.path, byHand)
 			}
-			return fmt.Errorf("%w; nothing is written", err)
+			return fmt.Errorf("%w; nothing was written", err)
 		}
 		if c.before != c.after {
 			changes = append(changes, c)
@@ -339,11 +339,11 @@ func connectFiles(s printer, client string, files []settingsFile, remove, yes bo
 	}
 	switch {
 	case !yes:
-		s.line("nothing is written yet; --yes writes it")
+		s.line("nothing was written; add --yes to write it")
 	case remove:
 		s.line("written; restart %s", client)
 	default:
-		s.line("written; restart %s. If the server has a key, set LOCI_API_KEY where %s starts: no key is written into files.", client, client)
+		s.line("written; restart %s. If the server needs a key, set LOCI_API_KEY in the environment of %s: loci connect writes no key into files.", client, client)
 		if client == "codex" {
 			s.line("Codex runs a new hook only once you trust it: type /hooks in Codex.")
 		}
@@ -351,7 +351,7 @@ func connectFiles(s printer, client string, files []settingsFile, remove, yes bo
 	return nil
 }
 
-// changes writes the lines that go from a text and those that come.
+// changes prints the removed and the added lines of a text.
 func (s printer) changes(before, after string) {
 	for _, p := range diffOf(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)), "") {
 		for line := range strings.Lines(p.text) {
@@ -363,7 +363,7 @@ func (s printer) changes(before, after string) {
 	}
 }
 
-// plan reads the file, or the one that it links to, and says what becomes of it.
+// plan reads the file, or the file that it links to, and returns the change to it.
 func (f settingsFile) plan(remove bool) (change, error) {
 	c := change{path: f.path, mode: 0o600}
 	if target, err := filepath.EvalSymlinks(f.path); err == nil {
@@ -390,7 +390,7 @@ func (f settingsFile) plan(remove bool) (change, error) {
 	return c, err
 }
 
-// blank is a file of the format without anything in it.
+// blank returns the text of an empty file of the same format.
 func (f settingsFile) blank() string {
 	if filepath.Ext(f.path) == ".toml" {
 		return ""
@@ -408,7 +408,7 @@ func (c change) write() error {
 	return os.Chmod(c.path, c.mode)
 }
 
-// aboutOpenWebUI prints what to set there: it has no file of settings.
+// aboutOpenWebUI prints the variables to set in Open WebUI, which has no settings file.
 func (g *global) aboutOpenWebUI(cmd *cobra.Command) error {
 	config, err := g.load(cmd)
 	if err != nil {
@@ -425,5 +425,5 @@ const openWebUI = `Open WebUI has no settings file; nothing is written. Set this
   ENABLE_FORWARD_USER_INFO_HEADERS=true
   ENABLE_MEMORIES=false
 
-docs/guide/openwebui.md has the server's side, and the filter that works without the proxy.
+docs/guide/openwebui.md describes the settings of the server, and a filter that works without the proxy.
 `

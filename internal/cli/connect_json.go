@@ -21,7 +21,7 @@ type jsonPart struct {
 	value  *hujson.Value
 }
 
-// partsOf returns what is in an object or array, and the space behind it.
+// partsOf returns the parts of an object or array, and the white space after the last part.
 func partsOf(in *hujson.Value) (parts []jsonPart, after *hujson.Extra) {
 	if in == nil {
 		return nil, nil
@@ -51,7 +51,7 @@ func readJSON(text string) (*hujson.Value, error) {
 	return &root, err
 }
 
-// memberOf returns the value that a path of keys leads to, nil for none.
+// memberOf returns the value at a path of keys, or nil.
 func memberOf(root *hujson.Value, path ...string) *hujson.Value {
 	if len(path) == 0 {
 		return root
@@ -59,8 +59,8 @@ func memberOf(root *hujson.Value, path ...string) *hujson.Value {
 	return root.Find("/" + strings.Join(path, "/"))
 }
 
-// putJSON adds a value at a path of keys: a new member or, where an array is there, a new last
-// element of that. Objects on the way that are missing are made.
+// putJSON adds a value at a path of keys: as a new member or, if the path leads to an array, as its
+// last element. It creates missing objects of the path.
 func putJSON(root *hujson.Value, path []string, value any) error {
 	in, missing := root, path
 	for len(missing) > 0 && memberOf(in, missing[0]) != nil {
@@ -92,7 +92,7 @@ func putJSON(root *hujson.Value, path []string, value any) error {
 	if *after = (*after)[len(comments):]; len(parts) == 0 && !bytes.Contains(*after, []byte("\n")) {
 		*after = []byte("\n" + strings.TrimPrefix(indent, unit))
 	}
-	if len(parts) > 0 { // a trailing comma stays one
+	if len(parts) > 0 { // keep a trailing comma after the last element
 		last := parts[len(parts)-1].value
 		added.AfterExtra, last.AfterExtra = last.AfterExtra, nil
 	}
@@ -120,13 +120,13 @@ func encodeJSON(value any, indent, unit string, oneLine bool) (hujson.Value, err
 	return hujson.Parse(bytes.TrimSpace(out.Bytes()))
 }
 
-// indentOf returns the white space that the line behind some space begins with.
+// indentOf returns the indentation of the line that follows some white space.
 func indentOf(before hujson.Extra) string {
 	_, indent, _ := strings.Cut(string(before[max(0, bytes.LastIndexByte(before, '\n')):]), "\n")
 	return indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))]
 }
 
-// cutJSON removes the value at a path, and what holds only that. Comments stay.
+// cutJSON removes the value at a path, and the objects that become empty. It keeps comments.
 func cutJSON(root *hujson.Value, path []string) {
 	in := memberOf(root, path[:len(path)-1]...)
 	parts, after := partsOf(in)
@@ -158,18 +158,18 @@ func cutJSON(root *hujson.Value, path []string) {
 	}
 }
 
-// tomlNote stands above the table that connect writes.
+// tomlNote is the comment above the table that connect writes.
 const tomlNote = "\n# Written by loci connect.\n"
 
 var (
 	tomlTable   = lazy.Compile(`(?m)(?:^\n)?(?:^# Written by loci connect\.\n)?^\[mcp_servers\.loci\]\n(?:[^\[\n#].*(?:\n|\z))*`)
 	tomlBelow   = lazy.Compile(`(?m)(?:^\n)?^\[mcp_servers\.loci\.[^\]\n]+\]\n(?:[^\[\n#].*(?:\n|\z))*`)
-	tomlOther   = lazy.Compile(`(?m)^\s*\[?\s*["']?(mcp_servers["']?\s*(=|\.\s*["']?loci\b)|loci["']?\s*[.=])`) // a server of the name in another form
+	tomlOther   = lazy.Compile(`(?m)^\s*\[?\s*["']?(mcp_servers["']?\s*(=|\.\s*["']?loci\b)|loci["']?\s*[.=])`) // a server named loci in another notation
 	tomlCommand = lazy.Compile(`(?m)^command\s*=\s*("[^\r\n]*"|'[^\r\n]*')`)
 )
 
-// tomlEdit writes an MCP server into Codex's config.toml, as a table at the end. Removing it
-// removes its sub-tables as well, which Codex refuses without their parent.
+// tomlEdit adds an MCP server to Codex's config.toml, as a table at the end. Removing the server also
+// removes its sub-tables, because Codex refuses a sub-table without its parent.
 func tomlEdit(self string, args []string) func(string, bool) (string, error) {
 	var quoted []string
 	for _, arg := range args {
@@ -177,7 +177,7 @@ func tomlEdit(self string, args []string) func(string, bool) (string, error) {
 	}
 	command := "command = " + strconv.Quote(self) + "\nargs = [" + strings.Join(quoted, ", ") + "]\n"
 	table := tomlNote + "[mcp_servers.loci]\n" + command +
-		"env_vars = [\"LOCI_API_KEY\", \"LOCI_ADDR\"]\n" // Codex passes on no others
+		"env_vars = [\"LOCI_API_KEY\", \"LOCI_ADDR\"]\n" // Codex passes only these variables to the server
 	return func(text string, remove bool) (string, error) {
 		own := tomlTable.FindString(text)
 		switch program := tomlCommand.FindStringSubmatch(own); {

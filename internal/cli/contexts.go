@@ -20,12 +20,12 @@ func contexts(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "contexts",
 		Short: "Documents that are attached to chats",
-		Long: "Contexts are documents that you attach to chats. While one is attached it stands in the chat's prompt, and what it says is\n" +
-			"never learned.",
+		Long: "Contexts are documents that you attach to chats. The prompts of a chat contain the documents attached to it. Loci never learns\n" +
+			"facts from them.",
 		Example: "  loci contexts list\n  loci contexts add house-rules.md\n  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts remove 0199c5d7-…",
 	}
 	list := &cobra.Command{
-		Use: "list", Short: "All contexts with their titles, those made last first", Example: "  loci contexts list --json", Args: cobra.NoArgs,
+		Use: "list", Short: "List all contexts with their titles, newest first", Example: "  loci contexts list --json", Args: cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			return show(g, cmd, printer.contexts)(c.Contexts(ctx))
 		}),
@@ -38,7 +38,7 @@ func contextsAdd(g *global) *cobra.Command {
 	var title string
 	cmd := &cobra.Command{
 		Use:     "add FILE",
-		Short:   "Make a context of a file of text; - reads the standard input",
+		Short:   "Add a text file as a context; - reads standard input",
 		Example: "  loci contexts add house-rules.md\n  loci contexts add - --title Menu",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,14 +55,14 @@ func contextsAdd(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&title, "title", "", "title; the file's name unless given")
+	cmd.Flags().StringVar(&title, "title", "", "title (default: the file name without its extension)")
 	return onMemory(g, cmd)
 }
 
 func contextsShow(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show ID",
-		Short:   "What a context says",
+		Short:   "Print the text of a context",
 		Example: "  loci contexts show 0199c5d7-…\n  loci contexts show 0199c5d7-… --as-of yesterday",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -84,7 +84,7 @@ func contextsEdit(g *global) *cobra.Command {
 	var title string
 	cmd := &cobra.Command{
 		Use:     "edit ID [FILE]",
-		Short:   "Give a context a file's words, or another title; loci undo takes it back",
+		Short:   "Replace the text or the title of a context; loci undo reverts it",
 		Example: "  loci contexts edit 0199c5d7-… house-rules.md\n  loci contexts edit 0199c5d7-… --title \"Rules of the house\"",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,7 +118,7 @@ func contextsRemove(g *global) *cobra.Command {
 	var erase bool
 	cmd := &cobra.Command{
 		Use:     "remove ID",
-		Short:   "Take a context away, out of all chats; loci undo brings it back",
+		Short:   "Remove a context from all chats; loci undo restores it",
 		Example: "  loci contexts remove 0199c5d7-…\n  loci contexts remove 0199c5d7-… --erase",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -134,7 +134,7 @@ func contextsRemove(g *global) *cobra.Command {
 			})(c.DropContext(ctx, args[0], erase))
 		}),
 	}
-	cmd.Flags().BoolVar(&erase, "erase", false, "remove its words for good; it cannot be undone")
+	cmd.Flags().BoolVar(&erase, "erase", false, "erase its text permanently; this cannot be undone")
 	return onMemory(g, cmd)
 }
 
@@ -142,8 +142,8 @@ func contextsAttach(g *global) *cobra.Command {
 	var off bool
 	cmd := &cobra.Command{
 		Use:     "attach CHAT ID…",
-		Short:   "Attach contexts to a chat, behind those that it has",
-		Long:    "Attach contexts to a chat, behind those that it has; --off takes them off it. CHAT is the id of a conversation, which loci list --kind turn --json names.",
+		Short:   "Attach contexts to a chat",
+		Long:    "Attach contexts to a chat, after those already attached; --off detaches them. CHAT is the id of a conversation: loci list --kind turn --json shows it.",
 		Example: "  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts attach 0199c5d1-… 0199c5d7-… --off",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -171,12 +171,11 @@ func contextsAttach(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&off, "off", false, "take them off the chat instead")
+	cmd.Flags().BoolVar(&off, "off", false, "detach them from the chat instead")
 	return onMemory(g, cmd)
 }
 
-// document reads a file, or the standard input for "-". The server bounds how long it
-// may be.
+// document reads a file, or standard input for "-". The server limits the length.
 func document(cmd *cobra.Command, path string) (string, error) {
 	if path == "-" {
 		words, err := io.ReadAll(cmd.InOrStdin())
@@ -186,10 +185,10 @@ func document(cmd *cobra.Command, path string) (string, error) {
 	return string(words), err
 }
 
-// contexts writes them, one a line.
+// contexts prints documents, one per line.
 func (s printer) contexts(all client.Contexts) {
 	if len(all.Contexts) == 0 {
-		s.line("no contexts yet; loci contexts add FILE makes one")
+		s.line("no contexts yet; loci contexts add FILE adds one")
 	}
 	for _, d := range all.Contexts {
 		s.context(d)

@@ -24,17 +24,17 @@ func demo(g *global) *cobra.Command {
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "See a person being remembered, with nothing installed",
-		Long: "Start a real server on built-in defaults, play three chats of one person on different days over HTTP, show what\n" +
-			"was learned, what went into the last answer and why, forget a fact, undo that, and leave the server up. It keeps its\n" +
-			"memory in a folder of its own, which is removed at the end; settings of the environment are not used.",
+		Short: "See how Loci remembers a person; needs no model and no setup",
+		Long: "Start a real server with default settings and play three chats of one person on different days over HTTP. Then show what was\n" +
+			"learned, which memories the last answer used and why, forget a fact, undo that, and keep the server running. The demo\n" +
+			"stores its memory in a temporary folder, which is removed at the end, and ignores settings from the environment.",
 		Example: "  loci demo\n  loci demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return playDemo(cmd.Context(), cmd.OutOrStdout(), *g.flags["addr"], once)
 		},
 	}
-	cmd.Flags().BoolVar(&once, "once", false, "exit when the chats are over")
+	cmd.Flags().BoolVar(&once, "once", false, "exit after the chats")
 	return cmd
 }
 
@@ -72,8 +72,8 @@ func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err err
 	return group.Wait()
 }
 
-// openDemo opens a memory in dir, at the usual address or, if that is taken and
-// none was asked for, at a free port.
+// openDemo opens a memory in dir and listens at addr. If addr is "" it uses the default address or,
+// if that is taken, a free port.
 func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*server, error) {
 	flags := map[string]string{"data": dir, "log.level": "warn"}
 	if addr != "" {
@@ -90,14 +90,14 @@ func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*serve
 	return openAnywhere(ctx, config, opts)
 }
 
-// travelClock is the present, moved.
+// travelClock is a clock that is offset from the current time.
 type travelClock struct{ offset atomic.Int64 }
 
 func (c *travelClock) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
 func (c *travelClock) daysAgo(n int) { c.offset.Store(-int64(n) * int64(24*time.Hour)) }
 
-// demonstration plays chats and tells about them.
+// demonstration plays chats and prints what happens.
 type demonstration struct {
 	w      io.Writer
 	server *server
@@ -105,7 +105,7 @@ type demonstration struct {
 	memory *client.Client
 }
 
-// chats are what one person says, each chat with a history of its own.
+// chats are the messages of one person. Each chat starts with an empty history.
 var chats = []struct {
 	daysAgo int
 	says    []string
@@ -154,7 +154,7 @@ func (d *demonstration) play(ctx context.Context) error {
 	return d.forget(ctx)
 }
 
-// learned shows the facts, and what became of the old ones.
+// learned prints the facts, and which of them were replaced.
 func (d *demonstration) learned(ctx context.Context) error {
 	fmt.Fprintf(d.w, "\n── What was learned ──\n")
 	page, err := d.memory.List(ctx, client.ListQuery{Status: "active,superseded"})
@@ -176,13 +176,13 @@ func (d *demonstration) learned(ctx context.Context) error {
 	return nil
 }
 
-// why shows what the last answer was given, and the reasons.
+// why prints the memories in the prompt of the last answer, with the reasons for each.
 func (d *demonstration) why(ctx context.Context, id string) error {
 	t, err := d.memory.Trace(ctx, id)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.w, "\n── What went into the last answer, and why ──\n")
+	fmt.Fprintf(d.w, "\n── Which memories the last answer used, and why ──\n")
 	for _, h := range t.Hits {
 		fmt.Fprintf(d.w, "  %-4s  %s\n        because %s\n", h.Kind, oneLine(h.Content, 90), recall.Reasons(h.Why))
 	}
@@ -190,7 +190,7 @@ func (d *demonstration) why(ctx context.Context, id string) error {
 	return nil
 }
 
-// forget forgets something and takes that back.
+// forget forgets a fact and undoes that.
 func (d *demonstration) forget(ctx context.Context) error {
 	const question = "What am I allergic to?"
 	look := func() error {

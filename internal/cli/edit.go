@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// editing is what loci edit is told to change.
+// editing holds the flags of loci edit.
 type editing struct {
 	content, category string
 	core              string
@@ -31,9 +31,9 @@ func edit(g *global) *cobra.Command {
 	var e editing
 	cmd := &cobra.Command{
 		Use:   "edit ID",
-		Short: "Change a fact; loci undo takes it back",
-		Long: "Change what a fact says or how it is kept. What no flag names stays. Without flags its words are opened in $VISUAL or\n" +
-			"$EDITOR, and what is saved there is written. What was said is not edited, only facts.",
+		Short: "Change a fact; loci undo reverts it",
+		Long: "Change the text or the properties of a fact. Properties without a flag are not changed. Without flags the text is opened\n" +
+			"in $VISUAL or $EDITOR, and the saved text replaces it. Only facts can be edited, not messages.",
 		Example: "  loci edit 0199c5d3-…\n  loci edit 0199c5d3-… --content \"User lives in Lisbon, near the river\"\n" +
 			"  loci edit 0199c5d3-… --tag home --tag city --category places --pin\n  loci edit 0199c5d3-… --expires 2026-12-31",
 		Args: cobra.ExactArgs(1),
@@ -54,21 +54,21 @@ func edit(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&e.content, "content", "", "what it says")
-	f.StringVar(&e.category, "category", "", "category; empty for none")
-	f.StringArrayVar(&e.tags, "tag", nil, "tag; may be repeated: these take the place of those that it has; empty for none")
-	f.Float64Var(&e.confidence, "confidence", 0, "how sure it is, 0 to 1")
-	f.BoolVar(&e.pin, "pin", false, "always in the prompt")
-	f.BoolVar(&e.unpin, "unpin", false, "no longer always in the prompt")
-	f.StringVar(&e.core, "core", "", "in prompts without a search: auto, always (as --pin) or never")
-	f.Var(timeFlag{at: &e.expires, end: true}, "expires", "when it leaves recall: 2026-12-31, …")
-	f.BoolVar(&e.keep, "no-expiry", false, "it does not leave recall by itself")
+	f.StringVar(&e.content, "content", "", "new text of the fact")
+	f.StringVar(&e.category, "category", "", "category; empty removes it")
+	f.StringArrayVar(&e.tags, "tag", nil, "tag; may be repeated; replaces all tags of the fact; empty removes them")
+	f.Float64Var(&e.confidence, "confidence", 0, "how certain the fact is, 0 to 1")
+	f.BoolVar(&e.pin, "pin", false, "put the fact into every prompt")
+	f.BoolVar(&e.unpin, "unpin", false, "no longer put the fact into every prompt")
+	f.StringVar(&e.core, "core", "", "whether the fact is in every prompt: auto, always (same as --pin) or never (only search finds it)")
+	f.Var(timeFlag{at: &e.expires, end: true}, "expires", "when the fact expires and is no longer recalled: 2026-12-31, …")
+	f.BoolVar(&e.keep, "no-expiry", false, "the fact never expires")
 	cmd.MarkFlagsMutuallyExclusive("pin", "unpin", "core")
 	cmd.MarkFlagsMutuallyExclusive("expires", "no-expiry")
 	return onMemory(g, cmd)
 }
 
-// change returns what the flags that were given say.
+// change returns the changes that the flags describe.
 func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 	given := cmd.Flags().Changed
 	if given("content") {
@@ -109,15 +109,15 @@ func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 	return c, nil
 }
 
-// reword lets a person edit the words of a fact in their own editor. Memory is not held
-// open meanwhile, and what was written is kept where it cannot be taken.
+// reword opens the text of a fact in the user's editor. The memory is closed meanwhile. If the new
+// text cannot be stored, its file is kept.
 func (g *global) reword(cmd *cobra.Command, id string) error {
 	editor := strings.Fields(os.Getenv("VISUAL"))
 	if len(editor) == 0 {
 		editor = strings.Fields(os.Getenv("EDITOR"))
 	}
 	if len(editor) == 0 {
-		return memory.Errorf(memory.Invalid, "say what to change (loci edit --help), or set $EDITOR to edit its words there")
+		return memory.Errorf(memory.Invalid, "give a flag for what to change (see loci edit --help), or set $EDITOR to edit the text")
 	}
 	var was client.Memory
 	err := g.withClient(cmd, func(ctx context.Context, c *client.Client) (err error) {
@@ -131,7 +131,7 @@ func (g *global) reword(cmd *cobra.Command, id string) error {
 	case err != nil:
 		return err
 	case was.Kind != memory.KindFact:
-		return memory.Errorf(memory.Invalid, "%s is a %s; only facts are edited", id, was.Kind)
+		return memory.Errorf(memory.Invalid, "%s is a %s; only facts can be edited", id, was.Kind)
 	case !was.Status.Live():
 		return memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, was.Status)
 	}
@@ -151,9 +151,9 @@ func (g *global) reword(cmd *cobra.Command, id string) error {
 	case err != nil:
 		return err
 	case words == "":
-		return memory.Errorf(memory.Invalid, "nothing is left of it; loci forget --id %s forgets it", id)
+		return memory.Errorf(memory.Invalid, "the new text is empty; to forget the fact, run loci forget --id %s", id)
 	case words == strings.TrimSpace(was.Content):
-		return memory.Errorf(memory.Invalid, "its words are as they were; nothing is changed")
+		return memory.Errorf(memory.Invalid, "the text was not changed")
 	}
 	err = g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 		now, err := c.Get(ctx, id)
@@ -161,20 +161,19 @@ func (g *global) reword(cmd *cobra.Command, id string) error {
 		case err != nil:
 			return err
 		case now.Content != was.Content:
-			return memory.Errorf(memory.Conflict, "it says %q since", now.Content)
+			return memory.Errorf(memory.Conflict, "the fact was changed meanwhile to %q", now.Content)
 		}
 		return show(g, cmd, printer.edited)(c.Edit(ctx, id, client.EditMemory{Content: &words}))
 	})
 	if kept = err != nil; kept {
-		return fmt.Errorf("%w; what you wrote is in %s", err, file)
+		return fmt.Errorf("%w; your text is saved in %s", err, file)
 	}
 	return nil
 }
 
-// inEditor lets a person edit a text and returns the file that it is in then, which is
-// theirs alone.
+// inEditor opens a text in the user's editor and returns the file with the result. Only its owner can read the file.
 func inEditor(cmd *cobra.Command, editor []string, text string) (file string, err error) {
-	f, err := os.CreateTemp("", "loci-*.txt") // nobody else may read it
+	f, err := os.CreateTemp("", "loci-*.txt") // with mode 0600
 	if err != nil {
 		return "", fmt.Errorf("edit: %w", err)
 	}
@@ -190,7 +189,7 @@ func inEditor(cmd *cobra.Command, editor []string, text string) (file string, er
 	run := exec.CommandContext(cmd.Context(), editor[0], append(editor[1:], f.Name())...)
 	run.Stdin, run.Stdout, run.Stderr = cmd.InOrStdin(), cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	if out, ok := cmd.OutOrStdout().(*os.File); ok && isTerminal(out) {
-		run.Stdout = out // an editor draws there; what is printed for programs is kept clean
+		run.Stdout = out // an editor needs a terminal; otherwise standard output is only for the result
 	}
 	if err := run.Run(); err != nil {
 		return "", fmt.Errorf("edit with %s: %w", editor[0], err)
@@ -204,7 +203,7 @@ func (s printer) edited(m client.Written) {
 	s.replaced(m)
 }
 
-// replaced names what a fact that was just written took the place of.
+// replaced prints the facts that a new fact replaced.
 func (s printer) replaced(m client.Written) {
 	for _, old := range m.Replaced {
 		s.line("it replaces %s  %s  (loci undo brings it back)", old.ID, brief(old.Content, 400))
@@ -216,7 +215,7 @@ func add(g *global) *cobra.Command {
 	var talk, dry bool
 	cmd := &cobra.Command{
 		Use:     "add TEXT",
-		Short:   "Write a fact down, or learn from what was said",
+		Short:   "Add a fact, or learn facts from a message",
 		Example: "  loci add \"User is allergic to peanuts\" --tag health\n  loci add --said \"I moved to Lisbon in May\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := strings.Join(args, " ")
@@ -228,7 +227,7 @@ func add(g *global) *cobra.Command {
 				case talk && dry:
 					return show(g, cmd, printer.preview)(c.Preview(ctx, client.PreviewRequest{Text: text, Project: note.Project}))
 				case dry:
-					return memory.Errorf(memory.Invalid, "--dry-run needs --said: a fact is written down as it stands")
+					return memory.Errorf(memory.Invalid, "--dry-run needs --said: without --said the text is stored unchanged")
 				case talk:
 					return learnFrom(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: note.Project, Wait: true})
 				}
@@ -236,7 +235,7 @@ func add(g *global) *cobra.Command {
 				m, created, err := c.Add(ctx, note)
 				return show(g, cmd, func(out printer, m client.Written) {
 					if !created {
-						fmt.Fprintf(out, "known already: %s  %s\n", m.ID, harmless(m.Content))
+						fmt.Fprintf(out, "already known: %s  %s\n", m.ID, harmless(m.Content))
 						return
 					}
 					fmt.Fprintf(out, "%s  %s\n", m.ID, harmless(m.Content))
@@ -246,12 +245,12 @@ func add(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&talk, "said", false, "TEXT is something the user said: keep it and learn from it")
-	f.BoolVar(&dry, "dry-run", false, "with --said: only show what would be learned")
+	f.BoolVar(&talk, "said", false, "TEXT is a message of the user: store it and learn facts from it")
+	f.BoolVar(&dry, "dry-run", false, "with --said: only show the facts that would be learned")
 	f.StringVar(&note.Category, "category", "", "category")
 	f.StringArrayVar(&note.Tags, "tag", nil, "tag; may be repeated")
 	f.StringVar(&note.Project, "project", "", "project")
-	f.BoolVar(&note.Pinned, "pin", false, "always in the prompt")
+	f.BoolVar(&note.Pinned, "pin", false, "put the fact into every prompt")
 	return onMemory(g, cmd)
 }
 
@@ -263,15 +262,15 @@ func learnFrom(ctx context.Context, g *global, c *client.Client, w io.Writer, ta
 	held := false
 	if len(kept.Memories) == 0 && !g.json {
 		p, err := c.Paused(ctx)
-		held = err == nil && p.Pause == "learning" // it was kept; why nothing came of it is beside that
+		held = err == nil && p.Pause == "learning" // an error here does not matter: the message is stored
 	}
 	return g.print(w, kept, func(out printer) { out.learned(kept.Memories, held) })
 }
 
-// preview writes what becomes of each statement, and what would change by it.
+// preview prints the decision on each statement, and the changes that it would make.
 func (s printer) preview(p client.Preview) {
 	if len(p.Decisions)+len(p.Forgotten) == 0 {
-		s.line("nothing to learn from it")
+		s.line("nothing to learn from this text")
 	}
 	for _, d := range p.Decisions {
 		reason := ""
@@ -295,13 +294,13 @@ func (s printer) preview(p client.Preview) {
 	}
 }
 
-// learned writes what was learned; held is whether learning is on hold.
+// learned prints the learned facts; held reports whether learning is paused.
 func (s printer) learned(memories []client.Memory, held bool) {
 	switch {
 	case held:
-		s.line("kept; learning is on hold, and loci pause none ends that")
+		s.line("stored; learning is paused, loci pause none resumes it")
 	case len(memories) == 0:
-		s.line("kept; nothing to learn from it")
+		s.line("stored; nothing to learn from this text")
 	}
 	waiting := false
 	for _, m := range memories {
@@ -312,6 +311,6 @@ func (s printer) learned(memories []client.Memory, held bool) {
 		s.line("%s  %s%s", m.ID, brief(m.Content, 400), mark)
 	}
 	if waiting {
-		s.line("to decide on what is pending: loci review")
+		s.line("to decide on pending facts: loci review")
 	}
 }

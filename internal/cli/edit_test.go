@@ -90,7 +90,7 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	wrong("core", "edit", id, "--core", "never", "--pin")
 	wrong("content", "edit", id, "--content", "")
 	editWith(t, "true")
-	wrong("as they were", "edit", id)
+	wrong("the text was not changed", "edit", id)
 	editWith(t, `: > "$2"`)
 	wrong("loci forget --id", "edit", id)
 	editWith(t, "exit 3")
@@ -100,7 +100,7 @@ func TestAFactIsEditedByFlagsAndInAnEditor(t *testing.T) {
 	t.Setenv("TMPDIR", tmp)
 	command := try(os.Executable()).orFail(t)
 	editWith(t, `echo "User lives in Rome" > "$2"; EDIT_MEANWHILE="`+data+" "+id+`" "`+command+`" -test.run '^TestEditsMeanwhile$' > "`+tmp+`/said" 2>&1 || cat "`+tmp+`/said" >&2`)
-	wrong("what you wrote is in "+tmp, "edit", id)
+	wrong("your text is saved in "+tmp, "edit", id)
 	left, err := filepath.Glob(filepath.Join(tmp, "loci-*.txt"))
 	if err != nil || len(left) != 1 {
 		t.Fatalf("files left: %q %v", left, err)

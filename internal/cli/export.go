@@ -23,9 +23,9 @@ func export(g *global) *cobra.Command {
 	var noTurns, force bool
 	cmd := &cobra.Command{
 		Use:   "export [PATH]",
-		Short: "Take memory away, as JSON lines or Markdown",
-		Long: "Take memory away. PATH says how by its name: .jsonl (one JSON object a line), .md (one page), .zip (Markdown files), or a folder\n" +
-			"of Markdown files; or --format says it, whatever the name. Without PATH, JSON lines are written to the standard output. loci import brings all of them back.",
+		Short: "Export memory as JSON lines or Markdown",
+		Long: "Export memory. The name of PATH selects the format: .jsonl (one JSON object per line), .md (one page), .zip (Markdown files), or a folder\n" +
+			"of Markdown files; --format overrides the name. Without PATH, JSON lines are written to standard output. loci import reads all formats.",
 		Example: "  loci export memory.jsonl\n  loci export my-memory/\n  loci export --as-of \"last week\" --no-turns facts.md",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,26 +55,25 @@ func export(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Format, "format", "", "jsonl, markdown, zip; by PATH unless given")
-	f.StringVar(&q.Parts, "kinds", "", "turns, facts, summaries, profile, relations; several with commas, all unless given")
-	f.BoolVar(&noTurns, "no-turns", false, "everything but what was said")
-	f.StringVar(&q.Status, "status", "", "active, pending, superseded, retired, rejected, replaced; several with commas, all unless given")
-	f.StringVar(&q.Project, "project", "", "only of this project; without the profile")
-	f.Var(timeFlag{at: &q.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
-	f.Var(timeFlag{at: &q.ValidAt, end: true}, "valid-at", "what was true then")
-	f.BoolVar(&force, "force", false, "write over what is at PATH")
+	f.StringVar(&q.Format, "format", "", "jsonl, markdown or zip (default: by the name of PATH)")
+	f.StringVar(&q.Parts, "kinds", "", "comma-separated: turns, facts, summaries, profile, relations (default: all)")
+	f.BoolVar(&noTurns, "no-turns", false, "everything except messages")
+	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced (default: all)")
+	f.StringVar(&q.Project, "project", "", "only memory of this project; the profile is left out")
+	f.Var(timeFlag{at: &q.AsOf, end: true}, "as-of", "memory as it was known at this time: 2026-05-03, yesterday, 90m (ago), …")
+	f.Var(timeFlag{at: &q.ValidAt, end: true}, "valid-at", "facts that were true at this time")
+	f.BoolVar(&force, "force", false, "overwrite PATH if it exists")
 	cmd.MarkFlagsMutuallyExclusive("kinds", "no-turns")
 	return onMemory(g, cmd)
 }
 
-// exported is what an export says of itself.
+// exported describes a finished export.
 type exported struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 }
 
-// formatOfPath is what a path's name asks for; a name that asks for something else is
-// Invalid.
+// formatOfPath returns the format that a path's name selects. An unknown extension is Invalid.
 func formatOfPath(path string) (string, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".md", ".markdown":
@@ -86,11 +85,11 @@ func formatOfPath(path string) (string, error) {
 	}
 	switch {
 	case isFolder(path):
-		return "zip", nil // which is unpacked there
+		return "zip", nil // the zip is unpacked into the folder
 	case filepath.Ext(path) == "":
 		return "jsonl", nil
 	}
-	return "", memory.Errorf(memory.Invalid, "%s: a name says how memory is written: .jsonl (JSON lines), .md (one page), .zip (Markdown files), or a folder's, ending with %c; or --format does, jsonl, markdown or zip", path, filepath.Separator)
+	return "", memory.Errorf(memory.Invalid, "%s: the name selects no format; use .jsonl (JSON lines), .md (one page), .zip (Markdown files) or a folder name ending with %c, or set --format to jsonl, markdown or zip", path, filepath.Separator)
 }
 
 // isFolder reports whether a path is a folder, or is written as one.
@@ -102,10 +101,10 @@ func isFolder(path string) bool {
 	return os.IsPathSeparator(path[len(path)-1]) || err == nil && info.IsDir() || filepath.Ext(path) == "" && errors.Is(err, os.ErrNotExist)
 }
 
-// writable refuses to write over what is there, and in the place of a device at all.
+// writable refuses a path that exists, unless force is set, and always refuses a device.
 func writable(path string, force bool) error {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() && !info.Mode().IsRegular() {
-		return memory.Errorf(memory.Invalid, "%s is not a plain file", path)
+		return memory.Errorf(memory.Invalid, "%s is not a regular file", path)
 	}
 	if path == "" || force {
 		return nil
@@ -118,13 +117,12 @@ func writable(path string, force bool) error {
 		return nil
 	}
 	if _, err := os.Stat(path); err == nil {
-		return memory.Errorf(memory.Invalid, "%s is there already; --force writes over it", path)
+		return memory.Errorf(memory.Invalid, "%s already exists; --force overwrites it", path)
 	}
 	return nil
 }
 
-// take writes an export to a path, "" for the standard output. A file is there whole
-// or not at all.
+// take writes an export to a path, "" for standard output. A file appears only when it is complete.
 func take(ctx context.Context, c *client.Client, q client.ExportQuery, path string, cmd *cobra.Command) (_ exported, err error) {
 	shown := progressOn(cmd.ErrOrStderr())
 	if path == "" {
@@ -143,11 +141,11 @@ func take(ctx context.Context, c *client.Client, q client.ExportQuery, path stri
 			return exported{}, err
 		}
 	}
-	temp, err := os.CreateTemp(dir, ".loci-export-*") // before the server is asked for what could go nowhere
+	temp, err := os.CreateTemp(dir, ".loci-export-*") // checks that the folder is writable before the server exports
 	if err != nil {
-		return exported{}, fmt.Errorf("nothing can be written into %s: %w", dir, cause(err))
+		return exported{}, fmt.Errorf("cannot write to %s: %w", dir, cause(err))
 	}
-	defer func() { _ = os.Remove(temp.Name()) }() // gone already if all went well
+	defer func() { _ = os.Remove(temp.Name()) }() // after success the file is already renamed
 	stream, err := c.Export(ctx, q)
 	if err != nil {
 		return exported{}, errors.Join(err, temp.Close())
@@ -165,7 +163,7 @@ func take(ctx context.Context, c *client.Client, q client.ExportQuery, path stri
 	return exported{path, n}, os.Rename(temp.Name(), path)
 }
 
-// cause is what is wrong without the name of a file that nobody asked for.
+// cause returns an error without the name of the temporary file.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -178,12 +176,12 @@ func cause(err error) error {
 func unpack(archive, dir string) (total int64, err error) {
 	z, err := zip.OpenReader(archive)
 	if err != nil {
-		return 0, fmt.Errorf("read what the server sent: %w", err)
+		return 0, fmt.Errorf("read the server's answer: %w", err)
 	}
 	defer func() { err = errors.Join(err, z.Close()) }()
 	for _, f := range z.File {
 		if !filepath.IsLocal(filepath.FromSlash(f.Name)) {
-			return 0, fmt.Errorf("write %s: its name leads out of the folder", f.Name)
+			return 0, fmt.Errorf("write %s: its name is a path outside of the folder", f.Name)
 		}
 	}
 	root, err := os.OpenRoot(dir)
@@ -211,7 +209,7 @@ func unpack(archive, dir string) (total int64, err error) {
 	return total, err
 }
 
-// size says how large something is.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n >= 10<<20:

@@ -15,9 +15,9 @@ import (
 func health(g *global) *cobra.Command {
 	return g.withJSON(&cobra.Command{
 		Use:   "health",
-		Short: "Whether the server takes requests, for a container's health check",
-		Long: "Asks the server at --addr as a readiness probe does, and never opens the data folder. Its exit status is 1 if no server answers, or if\n" +
-			"the server is starting or about to stop.",
+		Short: "Check whether the server accepts requests, for a container's health check",
+		Long: "Send a readiness probe to the server at --addr. The command never opens the data folder. The exit status is 1 if no server answers, or if\n" +
+			"the server is starting or stopping.",
 		Example: "  loci health\n  loci health --addr http://loci.example.com:7077 --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -26,7 +26,7 @@ func health(g *global) *cobra.Command {
 				return err
 			}
 			at, opts := config.ServerURL(), client.Options{}
-			if config.TLS.On() { // the certificate is for the server's name, not for this address; no key is sent
+			if config.TLS.On() { // the certificate names the server's host, not this address; the probe sends no key
 				at = strings.Replace(at, "http://", "https://", 1)
 				opts.HTTP = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
 			}

@@ -19,15 +19,16 @@ func history(g *global) *cobra.Command {
 	var action string
 	cmd := &cobra.Command{
 		Use:   "history [ID]",
-		Short: "What was changed, when, by whom and why; or one fact's life",
-		Long: "The journal, newest first: each run with what it changed. A run is undone by its id, one change of it as RUN/1.\n" +
-			"With the ID of a fact: the words it came from, what it replaced, what replaced it, and every change.",
+		Short: "Show what changed, when, by whom and why; or the history of one fact",
+		Long: "Show the journal of changes, newest first, grouped by run. A run is all changes of one command, request or learning job.\n" +
+			"loci undo takes the id of a run, or of one change (RUN/1). With the ID of a fact: the text it was learned from, the facts\n" +
+			"that it replaced, the fact that replaced it, and every change.",
 		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q.Action = memory.Action(action)
 			if len(args) > 0 && q != (client.ChangesQuery{}) {
-				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that narrow the journal")
+				return memory.Errorf(memory.Invalid, "give either the ID of a fact or flags that filter the journal, not both")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if len(args) > 0 {
@@ -52,19 +53,18 @@ func history(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Run, "run", "", "only of this run")
-	f.StringVar(&action, "action", "", "only these: add, update, reinforce, replace, retire, restore, approve, reject, link, unlink, undo, erase")
-	f.Var(timeFlag{at: &q.Since}, "since", "only later than this: 2026-05-03, yesterday, 90m (ago), …")
-	f.IntVar(&q.Limit, "limit", 0, "most changes (50 unless given)")
-	f.StringVar(&q.Cursor, "cursor", "", "continue a list")
+	f.StringVar(&q.Run, "run", "", "only changes of this run")
+	f.StringVar(&action, "action", "", "only changes of this kind: add, update, reinforce, replace, retire, restore, approve, reject, link, unlink, undo, erase")
+	f.Var(timeFlag{at: &q.Since}, "since", "only changes after this time: 2026-05-03, yesterday, 90m (ago), …")
+	f.IntVar(&q.Limit, "limit", 0, "maximum number of changes (default 50)")
+	f.StringVar(&q.Cursor, "cursor", "", "show the next page: the cursor that the last page printed")
 	return onMemory(g, cmd)
 }
 
-// journal writes changes under the runs that made them. words are those of what
-// they are about, by id.
+// journal prints changes, grouped by run. The parameter words holds the texts of the changed memories by id.
 func (s printer) journal(page client.Changes, words map[string]string) {
 	if len(page.Changes) == 0 {
-		s.line("nothing was changed")
+		s.line("no changes")
 	}
 	run := ""
 	for _, c := range page.Changes {
@@ -80,8 +80,8 @@ func (s printer) journal(page client.Changes, words map[string]string) {
 	}
 }
 
-// wordsOf returns the words of the facts and turns that changes, newest first, are
-// about, by id. A change of a turn does not hold them.
+// wordsOf returns the texts of the changed facts and turns by id; changes are sorted newest first. It
+// reads the texts of turns from the server, because a change of a turn has no text.
 func wordsOf(ctx context.Context, c *client.Client, changes []client.Change) (map[string]string, error) {
 	words := factWords(changes)
 	for _, change := range changes {
@@ -100,8 +100,7 @@ func wordsOf(ctx context.Context, c *client.Client, changes []client.Change) (ma
 	return words, nil
 }
 
-// factWords returns the newest words that changes, newest first, gave to facts, by
-// id.
+// factWords returns the newest text of each changed fact by id; changes are sorted newest first.
 func factWords(changes []client.Change) map[string]string {
 	words := map[string]string{}
 	for _, c := range slices.Backward(changes) {
@@ -112,7 +111,7 @@ func factWords(changes []client.Change) map[string]string {
 	return words
 }
 
-// verbs say what an action did.
+// verbs are the actions in the past tense, for people.
 var verbs = map[memory.Action]string{
 	memory.ActionAdd:       "added",
 	memory.ActionUpdate:    "edited",
@@ -128,7 +127,7 @@ var verbs = map[memory.Action]string{
 	memory.ActionErase:     "erased",
 }
 
-// verb says what a change did.
+// verb returns what a change did, in the past tense.
 func verb(c client.Change) string {
 	switch to := c.After.Status(); {
 	case c.Action == memory.ActionAdd && to == memory.Pending:
@@ -146,8 +145,7 @@ func verb(c client.Change) string {
 	return string(c.Action)
 }
 
-// sign says what a change does to what is known: '+' it comes, '-' it goes, '~' it
-// changes.
+// sign returns '+' if a change makes a memory active, '-' if it makes a memory inactive, else '~'.
 func sign(c client.Change) byte {
 	before := c.Before != nil && c.Before.Status() == memory.Active
 	switch after := c.After.Status() == memory.Active; {
@@ -159,7 +157,7 @@ func sign(c client.Change) byte {
 	return '~'
 }
 
-// what says what a change is about, and how that differs from before.
+// what describes the changed memory, and how it differs from before.
 func (s printer) what(c client.Change, words map[string]string) string {
 	switch i := c.After; {
 	case i.Fact != nil && i.Fact.Content == "" && c.Action != memory.ActionErase:
@@ -198,10 +196,10 @@ func (s printer) what(c client.Change, words map[string]string) string {
 	return ""
 }
 
-// coreWords say what a person decided about a fact in prompts.
+// coreWords describe for people whether a fact is in every prompt.
 var coreWords = map[memory.Core]string{memory.CoreAlways: "pinned", memory.CoreNever: "search only"}
 
-// marked says which of a fact's marks a change of the same thing altered.
+// marked lists the properties of a fact, other than its text, that a change altered.
 func marked(c client.Change) string {
 	if c.Before == nil || c.Before.Fact == nil {
 		return ""
@@ -222,7 +220,7 @@ func marked(c client.Change) string {
 	return strings.Join(out, ", ")
 }
 
-// because returns the reason of a change.
+// because returns the reason of a change in parentheses.
 func (s printer) because(c client.Change) string {
 	if c.Reason == "" {
 		return ""
@@ -230,12 +228,12 @@ func (s printer) because(c client.Change) string {
 	return "  " + s.in(dim, "("+brief(c.Reason, 120)+")")
 }
 
-// life is all that is known of one memory.
+// life is the history of one memory.
 type life struct {
 	Memory     client.Memory   `json:"memory"`
 	Quote      *client.Quote   `json:"quote,omitempty"`
-	Replaced   []client.Memory `json:"replaced,omitempty"`    // what it took the place of
-	ReplacedBy *client.Memory  `json:"replaced_by,omitempty"` // what took its place
+	Replaced   []client.Memory `json:"replaced,omitempty"`    // memories that this memory replaced
+	ReplacedBy *client.Memory  `json:"replaced_by,omitempty"` // the memory that replaced this memory
 	Changes    []client.Change `json:"changes"`               // newest first
 }
 
@@ -255,7 +253,7 @@ func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error
 		if p.Quote != nil {
 			id = p.Quote.Turn
 		}
-		if turn := get(id); turn != nil && turn.Content != "" { // it may be erased
+		if turn := get(id); turn != nil && turn.Content != "" { // the text is "" if the turn was erased
 			l.Quote = client.ViewQuote(*turn, p.Quote)
 		}
 	}
@@ -270,7 +268,7 @@ func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error
 	return l, err
 }
 
-// found returns nil for what is not there, or is another owner's.
+// found returns nil if the memory does not exist or belongs to another owner.
 func found(m client.Memory, err error) (*client.Memory, error) {
 	switch {
 	case errors.Is(err, memory.NotFound):
@@ -281,7 +279,7 @@ func found(m client.Memory, err error) (*client.Memory, error) {
 	return &m, nil
 }
 
-// replacedBy returns the ids of what a fact took the place of, newest first.
+// replacedBy returns the ids of the memories that a fact replaced, newest first.
 func replacedBy(id string, changes []client.Change) []string {
 	var out []string
 	for _, c := range changes {
@@ -292,7 +290,7 @@ func replacedBy(id string, changes []client.Change) []string {
 	return out
 }
 
-// life writes a memory's life, oldest change first.
+// life prints the history of a memory, oldest change first.
 func (s printer) life(l life) {
 	m := l.Memory
 	words := s.in(bold, brief(m.Content, 400))
@@ -323,7 +321,7 @@ func (s printer) life(l life) {
 	}
 }
 
-// traits say what is worth knowing of a memory beside its words.
+// traits returns the properties of a memory other than its text, for people.
 func traits(m client.Memory) []string {
 	out := []string{string(m.Kind), string(m.Status)}
 	if m.Core != memory.CoreAuto {
@@ -345,7 +343,7 @@ func traits(m client.Memory) []string {
 		out = append(out, "until "+when(m.ExpiresAt))
 	}
 	if m.Home != "" {
-		out = append(out, "seen by link to "+brief(m.Home, 60))
+		out = append(out, "shared by "+brief(m.Home, 60))
 	}
 	return out
 }
@@ -356,16 +354,15 @@ type piece struct {
 	text string
 }
 
-// mostCells bounds the table that a diff fills. Beyond it all words differ.
+// mostCells limits the table of a diff. If two texts need a larger table, all their words count as different.
 const mostCells = 1 << 20
 
-// diffWords returns the words of old and new in pieces, those that go before those
-// that come.
+// diffWords compares two texts word by word. Removed words come before added words.
 func diffWords(old, new string) []piece {
 	return diffOf(strings.Fields(old), strings.Fields(new), " ")
 }
 
-// diffOf is diffWords of any parts of a text, and between is what is between them.
+// diffOf compares two lists of parts, such as words or lines. The parameter between separates the parts in the result.
 func diffOf(a, b []string, between string) (pieces []piece) {
 	add := func(sign byte, parts ...string) {
 		text, last := strings.Join(parts, between), len(pieces)-1
@@ -412,7 +409,7 @@ func diffOf(a, b []string, between string) (pieces []piece) {
 	return pieces
 }
 
-// commonParts returns the length of the longest common subsequence from each part of both on.
+// commonParts returns, for each pair of positions, the length of the longest common subsequence of the rests.
 func commonParts(a, b []string) [][]int {
 	common := make([][]int, len(a)+1)
 	for i := range common {
@@ -428,8 +425,7 @@ func commonParts(a, b []string) [][]int {
 	return common
 }
 
-// diff returns what new says instead of old: as [-gone-] and {+come+}, or in red and
-// green.
+// diff marks removed words as [-removed-] and added words as {+added+}, or in red and green on a terminal.
 func (s printer) diff(old, new string) string {
 	var out []string
 	for _, p := range diffWords(brief(old, 240), brief(new, 240)) {

@@ -103,7 +103,7 @@ func TestWhatMayBeAnyOfSomeIsNone(t *testing.T) {
 		{"relate", "abcd2", "refines", "abcd"}, {"share", "abcd", "user/ben"}, {"history", "abcd"}, {"review", "--approve", "abcd"},
 	} {
 		out, err := tryAt(t, data, "sqlite", args...)
-		for _, want := range []string{"write more of it", "abcd1 ", "abcd12 ", "abcd123 ", "User owns boat abcd2"} {
+		for _, want := range []string{"write more characters of one of these", "abcd1 ", "abcd12 ", "abcd123 ", "User owns boat abcd2"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("loci %v: %q %v, want an error with %q", args, out, err, want)
 			}

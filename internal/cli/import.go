@@ -15,24 +15,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// errBrokenOff is the end of an import that was stopped.
-var errBrokenOff = errors.New("broken off; what was read so far may be in memory, and the same command goes on from there")
+// errBrokenOff is the error of an interrupted import.
+var errBrokenOff = errors.New("interrupted; records read so far may be in memory, and the same command continues the import")
 
 func imports(g *global) *cobra.Command {
 	b := &importer{}
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
-		Short: "Bring memory back, or from elsewhere",
-		Long: "Bring memory back that was exported (.jsonl, .md, .zip, a folder of them), or facts and chats from elsewhere: a list of facts\n" +
-			"(.md, .txt), what ChatGPT and Claude export (the zip as it is, or its conversations.json), a chat as JSON lines, a JSON list of\n" +
-			"mem0, notes of basic-memory, memories of agent-cli. A file of another name is not taken for facts unless --from says so. What was said keeps its time. - is the standard input.\n" +
-			"What is there already is passed over, so an import that was cut off goes on when it is run again. With --learn a server\n" +
-			"learns in the background (loci jobs); without one this learns before it ends.",
+		Short: "Import exported memory, or facts and chats of other programs",
+		Long: "Import what loci export wrote (.jsonl, .md, .zip, a folder of them), or facts and chats of other programs: a list of facts\n" +
+			"(.md, .txt), the exports of ChatGPT and Claude (the zip file, or its conversations.json), a chat as JSON lines, a JSON list of\n" +
+			"mem0, notes of basic-memory, memories of agent-cli. Files with other extensions need --from. Messages keep their times. - reads standard input.\n" +
+			"Existing records are skipped, so an interrupted import continues when you run it again. With --learn a server\n" +
+			"learns from the messages in the background (loci jobs); without a server this command learns from them before it exits.",
 		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn\n  loci import --dry-run data-2026-01-02.zip",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if b.q.Format != "" && !slices.Contains(portable.Formats, portable.Format(b.q.Format)) {
-				return memory.Errorf(memory.Invalid, "--from %s: it is none of %v", b.q.Format, portable.Formats)
+				return memory.Errorf(memory.Invalid, "--from %s: unknown format; valid: %v", b.q.Format, portable.Formats)
 			}
 			for _, path := range args {
 				if err := b.readable(path); err != nil {
@@ -49,11 +49,11 @@ func imports(g *global) *cobra.Command {
 					}
 				}
 				b.progress.end()
-				if err != nil && ctx.Err() != nil { // what the last part brought nobody has said
+				if err != nil && ctx.Err() != nil { // the result of the last request is unknown
 					return errBrokenOff
 				}
 				if err != nil && !errors.Is(err, memory.Invalid) && !b.q.DryRun {
-					return fmt.Errorf("%w; what was imported by then, if anything, stays, and the same command goes on from there", err)
+					return fmt.Errorf("%w; records imported before the error stay, and the same command continues the import", err)
 				}
 				b.out.DryRun = b.q.DryRun
 				if b.alone && b.out.Jobs > 0 {
@@ -70,32 +70,32 @@ func imports(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&b.q.Format, "from", "", fmt.Sprintf("what it is, of %v; found out unless given", portable.Formats))
+	f.StringVar(&b.q.Format, "from", "", fmt.Sprintf("format, one of %v (default: detected)", portable.Formats))
 	f.BoolVar(&b.q.DryRun, "dry-run", false, "only show what would be added")
-	f.BoolVar(&b.q.Strict, "strict", false, "end at the first line that cannot be read")
-	f.BoolVar(&b.q.Learn, "learn", false, "learn from turns that wait for it")
-	f.StringVar(&b.q.Project, "project", "", "project of facts and chats from elsewhere")
+	f.BoolVar(&b.q.Strict, "strict", false, "stop at the first line that cannot be read")
+	f.BoolVar(&b.q.Learn, "learn", false, "learn facts from the imported messages")
+	f.StringVar(&b.q.Project, "project", "", "project of imported facts and chats that have none")
 	return onMemory(g, cmd)
 }
 
-const mostShown = 20 // troubles, and samples of what would be added
+const mostShown = 20 // maximum number of problems, and of sample records, that are printed
 
-// importer is an import under way.
+// importer is the state of an import.
 type importer struct {
 	q        client.ImportQuery
 	client   *client.Client
 	progress *progress
 	out      client.Imported
-	troubles []string // named by file and line
+	troubles []string // problems, each with file and line
 
-	alone  bool // no server learns from what is imported
-	behind int  // chats that could not be learned from, which are tried again
+	alone  bool // no server runs that would learn from the imported messages
+	behind int  // number of chats whose learning failed and is tried again later
 }
 
-// learned waits until all was learned from that was imported: without a server nobody else would.
+// learned runs the learning jobs of the import; it is called if no server runs them.
 func (b *importer) learned(ctx context.Context, settle func(context.Context) error) error {
 	if err := settle(ctx); err != nil {
-		return fmt.Errorf("learn from what was imported: %w", err)
+		return fmt.Errorf("learn from the imported chats: %w", err)
 	}
 	left, err := b.client.Jobs(ctx)
 	for _, j := range left.Jobs {
@@ -106,7 +106,7 @@ func (b *importer) learned(ctx context.Context, settle func(context.Context) err
 	return err
 }
 
-// add puts the report on a file to that on all.
+// add adds the report of one file to the total.
 func (b *importer) add(file string, format portable.Format, part client.Imported) {
 	merge(reflect.ValueOf(&b.out).Elem(), reflect.ValueOf(part))
 	at := file + ":%d: "
@@ -117,11 +117,11 @@ func (b *importer) add(file string, format portable.Format, part client.Imported
 		b.troubles = append(b.troubles, fmt.Sprintf(at+"%s", t.Line, t.Reason))
 	}
 	for _, t := range part.Conflicts {
-		b.troubles = append(b.troubles, fmt.Sprintf(at+"kept as it is: %s %s", t.Line, t.Target, t.Reason))
+		b.troubles = append(b.troubles, fmt.Sprintf(at+"not changed: %s %s", t.Line, t.Target, t.Reason))
 	}
 }
 
-// merge adds the numbers of a report to those of another, and its lists to theirs.
+// merge adds the numbers of one report to another, and appends its lists.
 func merge(to, from reflect.Value) {
 	for i := range to.NumField() {
 		switch f := to.Field(i); f.Kind() {
@@ -135,7 +135,7 @@ func merge(to, from reflect.Value) {
 	}
 }
 
-// imported writes what came of an import.
+// imported prints the result of an import.
 func (s printer) imported(b *importer) {
 	o := b.out
 	if o.DryRun {
@@ -151,17 +151,17 @@ func (s printer) imported(b *importer) {
 	}
 	s.line("%s %s", verb, tallied(o.Added))
 	if o.There.Sum() > 0 {
-		s.line("there already: %s", tallied(o.There))
+		s.line("already there: %s", tallied(o.There))
 	}
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
-		{o.Duplicates, "left out, since others say the same"},
-		{o.Conflicting, "kept as they are here, other than in the file"},
+		{o.Duplicates, "left out, because other facts say the same"},
+		{o.Conflicting, "differ from the file and were not changed"},
 		{o.Broken, "could not be read"},
-		{o.Redacted, "had secrets blanked"},
-		{o.Waiting, "wait for you: loci review"},
+		{o.Redacted, "had secrets removed"},
+		{o.Waiting, "wait for review: loci review"},
 	} {
 		if c.n > 0 {
 			s.line("%d %s", c.n, c.what)
@@ -178,7 +178,7 @@ func (s printer) imported(b *importer) {
 	}
 }
 
-// tallied says how many of each kind there are.
+// tallied lists the count of each kind.
 func tallied(t client.Tally) string {
 	counts := map[string]int64{}
 	for kind, n := range reflect.ValueOf(t).Fields() {
@@ -187,7 +187,7 @@ func tallied(t client.Tally) string {
 	return tallyOf(counts)
 }
 
-// some writes the first of the things at hand, and how many more there are of all.
+// some prints the first mostShown of the available items, and how many of all items are not printed.
 func (s printer) some(have, all int, write func(i int)) {
 	have = min(have, mostShown)
 	for i := range have {

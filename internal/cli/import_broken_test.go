@@ -39,7 +39,7 @@ func TestAnImportThatIsBrokenOffSaysSo(t *testing.T) {
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	err := cmd.ExecuteContext(ctx)
-	if err == nil || !strings.HasPrefix(err.Error(), "broken off") || out.Len() > 0 {
+	if err == nil || !strings.HasPrefix(err.Error(), "interrupted") || out.Len() > 0 {
 		t.Errorf("it ends with %v and says %q", err, out.String())
 	}
 }
@@ -53,7 +53,7 @@ func TestAnImportThatTheServerCouldNotEndSaysHowItGoesOn(t *testing.T) {
 	facts := filepath.Join(t.TempDir(), "facts.md")
 	noError(t)(os.WriteFile(facts, []byte("- User likes tea\n"), 0o600))
 	out, err := s.loci(t, "import", facts)
-	if err == nil || !strings.Contains(err.Error(), "no space is left") || !strings.Contains(err.Error(), "the same command goes on from there") || strings.Contains(out, "added") {
+	if err == nil || !strings.Contains(err.Error(), "no space is left") || !strings.Contains(err.Error(), "the same command continues the import") || strings.Contains(out, "added") {
 		t.Errorf("it ends with %v and says %q", err, out)
 	}
 }

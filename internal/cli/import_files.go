@@ -21,16 +21,16 @@ import (
 
 const (
 	stdin   = "-"
-	sniffed = 64 << 10 // of a file, to find out what it is
+	sniffed = 64 << 10 // number of bytes that are read to detect the format
 
-	// An archive may unpack to so many bytes, and to so many times its size unless that is
-	// little: exports of chats shrink to a tenth.
+	// Limits of the unpacked size of an archive: in bytes, and as a multiple of the packed size. The
+	// multiple applies above littleUnpacked bytes. Exports of chats typically shrink to a tenth.
 	mostUnpacked   = 4 << 30
 	mostExpansion  = 100
 	littleUnpacked = 64 << 20
 )
 
-// ownNames are how files are named whose contents say what they are.
+// ownNames are the extensions of files whose format is detected from their content.
 var ownNames = []string{".md", ".markdown", ".txt", ".json", ".jsonl", ".ndjson"}
 
 func extOf(name string) string { return strings.ToLower(filepath.Ext(name)) }
@@ -50,7 +50,7 @@ func (b *importer) path(ctx context.Context, path string) error {
 	return b.open(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
 }
 
-// wanted are the files that are looked for in folders and archives.
+// wanted reports whether an import of a folder or archive reads a file of this name.
 func wanted(name string) bool {
 	switch extOf(name) {
 	case ".md", ".markdown", ".jsonl", ".ndjson":
@@ -59,16 +59,16 @@ func wanted(name string) bool {
 	return othersChats.MatchString(filepath.Base(name))
 }
 
-// othersChats are the names that ChatGPT, by the part, and Claude give to what was said.
+// othersChats matches the file names of chats in exports of ChatGPT and Claude; ChatGPT numbers the parts.
 var othersChats = lazy.Compile(`^conversations(-\d+)?\.json$`)
 
-// nothingIn says that none of the files under a path are read.
+// nothingIn is the error for a folder or archive without a file to import.
 func nothingIn(path string) error {
-	return memory.Errorf(memory.Invalid, "%s: nothing in it is read: neither .md, nor .jsonl, nor conversations.json", path)
+	return memory.Errorf(memory.Invalid, "%s has no file to import (.md, .jsonl or conversations.json)", path)
 }
 
-// folder reads the files under a folder. Links are not followed, and folders whose
-// name begins with a dot are left out.
+// folder imports the files under a folder. It does not follow links, and skips folders whose name
+// begins with a dot.
 func (b *importer) folder(ctx context.Context, dir string) error {
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -89,7 +89,7 @@ func (b *importer) folder(ctx context.Context, dir string) error {
 	return err
 }
 
-// archive reads the files of a zip. Nothing is unpacked: their names only name them.
+// archive imports the files of a zip without unpacking them to disk.
 func (b *importer) archive(ctx context.Context, path string, size int64) (err error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *importer) archive(ctx context.Context, path string, size int64) (err er
 			continue
 		}
 		files++
-		if f.UncompressedSize64 > uint64(left) { // reading more than it says is an error
+		if f.UncompressedSize64 > uint64(left) { // the zip reader refuses a file that is larger than its header says
 			return memory.Errorf(memory.TooLarge, "%s: unpacks to more than %d MiB", path, most>>20)
 		}
 		left -= int64(f.UncompressedSize64)
@@ -144,27 +144,27 @@ func (b *importer) readable(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// formatOf says what a file is. One whose name does not say that it is memory has to begin like one:
-// any text is a list of facts.
+// formatOf detects the format of a file. It refuses generic formats if the file's extension is not
+// among ownNames, because any text can be read as a list of facts.
 func (b *importer) formatOf(name string, in *bufio.Reader) (portable.Format, error) {
 	head, err := in.Peek(sniffed)
 	switch {
 	case err != nil && err != io.EOF:
 		return "", fmt.Errorf("%s: %w", name, err)
 	case bytes.IndexByte(head, 0) >= 0:
-		return "", memory.Errorf(memory.Invalid, "%s: this is not text in UTF-8", name)
+		return "", memory.Errorf(memory.Invalid, "%s: not a text file in UTF-8", name)
 	case b.q.Format != "":
 		return portable.Format(b.q.Format), nil
 	}
 	format := portable.FormatOf(name, head)
 	anybodys := format == portable.List || format == portable.Mem0 || format == portable.BasicMemory
 	if anybodys && name != stdin && !slices.Contains(ownNames, extOf(name)) {
-		return "", memory.Errorf(memory.Invalid, "%s: its name is none of %s; if it is memory say what it is: --from %s", name, strings.Join(ownNames, ", "), format)
+		return "", memory.Errorf(memory.Invalid, "%s: the extension is none of %s; to import the file anyway add --from %s", name, strings.Join(ownNames, ", "), format)
 	}
 	return format, nil
 }
 
-// file sends a file.
+// file sends a file to the server.
 func (b *importer) file(ctx context.Context, name string, in io.Reader) error {
 	buffered := bufio.NewReaderSize(in, sniffed)
 	format, err := b.formatOf(name, buffered)

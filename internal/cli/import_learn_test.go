@@ -37,7 +37,7 @@ func TestAnImportWithoutAServerLearnsBeforeItEnds(t *testing.T) {
 	if err != nil || !strings.Contains(out, "learned from 2 chats") || strings.Contains(out, "loci jobs") {
 		t.Fatalf("%q, %v", out, err)
 	}
-	if out, err = tryAt(t, data, "sqlite", "jobs"); err != nil || !strings.Contains(out, "no work is waiting") {
+	if out, err = tryAt(t, data, "sqlite", "jobs"); err != nil || !strings.Contains(out, "no background jobs") {
 		t.Errorf("loci jobs: %q, %v", out, err)
 	}
 	if out, err = tryAt(t, data, "sqlite", "list"); err != nil || !strings.Contains(out, "Lisbon") || !strings.Contains(out, "nurse") {

@@ -69,14 +69,14 @@ func TestAnArchiveIsReadAsItWasDownloaded(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--dry-run", "would add 1 conversation, 1 turn\n"},
 		{"", "added 1 conversation, 1 turn\n"},
-		{"", "added nothing\nthere already: 1 conversation, 1 turn"},
+		{"", "added nothing\nalready there: 1 conversation, 1 turn"},
 	} {
 		if got, err := tryAt(t, data, "sqlite", append(strings.Fields("import "+c.args), path)...); err != nil || !strings.Contains(got, c.want) {
 			t.Errorf("import %s: %q, %v; want %q", c.args, got, err, c.want)
 		}
 	}
 	for what, path := range map[string]string{"an archive": archive(map[string]string{"users.json": "[]"}), "a folder": t.TempDir()} {
-		if _, err := tryAt(t, data, "sqlite", "import", path); err == nil || !strings.Contains(err.Error(), "nothing in it is read") {
+		if _, err := tryAt(t, data, "sqlite", "import", path); err == nil || !strings.Contains(err.Error(), "has no file to import") {
 			t.Errorf("%s with nothing in it: %v", what, err)
 		}
 	}

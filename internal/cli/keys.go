@@ -18,9 +18,9 @@ import (
 func apiKeys(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
-		Short: "API keys of users, front ends and those who run the server",
-		Long: "API keys beside LOCI_API_KEY, each of its own role. Of a key only a hash is kept: it is shown once, when it is made.\n" +
-			"What is removed opens nothing any more: at this server at once, at others on the same database within seconds.",
+		Short: "Manage API keys of users, front ends and administrators",
+		Long: "API keys in addition to LOCI_API_KEY, each with a role. Loci stores only a hash of a key, so a key is shown only once: when it is created.\n" +
+			"A removed key is refused: immediately by this server, within seconds by other servers on the same database.",
 	}
 	cmd.AddCommand(addKey(g), listKeys(g), rotateKey(g), removeKey(g))
 	return cmd
@@ -32,10 +32,10 @@ func addKey(g *global) *cobra.Command {
 	var days int
 	cmd := &cobra.Command{
 		Use:   "add NAME (--user USER | --front | --admin)",
-		Short: "Make a key, which is shown this once",
-		Long: "Make a key. With --user it opens that user's memory alone, whoever the request names. With --front a front end names the user of each\n" +
-			"request, by X-Loci-User. With --admin it may do anything, for any user, as LOCI_API_KEY may. --mem0 shows it as mem0's tools want keys: with\n" +
-			"m0- before it. It opens with and without that.",
+		Short: "Create a key; it is shown only once",
+		Long: "Create a key. --user: the key gives access to the memory of that user only. --front: a front end may use the key for all users, and names\n" +
+			"the user of each request in the header X-Loci-User. --admin: the key may do anything for any user, like LOCI_API_KEY. --mem0 prints the key\n" +
+			"with the prefix m0-, which tools for mem0 require. The key is valid with and without the prefix.",
 		Example: "  loci keys add laptop --user ana\n  loci keys add open-webui --front\n  loci keys add assistant --front --mem0",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -48,7 +48,7 @@ func addKey(g *global) *cobra.Command {
 			case admin:
 				in.Role = string(memory.KeyAdmin)
 			default:
-				return memory.Errorf(memory.Invalid, "say what it is for: --user NAME, --front or --admin")
+				return memory.Errorf(memory.Invalid, "give the role of the key: --user NAME, --front or --admin")
 			}
 			if in.ExpiresAt = afterDays(days); read {
 				in.Scope = string(memory.ScopeRead)
@@ -62,17 +62,17 @@ func addKey(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&in.User, "user", "", "whose memory it opens, and nobody else's")
-	cmd.Flags().BoolVar(&front, "front", false, "for a front end that names the user of each request")
-	cmd.Flags().BoolVar(&admin, "admin", false, "for whoever runs the server")
-	cmd.Flags().BoolVar(&read, "read", false, "it may read and not write; chats with it leave no words")
-	cmd.Flags().IntVar(&days, "days", 0, "after how many days it expires; 0: never")
-	cmd.Flags().BoolVar(&mem0, "mem0", false, "show it as mem0's tools want keys, beginning with m0-")
+	cmd.Flags().StringVar(&in.User, "user", "", "user whose memory the key gives access to")
+	cmd.Flags().BoolVar(&front, "front", false, "key for a front end that names the user of each request")
+	cmd.Flags().BoolVar(&admin, "admin", false, "key for an administrator")
+	cmd.Flags().BoolVar(&read, "read", false, "read-only key; chats with it are not recorded")
+	cmd.Flags().IntVar(&days, "days", 0, "number of days until the key expires; 0: never")
+	cmd.Flags().BoolVar(&mem0, "mem0", false, "print the key with the prefix m0- for tools of mem0")
 	cmd.MarkFlagsMutuallyExclusive("user", "front", "admin")
 	return g.withJSON(cmd)
 }
 
-// afterDays is when so many days are over, the zero time for none.
+// afterDays returns the time in the given number of days, or the zero time for 0 days.
 func afterDays(days int) (at time.Time) {
 	if days != 0 {
 		at = time.Now().AddDate(0, 0, days)
@@ -80,11 +80,11 @@ func afterDays(days int) (at time.Time) {
 	return at
 }
 
-// showKey prints a key that was made.
+// showKey prints a new key.
 func (g *global) showKey(cmd *cobra.Command) func(client.MadeKey, error) error {
 	return show(g, cmd, func(out printer, made client.MadeKey) {
 		fmt.Fprintf(out, "%s\n", made.Text)
-		fmt.Fprintf(cmd.ErrOrStderr(), "keep it: it is shown this once; to remove it: loci keys remove %s\n", made.ID)
+		fmt.Fprintf(cmd.ErrOrStderr(), "save this key: it is shown only once; to remove it: loci keys remove %s\n", made.ID)
 	})
 }
 
@@ -93,7 +93,7 @@ func rotateKey(g *global) *cobra.Command {
 	var days int
 	cmd := &cobra.Command{
 		Use:     "rotate ID",
-		Short:   "Make a key in place of another, which still opens for a while",
+		Short:   "Replace a key; the old key stays valid for a while",
 		Example: "  loci keys rotate 9f2c1a7b33d04e58 --grace 1h",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -103,12 +103,12 @@ func rotateKey(g *global) *cobra.Command {
 			return g.showKey(cmd)(c.RotateKey(ctx, args[0], client.RotateKey{Grace: int(grace.Seconds()), ExpiresAt: afterDays(days)}))
 		}),
 	}
-	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "how long the old key still opens")
-	cmd.Flags().IntVar(&days, "days", 0, "after how many days the new key expires; 0: never")
+	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "how long the old key stays valid")
+	cmd.Flags().IntVar(&days, "days", 0, "number of days until the new key expires; 0: never")
 	return g.withJSON(cmd)
 }
 
-// completeKey completes the beginning of a key's id.
+// completeKey completes the id of a key in place.
 func completeKey(ctx context.Context, c *client.Client, id *string) error {
 	all, err := c.Keys(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func completeKey(ctx context.Context, c *client.Client, id *string) error {
 func listKeys(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the keys: roles, scopes, last use; the keys themselves are not stored",
+		Short:   "List the keys with role, scope and last use, but not the secret keys",
 		Example: "  loci keys list",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -129,7 +129,7 @@ func listKeys(g *global) *cobra.Command {
 					out.line("%s  %-5s  %-5s  %-20s  made %s  used %s  expires %s  %s", k.ID, k.Role, k.Scope, brief(cmp.Or(k.User, "-"), 20), when(k.CreatedAt), whenever(k.UsedAt), whenever(k.ExpiresAt), brief(k.Name, 100))
 				}
 				if len(all.Keys) == 0 {
-					out.line("no keys are stored")
+					out.line("no API keys yet; loci keys add creates one")
 				}
 			})(c.Keys(ctx))
 		}),
@@ -140,7 +140,7 @@ func listKeys(g *global) *cobra.Command {
 func removeKey(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove ID",
-		Short:   "Remove a key; it opens nothing any more",
+		Short:   "Remove a key; requests with it are refused",
 		Example: "  loci keys remove 9f2c1a7b33d04e58",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -157,9 +157,9 @@ func removeKey(g *global) *cobra.Command {
 }
 
 func users(g *global) *cobra.Command {
-	cmd := &cobra.Command{Use: "users", Short: "List the users, erase one whole, or let one who was erased begin anew"}
+	cmd := &cobra.Command{Use: "users", Short: "List users, erase a user, or reopen an erased user"}
 	list := &cobra.Command{
-		Use: "list", Short: "The users that have or had a memory, with their names", Example: "  loci users list --json", Args: cobra.NoArgs,
+		Use: "list", Short: "List the users that have or had a memory", Example: "  loci users list --json", Args: cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			all, err := c.Users(ctx)
 			return show(g, cmd, printer.users)(client.Users{Users: append([]client.User{}, all...)}, err)
@@ -183,15 +183,15 @@ func eraseUser(g *global) *cobra.Command {
 	var yes, ahead bool
 	cmd := &cobra.Command{
 		Use:   "erase NAME --yes",
-		Short: "Remove all words of a user for good, and close the user",
-		Long: "All that was said, learned, summed up, written down and attached goes, in the database, the index, the vault and the history, with the copies that\n" +
-			"others have of the user's facts. Ids and times stay; nothing brings the words back. Chats of the user go on without memory, until loci users open.\n" +
-			"A name of which nothing was ever kept is an error; --ahead closes it, too, before anything is.",
+		Short: "Erase all text of a user permanently, and close the user",
+		Long: "Erase all messages, facts, summaries, profile entries and documents of a user from the database, the index, the vault and the history, and the\n" +
+			"copies that other users have of the user's facts. Ids and times stay; the text cannot be restored. Chats of a closed user work without memory.\n" +
+			"loci users open reopens the user. A name without any memory is an error; --ahead closes such a name, so that nothing is stored for it.",
 		Example: "  loci users erase ana --yes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !yes {
-				return memory.Errorf(memory.Invalid, "this removes all of %s for good; add --yes to do it", args[0])
+				return memory.Errorf(memory.Invalid, "this erases the whole memory of %s permanently; add --yes to do it", args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				erase := c.EraseKnownUser
@@ -200,21 +200,21 @@ func eraseUser(g *global) *cobra.Command {
 				}
 				gone, err := erase(ctx, args[0])
 				if errors.Is(err, memory.NotFound) {
-					err = fmt.Errorf("%w; --ahead closes it all the same", err)
+					err = fmt.Errorf("%w; --ahead closes the name anyway", err)
 				}
 				return show(g, cmd, printer.erasedUser)(gone, err)
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do it; it cannot be undone")
-	cmd.Flags().BoolVar(&ahead, "ahead", false, "close a name of which nothing was ever kept, too")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm: erase the user; this cannot be undone")
+	cmd.Flags().BoolVar(&ahead, "ahead", false, "also close a name that has no memory yet")
 	return g.withJSON(cmd)
 }
 
 func (s printer) erasedUser(gone client.Erased) {
 	s.line("%s is erased and closed since %s", brief(gone.User, 100), when(gone.ClosedAt))
 	s.line("  removed: %s", tallyOf(gone.Removed))
-	s.line("  of others: %s", tallyOf(map[string]int{"links": gone.Links, "traces": gone.Traces}))
+	s.line("  of other users: %s", tallyOf(map[string]int{"links": gone.Links, "traces": gone.Traces}))
 	for _, h := range gone.Held {
 		s.line("not reached: %s", brief(h, 300))
 	}
@@ -223,7 +223,7 @@ func (s printer) erasedUser(gone client.Erased) {
 func openUser(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:     "open NAME",
-		Short:   "Let a user who was erased begin anew, with nothing",
+		Short:   "Reopen an erased user with an empty memory",
 		Example: "  loci users open ana",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -241,9 +241,9 @@ func auditRecord(g *global) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Show who signed in, made keys, looked into another's memory, exported or erased",
-		Long: "Show the audit record, newest first: sign-ins, keys made, rotated and removed, refused keys, what whoever runs the server did in another\n" +
-			"user's memory, exports, imports, backups, erasures, pauses, reloads. It has no words of anybody's memory. With --json each entry is a line.",
+		Short: "Show the audit log: sign-ins, keys, administrators' access to memory, exports, erasures",
+		Long: "Show the audit log, newest first: sign-ins, created, rotated, removed and refused keys, what administrators did in the memory of\n" +
+			"other users, exports, imports, backups, erasures, pauses, reloads. It contains no text of memories. With --json each entry is one line.",
 		Example: "  loci audit --about ana --since yesterday\n  loci audit --all --json > audit.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -268,15 +268,15 @@ func auditRecord(g *global) *cobra.Command {
 					out.line("%s  %-16s  by %-24s  about %-16s  %-15s  %s", when(e.At), e.Act, brief(e.By, 60), brief(cmp.Or(e.User, "-"), 60), e.Address, brief(e.Detail, 100))
 				}
 				if len(page.Entries) == 0 {
-					out.line("nothing is on record")
+					out.line("the audit log has no such entry")
 				}
 			})
 		}),
 	}
-	cmd.Flags().StringVar(&q.User, "about", "", "whose memory it was about")
-	cmd.Flags().StringVar(&q.Act, "act", "", "what was done, as \"read memory\"")
-	cmd.Flags().Var(timeFlag{at: &q.Since}, "since", "from then on: 2026-05-03, yesterday, 90m (ago), …")
-	cmd.Flags().Var(timeFlag{at: &q.Until, end: true}, "until", "up to then")
-	cmd.Flags().BoolVar(&all, "all", false, "all of it, not the newest 50 alone")
+	cmd.Flags().StringVar(&q.User, "about", "", "only entries about the memory of this user")
+	cmd.Flags().StringVar(&q.Act, "act", "", "only entries with this action, for example \"read memory\"")
+	cmd.Flags().Var(timeFlag{at: &q.Since}, "since", "only entries from this time on: 2026-05-03, yesterday, 90m (ago), …")
+	cmd.Flags().Var(timeFlag{at: &q.Until, end: true}, "until", "only entries up to this time")
+	cmd.Flags().BoolVar(&all, "all", false, "show all entries instead of the newest 50")
 	return g.withJSON(cmd)
 }

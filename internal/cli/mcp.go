@@ -30,10 +30,10 @@ func mcp(g *global) *cobra.Command {
 	b := &bridge{running: map[string]context.CancelFunc{}}
 	cmd := &cobra.Command{
 		Use:   "mcp",
-		Short: "Give an MCP client this memory, on standard input and output",
-		Long: "Speak the Model Context Protocol on standard input and output, for clients that start their servers as commands. The\n" +
-			"requests go to the server that runs or, where none does, to one that this command runs until its input ends. Clients\n" +
-			"that take a URL use the server's own: http://127.0.0.1:7077/mcp",
+		Short: "Run an MCP server for this memory on standard input and output",
+		Long: "Speak the Model Context Protocol on standard input and output, for clients that start MCP servers as commands. Requests go\n" +
+			"to the running Loci server. If there is none, this command runs a server until its input ends. Clients that take a URL\n" +
+			"can connect to the server directly: http://127.0.0.1:7077/mcp",
 		Example: "  loci mcp\n  loci mcp --user ana\n  claude mcp add loci -- loci mcp",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,23 +47,23 @@ func mcp(g *global) *cobra.Command {
 		},
 	}
 	g.withUser(cmd)
-	cmd.Flags().StringVar(&b.profile, "mcp-profile", "", "chatgpt: with the tools search and fetch")
+	cmd.Flags().StringVar(&b.profile, "mcp-profile", "", "set of tools; chatgpt: only search and fetch")
 	return cmd
 }
 
-// bridge passes messages of the Model Context Protocol between a stream of lines and the HTTP
-// server, which keeps nothing between requests.
+// bridge forwards messages of the Model Context Protocol between a stream of lines and the HTTP
+// server. The server keeps no state between requests.
 type bridge struct {
 	profile string
 	connect func() (*client.Client, func() error, error)
 
-	ended context.Context // once the input has
+	ended context.Context // cancelled when the input ends
 
 	mu      sync.Mutex // guards what follows
 	out     io.Writer
 	client  *client.Client
 	done    []func() error
-	version string                        // that initialize agreed on; "" before, and where each request names its own
+	version string                        // protocol version of the answer to initialize; "" before, or if each request names its version
 	running map[string]context.CancelFunc // by the id of a request
 }
 
@@ -75,7 +75,7 @@ const (
 	internalError = -32603
 )
 
-// rpcMessage is what the bridge reads of a message.
+// rpcMessage holds the fields of a message that the bridge reads.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -89,7 +89,7 @@ type rpcMessage struct {
 	} `json:"params"`
 }
 
-// run passes messages on until the input ends and all of them are answered.
+// run forwards messages until the input has ended and all messages are answered.
 func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	lines := bufio.NewScanner(in)
 	lines.Buffer(make([]byte, 0, 64<<10), longestLine)
@@ -119,10 +119,10 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	return lines.Err()
 }
 
-// take begins to answer a message.
+// take starts to handle a message.
 func (b *bridge) take(ctx context.Context, group *errgroup.Group, line []byte) {
 	var m rpcMessage
-	if line[0] != '[' { // a batch is the server's to read
+	if line[0] != '[' { // the server parses a batch itself
 		if err := json.Unmarshal(line, &m); err != nil && !json.Valid(line) {
 			group.Go(func() error { return b.fail(nil, parseError, "the line is not JSON") })
 			return
@@ -158,7 +158,7 @@ func (b *bridge) take(ctx context.Context, group *errgroup.Group, line []byte) {
 	})
 }
 
-// pass sends a message to the server and writes what it answers.
+// pass sends a message to the server and writes the answer.
 func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
 	resp, err := b.send(ctx, m, line)
 	if err != nil {
@@ -173,7 +173,7 @@ func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
 	case err != nil:
 		return fmt.Errorf("read the answer: %w", err)
 	case len(bytes.TrimSpace(body)) == 0:
-		return nil // of a notification
+		return nil // a notification has no answer
 	}
 	var answer struct {
 		RPC    string `json:"jsonrpc"`
@@ -196,7 +196,7 @@ func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
 	return b.write(body)
 }
 
-// follow writes the messages of a stream as they come, until it or the input ends.
+// follow writes the messages of a stream as they arrive, until the stream or the input ends.
 func (b *bridge) follow(stream io.ReadCloser) error {
 	defer context.AfterFunc(b.ended, func() { _ = stream.Close() })()
 	lines := bufio.NewScanner(stream)
@@ -214,7 +214,7 @@ func (b *bridge) follow(stream io.ReadCloser) error {
 	return lines.Err()
 }
 
-// send sends a message; where the server is gone, to the one that is found or started then.
+// send sends a message. If the server is gone it finds or starts another one, and sends the message there.
 func (b *bridge) send(ctx context.Context, m rpcMessage, line []byte) (*http.Response, error) {
 	b.mu.Lock()
 	c, version := b.client, b.version
@@ -240,7 +240,7 @@ func (b *bridge) send(ctx context.Context, m rpcMessage, line []byte) (*http.Res
 	return c.MCP(ctx, b.profile, line, headers...)
 }
 
-// headerValue writes a name as the protocol's headers carry it.
+// headerValue encodes a name for the headers of the protocol.
 func headerValue(s string) string {
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
@@ -248,7 +248,7 @@ func headerValue(s string) string {
 	return s
 }
 
-// reconnect finds or starts a server, unless somebody did since gone was used.
+// reconnect finds or starts a server, unless another call has already replaced the client gone.
 func (b *bridge) reconnect(gone *client.Client) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -271,7 +271,7 @@ func (b *bridge) close() error {
 	return errors.Join(errs...)
 }
 
-// write writes a message on one line.
+// write writes a message as one line.
 func (b *bridge) write(message []byte) error {
 	var line bytes.Buffer
 	if err := json.Compact(&line, message); err != nil {
@@ -294,21 +294,21 @@ func (b *bridge) fail(id json.RawMessage, code int, why string) error {
 
 const (
 	hookName     = "hook"
-	hookDeadline = 2 * time.Second // the agent waits for its hooks; recall takes a second at most (recall.deadline_max)
+	hookDeadline = 2 * time.Second // the agent waits for its hooks; recall takes at most one second (recall.deadline_max)
 	maxHookInput = 8 << 20
-	maxProject   = 256    // letters, as the API has it
-	maxQuestion  = 20_000 // bytes of a prompt that memory is asked; the API takes 100,000 letters
+	maxProject   = 256    // characters, the limit of the API
+	maxQuestion  = 20_000 // bytes of a prompt that are used as the question; the API accepts 100,000 characters
 )
 
 func hook(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   hookName,
-		Short: "Give a coding agent's hook what memory has, and record what was said",
+		Short: "Answer a hook of a coding agent: add memory to a prompt, record the conversation",
 		Long: "Read the event of a Claude Code or Codex hook on standard input. For UserPromptSubmit, print the memory for the prompt and\n" +
-			"record the prompt; for Stop, record the answer. It asks the server that runs and starts none. Whatever goes wrong, it exits\n" +
-			"with 0 and writes one line to standard error, so that the agent goes on. loci connect writes it into the agent's settings.",
+			"record the prompt; for Stop, record the answer. The command needs a running server and never starts one. After an error it\n" +
+			"writes one line to standard error and exits with 0, so that the agent continues. loci connect adds the hook to the agent's settings.",
 		Example:            "  loci hook < event.json\n  loci connect claude-code --yes",
-		Args:               cobra.ArbitraryArgs, // an error would stop the agent
+		Args:               cobra.ArbitraryArgs, // an error here would block the agent
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := g.answerHook(cmd); err != nil {
@@ -321,18 +321,18 @@ func hook(g *global) *cobra.Command {
 	return cmd
 }
 
-// tellHook writes in one line why a hook did nothing.
+// tellHook writes the error of a hook as one line.
 func tellHook(w io.Writer, err error) {
 	fmt.Fprintln(w, "loci hook:", oneLine(err.Error(), 300))
 }
 
-// hookEvent is what Claude Code and Codex write to a hook's standard input.
+// hookEvent is the JSON object that Claude Code and Codex write to a hook's standard input.
 type hookEvent struct {
 	Event    string `json:"hook_event_name"`
 	Session  string `json:"session_id"`
 	Turn     string `json:"turn_id"`   // of Codex
 	PromptID string `json:"prompt_id"` // of Claude Code; older versions send none
-	Agent    string `json:"agent_id"`  // "" but in a sub-agent
+	Agent    string `json:"agent_id"`  // set only in a sub-agent
 	Folder   string `json:"cwd"`
 	Prompt   string `json:"prompt"`
 	Answer   string `json:"last_assistant_message"` // older versions of Claude Code send none
@@ -340,7 +340,7 @@ type hookEvent struct {
 
 func (g *global) answerHook(cmd *cobra.Command) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // a panic exits with 2, by which a hook refuses the prompt
+		if p := recover(); p != nil { // a panic would exit with status 2, with which a hook refuses the prompt
 			err = fmt.Errorf("%v", p)
 		}
 	}()
@@ -355,7 +355,7 @@ func (g *global) answerHook(cmd *cobra.Command) (err error) {
 	url := config.ServerURL()
 	if config.FolderDecides() {
 		if url = config.ServedAt(); url == "" {
-			return errors.New("no server has the data folder open; start one: loci serve")
+			return errors.New("no server uses the data folder; start one with loci serve")
 		}
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), hookDeadline)
@@ -369,12 +369,12 @@ func (g *global) answerHook(cmd *cobra.Command) (err error) {
 	case e.Event == "Stop":
 		return e.answered(ctx, c)
 	}
-	return fmt.Errorf("unknown event %q; known are UserPromptSubmit and Stop", e.Event)
+	return fmt.Errorf("unknown event %q; valid: UserPromptSubmit, Stop", e.Event)
 }
 
-// prompted prints what memory has about a prompt, and records the prompt. What the client
-// wrote in the user's name is neither asked nor recorded, and a sub-agent's prompt, which a
-// model wrote, is not recorded.
+// prompted prints the memory for a prompt, and records the prompt. Text that the client wrote in the
+// user's name is neither searched for nor recorded. The prompt of a sub-agent is not recorded,
+// because a model wrote it.
 func (e hookEvent) prompted(ctx context.Context, c *client.Client, w io.Writer) error {
 	words := utterance.Words(e.Prompt)
 	if strings.TrimSpace(words) == "" || utterance.IsTask(e.Prompt) {
@@ -406,8 +406,8 @@ func printContext(w io.Writer, event, text string) error {
 	return enc.Encode(map[string]output{"hookSpecificOutput": {event, text}})
 }
 
-// answered records an answer behind its prompt: not without that, as for one that nobody
-// typed or that is off the record, and not a second time.
+// answered records an answer after its prompt, at most once. It records no answer whose prompt was
+// not recorded, for example because a program wrote the prompt or memory was paused.
 func (e hookEvent) answered(ctx context.Context, c *client.Client) error {
 	if e.Agent != "" || strings.TrimSpace(e.Answer) == "" {
 		return nil
@@ -423,7 +423,7 @@ func (e hookEvent) answered(ctx context.Context, c *client.Client) error {
 	return e.record(ctx, c, client.Message{Role: memory.RoleAssistant, Content: e.Answer})
 }
 
-// record adds a message to the session's conversation, once for each turn that has an id.
+// record adds a message to the session's conversation. If the turn has an id, a repeated call adds nothing.
 func (e hookEvent) record(ctx context.Context, c *client.Client, m client.Message) error {
 	key := ""
 	if e.turn() != "" {
@@ -435,8 +435,8 @@ func (e hookEvent) record(ctx context.Context, c *client.Client, m client.Messag
 
 func (e hookEvent) turn() string { return cmp.Or(e.Turn, e.PromptID) }
 
-// project is the folder that the agent was started in. Claude Code's cwd is that of its shell,
-// and may change within a session.
+// project is the folder in which the agent was started. Claude Code's cwd is the folder of its shell,
+// which may change during a session.
 func (e hookEvent) project() string {
 	folder := cmp.Or(os.Getenv("CLAUDE_PROJECT_DIR"), e.Folder)
 	if len(folder) > maxProject || !filepath.IsAbs(folder) {

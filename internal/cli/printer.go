@@ -15,8 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// printer is what people read: lines of text, in colour on a terminal unless NO_COLOR
-// is set.
+// printer writes text for people, in colour on a terminal unless NO_COLOR is set.
 type printer struct {
 	io.Writer
 	colour bool
@@ -31,7 +30,7 @@ func newPrinter(w io.Writer) printer {
 	return printer{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// printed is what is written for people, and why not all of it could be.
+// printed is a writer that keeps the first error.
 type printed struct {
 	io.Writer
 	err error
@@ -45,7 +44,7 @@ func (p *printed) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// styles of a terminal (ECMA-48, select graphic rendition).
+// Text styles of a terminal (ECMA-48, select graphic rendition).
 const (
 	bold  = "1"
 	dim   = "2"
@@ -60,13 +59,13 @@ func (s printer) in(style, text string) string {
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
-// line writes one line; what a format leaves at its end is cut off.
+// line writes one line without trailing spaces.
 func (s printer) line(format string, args ...any) {
 	fmt.Fprintln(s, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
-// harmless returns text without control characters, which could move a terminal's
-// cursor or change what it shows: memory holds what others wrote.
+// harmless replaces control characters, which could move a terminal's cursor or change its display.
+// Memory can hold text of other people.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -79,10 +78,10 @@ func harmless(text string) string {
 // brief returns a text on one line of at most n characters.
 func brief(text string, n int) string { return oneLine(harmless(text), n) }
 
-// when returns a time as people of this machine read it.
+// when formats a time in this machine's time zone.
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-// whenever is when, or never for the zero time.
+// whenever is like when, but returns "never" for the zero time.
 func whenever(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -90,19 +89,19 @@ func whenever(t time.Time) string {
 	return when(t)
 }
 
-// by says who or what decided something.
+// by formats the author of a change.
 func by(a memory.Author) string {
 	name := brief(a.Name, 60)
 	who := string(a.Kind) + " " + name
 	switch {
 	case a.Kind == "":
-		return "by nobody known"
+		return "by unknown"
 	case a.Kind == memory.ByRule && name == "rules":
 		who = name
 	case a.Kind == memory.ByModel && a.Prompt != "":
 		who += ", prompt " + a.Prompt
 	case a.Kind == memory.ByPerson && a.Admin:
-		who = strings.TrimSuffix("whoever runs the server, as "+name, ", as ")
+		who = strings.TrimSuffix("administrator, as "+name, ", as ")
 	}
 	return "by " + strings.TrimSpace(who)
 }
@@ -110,7 +109,7 @@ func by(a memory.Author) string {
 // around is how many characters of a turn are shown on each side of a quote.
 const around = 60
 
-// quote returns the words of a quote marked in what is around them in their turn.
+// quote returns the words of a quote, marked, with the text around them in their turn.
 func (s printer) quote(q client.Quote) string {
 	if q.Words == "" {
 		return brief(q.Before, 2*around)
@@ -130,7 +129,7 @@ func (s printer) quote(q client.Quote) string {
 	return strings.TrimRight(out+" "+after, " ")
 }
 
-// place says where and when a quote was said.
+// place formats the speaker, the time and the conversation of a quote.
 func place(q client.Quote) string {
 	out := string(q.Role) + ", " + when(q.SaidAt)
 	if q.Conversation != "" {
@@ -139,21 +138,20 @@ func place(q client.Quote) string {
 	return out
 }
 
-// isTerminal reports whether a person sits at the other end of f. It takes the null device for
-// one as well, where nobody sees the colours.
+// isTerminal reports whether f is a terminal. It is also true for the null device, where colours do no harm.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// progress tells people how far long work is: a line that changes on a terminal, nothing elsewhere.
+// progress shows the progress of long work: as a changing line on a terminal, otherwise not at all.
 type progress struct {
-	w    io.Writer // nil: nobody looks
+	w    io.Writer // nil: not a terminal
 	read int64
 	next time.Time
 }
 
-// tick is how often the line changes.
+// tick is the interval at which the line is updated.
 const tick = 200 * time.Millisecond
 
 func progressOn(w io.Writer) *progress {
@@ -164,15 +162,15 @@ func progressOn(w io.Writer) *progress {
 	return p
 }
 
-// bytes says how many bytes of something are through; of is 0 where nobody knows how many there are.
+// bytes shows how many bytes are done; of is their total number, 0 if unknown.
 func (p *progress) bytes(name string, done, of int64) { p.at(name, done, of, size) }
 
-// of is bytes of what has a name.
+// of returns bytes with the given name.
 func (p *progress) of(name string) func(done, of int64) {
 	return func(done, of int64) { p.bytes(name, done, of) }
 }
 
-// count is bytes of things.
+// count is like bytes, but for a number of items.
 func (p *progress) count(name string, done, of int64) {
 	p.at(name, done, of, func(n int64) string { return fmt.Sprint(n) })
 }
@@ -191,14 +189,14 @@ func (p *progress) at(name string, done, of int64, unit func(int64) string) {
 	fmt.Fprintf(p.w, "\r%s [%s%s] %s of %s\x1b[K", name, strings.Repeat("#", full), strings.Repeat(".", width-full), unit(done), unit(of))
 }
 
-// end takes the line away.
+// end clears the line.
 func (p *progress) end() {
 	if p.w != nil {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
 }
 
-// reading counts what is read.
+// reading returns a reader that shows how much was read.
 func (p *progress) reading(r io.Reader, name string, of int64) io.Reader {
 	return readerFunc(func(b []byte) (int, error) {
 		n, err := r.Read(b)
@@ -213,10 +211,10 @@ type readerFunc func(b []byte) (int, error)
 // Read implements io.Reader.
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// timeFlag is a flag that names a time as people write it.
+// timeFlag is a flag whose value is a time in one of the notations of readTime.
 type timeFlag struct {
 	at  *time.Time
-	end bool // of a day or longer the end is meant, not the beginning
+	end bool // a day or a longer period means its end, not its beginning
 }
 
 // Set implements pflag.Value.
@@ -236,12 +234,12 @@ func (m timeFlag) String() string {
 	return m.at.Format(time.RFC3339)
 }
 
-// clocks are the ways to write a time of a day.
+// clocks are the layouts of a date with a time of day.
 var clocks = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"}
 
-// readTime reads a time in now's zone: RFC 3339, "2026-05-03 14:00", "14:00" of
-// today, "90m" ago, "now", and days or longer as people say them ("2026-05-03",
-// "yesterday", "last week", "in May"), of which it returns the beginning or the end.
+// readTime parses a time in now's zone: RFC 3339, "2026-05-03 14:00", "14:00" of today, "90m" ago,
+// "now", or a period of days ("2026-05-03", "yesterday", "last week", "in May"). For a period it
+// returns the beginning or, if end is set, the end.
 func readTime(s string, now time.Time, end bool) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if s == "now" {
@@ -270,13 +268,13 @@ func readTime(s string, now time.Time, end bool) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, `%q is not a valid time; write 2026-05-03, "2026-05-03 14:00", yesterday, "last week", 90m (ago) or RFC 3339`, s)
 }
 
-// timeFlags are the flags of a read of another time.
+// timeFlags adds the flags that read memory as of another time.
 func timeFlags(cmd *cobra.Command, at *memory.At) {
-	cmd.Flags().Var(timeFlag{at: &at.AsOf, end: true}, "as-of", "what was known then: 2026-05-03, yesterday, 90m (ago), …")
-	cmd.Flags().Var(timeFlag{at: &at.ValidAt, end: true}, "valid-at", "what was true then")
+	cmd.Flags().Var(timeFlag{at: &at.AsOf, end: true}, "as-of", "memory as it was known at this time: 2026-05-03, yesterday, 90m (ago), …")
+	cmd.Flags().Var(timeFlag{at: &at.ValidAt, end: true}, "valid-at", "facts that were true at this time")
 }
 
-// reading makes a read one of the time that its flags name.
+// reading adds the flags of a command that reads memory.
 func (g *global) reading(cmd *cobra.Command) *cobra.Command {
 	timeFlags(cmd, &g.at)
 	return onMemory(g, cmd)

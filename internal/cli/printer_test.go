@@ -140,7 +140,7 @@ to do it: loci undo --run r2 --yes
 	wantText(t, written(t, func(s printer) { s.undone(would, "run r2", "loci undo --run r2 --yes", nil) }), `
 would undo run r2
   - User lives in Lisbon
-changed again since:
+later changes of the same memories:
   2026-05-03 14:02  edited     User lives in [-Porto-] {+Lisbon+}  by person ana  r3/1
 to undo all of it: loci undo --run r2 --cascade --yes
 `)
@@ -174,7 +174,7 @@ func TestWhatWaitsIsShownWithWhatItContradicts(t *testing.T) {
             User lives in [-Berlin-] {+Lisbon+}
 2 of 2  f3
   fact      User likes rain
-  waits     nobody said why  (by nobody known)
+  waits     no reason given  (by unknown)
 `)
 }
 
@@ -200,7 +200,7 @@ parked jobs wait for you: loci jobs --retry ID, or --all
 func TestWhoRunsTheServerIsToldFromAUser(t *testing.T) {
 	as := func(name string) memory.Author { return memory.Author{Kind: memory.ByPerson, Name: name, Admin: true} }
 	for want, a := range map[string]memory.Author{
-		"by person ana": ana, "by whoever runs the server, as ana": as("ana"), "by whoever runs the server": as(""),
+		"by person ana": ana, "by administrator, as ana": as("ana"), "by administrator": as(""),
 	} {
 		if got := by(a); got != want {
 			t.Errorf("%+v is said as %q, want %q", a, got, want)

@@ -13,9 +13,9 @@ import (
 func profile(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile [KEY]",
-		Short: "What is written down about the user by key",
-		Long: "Keys and values that stand in the prompt whatever is asked, as far as there is room: timezone, units, name.\n" +
-			"Without a KEY all of them. --as-of shows what stood there at a time. It has nothing to do with --profile, which names settings.",
+		Short: "Show the user's profile: values by key that every prompt contains",
+		Long: "Show the keys and values that are in every prompt, as far as there is room, such as timezone, units or name. With KEY only its value.\n" +
+			"--as-of shows the profile at an earlier time. This is not related to --profile, which selects settings.",
 		Example: "  loci profile\n  loci profile timezone\n  loci profile --as-of yesterday\n  loci profile set timezone Europe/Lisbon\n  loci profile remove timezone",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -32,7 +32,7 @@ func profile(g *global) *cobra.Command {
 func profileSet(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "set KEY VALUE…",
-		Short:   "Write a value, in place of the one that its key had",
+		Short:   "Set the value of a key",
 		Example: "  loci profile set timezone Europe/Lisbon\n  loci profile set units metric, and degrees Celsius",
 		Args:    cobra.MinimumNArgs(2),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -45,7 +45,7 @@ func profileSet(g *global) *cobra.Command {
 func profileRemove(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "remove KEY",
-		Short:   "Take a key out; loci undo brings it back",
+		Short:   "Remove a key; loci undo restores it",
 		Example: "  loci profile remove timezone",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -55,10 +55,10 @@ func profileRemove(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// profile writes entries, one a line.
+// profile prints the entries, one per line.
 func (s printer) profile(p client.Profile) {
 	if len(p.Entries) == 0 {
-		s.line("nothing is written down by key")
+		s.line("the profile is empty; loci profile set KEY VALUE adds an entry")
 	}
 	for _, e := range p.Entries {
 		s.entry(e)
@@ -72,8 +72,8 @@ func (s printer) entry(e client.Entry) {
 func coreCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "core",
-		Short:   "What every conversation begins with: who you are",
-		Long:    "The facts that hold, which the first prompt of a conversation is told whatever is asked, with their tokens (recall.core),\nand those that there is no room for, which are found by search.",
+		Short:   "Show the core: the facts about you that every conversation begins with",
+		Long:    "Show the facts in the first prompt of every conversation, whatever the question, with their tokens (setting recall.core),\nand the number of facts that do not fit and are only found by search.",
 		Example: "  loci core\n  loci core --json",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -83,7 +83,7 @@ func coreCommand(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// core writes a core as it stands in a prompt.
+// core prints the core in the form in which it is put into a prompt.
 func (s printer) core(c client.Core) {
 	s.line("%s", s.in(dim, fmt.Sprintf("%d of %d tokens", c.Tokens, c.Budget)))
 	for _, e := range c.Profile {
@@ -102,6 +102,6 @@ func (s printer) core(c client.Core) {
 		s.line("  %s%s", harmless(f.Content), why)
 	}
 	if len(c.Left) > 0 {
-		s.line("%s", s.in(dim, fmt.Sprintf("and %d more, for which there is no room: they are found by search", len(c.Left))))
+		s.line("%s", s.in(dim, fmt.Sprintf("and %d more that do not fit: they are found by search", len(c.Left))))
 	}
 }

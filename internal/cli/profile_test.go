@@ -13,7 +13,7 @@ import (
 func TestProfileIsWrittenReadAndUndone(t *testing.T) {
 	data := t.TempDir()
 	run := wanting(t, data)
-	run("nothing is written down by key", "profile")
+	run("the profile is empty; loci profile set KEY VALUE adds an entry", "profile")
 	run("", "add", "User has a dog named Rex")
 	run("User has a dog named Rex", "core")
 	run("units: metric, and degrees Celsius", "profile", "set", "units", "metric,", "and", "degrees", "Celsius")
@@ -31,7 +31,7 @@ func TestProfileIsWrittenReadAndUndone(t *testing.T) {
 	if !slices.Equal(keys, []string{"timezone", "units"}) {
 		t.Errorf("the keys are %q", keys)
 	}
-	run("nothing is written down", "profile", "--user", "ben")
+	run("the profile is empty", "profile", "--user", "ben")
 	run("Africa/Tunis", "profile")
 	run("removed timezone", "profile", "remove", "timezone")
 	if out := run("units", "profile"); strings.Contains(out, "timezone") {

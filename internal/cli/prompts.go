@@ -20,9 +20,9 @@ import (
 func prompts(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prompts",
-		Short: "What Loci says to models, and how to change it",
-		Long: "Each prompt is a Markdown file. Files of the same names in the folder that the setting prompts names take the place of\n" +
-			"the built-in ones. No server is needed.",
+		Short: "Show and change the prompts that Loci sends to models",
+		Long: "Each prompt is a Markdown file. Files with the same names in the folder of the setting prompts replace the built-in\n" +
+			"prompts. These commands need no server.",
 		Example: "  loci prompts list\n  loci prompts show extract\n  loci prompts eject ./prompts\n  loci prompts check ./prompts",
 	}
 	for _, sub := range []*cobra.Command{promptsList(g), promptsShow(g), promptsEject(g), promptsCheck(g)} {
@@ -32,7 +32,7 @@ func prompts(g *global) *cobra.Command {
 	return cmd
 }
 
-// prompts returns the prompts in use, in order of name.
+// prompts returns the prompts in use, sorted by name.
 func (g *global) prompts(cmd *cobra.Command) ([]prompt.File, error) {
 	config, err := g.load(cmd)
 	if err != nil {
@@ -51,7 +51,7 @@ func openPrompts(dir string) (*prompt.Set, error) {
 		return prompt.Default(), nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return nil, memory.Errorf(memory.Invalid, "prompts: %q is not a folder; loci prompts eject %s makes it", dir, dir)
+		return nil, memory.Errorf(memory.Invalid, "prompts: %q is not a folder; loci prompts eject %s creates it", dir, dir)
 	}
 	return prompt.Open(os.DirFS(dir))
 }
@@ -59,7 +59,7 @@ func openPrompts(dir string) (*prompt.Set, error) {
 func promptsList(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List prompts: hash, where each is from, placeholders",
+		Short:   "List the prompts in use, with hash, source file and placeholders",
 		Example: "  loci prompts list",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -89,7 +89,7 @@ func (s printer) prompts(all []prompt.File) {
 func promptsShow(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:     "show NAME",
-		Short:   "Print a prompt as it is in use",
+		Short:   "Print the text of a prompt in use",
 		Example: "  loci prompts show extract",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -99,7 +99,7 @@ func promptsShow(g *global) *cobra.Command {
 			}
 			i := slices.IndexFunc(all, func(p prompt.File) bool { return p.Name == args[0] })
 			if i < 0 {
-				return memory.Errorf(memory.Invalid, "there is no prompt %q; there are %s", args[0], strings.Join(prompt.Names(), ", "))
+				return memory.Errorf(memory.Invalid, "there is no prompt %q; valid: %s", args[0], strings.Join(prompt.Names(), ", "))
 			}
 			return g.print(cmd.OutOrStdout(), all[i], func(out printer) { fmt.Fprint(out, all[i].Source) })
 		},
@@ -109,9 +109,9 @@ func promptsShow(g *global) *cobra.Command {
 func promptsEject(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "eject [DIR]",
-		Short: "Write the built-in prompts into a folder, to be changed there",
-		Long: "Write the built-in prompts into a folder: DIR, or the setting prompts, or prompts in the data folder. A file that is\n" +
-			"there already is left as it is.",
+		Short: "Copy the built-in prompts into a folder, where you can change them",
+		Long: "Copy the built-in prompts into DIR (default: the folder of the setting prompts, or the folder prompts in the data folder).\n" +
+			"Existing files are not changed.",
 		Example: "  loci prompts eject ./prompts\n  loci serve --set prompts=./prompts",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -128,7 +128,7 @@ func promptsEject(g *global) *cobra.Command {
 					fmt.Fprintf(out, "wrote %s\n", f)
 				}
 				for _, f := range done.Kept {
-					fmt.Fprintf(out, "kept %s as it is\n", f)
+					fmt.Fprintf(out, "%s exists and was not changed\n", f)
 				}
 				if config.Prompts != dir {
 					fmt.Fprintf(out, "to use them: loci serve --set prompts=%s\n", dir)
@@ -138,7 +138,7 @@ func promptsEject(g *global) *cobra.Command {
 	}
 }
 
-// ejectTo returns the folder that prompts are written into.
+// ejectTo returns the folder into which prompts are written.
 func ejectTo(config config.Config, args []string) (string, error) {
 	switch {
 	case len(args) > 0 && args[0] == "":
@@ -152,7 +152,7 @@ func ejectTo(config config.Config, args []string) (string, error) {
 	return filepath.Join(data, "prompts"), err
 }
 
-// ejected says which files were written, and which were there.
+// ejected lists the files that were written, and those that existed.
 type ejected struct {
 	Wrote []string `json:"wrote"`
 	Kept  []string `json:"kept"`
@@ -160,7 +160,7 @@ type ejected struct {
 
 func eject(dir string) (done ejected, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return ejected{}, fmt.Errorf("make the folder: %w", err)
+		return ejected{}, fmt.Errorf("create the folder: %w", err)
 	}
 	for _, p := range prompt.Default().Files("") {
 		file := filepath.Join(dir, p.Name+".md")
@@ -184,9 +184,9 @@ func eject(dir string) (done ejected, err error) {
 func promptsCheck(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [DIR]",
-		Short: "Say what is wrong with a folder of prompts, by file and line",
-		Long: "Check the prompts of DIR or of the setting prompts, as a start does: each is read and filled once. What is wrong is\n" +
-			"printed as FILE:LINE: …, and the exit status is 2.",
+		Short: "Check a folder of prompts and list errors by file and line",
+		Long: "Check the prompts in DIR (default: the folder of the setting prompts) like a server start: parse each prompt and fill it in\n" +
+			"once. Errors are printed as FILE:LINE: …, and the exit status is then 2.",
 		Example: "  loci prompts check ./prompts",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -198,7 +198,7 @@ func promptsCheck(g *global) *cobra.Command {
 				config.Prompts = args[0]
 			}
 			if config.Prompts == "" {
-				return memory.Errorf(memory.Invalid, "which folder? Give one, or set prompts")
+				return memory.Errorf(memory.Invalid, "give a folder, or set the setting prompts")
 			}
 			_, wrong := openPrompts(config.Prompts)
 			found := struct {
@@ -206,14 +206,14 @@ func promptsCheck(g *global) *cobra.Command {
 			}{[]string{}}
 			if wrong != nil {
 				found.Wrong = strings.Split(wrong.Error(), "\n")
-				wrong = memory.Errorf(memory.Invalid, "%s: a start with these prompts would be refused", config.Prompts)
+				wrong = memory.Errorf(memory.Invalid, "%s: the server would not start with these prompts", config.Prompts)
 			}
 			return errors.Join(g.print(cmd.OutOrStdout(), found, func(out printer) {
 				for _, one := range found.Wrong {
-					out.line("%s", filepath.Join(config.Prompts, one)) // it begins with the file's name
+					out.line("%s", filepath.Join(config.Prompts, one)) // an error begins with the file's name
 				}
 				if len(found.Wrong) == 0 {
-					out.line("%s: nothing is wrong", config.Prompts)
+					out.line("%s: no errors", config.Prompts)
 				}
 			}), wrong)
 		},

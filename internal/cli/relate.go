@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// relations are how a fact may be related to another, as people write it and read it.
+// relations are the kinds of relations between facts, as the command line takes them.
 var relations = []memory.RelationKind{memory.Refines, memory.Contradicts, memory.Follows, memory.SameSubject}
 
 func relate(g *global) *cobra.Command {
@@ -22,22 +22,22 @@ func relate(g *global) *cobra.Command {
 	var q client.RelatedQuery
 	cmd := &cobra.Command{
 		Use:   "relate ID [KIND ID]",
-		Short: "Relate a fact to another, or see what it is related to",
-		Long: "The first fact refines, contradicts or follows the second, or has the same_subject. With one ID alone it shows what that\n" +
-			"is related to, either way round; --as-of shows what it was related to then. loci undo takes back what this does.",
+		Short: "Relate a fact to another fact, or show its relations",
+		Long: "Record that the first fact refines, contradicts or follows the second fact, or has the same_subject. With only one ID, show the\n" +
+			"relations from and to that fact; --as-of shows them at an earlier time. loci undo reverts the change.",
 		Example: "  loci relate 0199c5d2-…\n  loci relate 0199c5d2-… refines 0199c5d3-…\n  loci relate 0199c5d2-… refines 0199c5d3-… --end",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) != 1 && len(args) != 3:
-				return memory.Errorf(memory.Invalid, "give one id, or an id, how it is related (one of %v) and the other's id", relations)
+				return memory.Errorf(memory.Invalid, "give one id, or the id of a fact, a relation (one of %v) and the id of another fact", relations)
 			case len(args) == 3 && !slices.Contains(relations, memory.RelationKind(args[1])):
-				return memory.Errorf(memory.Invalid, "a fact is not related by %q; write one of %v", args[1], relations)
+				return memory.Errorf(memory.Invalid, "unknown relation %q; valid: %v", args[1], relations)
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && end {
-				return memory.Errorf(memory.Invalid, "--end needs the relation that ends: loci relate ID KIND ID --end")
+				return memory.Errorf(memory.Invalid, "--end needs a relation: loci relate ID KIND ID --end")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if err := errors.Join(completeMemoryIDs(ctx, c, args[:1]), completeMemoryIDs(ctx, c, args[len(args)-1:])); err != nil {
@@ -48,11 +48,11 @@ func relate(g *global) *cobra.Command {
 				}
 				in := client.RelateRequest{Kind: memory.RelationKind(args[1]), To: args[2]}
 				if end {
-					return show(g, cmd, func(out printer, r client.Receipt) { out.line("no longer\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], in))
+					return show(g, cmd, func(out printer, r client.Receipt) { out.line("relation removed\n%s", g.undoHint(r.Run)) })(c.Unrelate(ctx, args[0], in))
 				}
 				return show(g, cmd, func(out printer, made client.MadeRelation) {
 					if made.Run == "" {
-						out.line("it is related so already")
+						out.line("this relation exists already")
 						return
 					}
 					out.line("%s %s %s\n%s", made.From, made.Kind, made.To, g.undoHint(made.Run))
@@ -60,17 +60,17 @@ func relate(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&end, "end", false, "no longer")
-	cmd.Flags().IntVar(&q.Steps, "steps", 0, "how many relations away, 5 at most (1 unless given)")
-	cmd.Flags().IntVar(&q.Limit, "limit", 0, "most facts (50 unless given)")
+	cmd.Flags().BoolVar(&end, "end", false, "remove instead of add")
+	cmd.Flags().IntVar(&q.Steps, "steps", 0, "follow up to this many relations, at most 5 (default 1)")
+	cmd.Flags().IntVar(&q.Limit, "limit", 0, "maximum number of facts (default 50)")
 	return g.reading(cmd)
 }
 
-// related writes each relation from the fact that was asked for as a sentence reads: what
-// it is to others, then what others are to it, and those further away.
+// related prints each relation as a sentence: first the relations from and to the fact with this id,
+// then those of more distant facts.
 func (s printer) related(id string, found client.RelatedMemories) {
 	if len(found.Relations)+len(found.Found) == 0 {
-		s.line("it is related to nothing")
+		s.line("this fact has no relations")
 		return
 	}
 	content := map[string]string{}
@@ -95,7 +95,7 @@ func (s printer) related(id string, found client.RelatedMemories) {
 		s.line("%s %s %s", called(r.From), s.in(dim, string(r.Kind)), called(r.To))
 	}
 	if found.More {
-		s.line("and others: --limit 200 shows more")
+		s.line("there are more relations: --limit 200 shows them")
 	}
 }
 
@@ -103,10 +103,10 @@ func share(g *global) *cobra.Command {
 	var end bool
 	cmd := &cobra.Command{
 		Use:   "share ID [user/NAME|pool/NAME|global]",
-		Short: "Show a fact to somebody else, or see whom it is shown to",
-		Long: "The fact stays yours. Another user sees it once they accept it (loci review), unless the server is set otherwise (share.accept); other words wait again.\n" +
-			"They see a copy that follows it, and may hide it (loci forget --id) but not change it: forgetting and erasing it reach them.\n" +
-			"Where it was said, its tags and its project are not shown. global is everybody; only admins share with it and with pools.",
+		Short: "Share a fact with another user, or list with whom it is shared",
+		Long: "The fact stays yours. Another user sees it after accepting it (loci review), unless the setting share.accept says otherwise; an edited text must be\n" +
+			"accepted again. The other user sees a copy that follows your changes, including forget and erase, and can hide it (loci forget --id) but not edit it.\n" +
+			"The conversation, the tags and the project of the fact are not shown. global means all users; only administrators share with global and with pools.",
 		Example: "  loci share 0199c5d2-… user/ben\n  loci share 0199c5d2-… user/ben --end\n  loci share 0199c5d2-…",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -114,7 +114,7 @@ func share(g *global) *cobra.Command {
 				return err
 			}
 			shown := show(g, cmd, func(out printer, with client.Shared) {
-				out.line("it is shared with %s", brief(cmp.Or(strings.Join(with.With, ", "), "nobody"), 2000))
+				out.line("shared with %s", brief(cmp.Or(strings.Join(with.With, ", "), "nobody"), 2000))
 			})
 			switch {
 			case len(args) == 1:
@@ -125,6 +125,6 @@ func share(g *global) *cobra.Command {
 			return shown(c.Share(ctx, args[0], args[1]))
 		}),
 	}
-	cmd.Flags().BoolVar(&end, "end", false, "no longer")
+	cmd.Flags().BoolVar(&end, "end", false, "remove instead of add")
 	return onMemory(g, cmd)
 }

@@ -19,26 +19,26 @@ func TestFactsAreRelatedShownAndUndone(t *testing.T) {
 		return strings.Fields(run(words, "add", words))[0]
 	}
 	tea, mug, shelf := added("User drinks oolong tea"), added("User has a blue mug"), added("The mug stands on the kitchen shelf")
-	run("it is related to nothing", "relate", tea)
+	run("this fact has no relations", "relate", tea)
 	before := time.Now().Format(time.RFC3339Nano)
 	run(tea+" follows "+mug+"\nto take this back: loci undo", "relate", tea, "follows", mug)
-	run("it is related so already", "relate", tea, "follows", mug)
+	run("this relation exists already", "relate", tea, "follows", mug)
 	run("refines", "relate", shelf, "refines", mug)
 	if out := run("it follows "+mug+"  User has a blue mug", "relate", tea); strings.Contains(out, "shelf") {
 		t.Errorf("one step away is %q", out)
 	}
 	run("shelf refines "+mug, "relate", tea, "--steps", "2")
 	run(tea+"  User drinks oolong tea follows it", "relate", mug)
-	run("it is related to nothing", "relate", tea, "--as-of", before)
+	run("this fact has no relations", "relate", tea, "--as-of", before)
 	var found client.RelatedMemories
 	if err := json.Unmarshal([]byte(run("", "relate", mug, "--json")), &found); err != nil || len(found.Memories) != 2 || len(found.Relations) != 2 {
 		t.Errorf("as JSON: %+v %v", found, err)
 	}
-	if out := run("and others", "relate", mug, "--limit", "1"); strings.Count(out, "\n") != 2 {
+	if out := run("there are more relations", "relate", mug, "--limit", "1"); strings.Count(out, "\n") != 2 {
 		t.Errorf("one of two: %q", out)
 	}
-	_, undo, _ := strings.Cut(run("no longer", "relate", tea, "follows", mug, "--end"), "loci ")
-	run("it is related to nothing", "relate", tea)
+	_, undo, _ := strings.Cut(run("relation removed", "relate", tea, "follows", mug, "--end"), "loci ")
+	run("this fact has no relations", "relate", tea)
 	run("", strings.Fields(undo)...)
 	run("it follows", "relate", tea)
 
@@ -69,8 +69,8 @@ func TestWhatHasSomethingInCommonIsForgotten(t *testing.T) {
 	if out := run("ten miles", "list"); strings.Contains(out, "dinghy") {
 		t.Errorf("there still is %q", out)
 	}
-	run("nothing matches", "forget", "--tag", "sport", "--kind", "turn,summary", "--yes")
-	run("the words are gone for good", "forget", "--tag", "sport", "--erase", "--yes")
+	run("no memories match", "forget", "--tag", "sport", "--kind", "turn,summary", "--yes")
+	run("the text is erased permanently", "forget", "--tag", "sport", "--erase", "--yes")
 	if out := run("rye", "list", "--status", "all"); strings.Contains(out, "dinghy") || strings.Contains(out, "miles") {
 		t.Errorf("there still is %q", out)
 	}

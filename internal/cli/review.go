@@ -20,10 +20,11 @@ func review(g *global) *cobra.Command {
 	var r reviewing
 	cmd := &cobra.Command{
 		Use:   "review",
-		Short: "Decide on facts that wait for a person",
-		Long: "Show each pending fact with the words it came from, why it waits and what it contradicts, and ask what to do:\n" +
-			"a approve, e edit and approve, r reject, s skip, q quit, each a line. An approved fact takes the place of those it contradicts;\n" +
-			"a rejected one is not learned again. What another user shares is accepted as it is, and takes nobody's place. With the flags nothing is asked. What the flags decide is one run and is undone together.",
+		Short: "Approve or reject pending facts",
+		Long: "Show each pending fact with the text it was learned from, the reason why it needs review and the facts that it contradicts, and\n" +
+			"ask for a decision: a approve, e edit and approve, r reject, s skip, q quit. An approved fact replaces the facts that it contradicts;\n" +
+			"a rejected fact is not learned again. A fact shared by another user is accepted unchanged and replaces nothing.\n" +
+			"With flags the command asks nothing. All decisions of the flags are one run, which can be undone together.",
 		Example: "  loci review\n  loci review --list\n  loci review --approve 0199c5d2-… --reject 0199c5d3-…\n" +
 			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
 		Args: cobra.NoArgs,
@@ -50,17 +51,17 @@ func review(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&r.list, "list", false, "only show what waits, ask nothing")
-	f.StringArrayVar(&r.approve, "approve", nil, "approve this fact; may be repeated")
-	f.StringArrayVar(&r.reject, "reject", nil, "reject this fact; may be repeated")
-	f.StringArrayVar(&r.edit, "edit", nil, "approve a fact in other words, as ID=TEXT; may be repeated")
-	f.BoolVar(&r.allApprove, "all-approve", false, "approve all that waits and is not named otherwise")
-	f.BoolVar(&r.allReject, "all-reject", false, "reject all that waits and is not named otherwise")
+	f.BoolVar(&r.list, "list", false, "only list the pending facts")
+	f.StringArrayVar(&r.approve, "approve", nil, "approve the fact with this id; may be repeated")
+	f.StringArrayVar(&r.reject, "reject", nil, "reject the fact with this id; may be repeated")
+	f.StringArrayVar(&r.edit, "edit", nil, "approve a fact with a new text, as ID=TEXT; may be repeated")
+	f.BoolVar(&r.allApprove, "all-approve", false, "approve all pending facts that no other flag names")
+	f.BoolVar(&r.allReject, "all-reject", false, "reject all pending facts that no other flag names")
 	cmd.MarkFlagsMutuallyExclusive("all-approve", "all-reject")
 	return onMemory(g, cmd)
 }
 
-// reviewing is what the command line decides.
+// reviewing holds the flags of loci review.
 type reviewing struct {
 	list                  bool
 	approve, reject, edit []string
@@ -70,7 +71,7 @@ type reviewing struct {
 
 func (r *reviewing) decides() bool { return len(r.named) > 0 || r.allApprove || r.allReject }
 
-// check reads the flags into judgements.
+// check converts the flags to judgements.
 func (r *reviewing) check() error {
 	for _, id := range r.approve {
 		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove})
@@ -86,12 +87,12 @@ func (r *reviewing) check() error {
 		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove, Content: words})
 	}
 	if r.list && r.decides() {
-		return memory.Errorf(memory.Invalid, "--list only shows what waits; leave it out to decide")
+		return memory.Errorf(memory.Invalid, "--list only lists pending facts; leave it out to decide on them")
 	}
 	return nil
 }
 
-// whole completes the ids of what the flags name.
+// whole completes the ids in the flags.
 func (r *reviewing) whole(ctx context.Context, c *client.Client) (err error) {
 	for i := range r.named {
 		if r.named[i].ID, err = completeMemoryID(ctx, c, r.named[i].ID); err != nil {
@@ -101,10 +102,10 @@ func (r *reviewing) whole(ctx context.Context, c *client.Client) (err error) {
 	return nil
 }
 
-// mostJudged is how many facts one request decides on.
+// mostJudged is the maximum number of decisions in one request.
 const mostJudged = 500
 
-// decide sends what the flags say, in one run if it is not more than one takes.
+// decide sends the decisions of the flags, mostJudged of them in each request. A request is one run.
 func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w io.Writer) error {
 	all := r.named
 	if r.allApprove || r.allReject {
@@ -132,7 +133,7 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 	}
 	return g.print(w, done, func(out printer) {
 		if len(done) == 0 {
-			out.line("nothing waits")
+			out.line("no facts wait for review")
 		}
 		for _, one := range done {
 			for _, m := range one.Memories {
@@ -143,8 +144,8 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 	})
 }
 
-// seen returns the words of a shared fact, which its owner may change at any time; "" for
-// one of the user's own.
+// seen returns the text of a shared fact, so that the server can detect that its owner changed it; ""
+// for the user's own facts.
 func seen(w client.Waiting) string {
 	if w.Memory.Home == "" {
 		return ""
@@ -160,7 +161,7 @@ func (s printer) judged(m client.Memory) {
 	s.line("%s %s  %s", verb, s.in(dim, m.ID), brief(m.Content, 120))
 }
 
-// waiting returns all that waits, newest first.
+// waiting returns all pending facts, newest first.
 func waiting(ctx context.Context, c *client.Client) ([]client.Waiting, error) {
 	all, err := memory.Collect(memory.Pages(func(cursor string) ([]client.Waiting, string, error) {
 		page, err := c.Review(ctx, client.ReviewQuery{Limit: 500, Cursor: cursor})
@@ -174,25 +175,25 @@ func waiting(ctx context.Context, c *client.Client) ([]client.Waiting, error) {
 
 func (s printer) waiting(all []client.Waiting) {
 	if len(all) == 0 {
-		s.line("nothing waits")
+		s.line("no facts wait for review")
 	}
 	for i, w := range all {
 		s.waits(w, fmt.Sprintf("%d of %d", i+1, len(all)))
 	}
 }
 
-// waits writes one fact that waits, under its number.
+// waits prints one pending fact after its number.
 func (s printer) waits(w client.Waiting, number string) {
 	s.line("%s  %s", number, s.in(dim, w.Memory.ID))
 	s.line("  %-9s %s", "fact", s.in(bold, brief(w.Memory.Content, 400)))
-	s.line("  %-9s %s  %s", "waits", cmp.Or(brief(w.Reason, 200), "nobody said why"), s.in(dim, "("+by(w.Author)+")"))
+	s.line("  %-9s %s  %s", "waits", cmp.Or(brief(w.Reason, 200), "no reason given"), s.in(dim, "("+by(w.Author)+")"))
 	if w.Quote != nil {
 		s.line("  %-9s %s", "said", s.quote(*w.Quote))
 		s.line("  %-9s %s", "", s.in(dim, place(*w.Quote)))
 	}
 	for _, old := range w.Conflicts {
 		if w.Memory.Home != "" {
-			s.line("  %-9s %s  %s", "against", brief(old.Content, 400), s.in(dim, "(yours, which counts, "+old.ID+")"))
+			s.line("  %-9s %s  %s", "against", brief(old.Content, 400), s.in(dim, "(your own fact, which takes precedence, "+old.ID+")"))
 			continue
 		}
 		s.line("  %-9s %s  %s", "instead of", brief(old.Content, 400), s.in(dim, "(said "+when(old.ObservedAt)+", "+old.ID+")"))
@@ -200,10 +201,10 @@ func (s printer) waits(w client.Waiting, number string) {
 	}
 }
 
-// ask shows what waits, one fact after the other, and does what is answered.
+// ask shows one pending fact after the other and applies the user's answers.
 func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []client.Waiting) error {
 	if len(all) == 0 {
-		s.line("nothing waits")
+		s.line("no facts wait for review")
 		return nil
 	}
 	lines := linesOf(ctx, in)
@@ -220,7 +221,7 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 	for i, w := range all {
 		s.waits(w, fmt.Sprintf("%d of %d", i+1, len(all)))
 		if ended {
-			continue // nobody answers any more; what is left is shown
+			continue // the input has ended: only show the remaining facts
 		}
 		j, err := judgement(next, s, w)
 		switch {
@@ -237,7 +238,7 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 		}
 		reviewed, err := c.Judge(ctx, client.ReviewRequest{Judgements: []client.Judgement{j}})
 		if errors.Is(err, memory.Conflict) || errors.Is(err, memory.Duplicate) || errors.Is(err, memory.NotFound) {
-			s.line("not done: %v", err) // somebody else decided; the rest can go on
+			s.line("not done: %v", err) // somebody else has decided on this fact
 			continue
 		}
 		if err != nil {
@@ -252,7 +253,7 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 
 var errQuit = errors.New("quit")
 
-// judgement asks until it has an answer. The zero Judgement is to skip.
+// judgement asks until the answer is valid. The zero Judgement means skip.
 func judgement(next func() (string, error), s printer, w client.Waiting) (client.Judgement, error) {
 	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, Seen: seen(w)}
 	keys := "a approve, e edit, r reject, s skip, q quit"
@@ -280,7 +281,7 @@ func judgement(next func() (string, error), s printer, w client.Waiting) (client
 			if w.Memory.Home != "" {
 				continue // only its owner edits it
 			}
-			fmt.Fprint(s, "better words: ")
+			fmt.Fprint(s, "new text: ")
 			if j.Content, err = next(); err != nil || j.Content != "" {
 				return j, err
 			}

@@ -20,8 +20,8 @@ func list(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List memories, newest first",
-		Long: "List memories, newest first. --as-of shows what was known at a time, --valid-at what was true then. A day or longer\n" +
-			"(2026-05-03, yesterday, \"last week\") means its end.",
+		Long: "List memories, newest first. --as-of shows the memory as it was known at a time, --valid-at the facts that were true at a time.\n" +
+			"A day or a longer period (2026-05-03, yesterday, \"last week\") means its end.",
 		Example: "  loci list --kind fact --tag health\n  loci list --as-of yesterday\n  loci list --status all --text Lisbon",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,23 +35,23 @@ func list(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&q.Kind, "kind", "", "fact (unless given), turn, summary, all; several with commas")
-	f.StringVar(&q.Status, "status", "", "active (unless given), pending, superseded, retired, rejected, replaced, all; several with commas")
+	f.StringVar(&q.Kind, "kind", "", "comma-separated: fact, turn, summary, all (default: fact)")
+	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced, all (default: active)")
 	f.StringVar(&q.Tag, "tag", "", "only with this tag")
-	f.StringVar(&q.Category, "category", "", "only of this category")
-	f.StringVar(&q.Project, "project", "", "only of this project")
-	f.StringVar(&q.Conversation, "conversation", "", "only said or learned in this conversation")
-	f.StringVar(&q.Text, "text", "", "only with these words")
+	f.StringVar(&q.Category, "category", "", "only in this category")
+	f.StringVar(&q.Project, "project", "", "only in this project")
+	f.StringVar(&q.Conversation, "conversation", "", "only messages of this conversation, and facts learned from it")
+	f.StringVar(&q.Text, "text", "", "only with these words in the text")
 	timeFlags(cmd, &at)
-	f.IntVar(&q.Limit, "limit", 0, "most memories (50 unless given)")
-	f.StringVar(&q.Cursor, "cursor", "", "continue a list")
+	f.IntVar(&q.Limit, "limit", 0, "maximum number of memories (default 50)")
+	f.StringVar(&q.Cursor, "cursor", "", "show the next page: the cursor that the last page printed")
 	return onMemory(g, cmd)
 }
 
-// memories writes them, one a line.
+// memories prints a list of memories, one per line.
 func (s printer) memories(page client.Memories) {
 	if len(page.Memories) == 0 {
-		s.line("nothing yet")
+		s.line("no memories found")
 	}
 	for _, m := range page.Memories {
 		mark := ""
@@ -76,13 +76,13 @@ func search(g *global) *cobra.Command {
 	var at memory.At
 	cmd := &cobra.Command{
 		Use:   "search QUESTION",
-		Short: "Ask memory a question",
-		Long: "Ask memory a question. --as-of asks what was known at a time, --valid-at what was true then. A day or longer\n" +
-			"(2026-05-03, yesterday, \"last week\") means its end.",
+		Short: "Search memory with a question",
+		Long: "Search memory with a question. --as-of searches the memory as it was known at a time, --valid-at the facts that were true at a time.\n" +
+			"A day or a longer period (2026-05-03, yesterday, \"last week\") means its end.",
 		Example: "  loci search \"where does she live?\" --why\n  loci search \"what do I drink?\" --category food\n  loci search --chat \"What shall I cook tonight?\"\n  loci search \"where does she live?\" --as-of \"last week\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if strings.TrimSpace(strings.Join(args, "")) == "" {
-				return memory.Errorf(memory.Invalid, "ask something: loci search \"where do I live?\"")
+				return memory.Errorf(memory.Invalid, "the question is missing; example: loci search \"where do I live?\"")
 			}
 			q.Query, q.Explain = strings.Join(args, " "), why || g.json
 			for _, k := range kinds {
@@ -102,7 +102,7 @@ func search(g *global) *cobra.Command {
 				if err := completeChatID(ctx, c, &q.Conversation); err != nil {
 					return err
 				}
-				if chat { // a new conversation, unless one is named
+				if chat { // a new conversation, unless a flag names one
 					q.AskedIn, q.Core, q.Conversation = cmp.Or(q.Conversation, rand.Text()), q.Conversation == "", ""
 				}
 				found, err := c.Search(ctx, q)
@@ -112,8 +112,8 @@ func search(g *global) *cobra.Command {
 				answer := searched{SearchAnswer: found}
 				var trace memory.Trace
 				if why || cut {
-					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the hits have their whys without
-						return fmt.Errorf("read what was left out: %w", err)
+					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the reasons of the hits do not need the trace
+						return fmt.Errorf("read which memories were left out: %w", err)
 					}
 				}
 				if cut {
@@ -135,32 +135,32 @@ func search(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&why, "why", false, "show why each is there: in plain words, then each stage's number")
-	f.BoolVar(&cut, "cut", false, "show what was left out, and by which stage")
-	f.BoolVar(&chat, "chat", false, "what a chat would get for this message: the text for its prompt, with the core, and what was left out")
-	f.IntVar(&topK, "top-k", 0, "most hits")
-	f.StringSliceVar(&kinds, "kind", nil, "fact, turn, summary; all unless given")
-	f.StringVar(&q.Project, "project", "", "of this project, and what belongs to none")
+	f.BoolVar(&why, "why", false, "show why each memory was found, in words and numbers")
+	f.BoolVar(&cut, "cut", false, "show which memories were left out, and by which stage of the search")
+	f.BoolVar(&chat, "chat", false, "treat QUESTION as a chat message: show the text that would be added to its prompt, and the memories left out")
+	f.IntVar(&topK, "top-k", 0, "maximum number of hits")
+	f.StringSliceVar(&kinds, "kind", nil, "comma-separated: fact, turn, summary (default: all)")
+	f.StringVar(&q.Project, "project", "", "only memories of this project and memories without a project")
 	f.StringVar(&q.Filters.Tag, "tag", "", "only with this tag")
-	f.StringVar(&q.Filters.Category, "category", "", "only of this category")
-	f.StringVar(&q.Conversation, "conversation", "", "only said or learned in this conversation")
+	f.StringVar(&q.Filters.Category, "category", "", "only in this category")
+	f.StringVar(&q.Conversation, "conversation", "", "only messages of this conversation, and facts learned from it")
 	timeFlags(cmd, &at)
 	return onMemory(g, cmd)
 }
 
-// block writes the text that a chat's prompt would get.
+// block prints the text that would be added to a chat's prompt.
 func (w explainer) block(found client.SearchAnswer) {
 	switch {
 	case found.Block != "":
 		w.line("%s\n", harmless(strings.TrimSpace(found.Block)))
 	case found.Pause == "memory":
-		w.line("memory is on hold, so a chat gets nothing; loci pause none ends that\n")
+		w.line("memory is paused, so nothing would be added to a chat; loci pause none resumes it\n")
 	default:
-		w.line("a chat would get nothing\n")
+		w.line("nothing would be added to a chat\n")
 	}
 }
 
-// searched is what a search found and, if asked for, left out.
+// searched is the answer of a search, with the memories that were left out if --cut is set.
 type searched struct {
 	client.SearchAnswer
 	Cut []left `json:"cut,omitempty"`
@@ -190,7 +190,7 @@ func (w explainer) hits(found client.SearchAnswer, why bool) {
 	}
 }
 
-// hit writes a memory with the day on which it was said, which is that of a prompt, too.
+// hit prints a memory with the day on which it was said, as prompts do.
 func (w explainer) hit(score float64, m client.Memory) {
 	day := m.CreatedAt
 	if !m.ObservedAt.IsZero() {
@@ -199,7 +199,7 @@ func (w explainer) hit(score float64, m client.Memory) {
 	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), brief(m.Content, 120))
 }
 
-// oneLine returns s on one line of at most n characters.
+// oneLine shortens s to one line of at most n characters.
 func oneLine(s string, n int) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if r := []rune(s); len(r) > n {
@@ -208,10 +208,10 @@ func oneLine(s string, n int) string {
 	return s
 }
 
-// explainer writes what was found, and why.
+// explainer prints hits and the reasons for them.
 type explainer struct{ printer }
 
-// why writes the reasons in plain words, and the stages' numbers after them.
+// why prints the reasons in words, and then the numbers of the stages.
 func (w explainer) why(why memory.Why) {
 	if reasons := recall.Reasons(why); reasons != "" {
 		w.line("      because  %s", reasons)
@@ -219,37 +219,37 @@ func (w explainer) why(why memory.Why) {
 	w.line("      numbers  %s", w.in(dim, recall.Numbers(why)))
 }
 
-// reasons say why a stage leaves something out, the last stage first.
+// reasons describe why each stage leaves a memory out, last stage first.
 var reasons = []struct{ stage, reason string }{
-	{"core", "no room left for it in what every prompt begins with"},
-	{"budget", "no room left for it"},
-	{"top_k", "more than were asked for"},
+	{"core", "does not fit into the core"},
+	{"budget", "does not fit into the token budget"},
+	{"top_k", "beyond the requested number of hits"},
 	{"duplicate", "says the same as a better hit"},
-	{"source", "a fact that was learned from it says all of it"},
-	{"neighbour", "stands beside what answers the question, and says nothing of it"},
-	{"slight", "too short to say anything by itself"},
+	{"source", "a fact that was learned from it says the same"},
+	{"neighbour", "next to the answer in the conversation, but without information for it"},
+	{"slight", "too short to be useful by itself"},
 	{"echo", "the same question, asked before"},
-	{"other", "says it of somebody else, or as a mere case"},
-	{"carried", "the request holds it already"},
-	{"contradicted", "another user shares it, and a fact of the user's own contradicts it"},
-	{"limit", "further back than is read from the store"},
-	{"threshold", "too little relevance"},
-	{"answered", "nothing that was found answers the question well enough"},
+	{"other", "about another person, or hypothetical"},
+	{"carried", "already in the request"},
+	{"contradicted", "shared by another user, and contradicted by one of your own facts"},
+	{"limit", "beyond the number of candidates that are read from the store"},
+	{"threshold", "not relevant enough"},
+	{"answered", "no hit answers the question well enough"},
 }
 
-// left is what recall left out.
+// left is a memory that the search left out.
 type left struct {
 	client.Memory
-	Cut string     `json:"cut"` // the stage that did it
+	Cut string     `json:"cut"` // the stage that left it out
 	Why memory.Why `json:"why"`
 }
 
-// leftOut reads what recall left out of an answer, best first in each stage.
+// leftOut returns the memories that the search left out, best first within each stage.
 func leftOut(ctx context.Context, c *client.Client, t memory.Trace) []left {
 	var out []left
 	for _, h := range t.Cut {
 		m, err := c.Get(ctx, h.ID)
-		if err != nil { // of the global pool, or gone by now
+		if err != nil { // in the global pool, or removed meanwhile
 			m = client.Memory{ID: h.ID, Kind: h.Kind}
 		}
 		out = append(out, left{m, h.Cut, h.Why})
@@ -257,24 +257,24 @@ func leftOut(ctx context.Context, c *client.Client, t memory.Trace) []left {
 	return out
 }
 
-// misspelt writes what words of the question were taken for.
+// misspelt prints how the search corrected misspelt words of the question.
 func (w explainer) misspelt(words []memory.Misspelt) {
 	for _, m := range words {
 		fmt.Fprintf(w, "misspelt: %s → %s\n", harmless(m.Word), harmless(strings.Join(m.Meant, ", ")))
 	}
 }
 
-// models writes what the models that recall asks had to do.
+// models prints the work of the embedder and the reranker.
 func (w explainer) models(t memory.Trace) {
 	if t.Remembered {
-		fmt.Fprintln(w, "embedder: the question's vector was remembered")
+		fmt.Fprintln(w, "embedder: the question's vector was cached")
 	}
 	if t.RerankOf > 0 {
-		fmt.Fprintf(w, "reranker: read %d of %d\n", t.Reranked, t.RerankOf)
+		fmt.Fprintf(w, "reranker: scored %d of %d candidates\n", t.Reranked, t.RerankOf)
 	}
 }
 
-// cut writes what was left out, under the stage that did it.
+// cut prints the memories that were left out, grouped by stage.
 func (w explainer) cut(cut []left, why bool) {
 	for _, r := range reasons {
 		title := fmt.Sprintf("left out by %s: %s\n", r.stage, r.reason)

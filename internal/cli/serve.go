@@ -38,12 +38,12 @@ func serve(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:     "serve",
 		Short:   "Run the server",
-		Long:    "Run the server: an OpenAI-compatible proxy with memory under /v1, and the memory itself under /api.",
+		Long:    "Run the server. /v1 is an OpenAI-compatible proxy that adds memory to chats; /api is the REST API of the memory.",
 		Example: "  loci serve\n  LOCI_UPSTREAM_URL=http://localhost:11434/v1 loci serve --addr 127.0.0.1:7077",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			set, err := g.load(cmd)
-			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.set, "log.format=json") { // also where other settings cannot be read
+			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.set, "log.format=json") { // even if other settings are invalid
 				defer func() {
 					if err != nil {
 						err = logged{err}
@@ -66,7 +66,7 @@ func serve(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if set.Log.Format == "json" { // whose lines are all JSON
+			if set.Log.Format == "json" { // the log has only JSON lines
 				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.Shown(), "models", s.models())
 			} else {
 				fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
@@ -78,24 +78,24 @@ func serve(g *global) *cobra.Command {
 	}
 }
 
-// server is a memory that listens.
+// server is an open memory with its HTTP server.
 type server struct {
 	*loci.Loci
 	listener net.Listener
 	*serving
 }
 
-// serving answers at a listener. Until there is a memory it says that it lives, and nothing else: to
-// open one may take long, as where a schema is brought up to date.
+// serving is the HTTP server. Until the memory is open it answers only /health/live, because opening
+// can take long, for example if the schema is upgraded.
 type serving struct {
 	srv      *http.Server
 	handler  atomic.Pointer[http.Handler]
 	requests sync.WaitGroup
 	cut      context.CancelCauseFunc // ends the contexts of all requests
-	ended    chan error              // why it serves no more
+	ended    chan error              // the error with which Serve returned
 }
 
-// serveOn begins to answer.
+// serveOn starts the HTTP server.
 func serveOn(l net.Listener, log *slog.Logger) *serving {
 	inTime, cut := context.WithCancelCause(context.Background())
 	s := &serving{cut: cut, ended: make(chan error, 1)}
@@ -122,7 +122,7 @@ func (s *serving) close() error {
 	return s.srv.Close()
 }
 
-// open is listen for a server that other commands find, too.
+// open is like listen, and writes the address to the data folder so that other commands find the server.
 func open(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
 	s, err := listen(ctx, config, opts, cert)
 	if err != nil {
@@ -134,8 +134,8 @@ func open(ctx context.Context, config config.Config, opts loci.Options, cert *ce
 	return s, nil
 }
 
-// listen listens, opens the memory and serves it; [server.run] has it learn. Without cert it serves
-// this machine alone, and no TLS.
+// listen listens, opens the memory and serves it; [server.run] starts the background work. Without cert it
+// serves only this machine, without TLS.
 func listen(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
 	if cert == nil {
 		config.TLS.Cert, config.TLS.Key, config.TLS.ACME = "", "", nil
@@ -149,7 +149,7 @@ func listen(ctx context.Context, config config.Config, opts loci.Options, cert *
 	}
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("%w; --addr names another address", err)
+		return nil, fmt.Errorf("%w; choose another address with --addr", err)
 	}
 	if config.TLS.On() {
 		if listener, err = cert.encrypted(listener, config); err != nil {
@@ -166,7 +166,7 @@ func listen(ctx context.Context, config config.Config, opts loci.Options, cert *
 	return &server{l, listener, serving}, nil
 }
 
-// openAnywhere is open at the usual address or, if that is taken, at a free port.
+// openAnywhere is like open, but uses a free port if the configured address is taken.
 func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
 	s, err := open(ctx, config, opts, nil)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
@@ -184,7 +184,7 @@ func (s *server) url() string {
 	return scheme + config.Reached(s.listener.Addr().String())
 }
 
-// reloadOnHangup reads the settings again at each SIGHUP, until stop is called.
+// reloadOnHangup reloads the settings at each SIGHUP, until stop is called.
 func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -200,14 +200,14 @@ func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func
 				_, err = s.Reload(next)
 			}
 			if err != nil {
-				s.Log().Error("the settings stay as they were: they cannot be read again", "err", err)
+				s.Log().Error("cannot reload the settings; the old settings stay in effect", "err", err)
 			}
 		}
 	}()
 	return func() { signal.Stop(hangups); close(over) }
 }
 
-// addresses prints what is where.
+// addresses prints the URLs and the main settings of the server.
 func (s *server) addresses(w io.Writer) {
 	config := s.Config()
 	fmt.Fprintf(w, "  page           %[1]s/\n  chat (OpenAI)  %[1]s/v1\n  memory (REST)  %[1]s/api/memory   (%[1]s/docs)\n  upstream       %[2]s\n  models         %[3]s\n",
@@ -222,28 +222,28 @@ func (s *server) addresses(w io.Writer) {
 		fmt.Fprintf(w, "  profile        %s sets %s\n", config.Profile, strings.Join(sets, " "))
 	}
 	for _, lack := range config.ProfileLacks() {
-		fmt.Fprintf(w, "                 not at hand: %s\n", lack)
+		fmt.Fprintf(w, "                 missing: %s\n", lack)
 	}
 }
 
-// models says what embeds, what reranks and who learns.
+// models describes the embedder, the reranker and the learner.
 func (s *server) models() string {
 	c := s.Config()
 	embeds := c.Embedder + ", compared by " + vector.Tier()
 	if c.Embedder == config.Lexical {
-		embeds = "words alone"
+		embeds = "words only"
 	}
 	return fmt.Sprintf("search by %s; reranker %s; learning by %s", embeds, c.Reranker, s.Learns())
 }
 
-// lastWords is how long requests that are cut off have to say so and to store what was said so far.
+// lastWords is the time that cancelled requests have to report the error and to store the partial conversation.
 const lastWords = 3 * time.Second
 
-// run serves until ctx ends, lets what is under way finish, and closes.
+// run serves until ctx ends, waits for running requests, and closes the memory.
 func (s *server) run(ctx context.Context) error {
 	defer s.cut(nil)
 	group, ctx := errgroup.WithContext(ctx)
-	// Learning goes on while the last requests come to their end.
+	// Learning continues until the last requests have ended.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return s.Run(working) })
 	group.Go(func() error { boundGarbage(working, s.Resident); return nil })
@@ -259,7 +259,7 @@ func (s *server) run(ctx context.Context) error {
 		drain := s.Config().Drain
 		s.Drain()
 		if addr, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil && !addr.Addr().IsLoopback() {
-			time.Sleep(drain / 6) // whoever sends requests here asks whether it is ready
+			time.Sleep(drain / 6) // so that load balancers see that the server is not ready
 		}
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
@@ -277,14 +277,13 @@ func (s *server) run(ctx context.Context) error {
 	return errors.Join(group.Wait(), s.Close())
 }
 
-// certificate is a server's, which can be read again while it serves.
+// certificate is a server's TLS certificate. It can be reloaded.
 type certificate struct {
 	now    atomic.Pointer[tls.Certificate]
-	issuer *acme.Client // asked for certificates, where the settings say so; nil: Let's Encrypt
+	issuer *acme.Client // ACME client for tls.acme; nil: Let's Encrypt
 }
 
-// read reads the files that the settings name. One that is broken, or does not fit its key, leaves
-// what was there.
+// read reads the certificate files. If they are invalid the earlier certificate stays in use.
 func (c *certificate) read(set config.TLSConfig) error {
 	if set.Cert == "" {
 		return nil
@@ -297,7 +296,7 @@ func (c *certificate) read(set config.TLSConfig) error {
 	return nil
 }
 
-// encrypted puts TLS on a listener as the settings say.
+// encrypted adds TLS to a listener according to the settings.
 func (c *certificate) encrypted(l net.Listener, set config.Config) (net.Listener, error) {
 	t := &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
@@ -319,7 +318,7 @@ func openAPI() *cobra.Command {
 	return &cobra.Command{
 		Use:     "openapi",
 		Short:   "Print the OpenAPI description of the REST API",
-		Long:    "Prints what a server answers at /openapi.json. No server is needed.",
+		Long:    "Print the document that a server returns for /openapi.json. This needs no server.",
 		Example: "  loci openapi > openapi.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -333,29 +332,29 @@ func openAPI() *cobra.Command {
 	}
 }
 
-// Go lets as much garbage come together as there is in use before it collects
-// (GOGC=100). Most of what a large index holds is bytes without pointers that never
-// become garbage: twice that would be a waste, and walking it costs little.
+// By default (GOGC=100) Go lets the heap double before it collects garbage. A large index
+// consists mostly of bytes without pointers that never become garbage: doubling them
+// would waste memory, and scanning them costs little.
 const (
-	// leastRoom is for garbage however small the index is: at 1,300 recalls a second
-	// some seven collections a second. Half of that saves little and makes them ten.
+	// leastRoom is the minimum room for garbage, in bytes: at 1,300 recalls per second there are
+	// about seven collections per second. Half of it saves little and causes ten collections.
 	leastRoom = 24 << 20
-	// leastPercent is of what is in use, so that what a collection costs is spread
-	// over more garbage where there is more to walk.
+	// leastPercent is the minimum room as a percentage of the memory in use, so that
+	// collections of a large heap are rarer.
 	leastPercent = 20
-	// besides is what is in use beside the index.
+	// besides is the memory in use outside of the index, in bytes.
 	besides = 8 << 20
 )
 
-// collectAt returns the GOGC for an index of so many bytes: room for garbage of
-// leastRoom or leastPercent, whichever is more, and never more than Go's own 100.
+// collectAt returns the GOGC for an index of the given size: room for leastRoom bytes
+// or leastPercent of garbage, whichever is more, but at most Go's default of 100.
 func collectAt(resident int64) int {
 	return int(min(100, max(leastPercent, 100*leastRoom/(resident+besides))))
 }
 
-// boundGarbage sets GOGC by what is resident until ctx ends. Whoever sets GOGC or
-// GOMEMLIMIT has decided otherwise. It is no limit of memory, near which the
-// collector would hardly let anything else run.
+// boundGarbage adjusts GOGC to the size of the index until ctx ends. It does nothing if the
+// environment sets GOGC or GOMEMLIMIT. It sets no memory limit, because near such a
+// limit the collector would use most of the processor time.
 func boundGarbage(ctx context.Context, resident func() int64) {
 	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
 		return

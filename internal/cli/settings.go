@@ -20,15 +20,15 @@ func settings(g *global) *cobra.Command {
 	var local bool
 	cmd := &cobra.Command{
 		Use:   "settings [WORD]",
-		Short: "What may be set, what is, and where that is from",
-		Long: "All settings with their values, as the running server has them; where none answers, or with --local, --set, --config or --profile, as a start\n" +
-			"of this command line, the environment, the file and the profile would. With a word those whose names hold it, and what they mean. Of secrets\n" +
-			"it is said that they are set.",
+		Short: "Show all settings, their values and where the values come from",
+		Long: "Show all settings with the values of the running server. If no server answers, or with --local, --set, --config or --profile, show the values\n" +
+			"that a server would have if it were started with this command line. With WORD show only settings whose names contain it, with their\n" +
+			"descriptions. Values of secrets are not shown.",
 		Example: "  loci settings\n  loci settings upstream\n  LOCI_RECALL_TOP_K=5 loci settings top_k --local",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, wrong := g.load(cmd)
-			if wrong != nil { // what is wrong with them is why somebody looks
+			if wrong != nil { // show the defaults together with the error
 				var err error
 				if c, err = config.Load(config.Sources{}); err != nil {
 					return err
@@ -39,7 +39,7 @@ func settings(g *global) *cobra.Command {
 			if at, url := g.running(cmd, c); at != nil && !local {
 				of, err := at.Settings(cmd.Context())
 				if err != nil {
-					return fmt.Errorf("ask %s for its settings: %w; --local shows those of this command line", url, err)
+					return fmt.Errorf("read the settings of the server at %s: %w; --local shows the settings of this command line", url, err)
 				}
 				all, server = of.Settings, url
 			}
@@ -50,14 +50,14 @@ func settings(g *global) *cobra.Command {
 				})
 			}
 			if len(all) == 0 {
-				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists them all", brief(args[0], 60))
+				return memory.Errorf(memory.NotFound, "no setting has %s in its name; loci settings lists all settings", brief(args[0], 60))
 			}
 			err := g.print(cmd.OutOrStdout(), struct {
 				Server string `json:"server,omitempty"`
 				client.Settings
 			}{server, client.Settings{Settings: all}}, func(out printer) {
 				if server != "" {
-					out.line("%s", out.in(dim, "of the server at "+server))
+					out.line("%s", out.in(dim, "settings of the server at "+server))
 				}
 				if len(args) > 0 {
 					out.explained(all)
@@ -66,12 +66,12 @@ func settings(g *global) *cobra.Command {
 				}
 			})
 			if wrong != nil {
-				return fmt.Errorf("these are the defaults, for one that is set cannot be: %w", wrong)
+				return fmt.Errorf("a setting is invalid, so the defaults are shown: %w", wrong)
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&local, "local", false, "those of this command line, also where a server runs")
+	cmd.Flags().BoolVar(&local, "local", false, "show the settings of this command line, even if a server is running")
 	cmd.AddCommand(settingsImport(g))
 	return g.withJSON(cmd)
 }
@@ -80,8 +80,8 @@ func settingsImport(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Print the settings of another memory system as a settings file of Loci",
-		Long: "Reads the settings of one of the designs that profiles follow (docs/profiles.md lists their names): a .env file, YAML, JSON or TOML. Prints\n" +
-			"them as a file for --config. It sets nothing.",
+		Long: "Read the settings file (.env, YAML, JSON or TOML) of another memory system and print it as a settings file for --config.\n" +
+			"docs/profiles.md lists the supported names. The command changes no settings.",
 		Example: "  loci settings import .env > loci.yaml\n  loci settings import models.yaml\n  loci settings import config.toml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,7 +106,7 @@ func settingsImport(g *global) *cobra.Command {
 	return g.withJSON(cmd)
 }
 
-// settings writes a line for each.
+// settings prints one line per setting.
 func (s printer) settings(all []client.Setting) {
 	t := tabwriter.NewWriter(s.Writer, 0, 0, 2, ' ', 0)
 	for _, one := range all {
@@ -116,11 +116,11 @@ func (s printer) settings(all []client.Setting) {
 		}
 		fmt.Fprintln(t, line)
 	}
-	_ = t.Flush() // an error of the writer shows when the next line is written
-	s.line("what one means: loci settings WORD; it is set by --set KEY=VALUE, by its variable, or in the file of --config")
+	_ = t.Flush() // writing the next line reports an error of the writer
+	s.line("for descriptions: loci settings WORD; to change a setting: --set KEY=VALUE, its environment variable, or the file of --config")
 }
 
-// explained writes what each means, too.
+// explained prints settings with their descriptions.
 func (s printer) explained(all []client.Setting) {
 	for i, one := range all {
 		if i > 0 {
@@ -132,16 +132,16 @@ func (s printer) explained(all []client.Setting) {
 	}
 }
 
-// value is a setting's value, and – for none.
+// value returns a setting's value, or – if it is empty.
 func value(s client.Setting) string { return cmp.Or(brief(s.Value, 200), "–") }
 
 func doctor(g *global) *cobra.Command {
 	var confirm bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "What is wrong with the folders, the vault, the database, the index and the models",
-		Long: "It looks at everything that Loci keeps and says what is wrong and what to do about it; its exit status is 1 then.\n" +
-			"Files that are gone from the vault at once, as if a disk were not there, are not forgotten until --confirm says so, which tells how to take it back.",
+		Short: "Check the folders, the vault, the database, the index and the models",
+		Long: "Check everything that Loci stores, and print each problem with its solution. The exit status is 1 if there is a problem. If many files\n" +
+			"disappear from the vault at once, as after a disk failure, their memories are kept until --confirm forgets them, which can be undone.",
 		Example: "  loci doctor\n  loci doctor --confirm",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -156,16 +156,16 @@ func doctor(g *global) *cobra.Command {
 				}
 			})
 			if n := len(found.Findings); err == nil && n > 0 {
-				err = fmt.Errorf("%s found", many(n, "faults"))
+				err = fmt.Errorf("%s found", many(n, "problems"))
 			}
 			return err
 		}),
 	}
-	cmd.Flags().BoolVar(&confirm, "confirm", false, "forget the files that are gone at once")
+	cmd.Flags().BoolVar(&confirm, "confirm", false, "forget the memories of files that disappeared from the vault at once")
 	return g.withJSON(cmd)
 }
 
-// examine asks what is wrong and, where that confirms deletions, how they are undone.
+// examine runs the check. If it confirms deletions, it also returns the request that undoes them.
 func examine(ctx context.Context, c *client.Client, confirm bool) (found client.Checkup, undo client.UndoRequest, err error) {
 	if !confirm {
 		found, err = c.Doctor(ctx)
@@ -186,10 +186,10 @@ func examine(ctx context.Context, c *client.Client, confirm bool) (found client.
 	return found, undo, err
 }
 
-// checkup writes what was looked at and what is wrong.
+// checkup prints what was checked, and the problems.
 func (s printer) checkup(c client.Checkup) {
 	for _, what := range c.Checked {
-		s.line("looked at %s", what)
+		s.line("checked %s", what)
 	}
 	for _, f := range c.Findings {
 		s.line("%s", s.in(red, strings.TrimSpace(f.Part+" "+f.Path)+": "+f.What))
@@ -198,6 +198,6 @@ func (s printer) checkup(c client.Checkup) {
 		}
 	}
 	if len(c.Findings) == 0 {
-		s.line("nothing is wrong")
+		s.line("no problems")
 	}
 }

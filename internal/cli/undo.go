@@ -20,9 +20,9 @@ func undo(g *global) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "undo",
-		Short: "Take changes back; undoable",
-		Long: "Take back the last run, one --run, one --change, or everything since a time. It shows what would change, until --yes\n" +
-			"is given. An undo is a run of its own, so that it can be undone. loci history shows runs and changes.",
+		Short: "Undo changes; can itself be undone",
+		Long: "Undo the last run, a given --run or --change, or everything since a time (--to). A run is all changes of one command, request or\n" +
+			"learning job. Without --yes the command only shows what would change. An undo can itself be undone. loci history lists runs and changes.",
 		Example: "  loci undo\n  loci undo --yes\n  loci undo --run 0199c5d2-… --yes\n  loci undo --to \"2026-05-03 14:00\"",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,17 +68,17 @@ func undo(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&in.Run, "run", "", "the run to take back")
-	f.StringVar(&in.Change, "change", "", "the one change to take back, as RUN/1")
-	f.Var(timeFlag{at: &to, end: true}, "to", "take back everything since: yesterday (its end), \"2026-05-03 14:00\", 90m (ago), …")
-	f.BoolVar(&in.Cascade, "cascade", false, "take later changes of the same things back as well")
-	f.BoolVar(&yes, "yes", false, "do it")
+	f.StringVar(&in.Run, "run", "", "id of the run to undo")
+	f.StringVar(&in.Change, "change", "", "id of the change to undo, as RUN/1")
+	f.Var(timeFlag{at: &to, end: true}, "to", "undo everything since this time: yesterday (its end), \"2026-05-03 14:00\", 90m (ago), …")
+	f.BoolVar(&in.Cascade, "cascade", false, "also undo later changes of the same memories")
+	f.BoolVar(&yes, "yes", false, "confirm: make the changes")
 	cmd.MarkFlagsMutuallyExclusive("run", "change", "to")
 	return onMemory(g, cmd)
 }
 
-// meant says what is to be undone: without a name in the request it is the last
-// run, which then is named there. It is "" where there is none.
+// meant describes what will be undone, "" if there is nothing. If the request names no run, change or
+// time, meant sets its run to the last one.
 func meant(ctx context.Context, c *client.Client, in *client.UndoRequest) (string, error) {
 	switch {
 	case in.ToTime != nil:
@@ -108,12 +108,12 @@ func runOf(c client.Change) string {
 	return "run " + c.Run + " of " + when(c.CreatedAt) + " " + by(c.Author)
 }
 
-// lastUndoable returns a change of the last run that can be undone, the zero Change if
-// there is none: not one that erased, or whose things were erased since, and not a
-// pause, which is not what people mean by their last change.
+// lastUndoable returns a change of the last run that can be undone, or the zero Change. It skips runs
+// that erased memories or changed memories that were erased later, and pauses, which people do not
+// mean by their last change.
 func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) {
 	var last client.Change
-	erased := map[string]bool{} // targets; what erases comes before all else of them
+	erased := map[string]bool{} // erased targets and runs; changes come newest first, so an erasure precedes earlier changes of its target
 	for one, err := range c.AllChanges(ctx, client.ChangesQuery{}) {
 		if err != nil {
 			return client.Change{}, fmt.Errorf("find the last run: %w", err)
@@ -133,7 +133,7 @@ func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) 
 	return last, nil
 }
 
-// undoCommand is the command line that does what a dry run showed.
+// undoCommand returns the command line that carries out an undo.
 func undoCommand(in client.UndoRequest, user string) string {
 	words := []string{"loci undo"}
 	for _, flag := range []struct{ name, value string }{{"--run", in.Run}, {"--change", in.Change}, {"--user", user}} {
@@ -150,7 +150,7 @@ func undoCommand(in client.UndoRequest, user string) string {
 	return strings.Join(append(words, "--yes"), " ")
 }
 
-// conflict tells which later changes stand in the way of an undo.
+// conflict prints the later changes that prevent an undo.
 func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s printer, refused error) error {
 	in.DryRun = true
 	would, err := c.Undo(ctx, in)
@@ -162,11 +162,11 @@ func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s pr
 		return refused
 	}
 	s.later(would.Later, words)
-	return memory.Errorf(memory.Conflict, "it was changed again since; undo these changes first, or all of them with --cascade")
+	return memory.Errorf(memory.Conflict, "later changes prevent the undo; undo them first, or add --cascade to undo all of them")
 }
 
-// undone writes what an undo did or would do. next is the command line that does it,
-// or says how it is taken back.
+// undone prints what an undo did or would do. next is the command line that carries it out or
+// reverts it.
 func (s printer) undone(u client.Undone, what, next string, words map[string]string) {
 	switch {
 	case len(u.Steps) == 0:
@@ -191,7 +191,7 @@ func (s printer) undone(u client.Undone, what, next string, words map[string]str
 	}
 }
 
-// step writes what a change does to what is known.
+// step prints how a change affects the memory.
 func (s printer) step(c client.Change, words map[string]string) {
 	switch sign := sign(c); sign {
 	case '+':
@@ -211,7 +211,7 @@ func (s printer) step(c client.Change, words map[string]string) {
 func (s printer) plain() printer { return printer{Writer: s.Writer} }
 
 func (s printer) later(changes []client.Change, words map[string]string) {
-	s.line("changed again since:")
+	s.line("later changes of the same memories:")
 	for _, c := range changes {
 		s.line("  %s  %-10s %s  %s  %s", when(c.CreatedAt), verb(c), s.what(c, words), by(c.Author), s.in(dim, c.ID))
 	}
@@ -224,8 +224,8 @@ func forget(g *global) *cobra.Command {
 	var filter client.ForgetFilter
 	cmd := &cobra.Command{
 		Use:     "forget [QUESTION]",
-		Short:   "Forget memories; undoable",
-		Long:    "Forget memories by --id, those that a question finds, or all that have a --tag, --category, --project, --conversation or --text. Only --id forgets at once: else what would go is shown, until --yes is given.\n\n--erase removes the words for good, with all that says the same: what was said of it, also where it was forgotten before, summaries, the history. Ids and times stay; nothing brings the words back. It only shows what would go until --yes is given. Backups, logs and commits elsewhere are not reached.",
+		Short:   "Forget memories; can be undone",
+		Long:    "Forget the memories with an --id, the memories that a question finds, or all memories with a --tag, --category, --project, --conversation or --text. --id forgets immediately; otherwise the command only shows the memories, and --yes forgets them.\n\n--erase removes the text permanently, from the memories and from everything that repeats it: messages, forgotten facts, summaries, the history. Ids and times stay; the text cannot be restored. Without --yes the command only shows what it would erase. It does not reach backups, logs and git commits elsewhere.",
 		Example: "  loci forget --id 0199c5d2-…\n  loci forget \"what I said about my job\" --yes\n  loci forget --tag work --project atlas --yes\n  loci forget --erase \"my allergy\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in := client.ForgetRequest{Query: strings.TrimSpace(strings.Join(args, " ")), IDs: ids, Erase: erase, DryRun: (len(ids) == 0 || erase) && !yes}
@@ -236,7 +236,7 @@ func forget(g *global) *cobra.Command {
 				}
 			}
 			if given != 1 {
-				return memory.Errorf(memory.Invalid, "give a question, --id, or what they have in common (--tag, --category, --project, --conversation, --text); one of these three")
+				return memory.Errorf(memory.Invalid, "give exactly one of: a question, --id, or filters (--tag, --category, --project, --conversation, --text)")
 			}
 			switch {
 			case narrows(filter):
@@ -245,7 +245,7 @@ func forget(g *global) *cobra.Command {
 				}
 				in.Filter = &filter
 			case len(kinds) > 0:
-				return memory.Errorf(memory.Invalid, "--kind goes with --tag, --category, --project, --conversation or --text")
+				return memory.Errorf(memory.Invalid, "--kind works only with --tag, --category, --project, --conversation or --text")
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				if err := errors.Join(completeMemoryIDs(ctx, c, in.IDs), completeChatID(ctx, c, &filter.Conversation)); err != nil {
@@ -256,25 +256,25 @@ func forget(g *global) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&ids, "id", nil, "id of a memory; may be repeated")
-	cmd.Flags().BoolVar(&yes, "yes", false, "forget what is found")
-	cmd.Flags().BoolVar(&erase, "erase", false, "remove the words for good; it cannot be undone")
-	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "of what is found so: fact (unless given), turn, summary; several with commas")
-	cmd.Flags().StringVar(&filter.Tag, "tag", "", "all with this tag")
-	cmd.Flags().StringVar(&filter.Category, "category", "", "all of this category")
-	cmd.Flags().StringVar(&filter.Project, "project", "", "all of this project")
-	cmd.Flags().StringVar(&filter.Conversation, "conversation", "", "all said or learned in this conversation")
-	cmd.Flags().StringVar(&filter.Text, "text", "", "all with these words")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm: forget the memories")
+	cmd.Flags().BoolVar(&erase, "erase", false, "erase the text permanently; this cannot be undone")
+	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "with filters, comma-separated: fact, turn, summary (default: fact)")
+	cmd.Flags().StringVar(&filter.Tag, "tag", "", "forget all with this tag")
+	cmd.Flags().StringVar(&filter.Category, "category", "", "forget all in this category")
+	cmd.Flags().StringVar(&filter.Project, "project", "", "forget all in this project")
+	cmd.Flags().StringVar(&filter.Conversation, "conversation", "", "forget all messages of this conversation, and facts learned from it")
+	cmd.Flags().StringVar(&filter.Text, "text", "", "forget all with these words in the text")
 	return onMemory(g, cmd)
 }
 
-// narrows reports whether a filter names something to forget by.
+// narrows reports whether a filter has a criterion other than the kind.
 func narrows(f client.ForgetFilter) bool {
 	return f.Tag != "" || f.Category != "" || f.Project != "" || f.Conversation != "" || f.Text != ""
 }
 
 func (s printer) forgotten(gone client.Forgotten, undoHint string) {
 	if len(gone.Memories) == 0 {
-		s.line("nothing matches")
+		s.line("no memories match")
 		return
 	}
 	verb := "forgot"
@@ -291,16 +291,16 @@ func (s printer) forgotten(gone client.Forgotten, undoHint string) {
 	}
 	switch {
 	case gone.DryRun && gone.Erased:
-		s.line("add --yes to do it; it cannot be undone")
+		s.line("add --yes to do it; this cannot be undone")
 	case gone.DryRun:
 		s.line("add --yes to do it")
 	case gone.Erased:
-		s.line("the words are gone for good")
+		s.line("the text is erased permanently")
 		for _, h := range gone.Held {
 			s.line("not reached: %s", brief(h, 300))
 		}
 	case gone.Run == "":
-		s.line("it was forgotten before: nothing has changed")
+		s.line("already forgotten: nothing has changed")
 	default:
 		s.line("%s", undoHint)
 	}

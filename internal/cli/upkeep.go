@@ -18,23 +18,23 @@ func upkeep(g *global) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "upkeep",
-		Short: "Take out what expired, faded or is too much; undoable",
-		Long: "What the settings upkeep.* and facts' own expiry take out of recall. A server does it by itself, at most a day later.\n" +
-			"It shows what would leave, until --yes is given.",
+		Short: "Retire expired, faded and excess memories; can be undone",
+		Long: "Retire memories that have expired, or that the settings upkeep.* limit. A server does the same automatically every day.\n" +
+			"Without --yes the command only shows the memories.",
 		Example: "  loci upkeep\n  loci upkeep --yes\n  loci upkeep --set upkeep.user=1000",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			return show(g, cmd, func(out printer, left client.Upkeep) { out.left(left, g.undoHint(left.Run)) })(c.Upkeep(ctx, client.UpkeepRequest{DryRun: !yes}))
 		}),
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do it")
+	cmd.Flags().BoolVar(&yes, "yes", false, "confirm: retire the memories")
 	return onMemory(g, cmd)
 }
 
-// left writes what upkeep took out or would take out.
+// left prints the memories that upkeep retired or would retire.
 func (s printer) left(u client.Upkeep, undoHint string) {
 	if len(u.Changes) == 0 {
-		s.line("nothing leaves")
+		s.line("no memories to retire")
 		return
 	}
 	for _, c := range u.Changes {
@@ -54,14 +54,14 @@ func (s printer) left(u client.Upkeep, undoHint string) {
 func pause(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pause [learning|memory|none]",
-		Short: "Put memory on hold, or see what is",
-		Long: "learning: what is said is kept and never learned from. memory: chats neither read memory nor leave anything in it.\n" +
-			"none: nothing is on hold. Without a word it says what is.",
+		Short: "Pause learning or memory, or show what is paused",
+		Long: "learning: messages are stored, but Loci never learns from them. memory: chats neither read nor write memory.\n" +
+			"none: nothing is paused. Without an argument the command shows what is paused.",
 		Example: "  loci pause\n  loci pause learning\n  loci pause none",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && pauses[args[0]] == "" {
-				return memory.Errorf(memory.Invalid, "pause %s: it is learning, memory or none", args[0])
+				return memory.Errorf(memory.Invalid, "pause %s: unknown; valid: learning, memory, none", args[0])
 			}
 			return g.withClient(cmd, func(ctx context.Context, c *client.Client) error {
 				shown := show(g, cmd, func(out printer, p client.Pause) { out.line("%s", pauses[p.Pause]) })
@@ -75,11 +75,11 @@ func pause(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// pauses says in words what is on hold.
+// pauses describe what is paused.
 var pauses = map[string]string{
-	"none":     "nothing is on hold",
-	"learning": "learning is on hold: what is said is kept and never learned from",
-	"memory":   "memory is on hold: chats neither read it nor leave anything in it",
+	"none":     "nothing is paused",
+	"learning": "learning is paused: messages are stored, but Loci never learns from them",
+	"memory":   "memory is paused: chats neither read nor write memory",
 }
 
 func relearn(g *global) *cobra.Command {
@@ -87,9 +87,9 @@ func relearn(g *global) *cobra.Command {
 	var since time.Time
 	cmd := &cobra.Command{
 		Use:   "relearn",
-		Short: "Learn again from what was said",
-		Long: "Queue what the user said to be learned from again, by the model or the rules that are set now. What is known stays,\n" +
-			"what was forgotten, undone or rejected stays so. A running server does the work in the background.",
+		Short: "Learn again from stored messages",
+		Long: "Queue the user's messages for learning with the model or the rules that are configured now. Existing facts stay. Facts that were\n" +
+			"forgotten, undone or rejected are not learned again. A running server does the work in the background.",
 		Example: "  loci relearn --since yesterday\n  loci relearn --conversation 0199c5d2-…",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -107,8 +107,8 @@ func relearn(g *global) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&in.Conversation, "conversation", "", "only this conversation")
-	f.Var(timeFlag{at: &since}, "since", "only what was said later than this: 2026-05-03, yesterday, 90m (ago), …")
+	f.StringVar(&in.Conversation, "conversation", "", "only messages of this conversation")
+	f.Var(timeFlag{at: &since}, "since", "only messages after this time: 2026-05-03, yesterday, 90m (ago), …")
 	return onMemory(g, cmd)
 }
 
@@ -116,20 +116,20 @@ func usage(g *global) *cobra.Command {
 	var since time.Time
 	cmd := &cobra.Command{
 		Use:     "usage",
-		Short:   "What the learning model was asked and cost, by day",
+		Short:   "Show the learning model's requests, tokens and cost, by day",
 		Example: "  loci usage\n  loci usage --since \"last week\"",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
 			return show(g, cmd, func(out printer, all client.UsageList) { printUsage(out, all.Usage) })(c.Usage(ctx, since))
 		}),
 	}
-	cmd.Flags().Var(timeFlag{at: &since}, "since", "from this day on: 2026-05-03, yesterday, …")
+	cmd.Flags().Var(timeFlag{at: &since}, "since", "only from this day on: 2026-05-03, yesterday, …")
 	return onMemory(g, cmd)
 }
 
 func printUsage(w io.Writer, all []memory.Usage) {
 	if len(all) == 0 {
-		fmt.Fprintln(w, "no model was asked")
+		fmt.Fprintln(w, "no requests to a model yet")
 		return
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -140,7 +140,7 @@ func printUsage(w io.Writer, all []memory.Usage) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, brief(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
 	}
 	fmt.Fprintf(t, "all\t\t\t%d\t%d\t%d\t%.4f\n", sum.Calls, sum.InputTokens, sum.OutputTokens, sum.Cost)
-	_ = t.Flush() // an error of w shows when the next line is written
+	_ = t.Flush() // g.print returns an error of w
 }
 
 func jobs(g *global) *cobra.Command {
@@ -148,9 +148,9 @@ func jobs(g *global) *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "jobs",
-		Short: "Work that is under way, waiting or parked",
-		Long: fmt.Sprintf("Unfinished work: what kind, how often it failed and why, when it is tried next. A job that failed %d times,\n"+
-			"or during which the process died %d times in a row, is parked and waits for --retry.", memory.MaxAttempts, memory.MaxAbandoned),
+		Short: "Show background work: running, waiting or parked",
+		Long: fmt.Sprintf("Show unfinished background jobs: the kind, the number of failures, the last error and the next try. A job that failed %d times,\n"+
+			"or during which the process died %d times in a row, is parked until you run --retry.", memory.MaxAttempts, memory.MaxAbandoned),
 		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -179,13 +179,13 @@ func jobs(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&ids, "retry", nil, "try this parked job again; may be repeated")
+	cmd.Flags().StringArrayVar(&ids, "retry", nil, "id of a parked job to try again; may be repeated")
 	cmd.Flags().BoolVar(&all, "all", false, "try all parked jobs again")
 	cmd.MarkFlagsMutuallyExclusive("retry", "all")
 	return onMemory(g, cmd)
 }
 
-// retry lets parked jobs run again, these or all, and returns which.
+// retry queues parked jobs again, those with the ids or all, and returns their ids.
 func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]string, error) {
 	if !all && len(ids) == 0 {
 		return nil, nil
@@ -218,10 +218,10 @@ func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]str
 	return ids, nil
 }
 
-// jobs writes unfinished work as it is now.
+// jobs prints unfinished jobs.
 func (s printer) jobs(jobs []client.Job, now time.Time) {
 	if len(jobs) == 0 {
-		s.line("no work is waiting")
+		s.line("no background jobs")
 	}
 	parked := 0
 	for _, j := range jobs {

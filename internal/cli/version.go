@@ -11,7 +11,7 @@ import (
 func version(g *global) *cobra.Command {
 	return g.withJSON(&cobra.Command{
 		Use:     "version",
-		Short:   "Print the version, the commit, Go's version and the platform",
+		Short:   "Print the version, the commit, the Go version and the platform",
 		Example: "  loci version\n  loci version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -14,14 +14,14 @@ import (
 
 func TestWhySaysWhatTheModelsHadToDo(t *testing.T) {
 	found := client.SearchAnswer{Hits: []client.Hit{{Memory: client.Memory{ID: "m", Kind: memory.KindFact, Content: "User likes tea"}, Score: 0.5}}, Trace: "t1"}
-	const id, vector, reranker = "      id       m\n", "embedder: the question's vector was remembered\n", "reranker: read 8 of 24\n"
+	const id, vector, reranker = "      id       m\n", "embedder: the question's vector was cached\n", "reranker: scored 8 of 24 candidates\n"
 	for _, c := range []struct {
 		args  string
 		trace any
 		want  string // behind the hit
 	}{
 		{"--why", memory.Trace{ID: "t1", Remembered: true, Reranked: 8, RerankOf: 24}, id + vector + reranker},
-		{"--why", memory.Trace{ID: "t1", RerankOf: 24}, id + "reranker: read 0 of 24\n"},
+		{"--why", memory.Trace{ID: "t1", RerankOf: 24}, id + "reranker: scored 0 of 24 candidates\n"},
 		{"--why", memory.Trace{ID: "t1"}, id},
 		{"--why", client.Problem{Title: "Not Found", Status: 404, Code: memory.NotFound, Detail: "no trace"}, id},
 		{"", memory.Trace{ID: "t1", Remembered: true, Reranked: 8, RerankOf: 24}, ""},
@@ -61,7 +61,7 @@ func TestHitsAreShownAsTheyStandInAPrompt(t *testing.T) {
 0.50  turn    2026-10-02  I live in Leeds
       but now: User lives in York
 skipped: embedder: �[2Jgone
-left out by threshold: too little relevance
+left out by threshold: not relevant enough
 0.00  fact    2026-10-03  User hates �[2Jtea
 `
 	if err != nil || got != want {

@@ -11,11 +11,11 @@ import (
 // ServerExamples are addresses of databases on servers.
 const ServerExamples = "postgres://user:password@host:5432/database, mongodb://user:password@host:27017/database"
 
-// StoreAddress is where memory is kept: "sqlite", "memory", or the address of a database on a
-// PostgreSQL or MongoDB server, which may hold a password. Printed it shows none.
+// StoreAddress is where memory is stored: "sqlite", "memory", or the address of a PostgreSQL or
+// MongoDB database. The address may contain a password, which String leaves out.
 type StoreAddress string
 
-// String returns the address without what signs in.
+// String returns the address without user name and password.
 func (a StoreAddress) String() string {
 	if !a.Server() {
 		return string(a)
@@ -27,7 +27,7 @@ func (a StoreAddress) String() string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// Kind is the address as anybody may see it: the kind of store alone.
+// Kind returns the kind of store, which is no secret.
 func (a StoreAddress) Kind() string {
 	switch {
 	case a.Postgres():
@@ -53,6 +53,6 @@ func (a StoreAddress) check() error {
 	if a == "sqlite" || a == "memory" || a.Server() {
 		return nil
 	}
-	// Its words may be a misspelt address, password and all.
-	return memory.Errorf(memory.Invalid, "store: this is not possible; valid: sqlite, memory, "+ServerExamples)
+	// The error does not repeat the value, which may be a misspelt address with a password.
+	return memory.Errorf(memory.Invalid, "store: invalid value; valid: sqlite, memory, "+ServerExamples)
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// benchDeadline is recall's deadline while the quality of recall is measured, unless it is set: a
-// busy machine must not change what is found.
+// benchDeadline is the default of recall.deadline in measurements of quality, so that a busy machine
+// does not change the results.
 const benchDeadline = 10 * time.Second
 
-// ForBench returns the settings of a memory of its own, as given, with those of c that decide
-// what is found: models, recall, index, and learning by rules. It is [memory.Invalid] if c names
-// the address of a server, which is not asked.
+// ForBench returns the settings of a separate memory for measurements. From c it takes the settings
+// that affect results: models, recall, index, and learning by rules. The error is [memory.Invalid] if
+// c names a server, because measurements use no server.
 func (c Config) ForBench(settings map[string]string) (Config, error) {
 	if c.rank("addr") == flagged || c.namesServer() {
-		return Config{}, memory.Errorf(memory.Invalid, "addr: locibench measures a memory of its own and asks no server; leave out --addr")
+		return Config{}, memory.Errorf(memory.Invalid, "addr: locibench measures a separate memory and uses no server; leave out --addr")
 	}
 	flags := map[string]string{"addr": "127.0.0.1:0", "log.level": "error"}
 	maps.Copy(flags, settings)
@@ -33,7 +33,7 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 		out.Recall.Deadline = benchDeadline
 	}
 	out.from["recall.deadline"] = "bench"
-	// What the profile asks of the embedder that is chosen for auto: see fitScore.
+	// fitScore needs the profile and its embedder.
 	out.Profile, out.named, out.lack = c.Profile, c.named, c.lack
 	for _, key := range []string{"recall.score", "recall.threshold"} {
 		out.from[key] = c.from[key]

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Bytes is an amount of memory or disk. As text it is a number of bytes, or one
+// Bytes is an amount of memory or disk. As text it is a number of bytes, or a number
 // with a unit: "1073741824", "512MiB", "1.5 GiB".
 type Bytes int64
 
@@ -32,7 +32,7 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 		*b = Bytes(n * unit.size)
 		return nil
 	}
-	return fmt.Errorf("%q is not a valid number of bytes; one looks like 512MiB", s)
+	return fmt.Errorf("%q is not a valid number of bytes (example: 512MiB)", s)
 }
 
 // String writes the amount in the largest unit that divides it.

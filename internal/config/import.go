@@ -16,11 +16,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// foreign is a setting of one of the designs that profiles follow. docs/profiles.md has the same
-// table for people.
+// foreign is a setting of another memory system, one that a profile is modelled on. docs/profiles.md
+// has the same table for people.
 type foreign struct {
 	name, profile string
-	key           string // of Loci; "" where Loci needs none
+	key           string // the corresponding setting of Loci; "" if Loci has none
 	value         func(string) (string, error)
 }
 
@@ -58,14 +58,14 @@ func oneOf(no, yes string) func(string) (string, error) {
 	}
 }
 
-// Imported are settings read from a file of one of the designs that profiles follow.
+// Imported holds settings that were read from the settings file of another memory system.
 type Imported struct {
 	Settings map[string]string `json:"settings"`
-	Passed   []string          `json:"passed,omitempty"` // names in the file that set nothing here
+	Passed   []string          `json:"passed,omitempty"` // names in the file without a setting in Loci
 }
 
-// Import reads a file of settings that the designs of the profiles assistant, platform
-// and agent-cli have: YAML, JSON or TOML, or lines of NAME=VALUE.
+// Import reads a settings file of the memory systems that the profiles assistant, platform and
+// agent-cli are modelled on: YAML, JSON or TOML, or lines of NAME=VALUE.
 func Import(file string, data []byte) (Imported, error) {
 	values, providers, err := foreignValues(file, data)
 	if err != nil {
@@ -86,7 +86,7 @@ func Import(file string, data []byte) (Imported, error) {
 			}
 		}
 		out.Settings[f.key] = v.value
-		if f.name == "rag_embedding_model" { // its thresholds are cosines of any model
+		if f.name == "rag_embedding_model" { // that system's thresholds are cosines
 			out.Settings["recall.score"] = "cosine"
 		}
 		votes[f.profile]++
@@ -107,14 +107,14 @@ func Import(file string, data []byte) (Imported, error) {
 		out.Settings["learn.providers"] = entry
 	}
 	if len(out.Settings) == 0 {
-		return Imported{}, memory.Errorf(memory.Invalid, "%s: none of its names is a setting that docs/profiles.md lists", file)
+		return Imported{}, memory.Errorf(memory.Invalid, "%s: the file has no setting that docs/profiles.md lists", file)
 	}
 	for _, profile := range Profiles() {
 		if best := out.Settings["profile"]; votes[profile] > votes[best] {
 			out.Settings["profile"] = profile
 		}
 	}
-	if key := out.Settings["upstream.key"]; key != "" { // OPENAI_API_KEY, for chats and embeddings of one server
+	if key := out.Settings["upstream.key"]; key != "" { // OPENAI_API_KEY is for chats and embeddings of the same server
 		maps.Copy(out.Settings, map[string]string{"upstream.url": openAI, "embed.url": openAI, "embed.key": key})
 	}
 	flags := maps.Clone(out.Settings)
@@ -128,15 +128,15 @@ func (s Imported) YAML() ([]byte, error) { return yaml.Marshal(nest(s.Settings))
 
 type foreignValue struct{ name, value string }
 
-// foreignValues returns what a file sets, by the last part of each name, and the providers that
-// it lists.
+// foreignValues returns the values of a file, by the last part of each name, and the providers that
+// the file lists.
 func foreignValues(file string, data []byte) (values []foreignValue, providers []Provider, err error) {
 	if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" && ext != ".json" {
 		return foreignLines(data), nil, nil
 	}
 	var tree yaml.MapSlice
 	if err := yaml.UnmarshalWithOptions(data, &tree, yaml.UseOrderedMap()); err != nil {
-		line, _, _ := strings.Cut(err.Error(), "\n") // the lines of the file that follow may have a key
+		line, _, _ := strings.Cut(err.Error(), "\n") // the rest of the message quotes the file, which may contain a key
 		return nil, nil, memory.Errorf(memory.Invalid, "%s: %s", file, line)
 	}
 	var read func(tree yaml.MapSlice)

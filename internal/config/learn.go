@@ -7,8 +7,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The values of learn.model that name no model: the smallest of the upstream, the one that the chat
-// asks, and the rules alone.
+// The values of learn.model that name no model: the smallest model of the upstream, the model of the
+// chat, and only the rules.
 const (
 	LearnAuto = "auto"
 	LearnChat = "chat"
@@ -18,13 +18,13 @@ const (
 // Provider is one entry of learn.providers.
 type Provider struct{ Name, url, key string }
 
-// ProviderList returns those of learn.providers. [memory.Invalid] for what is none.
+// ProviderList parses learn.providers. The error is [memory.Invalid] if an entry is malformed.
 func (c LearnConfig) ProviderList() ([]Provider, error) {
 	var out []Provider
 	for _, entry := range c.Providers {
 		name, base, _ := strings.Cut(entry, "=")
 		u, err := url.Parse(base)
-		if name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" { // what cannot be read may hold a key
+		if name == "" || strings.Contains(name, "/") || err != nil || u.Host == "" { // do not show the URL, which may contain a key
 			return nil, memory.Errorf(memory.Invalid, "learn.providers: invalid provider %q (example: google=https://KEY@example.com/v1)", name)
 		}
 		key := u.User.Username()
@@ -34,7 +34,7 @@ func (c LearnConfig) ProviderList() ([]Provider, error) {
 	return out, nil
 }
 
-// At lets the settings of the model that learns be those of a provider.
+// At returns c with the provider as the server of the learning model. A nil provider changes nothing.
 func (p *Provider) At(c Config) Config {
 	if p != nil {
 		c.Learn.URL, c.Learn.Key = p.url, p.key
@@ -42,7 +42,7 @@ func (p *Provider) At(c Config) Config {
 	return c
 }
 
-// UsesClientKeys reports whether what learns is asked with the key of each client.
+// UsesClientKeys reports whether requests to the learning model use the key of the client.
 func (c Config) UsesClientKeys() bool {
 	return c.Learn.ClientKeys && c.Upstream.Key == "" && c.Learn.URL == "" && c.Learn.Key == ""
 }

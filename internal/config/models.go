@@ -9,20 +9,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The kinds of embedder and reranker, as they stand before a model's name.
+// The prefixes of a model's name in the settings embedder and reranker.
 const (
 	LocalModel  = "local:"
 	RemoteModel = "remote:"
 )
 
-// Embedders that are not a model's name. AutoEmbedder stands for the best that is at hand, which
-// is found when models are opened ([Config.WithEmbedder]).
+// Values of the setting embedder that name no model. AutoEmbedder means the best available embedder,
+// which is chosen when models are opened ([Config.WithEmbedder]).
 const (
 	AutoEmbedder = "auto"
 	Lexical      = "lexical"
 )
 
-// modelsFolder is where models are in the data folder.
+// modelsFolder is the folder of models in the data folder.
 const modelsFolder = "models"
 
 // ModelsFolder returns the folder of local models.
@@ -34,7 +34,7 @@ func (c *Config) ModelsFolder() (string, error) {
 	return filepath.Join(dir, modelsFolder), err
 }
 
-// ModelsInUse returns the names of the local models that the settings ask for.
+// ModelsInUse returns the names of the local models in the settings.
 func (c *Config) ModelsInUse() []string {
 	var out []string
 	for _, s := range []string{c.Embedder, c.Reranker} {
@@ -45,7 +45,7 @@ func (c *Config) ModelsInUse() []string {
 	return out
 }
 
-// checkModels refuses embedders and rerankers that cannot be.
+// checkModels refuses invalid values of embedder and reranker.
 func (c *Config) checkModels() error {
 	for _, m := range []struct {
 		key, value string
@@ -64,16 +64,15 @@ func (c *Config) checkModels() error {
 				return memory.Errorf(memory.Invalid, "%s: %q needs embed.url or upstream.url", m.key, m.value)
 			}
 		default:
-			return memory.Errorf(memory.Invalid, "%s: %q is not possible here; valid: %s, local:NAME of a model in models_dir, such as local:%s, or remote:MODEL",
+			return memory.Errorf(memory.Invalid, "%s: invalid value %q; valid: %s, local:NAME of a model in models_dir, such as local:%s, or remote:MODEL",
 				m.key, m.value, strings.Join(m.plain, ", "), m.example)
 		}
 	}
 	return nil
 }
 
-// remoteDeadline is recall's deadline where it asks a remote model or a database
-// server, unless it is set: their answer alone may take as long as all of recall does
-// with what is local.
+// remoteDeadline is the default of recall.deadline with a remote model or a database server. Their
+// answer alone may take as long as a complete recall with local parts.
 const remoteDeadline = 400 * time.Millisecond
 
 // RecallDeadline is how long a chat waits for memory.

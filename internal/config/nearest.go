@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	mostNearest = 5 // settings that are named where a name is of none
-	mostEdits   = 2 // letters that a setting's name may differ by
+	mostNearest = 5 // maximum number of settings that are suggested for an unknown name
+	mostEdits   = 2 // maximum edit distance of a suggestion
 )
 
-// calledElsewhere are words that other programs have for what a setting is called here.
+// calledElsewhere maps names of settings in other programs to Loci's names.
 var calledElsewhere = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
 
-// nearest returns the keys that one which is not a setting's may be meant for: those that differ in
-// few letters, else those that it is a part of or begins with.
+// nearest suggests keys for an unknown name: keys that differ in few letters or, if there are none,
+// keys that contain the name or are its beginning.
 func nearest(name string) (near []string) {
 	if len(name) <= mostEdits {
 		return nil
@@ -36,16 +36,16 @@ func nearest(name string) (near []string) {
 	return near[:min(len(near), mostNearest)]
 }
 
-// nearMiss reports whether a variable's name is one letter off that of a setting, or the beginning of
-// one.
+// nearMiss reports whether a variable's name differs by one letter from a setting's variable, or is
+// its beginning.
 func nearMiss(env string) bool {
 	return slices.ContainsFunc(settings(), func(s Setting) bool {
 		return strings.HasPrefix(s.Env, env+"_") || edits(env, s.Env) == 1
 	})
 }
 
-// edits returns how many letters are to be put in, left out, put for another or swapped with
-// the next to make b of a.
+// edits returns the edit distance of a and b: the number of inserted, deleted, replaced or swapped
+// letters.
 func edits(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	rows := make([][]int, len(from)+1)

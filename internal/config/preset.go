@@ -6,7 +6,7 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Preset is what a profile alone decides. docs/profiles.md shows the comments of its fields.
+// Preset holds the options that only a profile can set. docs/profiles.md shows the comments of its fields.
 type Preset struct {
 	Turns     string // which turns are recalled next to facts: all, told (only what a person tells) or none
 	Questions bool   // whether earlier greetings and questions are recalled like other turns
@@ -35,14 +35,14 @@ type Preset struct {
 	KeepSummaries bool   `yaml:"keep_summaries"` // whether a new summary leaves the earlier ones in place
 }
 
-// plainPreset is what a profile begins with.
+// plainPreset holds the defaults of a preset.
 func plainPreset() Preset {
 	return Preset{
 		Turns: "all", Reach: "user", Bootstrap: 5, Fallback: "error", Messages: 1, EmbedAs: "question", Lambda: 0.7, Reply: "ops", Context: 8, Exchanges: 1,
 	}
 }
 
-// readProfile returns the settings of a profile's file, and its preset.
+// readProfile returns the settings and the preset in a profile's file.
 func readProfile(data []byte) (settings map[string]any, _ Preset, err error) {
 	file := struct{ Preset Preset }{plainPreset()}
 	err = errors.Join(yaml.Unmarshal(data, &file), yaml.Unmarshal(data, &settings))

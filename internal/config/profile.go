@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// profileFiles are the settings that a profile loads together, each a file like a
-// user's own. docs/profiles.md says where the numbers are from.
+// profileFiles has one settings file for each profile. docs/profiles.md explains where the numbers
+// come from.
 //
 //go:embed profiles/*.yaml
 var profileFiles embed.FS
 
-// defaultProfile is the profile that sets nothing.
+// defaultProfile is the profile without settings.
 const defaultProfile = "default"
 
 // Profiles returns the names of all profiles, the default one first.
@@ -34,14 +34,14 @@ func Profiles() []string {
 	return names
 }
 
-// fromProfile returns the settings and the preset of a profile. [memory.Invalid], with those that
-// there are, for a name that is none.
+// fromProfile returns the settings and the preset of a profile. For an unknown name the error is
+// [memory.Invalid] and lists the profiles.
 func fromProfile(name string) (map[string]any, Preset, error) {
 	if name == defaultProfile {
 		return nil, plainPreset(), nil
 	}
 	if !slices.Contains(Profiles(), name) {
-		return nil, Preset{}, memory.Errorf(memory.Invalid, "profile: %s is not possible here; valid: %s", name, strings.Join(Profiles(), ", "))
+		return nil, Preset{}, memory.Errorf(memory.Invalid, "profile: unknown profile %s; valid: %s", name, strings.Join(Profiles(), ", "))
 	}
 	file := "profiles/" + name + ".yaml"
 	data, err := profileFiles.ReadFile(file)
@@ -60,8 +60,8 @@ func fromProfile(name string) (map[string]any, Preset, error) {
 	return settings, preset, nil
 }
 
-// profileNamed returns the profile that the strongest of these sources names, the
-// weakest first.
+// profileNamed returns the profile that the last of these sources names; later sources override
+// earlier ones.
 func profileNamed(sources []map[string]any) (string, error) {
 	name := defaultProfile
 	for _, values := range sources {
@@ -70,20 +70,20 @@ func profileNamed(sources []map[string]any) (string, error) {
 		case string:
 			name = v
 		default:
-			return "", memory.Errorf(memory.Invalid, "profile: %v is not possible here; valid: %s", v, strings.Join(Profiles(), ", "))
+			return "", memory.Errorf(memory.Invalid, "profile: unknown profile %v; valid: %s", v, strings.Join(Profiles(), ", "))
 		}
 	}
 	return name, nil
 }
 
-// profileSource is where a value is from that a profile set.
+// profileSource returns the source of a value that a profile set.
 func profileSource(name string) string { return "profile " + name }
 
-// ProfileSets returns what the profile set and nothing stronger took back, as
-// "recall.top_k=5", in the order of the settings page. Models that it names and that
-// are not at hand are as they stand now.
+// ProfileSets returns the settings whose values come from the profile, for example "recall.top_k=5",
+// in the order of the settings page. A missing model of the profile appears as the model that
+// replaces it.
 func (c *Config) ProfileSets() []string {
-	if c.Profile == defaultProfile { // it sets nothing
+	if c.Profile == defaultProfile { // this profile has no settings
 		return nil
 	}
 	var out []string
@@ -95,13 +95,12 @@ func (c *Config) ProfileSets() []string {
 	return out
 }
 
-// ProfileLacks says which models the profile names that are not at hand, and what
-// stands in for each.
+// ProfileLacks lists the missing models that the profile names, with their replacements.
 func (c *Config) ProfileLacks() []string { return c.lacks }
 
-// settle puts others in the place of models that the profile alone names and that are not at
-// hand: a local one whose folder is not there, a remote one while embed.url names no server
-// for it. An embedder's is chosen when models are opened, as for auto.
+// settle replaces models that only the profile names and that are missing: a local model without a
+// folder, or a remote model without embed.url. The replacement of an embedder is chosen when models
+// are opened, as for auto.
 func (c *Config) settle(profile map[string]any) error {
 	c.named, _ = profile["embedder"].(string)
 	if c.from["embedder"] == profileSource(c.Profile) {
@@ -119,12 +118,12 @@ func (c *Config) settle(profile map[string]any) error {
 			return err
 		}
 		if missing != "" {
-			c.lacks = append(c.lacks, fmt.Sprintf("reranker %s (%s): none stands in", c.Reranker, missing))
+			c.lacks = append(c.lacks, fmt.Sprintf("reranker %s (%s): using none", c.Reranker, missing))
 			c.Reranker = "none"
 		}
 	}
 	if c.from["vault"] == profileSource(c.Profile) {
-		// It is a folder in the data folder, and only SQLite's memory is kept there.
+		// The profile's vault is in the data folder, which only the store sqlite uses.
 		if c.Vault = filepath.Join(c.Data, c.Vault); c.Store != "sqlite" {
 			c.Vault = ""
 		}
@@ -135,7 +134,7 @@ func (c *Config) settle(profile map[string]any) error {
 	return nil
 }
 
-// Wanted is the embedder that the profile names and that is not at hand, "" if there is none.
+// Wanted returns the embedder that the profile names if it is missing, otherwise "".
 func (c *Config) Wanted() string {
 	if c.lack == "" {
 		return ""
@@ -147,13 +146,13 @@ func (c *Config) Wanted() string {
 func (c Config) WithEmbedder(name string) Config {
 	c.Embedder, c.lacks = name, slices.Clone(c.lacks)
 	if c.lack != "" && name != c.named {
-		c.lacks = append(c.lacks, fmt.Sprintf("embedder %s (%s): %s stands in", c.named, c.lack, name))
+		c.lacks = append(c.lacks, fmt.Sprintf("embedder %s (%s): using %s", c.named, c.lack, name))
 	}
 	c.fitScore()
 	return c
 }
 
-// fitScore takes back what the profile sets and other models than its own cannot do.
+// fitScore resets settings of the profile that only work with the profile's own models.
 func (c *Config) fitScore() {
 	if c.from["recall.score"] == profileSource(c.Profile) && c.Recall.Score != scoreFitted && !c.scores() {
 		if c.from["recall.threshold"] != profileSource(c.Profile) {
@@ -161,30 +160,30 @@ func (c *Config) fitScore() {
 			if c.Recall.Score == scoreReranker {
 				needs = "a reranker"
 			}
-			c.lacks = append(c.lacks, fmt.Sprintf("recall.score %s (needs %s): fitted stands in, and recall.threshold %g is on its scale", c.Recall.Score, needs, c.Recall.Threshold))
+			c.lacks = append(c.lacks, fmt.Sprintf("recall.score %s (needs %s): using fitted, and recall.threshold %g is on the scale of fitted", c.Recall.Score, needs, c.Recall.Threshold))
 		} else {
-			c.Recall.Threshold = -1 // the profile's says nothing of another score
+			c.Recall.Threshold = -1 // the profile's threshold is on the scale of another score
 		}
 		c.Recall.Score = scoreFitted
 	}
 	if !c.scores() {
-		c.Preset.EmbedAs = "question" // as another model than the profile's expects it
+		c.Preset.EmbedAs = "question" // other models than the profile's expect questions
 	}
-	// Words that are added to a question draw its vector to what is about the user. To
-	// an embedder of words they are words that no memory has.
+	// The words that Expand adds to a question move its vector towards facts about the user. For
+	// the lexical embedder they are only words that no memory contains.
 	if c.Embedder == Lexical {
 		c.Preset.Expand = false
 	}
 }
 
-// Values of recall.score. Loci's own, fitted, needs no model.
+// Values of recall.score. The default, fitted, needs no model.
 const (
 	scoreFitted   = "fitted"
 	scoreReranker = "reranker"
 )
 
-// scores reports whether the model is at hand on whose score the profile's threshold is: any
-// reranker, and of embedders the one that the profile names, wherever it runs.
+// scores reports whether the model for the profile's recall.score is available: any reranker, or
+// the embedder that the profile names, wherever it runs.
 func (c *Config) scores() bool {
 	if c.Recall.Score == scoreReranker {
 		return c.Reranker != "none"
@@ -192,7 +191,7 @@ func (c *Config) scores() bool {
 	return c.OwnEmbedder()
 }
 
-// OwnEmbedder reports whether the embedder is the one that the profile names.
+// OwnEmbedder reports whether the profile names the embedder in use.
 func (c *Config) OwnEmbedder() bool {
 	name := func(model string) string {
 		_, model, _ = strings.Cut(model, ":")
@@ -201,7 +200,7 @@ func (c *Config) OwnEmbedder() bool {
 	return name(c.Embedder) == name(c.named)
 }
 
-// missing says what there would have to be for a model to be had, "" if it is there.
+// missing returns how to get a missing model, or "" if the model is available.
 func (c *Config) missing(model string) (string, error) {
 	if name, ok := strings.CutPrefix(model, LocalModel); ok {
 		dir, err := c.ModelsFolder()
@@ -209,12 +208,12 @@ func (c *Config) missing(model string) (string, error) {
 			return "", err
 		}
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
-			return "get it with: loci models pull " + name, nil
+			return "download it with: loci models pull " + name, nil
 		}
 		return "", nil
 	}
 	if strings.HasPrefix(model, RemoteModel) && c.Embed.URL == "" {
-		return "name its server in embed.url", nil
+		return "set embed.url to its server", nil
 	}
 	return "", nil
 }

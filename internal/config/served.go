@@ -9,27 +9,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ServedAt returns where the process that has the data folder open serves its memory, ""
-// where it does not or is on another machine. It holds once opening has returned
-// [memory.Conflict]; else it may be of a server that is gone.
+// ServedAt returns the URL of the server that uses the data folder, or "" if there is none or it runs on
+// another machine. The URL is reliable only after opening the memory has returned [memory.Conflict];
+// otherwise the server may have stopped.
 func (c *Config) ServedAt() string {
 	return filelock.Answers(c.LockFile())
 }
 
-// FolderDecides reports whether the data folder was chosen in a stronger place than the
-// address (flag, environment, file, default), and so says whose memory is meant. On
-// a database server no folder does.
+// FolderDecides reports whether the data folder decides which memory commands use, because its
+// source is stronger than that of the address (flag, environment, file, default). It is false for a
+// database server.
 func (c *Config) FolderDecides() bool {
 	return c.LockFile() != "" && c.rank("data") > c.rank("addr")
 }
 
-// AddressDecides reports whether a flag names the address, or a URL stands there, and no flag
-// names the data folder.
+// AddressDecides reports whether a flag sets the address, or the address is a URL, and no flag
+// sets the data folder.
 func (c *Config) AddressDecides() bool {
 	return (c.rank("addr") == flagged || c.namesServer()) && c.rank("data") < flagged
 }
 
-// ServerURL is where commands find the server: the address as a URL, if it is none yet.
+// ServerURL returns the address of the server as a URL.
 func (c *Config) ServerURL() string {
 	if c.namesServer() {
 		return c.Addr
@@ -37,17 +37,17 @@ func (c *Config) ServerURL() string {
 	return "http://" + Reached(c.Addr)
 }
 
-// Reached is how this machine reaches an address that a server listens on, which may stand for all interfaces.
+// Reached returns a local address for a server's listen address, which may mean all interfaces.
 func Reached(addr string) string {
 	return regexp.MustCompile(`^(0\.0\.0\.0|\[::\])?:`).ReplaceAllString(addr, "127.0.0.1:")
 }
 
-// ListenAddr is the address to listen on; a URL of a server is none, and Invalid.
+// ListenAddr returns the address to listen on. A URL is Invalid.
 func (c *Config) ListenAddr() (string, error) {
 	if !c.namesServer() {
 		return c.Addr, nil
 	}
-	return "", memory.Errorf(memory.Invalid, "addr: %s is the URL of a server that commands ask; an address to listen on looks like 127.0.0.1:7077", c.Addr)
+	return "", memory.Errorf(memory.Invalid, "addr: %s is the URL of a server; to listen, use an address like 127.0.0.1:7077", c.Addr)
 }
 
 // namesServer reports whether the address is the URL of a server.
@@ -56,15 +56,16 @@ func (c *Config) namesServer() bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// flagged is the rank of what a flag set.
+// flagged is the rank of flags.
 const flagged = 3
 
-// rank orders the places that a setting may be from.
+// rank returns the precedence of a setting's source.
 func (c *Config) rank(key string) int {
 	return map[string]int{"file": 1, "environment": 2, "flag": flagged}[c.From(key)]
 }
 
-// LockFile keeps a second process off the database in the data folder; "" where memory is elsewhere.
+// LockFile returns the path of the lock that protects the database in the data folder from a second
+// process; "" if memory is stored elsewhere.
 func (c *Config) LockFile() string {
 	if dir, err := c.DataDir(); err == nil && c.Store == "sqlite" {
 		return filepath.Join(dir, DatabaseFile+".lock")

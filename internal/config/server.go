@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Open opens the store on a database server. With an error the store is not to be used.
+// Open opens the store on a database server. If it returns an error, the store must not be used.
 func (a StoreAddress) Open(ctx context.Context, o sqlstore.Options) (memory.Store, error) {
 	if a.Mongo() {
 		return mongostore.Open(ctx, string(a), mongostore.Options{Now: o.Now, Log: o.Log, TraceBytes: o.TraceBytes})

@@ -16,15 +16,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Sources are the places that settings come from, strongest first.
+// Sources are the sources of settings, strongest first.
 type Sources struct {
-	Flags map[string]string // by key, e.g. "recall.top_k"; only those given
+	Flags map[string]string // by key, for example "recall.top_k"; only flags on the command line
 	Env   []string          // as os.Environ returns it
 	File  string            // a YAML file; "" for none
 }
 
-// Load reads the settings. A key that does not exist or a value that
-// cannot be stops it with [memory.Invalid], naming the key and what is valid.
+// Load reads the settings. An unknown key or an invalid value is [memory.Invalid]; the error names
+// the key and the valid values.
 func Load(s Sources) (Config, error) {
 	file, err := fromFile(s.File)
 	if err != nil {
@@ -81,7 +81,7 @@ func decode(from, into any) error {
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
 			mapstructure.TextUnmarshallerHookFunc(),
-			func(from, to reflect.Type, value any) (any, error) { // a comma of a list may have a space after it
+			func(from, to reflect.Type, value any) (any, error) { // allow a space after a comma in a list
 				if text, ok := value.(string); ok && to == reflect.SliceOf(from) {
 					value = strings.ReplaceAll(text, ", ", ",")
 				}
@@ -99,23 +99,23 @@ func decode(from, into any) error {
 	return d.Decode(from)
 }
 
-// fromDefault is where a value is from that nobody set.
+// fromDefault is the source of a value that nobody set.
 const fromDefault = "default"
 
-// keysOf returns the keys that a source has, with dots.
+// keysOf returns the keys in a source, with dots.
 func keysOf(values map[string]any) []string {
 	k := koanf.New(".")
 	_ = k.Load(layer(values), nil) // a map cannot fail
 	return k.Keys()
 }
 
-// layer hands a nested map to koanf.
+// layer is a nested map as a source for koanf.
 type layer map[string]any
 
 func (v layer) Read() (map[string]any, error) { return v, nil }
 func (v layer) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
 
-// Setting is one entry of the reference page.
+// Setting describes a setting, as on the reference page.
 type Setting struct {
 	Key, Env, Default, Doc string
 	Valid                  []string // of a closed choice
@@ -156,7 +156,7 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 	return out
 }
 
-// envOf returns the variable of a setting.
+// envOf returns the environment variable of a setting.
 func envOf(key string) string { return "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
 
 func (s Setting) check(value any) error {
@@ -164,11 +164,11 @@ func (s Setting) check(value any) error {
 		return nil
 	}
 	if text, isText := value.(string); len(s.Valid) > 0 && (!isText || !slices.Contains(s.Valid, text)) {
-		return memory.Errorf(memory.Invalid, "%s: %v is not possible here; valid: %s", s.Key, value, strings.Join(s.Valid, ", "))
+		return memory.Errorf(memory.Invalid, "%s: invalid value %v; valid: %s", s.Key, value, strings.Join(s.Valid, ", "))
 	}
 	err := decode(value, reflect.New(s.kind).Interface())
 	if err != nil && s.kind == reflect.TypeFor[Bytes]() {
-		return memory.Errorf(memory.Invalid, "%s: %v is not a valid number of bytes; one looks like 512MiB", s.Key, value)
+		return memory.Errorf(memory.Invalid, "%s: %v is not a valid number of bytes (example: 512MiB)", s.Key, value)
 	}
 	if err != nil {
 		return memory.Errorf(memory.Invalid, "%s: %v cannot be read as %s", s.Key, value, s.kind)
@@ -195,9 +195,9 @@ func fromFlags(flags map[string]string) (map[string]any, error) {
 	return nest(flags), nil
 }
 
-// fromEnv returns the settings of the environment, those of the files that a secret's variable with
-// _FILE behind its name is the path of, and the LOCI_ variables that are none: others,
-// such as Kubernetes, use the prefix too. A near miss of a setting is [memory.Invalid].
+// fromEnv returns the settings in the environment. A secret can also be in a file: its variable with
+// the suffix _FILE has the path. unknown lists LOCI_ variables that are not settings; Kubernetes, for
+// example, sets such variables. A misspelt setting is [memory.Invalid].
 func fromEnv(environ []string) (values map[string]any, unknown []string, err error) {
 	byEnv, secretFiles, files := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, s := range settings() {
@@ -229,7 +229,7 @@ func fromEnv(environ []string) (values map[string]any, unknown []string, err err
 	}
 	for key, value := range files {
 		if _, both := flat[key]; both {
-			return nil, nil, memory.Errorf(memory.Invalid, "%s and %s_FILE are both set: one of them counts", envOf(key), envOf(key))
+			return nil, nil, memory.Errorf(memory.Invalid, "%s and %s_FILE are both set; set only one of them", envOf(key), envOf(key))
 		}
 		flat[key] = value
 	}
@@ -246,7 +246,7 @@ func fromFile(path string) (map[string]any, error) {
 	}
 	var tree map[string]any
 	if err := yaml.Unmarshal(data, &tree); err != nil {
-		line, _, _ := strings.Cut(err.Error(), "\n") // the lines of the file that follow may have a key
+		line, _, _ := strings.Cut(err.Error(), "\n") // the rest of the message quotes the file, which may contain a key
 		return nil, memory.Errorf(memory.Invalid, "%s: %s", path, line)
 	}
 	k := koanf.New(".")
@@ -268,8 +268,8 @@ func known(where, key string) error {
 	return noSetting(where, key, key, func(key string) string { return key })
 }
 
-// noSetting says that a name, which would be of a key, is of no setting, and which may be
-// meant, each as it is called there.
+// noSetting returns the error for an unknown setting, with suggestions. called converts a key to the
+// notation of the source.
 func noSetting(where, name, key string, called func(key string) string) error {
 	meant := nearest(key)
 	for i, k := range meant {
@@ -279,20 +279,20 @@ func noSetting(where, name, key string, called func(key string) string) error {
 	if len(meant) > 0 {
 		does = "did you mean " + strings.Join(meant, ", or ") + "? "
 	}
-	return memory.Errorf(memory.Invalid, "%s: %s is not a valid setting; %sloci settings lists them all", where, name, does)
+	return memory.Errorf(memory.Invalid, "%s: %s is not a valid setting; %sloci settings lists all settings", where, name, does)
 }
 
-// nest returns keys with dots as maps in maps.
+// nest converts keys with dots to nested maps.
 func nest(flat map[string]string) map[string]any {
 	k := koanf.New(".")
 	for key, value := range flat {
-		_ = k.Set(key, value) // only a map that merges strictly refuses
+		_ = k.Set(key, value) // fails only if koanf merges strictly
 	}
 	return k.Raw()
 }
 
-// Complete returns a Config that a program made, with the defaults of the fields that are zero.
-// What [Load] returned is complete.
+// Complete fills the zero fields of a Config that a program made with their defaults. A Config from
+// [Load] is already complete.
 func (c Config) Complete() (Config, error) {
 	if c.from != nil {
 		return c, nil
@@ -306,7 +306,7 @@ func (c Config) Complete() (Config, error) {
 			if len(v) > 0 {
 				set[key] = strings.Join(v, ",")
 			}
-		case StoreAddress: // printed it shows no password
+		case StoreAddress: // its String method would leave out the password
 			if v != "" {
 				set[key] = string(v)
 			}

@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// Shown returns all settings in the order of Config's fields: what each is and where that is
-// from. Of a secret it only says that it is set.
+// Shown returns all settings with their values and sources, in the order of Config's fields. The value
+// of a secret is shown as "set".
 func (c Config) Shown() []client.Setting {
 	values := map[string]reflect.Value{}
 	valuesOf(reflect.ValueOf(c), "", values)
@@ -57,8 +57,8 @@ func valuesOf(v reflect.Value, prefix string, into map[string]reflect.Value) {
 	}
 }
 
-// Portable returns the settings that somebody set, as a settings file, without secrets
-// and without what depends on the machine.
+// Portable returns the settings that somebody set, as a settings file, without secrets and without
+// settings that depend on the machine.
 func (c Config) Portable() ([]byte, error) {
 	flat := map[string]string{}
 	for _, s := range c.Shown() {
@@ -79,5 +79,5 @@ func (c Config) Portable() ([]byte, error) {
 		return []byte("# Nothing was set.\n"), nil
 	}
 	text, err := yaml.Marshal(nest(flat))
-	return append([]byte("# What was set when the backup was made, without secrets.\n"), text...), err
+	return append([]byte("# Settings at the time of the backup, without secrets.\n"), text...), err
 }
