@@ -7,12 +7,12 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// lead is the shift of the documents' bits and counts, so that the first document has predecessors
-// too.
+// lead shifts the bits and counts of all documents, so that the first document also has room for
+// predecessors.
 const lead = len(shares)
 
-// windowBits and windowBytes are, for every reach except far, the bits and bytes of the document,
-// at lead, and its neighbours.
+// windowBits and windowBytes hold, for every reach except far, the bits and bytes of a document and
+// its neighbours, with the document at position lead.
 var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	for r := range b {
 		for i := lead - r&3; i <= lead+r>>2; i++ {
@@ -23,7 +23,7 @@ var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	return b, bytes
 }()
 
-// cover marks the documents that the postings of a list contribute to.
+// cover marks the documents that receive a score from the postings of a list.
 func (p *segment) cover(set []uint64, list []uint32) {
 	for _, posting := range list {
 		n := posting >> 8
@@ -53,7 +53,7 @@ func marked(set []uint64, n int32) bool {
 	return set[i>>6]>>(i&63)&1 == 1
 }
 
-// frequency returns how many blended documents have a word of the lists.
+// frequency returns how many blended documents contain at least one word of the lists.
 func (p *segment) frequency(lists [][]uint32) int {
 	if len(lists) == 0 {
 		return 0
@@ -69,11 +69,12 @@ func (p *segment) frequency(lists [][]uint32) int {
 	return df
 }
 
-// dense is the number of a word's documents per word of bits from which all are scored together:
-// that scores some without a gain, but shares most of the work.
+// dense is how many documents of a word per bitset word make it cheaper to score all of them
+// together, although some scores are then computed in vain.
 const dense = 5
 
-// score adds the words' BM25 to all documents that have one, or to the live ones.
+// score adds the words' BM25 scores to all documents that contain one of the words, or only to the
+// live ones.
 func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 	for _, list := range lists {
 		p.fill(list)
@@ -133,9 +134,9 @@ func (p *segment) empty(list []uint32) {
 	}
 }
 
-// The shares of the seven documents of a window, as factors for a multiplication
-// whose upper sixteen bits are then the sum of products: the first for documents
-// 0, 2, 4 and 6, the second for 1, 3 and 5.
+// The shares of the seven documents of a window, as factors of a multiplication whose upper sixteen
+// bits are the sum of the products. The first factor is for documents 0, 2, 4 and 6, the second for
+// 1, 3 and 5.
 const (
 	evenShares = farShare<<48 | nearShare<<32 | nearShare<<16 | farShare
 	oddShares  = nearShare<<48 | ownShare<<32 | nearShare<<16

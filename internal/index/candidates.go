@@ -7,12 +7,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// vectorShare is the weight of the cosine in the searcher's measure, which only orders candidates;
-// recall judges their relevance.
+// vectorShare is the weight of the cosine in the searcher's score. The score only orders
+// candidates; package recall judges their relevance.
 const vectorShare = 0.25
 
 // candidates returns the found documents as candidates, best first. sum is the divisor of the
-// scores, coverage the share of it that known words have.
+// scores, and coverage is the share of sum that comes from indexed words.
 func (d *searchState) candidates(parts []*segment, list []found, s *memory.Search, sum, coverage float32) []memory.Candidate {
 	for i := range list {
 		if p, f := parts[list[i].part], &list[i]; marked(p.wanted, f.n) {
@@ -47,7 +47,7 @@ func (d *searchState) candidates(parts []*segment, list []found, s *memory.Searc
 	return out
 }
 
-// rooms are returned candidates, cleared.
+// rooms pools candidate slices that callers returned with Done.
 var rooms sync.Pool // of *[]memory.Candidate
 
 // room returns n empty candidates.
@@ -58,14 +58,14 @@ func room(n int) []memory.Candidate {
 	return make([]memory.Candidate, n)
 }
 
-// Done returns a search's result for reuse: it is the largest allocation of a search. Copies stay
-// valid. Calling it is optional.
+// Done returns a search result for reuse, because it is the largest allocation of a search. Copies
+// of the candidates stay valid. Calling Done is optional.
 func Done(candidates []memory.Candidate) {
 	clear(candidates[:cap(candidates)])
 	rooms.Put(&candidates)
 }
 
-// numbers sets the measures of a document, which are 0 before.
+// numbers sets the measures of a document. All measures must be 0 before.
 func (p *segment) numbers(f found, sum, coverage float32, m *memory.Measures) {
 	n := f.n
 	m.Lexical, m.Own, m.Related = p.lexical[n]/sum, p.own[n]/sum, p.related[n]/sum

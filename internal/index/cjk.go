@@ -6,15 +6,15 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Text of scripts without spaces is indexed by pairs of characters, so a single character ("茶") is
-// found by the pairs that contain it ("绿茶"): if it is alone in the question, or no memory has it as
-// a word.
+// Text in scripts without spaces is indexed by pairs of characters. A single character ("茶") is
+// found by the pairs that contain it ("绿茶"), if it is the whole question or no memory contains it
+// as a word.
 
-// bigrams are the terms that begin and end with a character; a single character is in both.
+// bigrams are the terms that begin with a character and those that end with it. A term of a single
+// character is in both lists.
 type bigrams struct{ begin, end []int32 }
 
-// characterise records the characters that a new term begins and ends with, if it is of such a
-// script.
+// characterise records the first and last characters of a new term, if its script has no spaces.
 func (s *contents) characterise(term string, id int32) {
 	if term == "" || term[0] < utf8.RuneSelf {
 		return
@@ -50,9 +50,9 @@ func widen(parts []*segment, asked string, terms []string) {
 	}
 }
 
-// with returns the postings of the documents that contain a character, counted by the words that
-// begin with it or those that end with it, whichever are more: except at the ends of a text it does
-// both.
+// with returns the postings of the documents that contain a character. It counts the words that
+// begin with the character or those that end with it, whichever are more, since both occur except
+// at the ends of a text.
 func (p *segment) with(character string) []uint32 {
 	r, _ := utf8.DecodeRuneInString(character)
 	of := p.pairs[r]
@@ -69,7 +69,7 @@ func (p *segment) with(character string) []uint32 {
 	return out
 }
 
-// counted returns how often each document has one of some terms, in thirds.
+// counted returns how often each document contains any of the terms, in thirds.
 func (p *segment) counted(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {

@@ -1,7 +1,7 @@
 package index
 
-// compact removes the dead documents and renumbers the living ones in order. Slices in candidates
-// stay valid.
+// compact removes the deleted documents and renumbers the living ones in order. Slices that
+// candidates refer to stay valid.
 func (s *contents) compact() {
 	next := contents{
 		offloaded: s.offloaded, version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, bare: s.bare, resting: s.resting, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
@@ -50,7 +50,7 @@ func (s *contents) take(from *contents, n int32) int32 {
 	if row := d.row; row >= 0 {
 		d.row = s.addHalf(to, from.half(row))
 		if i := row / chunkRows; i > 0 {
-			from.chunks[i-1] = chunk{} // not needed any more: rows are in document order
+			from.chunks[i-1] = chunk{} // rows are in document order, so the earlier chunks are no longer needed
 		}
 	}
 	moments := from.momentsOf(n)
@@ -82,8 +82,8 @@ func renumber(renumbered []int32, n int32) int32 {
 	return renumbered[n]
 }
 
-// pack moves the postings together, without spare room. A list that grows afterwards moves out
-// again.
+// pack moves the postings together, without spare room. A list that grows later is moved to new
+// memory.
 func (s *contents) pack() {
 	total := 0
 	for _, list := range s.posts {

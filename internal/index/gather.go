@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// gathered are the postings of many new documents, in document order, before they go into the lists
-// of their terms. Each list then allocates once.
+// gathered collects the postings of many new documents, in document order, before they are added to
+// the lists of their terms. Each list then allocates once.
 type gathered struct {
 	posts []posting
-	last  []int32 // by term: index of its newest posting, none without one
+	last  []int32 // by term: index of its newest posting; none if there is no posting
 }
 
 type posting struct {
@@ -17,7 +17,7 @@ type posting struct {
 	post uint32 // as in contents.posts
 }
 
-// mostGathered bounds the room kept for the next owner.
+// mostGathered bounds the memory kept for reuse by the next owner.
 const mostGathered = 1 << 17
 
 var gathering = sync.Pool{New: func() any { return &gathered{} }}
@@ -34,17 +34,17 @@ func (g *gathered) count1(n, term int32, weight int32) {
 	g.posts = append(g.posts, posting{term, uint32(n)<<8 | uint32(weight)})
 }
 
-// gather collects postings until settle.
+// gather makes the contents collect postings until settle is called.
 func (s *contents) gather() { s.gathered = gathering.Get().(*gathered) }
 
-// settle puts the gathered postings into their lists.
+// settle adds the gathered postings to their lists.
 func (s *contents) settle() {
 	g := s.gathered
 	if g == nil {
 		return
 	}
 	s.gathered = nil
-	counts := g.last // reused: it is not read any more
+	counts := g.last // reuses the memory, which is no longer read
 	clear(counts)
 	for _, p := range g.posts {
 		counts[p.term]++

@@ -9,19 +9,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// word is a cached word: its term, "" for a stop word, and its properties.
+// word is a cached word: its term ("" for a stop word) and its properties.
 type word struct {
 	word, term string
 	marks      memory.Marks
 	classes    text.Classes
 }
 
-// knownWords is the size of the cache: more than people use in a year of talk, about 2 MB when
-// full.
+// knownWords is the size of the cache: more words than people use in a year of chats, about 2 MB
+// when full.
 const knownWords = 1 << 14
 
-// lexicon caches words of all owners, each in the slot of its hash: the latest word stays. Entries
-// depend on the word alone, so losing one only costs time.
+// lexicon caches words of all owners, each in the slot of its hash. A new word replaces the old one
+// in its slot. Entries depend only on the word, so a lost entry only costs time.
 type lexicon struct {
 	seed  maphash.Seed
 	words [knownWords]atomic.Pointer[word]

@@ -7,9 +7,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// correct treats words of the question that no part has as misspelt: it takes words one edit away
-// among the owners' own words or else in the tables of synonyms and classes. It returns the
-// corrections, and costs nothing if all words occur.
+// correct treats words of the question that no segment contains as misspelt. It takes words one
+// edit away from the owners' own words or else from the tables of synonyms and classes, and returns
+// the corrections.
 func correct(parts []*segment, asked string, terms []string) (taken []memory.Misspelt) {
 	tried := 0
 	for i, t := range terms {
@@ -41,7 +41,7 @@ func nobodyHas(parts []*segment, i int) bool {
 	return true
 }
 
-// lives reports whether a list of postings has a living document.
+// lives reports whether a list of postings contains a living document.
 func (p *segment) lives(list []uint32) bool {
 	return slices.ContainsFunc(list, func(posting uint32) bool { return p.kinds[posting>>8] != 0 })
 }
@@ -54,8 +54,8 @@ func somebodyHas(parts []*segment, term []byte) bool {
 	})
 }
 
-// takeRelated adds the postings of terms related to a missing word, except the question's own, to
-// those related to the question's term i.
+// takeRelated adds postings to the related terms of the question's term i: those of terms related
+// to a missing word, except the question's own terms.
 func takeRelated(parts []*segment, i int, term string) {
 	for _, other := range text.Related(term) {
 		if !slices.Contains(parts[0].asked, other) {

@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// markOffloaded returns the results of an outside vector search that pass the filters, marked as
-// wanted.
+// markOffloaded marks the results of an outside vector search that pass the filters as wanted, and
+// returns them.
 func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
 	for _, near := range s.Near {
 		k, _ := keyOf(near.ID)
@@ -43,14 +43,14 @@ func Nearest(s memory.Search) int {
 	return nearest(&s)
 }
 
-// Passing is the part of an owner's memories that a search may show.
+// Passing describes which of an owner's memories pass the filters of a search.
 type Passing struct {
 	IDs   []string // all ids, if they are few
-	Share float64  // of the owner's memories; 0: vectors are not used
+	Share float64  // share of the owner's memories that pass; 0: vectors are not used
 }
 
 // Passing returns which memories of an owner with outside vectors pass the filters of a search. It
-// returns at most most ids, else none.
+// returns the ids only if there are at most maxIDs.
 func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Search, most int) (Passing, error) {
 	shards, err := ix.current(ctx, []memory.Owner{owner})
 	if err != nil || len(shards) == 0 {
@@ -81,8 +81,8 @@ func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Searc
 	return out, nil
 }
 
-// Measure sets the vectors of an owner's candidates, as [vector.Pack] has them by id, and their
-// cosines with a question's vector, which may be nil, and sorts all candidates again.
+// Measure sets the vectors of an owner's candidates (by id, in the format of [vector.Pack]) and
+// their cosines with the question's vector, which may be nil. Then it sorts all candidates again.
 func Measure(found []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
 	var rows [][]uint16
 	var of []int

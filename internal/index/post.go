@@ -40,7 +40,7 @@ func (s *contents) post(n int32, m memory.Memory, origin time.Time) (length int3
 	return length, marks, classes
 }
 
-// term returns the number of a term, a new one if needed. It keeps the text.
+// term returns the number of a term, and adds a missing one. It keeps the text.
 func (s *contents) term(t string) int32 {
 	id, ok := s.terms[t]
 	if !ok {
@@ -72,7 +72,7 @@ func more(posting uint32, weight int32) uint32 {
 	return posting&^maxCount | min(maxCount, posting&maxCount+uint32(weight))
 }
 
-// dateWords returns the words that ask for a day.
+// dateWords returns the words by which a question asks for a day.
 func dateWords(t time.Time) [3]string {
 	y, m, d := t.UTC().Date()
 	return [3]string{months[m-1], strconv.Itoa(y), strconv.Itoa(d)}

@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebuild derives the data that a checkpoint omits, and checks that all fits together: searching
-// any numbers that pass is safe.
+// rebuild derives the data that a checkpoint omits, and checks that everything is consistent.
+// Searching any data that passes the checks is safe.
 func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postings []uint32) error {
 	n := len(s.docs)
 	if len(s.kinds) != n || len(s.olen) != n || n >= 1<<24 {
@@ -16,7 +16,7 @@ func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postin
 	s.dims, s.scopes, s.newest = f.Dims, f.Scopes, newest{f.Newest, f.IDs}
 	for _, scope := range s.scopes {
 		if scope.Owner != owner {
-			return unusablef("it holds what is another owner's")
+			return unusablef("it contains another owner's memories")
 		}
 	}
 	if !s.convs.take(f.Convs) || !s.names.take(f.Names) {
@@ -24,14 +24,14 @@ func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postin
 	}
 	for doc, id := range f.Odd {
 		if k, uuid := keyOf(id); doc < 0 || int(doc) >= n || s.docs[doc].id != k || uuid {
-			return unusablef("it has an id that is not its own")
+			return unusablef("it has a malformed id")
 		}
 	}
 	if f.Odd != nil {
 		s.odd = f.Odd
 	}
 	if !within(f.Tags, n) || !within(f.Expires, n) {
-		return unusablef("it says something of memory that it does not have")
+		return unusablef("it refers to a memory that it does not contain")
 	}
 	if f.Tags != nil {
 		s.tags = f.Tags
@@ -98,7 +98,7 @@ func (s *contents) placeDocs(rows int) error {
 	for i := range s.docs {
 		n, d := int32(i), &s.docs[i]
 		if !s.sound(d, s.kinds[i], rows) {
-			return unusablef("its memory %d makes no sense", i)
+			return unusablef("its memory %d is invalid", i)
 		}
 		if s.kinds[i] == 0 {
 			s.dead++

@@ -11,24 +11,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// defaultLimit exceeds what recall needs: beyond the best hundred by words ranking hardly finds
-// more.
+// defaultLimit exceeds what recall needs: ranking rarely selects candidates beyond the best hundred
+// by words.
 const defaultLimit = 200
 
-// segment is a shard, locked for reading, in a search.
+// segment is a shard that is locked for reading during a search.
 type segment struct {
 	*contents
 	*scratch
 	filter filter
-	lists  [][][]uint32 // postings: at 2i of the question's term i, at 2i+1 of the terms related to it
+	lists  [][][]uint32 // postings: at 2i those of the question's term i, at 2i+1 those of its related terms
 	asked  []string     // the question's terms
-	pruned bool         // only scores of live documents are complete
+	pruned bool         // only the scores of live documents are complete
 
-	relates bool // some word has related words
+	relates bool // at least one word has related words
 }
 
-// searchState is the working memory of one search, besides that of its parts. Nothing in it
-// outlives a search.
+// searchState is the working memory of one search, in addition to that of its segments. No data in
+// it outlives the search.
 type searchState struct {
 	words   topPicks
 	vectors vectorSearch
@@ -39,7 +39,7 @@ type searchState struct {
 
 var desks = sync.Pool{New: func() any { return new(searchState) }}
 
-// searching counts searches in progress: a single one may use the whole machine.
+// searching counts searches in progress: a search that runs alone may use the whole machine.
 var searching atomic.Int32
 
 // search finds candidates in shards, which the caller has locked for reading.
@@ -65,7 +65,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 // search finds candidates in parts.
 func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
 	d.vectors.rest()
-	defer d.vectors.wait() // also after a panic: scanners read what the locks guard
+	defer d.vectors.wait() // also after a panic, since scanners read data that the locks guard
 	if !s.WordsFirst {
 		d.vectors.begin(parts, s)
 	}
@@ -78,7 +78,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	widen(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
-	if !s.ByWords { // a text to compare with memory is not a question
+	if !s.ByWords { // the text is compared with memories and is not a question
 		misspelt = correct(parts, s.Text, terms)
 	}
 	offloaded := markOffloaded(parts, s)
@@ -119,8 +119,8 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	return out, nil
 }
 
-// release returns the working memory. After a panic it is not called, so that half-finished state
-// is not reused.
+// release returns the working memory for reuse. It is not called after a panic, so that
+// inconsistent state is not reused.
 func (d *searchState) release(parts []*segment) {
 	for _, p := range parts {
 		p.reset()
@@ -146,7 +146,7 @@ func open(c *contents, s *memory.Search) *segment {
 	return p
 }
 
-// look finds the postings of the question's terms and of their related ones.
+// look finds the postings of the question's terms and of their related terms.
 func (p *segment) look(terms []string) {
 	p.asked, p.lists = terms, make([][][]uint32, 2*len(terms))
 	add := func(i int, term string) {
@@ -164,8 +164,8 @@ func (p *segment) look(terms []string) {
 	}
 }
 
-// unite takes the best of one list, and fills the reserved quarter and the rest from another. It
-// marks what it takes as needed.
+// unite takes the best of the first list, and fills the reserved quarter and the rest from the
+// second list. It marks the chosen documents as needed.
 func (d *searchState) unite(parts []*segment, first, second []found, limit int) []found {
 	if len(second) == 0 {
 		return first

@@ -7,7 +7,7 @@ import (
 )
 
 // Estimates of Go's overhead, measured on large maps and small slices: a map entry from a key or a
-// short text to a number, and the spare room of growing slices.
+// short text to a number, and the spare capacity of growing slices.
 const (
 	keyEntry  = 40
 	textEntry = 80
@@ -26,7 +26,7 @@ func (s *contents) size() int64 {
 		size += int64(cap(c.quant.Values)) + int64(cap(c.quant.Scales)+cap(c.ends))*4 + int64(cap(c.halves))*2
 	}
 	if len(s.pairs) > 0 {
-		size += int64(len(s.pairs))*textEntry + int64(len(s.posts))*(2*4+listEntry/16) // in two lists
+		size += int64(len(s.pairs))*textEntry + int64(len(s.posts))*(2*4+listEntry/16) // each term is in two lists
 	}
 	return size + int64(len(s.threads)+len(s.names.list))*(textEntry+listEntry)
 }

@@ -27,8 +27,8 @@ func (s *contents) join(n int32) {
 	}
 }
 
-// comes reports whether turn a precedes turn b: by index, then by id, so that the order does not
-// depend on arrival.
+// comes reports whether turn a precedes turn b. Turns are sorted by index, then by id, so that the
+// order does not depend on arrival.
 func (s *contents) comes(a, b int32) bool {
 	if x, y := s.docs[a].place, s.docs[b].place; x != y {
 		return x < y
@@ -87,13 +87,13 @@ func (s *contents) around(n int32, yield func(m, share int32)) {
 	}
 }
 
-// reach is the position of a document's neighbours: how many directly before and after it by number
-// (before | after<<2), the usual case, or far.
+// reach is where a document's neighbours are. Usually they have adjacent numbers, and reach holds
+// how many precede and follow the document (before | after<<2). Otherwise it is far.
 type reach uint8
 
 const (
-	far  reach = 1 << 4 // somewhere else: follow the links
-	gone reach = 1 << 5 // the document is dead
+	far  reach = 1 << 4 // the neighbours are elsewhere: follow the links
+	gone reach = 1 << 5 // the document is deleted
 )
 
 func (s *contents) reach(n int32) reach {

@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PlaceOfAudit returns an entry's place in a record that is newest first.
+// PlaceOfAudit returns an entry's place in a list that is newest first.
 func PlaceOfAudit(e memory.AuditEntry) Place { return Place{e.At, e.ID} }
 
-// Note adds entries to the record, except those with an existing id.
+// Note adds entries to the audit log, except those whose id exists.
 func (s *Shelf) Note(entries ...memory.AuditEntry) {
 	s.Audit = slices.Clone(s.Audit)
 	for _, e := range entries {
@@ -21,7 +21,7 @@ func (s *Shelf) Note(entries ...memory.AuditEntry) {
 	}
 }
 
-// Noted returns the entries that match.
+// Noted returns the audit entries that match a query.
 func (s *Shelf) Noted(q memory.AuditQuery) (memory.AuditPage, error) {
 	var found []memory.AuditEntry
 	for _, e := range s.Audit {
@@ -33,7 +33,7 @@ func (s *Shelf) Noted(q memory.AuditQuery) (memory.AuditPage, error) {
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes the entries before a time and returns their number.
+// DropNoted removes the audit entries before a time and returns their number.
 func (s *Shelf) DropNoted(before time.Time) int {
 	kept := slices.DeleteFunc(slices.Clone(s.Audit), func(e memory.AuditEntry) bool { return e.At.Before(before) })
 	n := len(s.Audit) - len(kept)
@@ -41,7 +41,7 @@ func (s *Shelf) DropNoted(before time.Time) int {
 	return n
 }
 
-// RenameNoted replaces a user's name and returns the number of changed entries.
+// RenameNoted replaces a user's name in the audit log and returns the number of changed entries.
 func (s *Shelf) RenameNoted(user, to string) (n int) {
 	s.Audit = slices.Clone(s.Audit)
 	for i := range s.Audit {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Append writes a batch: see [memory.Log]. After an error the shelf is partly written.
+// Append writes a batch: see [memory.Log]. After an error the shelf may be partly changed.
 func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
 	if err := b.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -52,8 +52,8 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	return receipt, nil
 }
 
-// CheckPath returns the Conflict that Append would return for a batch whose turns exist already: of
-// its path, or of active turns in a deleted conversation. It makes the batch's marks.
+// CheckPath returns the Conflict that Append would return for a batch of existing turns: the path
+// is another one, or active turns are in a deleted conversation. It also applies the batch's marks.
 func (s *Shelf) CheckPath(b memory.Batch) error {
 	if err := s.marks(b); err != nil {
 		return err
@@ -64,21 +64,22 @@ func (s *Shelf) CheckPath(b memory.Batch) error {
 	return s.holds(b)
 }
 
-// marks returns a Conflict if a batch with a path would restore a forgotten turn.
+// marks applies a batch's marks. It returns a Conflict if a batch with a path would restore a
+// forgotten turn.
 func (s *Shelf) marks(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
 	for _, c := range b.Marks {
 		if next := c.After.Turn; next != nil && !b.Path.Marks(s.Turns[next.ID].Status, next.Status) {
-			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was taken out of memory since", next.ID, b.Conversation.ID)
+			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was removed from memory meanwhile", next.ID, b.Conversation.ID)
 		}
 	}
 	return nil
 }
 
-// holds returns a Conflict if a written batch leaves another path than it names, or active turns in
-// a deleted conversation.
+// holds returns a Conflict if the path after a batch differs from the one that the batch names, or
+// if active turns are in a deleted conversation.
 func (s *Shelf) holds(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
@@ -86,17 +87,17 @@ func (s *Shelf) holds(b memory.Batch) error {
 	holds := b.Path.Check()
 	for _, t := range s.Turns {
 		if t.Conversation == b.Conversation.ID && !holds(t.ID, t.Index, t.Status) {
-			return memory.Errorf(memory.Conflict, "the path of conversation %s is another since: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
+			return memory.Errorf(memory.Conflict, "the path of conversation %s changed meanwhile: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
 		}
 	}
 	deleted := s.Conversations[b.Conversation.ID].Status == memory.Retired
 	if deleted && b.Speaks(func(turn string) memory.Status { return s.Turns[turn].Status }) {
-		return memory.Errorf(memory.Conflict, "conversation %s was deleted since", b.Conversation.ID)
+		return memory.Errorf(memory.Conflict, "conversation %s was deleted meanwhile", b.Conversation.ID)
 	}
 	return nil
 }
 
-// hasAll reports whether there are turns, and all of them exist.
+// hasAll reports whether turns is not empty and all turns exist.
 func (s *Shelf) hasAll(turns []memory.Turn) bool {
 	for _, t := range turns {
 		if _, ok := s.Turns[t.ID]; !ok {
@@ -174,7 +175,7 @@ func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
 	return kept
 }
 
-// turnsAt returns copies of the turns at asOf, or of the current ones.
+// turnsAt returns copies of the turns as of asOf, or of the current turns.
 func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	var turns []memory.Turn
 	for _, t := range s.Turns {
@@ -193,8 +194,8 @@ func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	return turns
 }
 
-// statusAt returns a turn's status at a time: that of the last mark until then, or that before its
-// first.
+// statusAt returns a turn's status at a time. The last mark before that time determines it or, if
+// there is none, the first later mark's old status.
 func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnImage(t).Target()
 	status, marked := t.Status, false
@@ -210,7 +211,7 @@ func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	return status
 }
 
-// ListConversations returns conversations: see [memory.Log].
+// ListConversations returns the conversations that match a query: see [memory.Log].
 func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.ConversationPage, error) {
 	var all []memory.Conversation
 	for _, c := range s.Conversations {
@@ -225,10 +226,10 @@ func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.Conversati
 	return memory.ConversationPage{Conversations: all, Next: next}, err
 }
 
-// ListTurns returns turns: see [memory.Log].
+// ListTurns returns the turns that match a query: see [memory.Log].
 func (s *Shelf) ListTurns(q memory.TurnQuery) []memory.Turn { return SelectTurns(s.turnsAt(q.AsOf), q) }
 
-// SelectTurns returns the turns that q selects, in order; turns are those at q's time.
+// SelectTurns returns the turns that q selects, in order. turns must be as of q's time.
 func SelectTurns(turns []memory.Turn, q memory.TurnQuery) []memory.Turn {
 	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return !matchesTurn(q, t) })
 	slices.SortFunc(turns, func(a, b memory.Turn) int {

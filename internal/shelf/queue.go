@@ -25,15 +25,15 @@ func (s *Shelf) queue(jobs []memory.Job) {
 	}
 }
 
-// CheckLease refuses an invalid length of a lease.
+// CheckLease returns an error for an invalid duration of a lease.
 func CheckLease(lease time.Duration) error {
 	if lease <= 0 {
-		return memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
+		return memory.Errorf(memory.Invalid, "invalid lease duration %v", lease)
 	}
 	return nil
 }
 
-// TakeBack ends the attempts whose lease ran out. Their jobs keep their due time.
+// TakeBack ends the attempts whose lease expired. Their jobs keep their due time.
 func (s *Shelf) TakeBack(now time.Time) {
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
@@ -43,7 +43,7 @@ func (s *Shelf) TakeBack(now time.Time) {
 	}
 }
 
-// Running returns the kinds with a running job.
+// Running returns the kinds of job that are running.
 func (s *Shelf) Running() map[memory.JobKind]bool {
 	kinds := map[memory.JobKind]bool{}
 	for _, j := range s.Jobs {
@@ -54,7 +54,7 @@ func (s *Shelf) Running() map[memory.JobKind]bool {
 	return kinds
 }
 
-// Held returns the job with this current lease.
+// Held returns the job that a lease currently holds.
 func (s *Shelf) Held(l memory.Lease, now time.Time) (memory.Job, error) {
 	j, ok := s.Jobs[l.Job]
 	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
@@ -91,7 +91,7 @@ func (s *Shelf) Finish(j memory.Job, o memory.Outcome, now time.Time) {
 	s.Jobs[j.ID] = j
 }
 
-// Due returns the job that [memory.Queue.Claim] is to lease, if one is due.
+// Due returns the job that [memory.Queue.Claim] leases next, if a job is due.
 func (s *Shelf) Due(kinds []memory.JobKind, now time.Time) (due memory.Job, is bool) {
 	running := s.Running()
 	for _, j := range s.Jobs {
@@ -110,7 +110,7 @@ func ByDue(a, b memory.Job) int {
 	return cmp.Or(a.RunAt.Compare(b.RunAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
-// Lease leases a due job to the holder of the token.
+// Lease leases a due job to the worker with the token.
 func (s *Shelf) Lease(j memory.Job, token string, until time.Time) memory.Job {
 	j.State = memory.JobRunning
 	j.Lease = memory.Lease{Owner: j.Owner, Job: j.ID, Token: token, Until: memory.Time(until)}
@@ -143,7 +143,7 @@ func (s *Shelf) Requeue(job string, now time.Time) error {
 	return nil
 }
 
-// ListJobs returns the jobs in any of the states: see [memory.Queue].
+// ListJobs returns the jobs that are in one of the states: see [memory.Queue].
 func (s *Shelf) ListJobs(states ...memory.JobState) []memory.Job {
 	var jobs []memory.Job
 	for _, j := range s.Jobs {

@@ -15,42 +15,43 @@ import (
 )
 
 const (
-	// shingle is the number of consecutive words that identify passed text.
+	// shingle is the number of consecutive words that identify text.
 	shingle = 8
 
-	// passedTime is how long passed text is recognized at least, and mostPassed bounds the
-	// shingles of an owner. Both apply to halves, of which the older one is dropped.
+	// passedTime is how long text is recognized at least, and mostPassed bounds the shingles of an
+	// owner. Both limit the newer half of the stored shingles; when it is full, the older half is
+	// dropped.
 	passedTime = time.Hour
 	mostPassed = 4096
 
-	// orderTime is how long a message that quotes a model's order counts as an agent's: a person
+	// orderTime is how long a message that quotes a model's order counts as an agent's; a person
 	// may quote it later. minOrder is the length in bytes of an order with fewer words than a
 	// shingle.
 	orderTime = 2 * time.Minute
 	minOrder  = 24
 )
 
-// Passed recognizes text that Loci recently passed on for each owner, by keyed hashes of shingles:
-// a model's answers and orders and tool results are not the person's words, even inside a later
-// message. Words that the person wrote first stays theirs. The zero value is ready and safe for
-// concurrent use.
+// Passed recognizes text that Loci recently passed on to or from each owner, by keyed hashes of
+// shingles. A model's answers, its orders and tool results are not the person's words, even inside
+// a later message. Words that the person wrote first remain theirs. The zero value is ready to use
+// and safe for concurrent use.
 type Passed struct {
-	mu     sync.Mutex // guards the owners' values
+	mu     sync.Mutex // guards the values of owners
 	owners recent.Map[memory.Owner, *passedOn]
 }
 
-// passedOn is the text passed on for one owner.
+// passedOn is the text that Loci passed on for one owner.
 type passedOn struct {
 	halves [2]map[uint64]carried // the newer half first
-	since  time.Time             // of the newer half
-	read   bool                  // the store's turns are included
+	since  time.Time             // creation time of the newer half
+	read   bool                  // turns of the store have been added
 }
 
-// carried is whose text it is: the person's own, an answer's or a tool's, or a model's order to an
+// carried tells who wrote a text: the person, an answer or a tool, or a model giving an order to an
 // agent.
 type carried struct {
 	own   bool
-	order time.Time // zero: none
+	order time.Time // zero: not an order
 }
 
 var passedSeed = maphash.MakeSeed()
@@ -60,7 +61,7 @@ func (p *Passed) Forget(owner memory.Owner) {
 	p.owners.DeleteFunc(func(o memory.Owner, _ *passedOn) bool { return o == owner })
 }
 
-// of returns an owner's hashes. The caller holds mu.
+// of returns an owner's hashes. The caller must hold mu.
 func (p *Passed) of(owner memory.Owner, now time.Time) *passedOn {
 	o, found := p.owners.Get(owner)
 	if !found {
@@ -81,7 +82,7 @@ func (o *passedOn) get(key uint64) (carried, bool) {
 	return c, ok
 }
 
-// put adds the shingles of a text that are new.
+// put adds those shingles of a text that are new.
 func (o *passedOn) put(owner memory.Owner, text string, c carried) {
 	eachShingle(owner, text, func(_, _ int, key uint64) {
 		if _, found := o.get(key); !found {
@@ -90,7 +91,7 @@ func (o *passedOn) put(owner memory.Owner, text string, c carried) {
 	})
 }
 
-// AddRequest adds a request's new text: the person's messages, and tool results since the last
+// AddRequest adds the new text of a request: the person's messages, and tool results since the last
 // answer.
 func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
 	p.mu.Lock()
@@ -109,14 +110,14 @@ func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Tim
 	}
 }
 
-// Answered adds an answer's text, and the orders in the arguments of its calls.
+// Answered adds the text of an answer, and the orders in the arguments of its tool calls.
 func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.of(owner, now)
 	o.put(owner, a.Text, carried{})
 	var calls any
-	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // else a broken stream
+	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // otherwise the stream broke off
 		eachText(calls, func(text string) {
 			o.put(owner, text, carried{order: now})
 			if key := hashOf(owner, text); !o.halves[0][key].own {
@@ -126,7 +127,7 @@ func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
 	}
 }
 
-// Ordered reports whether a message is a model's order, or quotes one of the last minutes.
+// Ordered reports whether a message is a model's order, or quotes one from the last minutes.
 func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,14 +142,14 @@ func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is 
 		c, _ := o.get(key)
 		is = is || !c.order.IsZero() && now.Sub(c.order) <= orderTime
 	})
-	if is { // the agent's later requests also begin with it
+	if is { // later requests of the agent also begin with it
 		o.halves[0][hashOf(owner, message)] = carried{order: now}
 	}
 	return is
 }
 
-// In returns the parts of a message that Loci passed on earlier, with the fragments of sentences
-// around them.
+// In returns the parts of a message that Loci passed on earlier, extended by adjacent fragments of
+// sentences.
 func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,10 +178,10 @@ func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) 
 	return foreign
 }
 
-// fragment is the number of words below which a piece of a sentence means nothing by itself.
+// fragment is the number of words below which a part of a sentence has no meaning of its own.
 const fragment = 4
 
-// around extends a part of a text by the sentence fragments next to it.
+// around extends a part of a text by adjacent sentence fragments.
 func around(text string, start, end int) (from, to int) {
 	from = strings.LastIndexAny(text[:start], ".!?\n") + 1
 	if len(strings.Fields(text[from:start])) > fragment {
@@ -193,8 +194,8 @@ func around(text string, start, end int) (from, to int) {
 	return from, to
 }
 
-// Recall adds the turns passed on before this process first saw the owner: before a restart, or by
-// another server. turns returns them, newest first.
+// Recall adds turns that were passed on before this process first handled the owner: before a
+// restart, or by another server. turns returns them, newest first.
 func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memory.Memory, error)) error {
 	p.mu.Lock()
 	read := p.of(owner, now).read
@@ -248,7 +249,8 @@ func hashWords(owner memory.Owner, words []string) uint64 {
 	return h.Sum64()
 }
 
-// eachText yields the long strings in a JSON value; arguments are JSON in a string.
+// eachText yields the long strings in a JSON value. It also parses strings that contain JSON, such
+// as tool arguments.
 func eachText(v any, yield func(string)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes the text of memories for good, with everything that repeats it (see saidElsewhere).
-// Only ids and times remain. It cannot be undone.
+// Erase removes the text of memories permanently, with everything that repeats it (see
+// saidElsewhere). Only ids and times remain. It cannot be undone.
 func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
 	ids := make([]string, len(gone))
 	conversations := map[string]bool{}
@@ -32,8 +32,8 @@ func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gon
 	return receipt, err
 }
 
-// saidElsewhere returns memories with all that says the same, whatever became of it,
-// each once:
+// saidElsewhere returns memories together with everything that states the same, regardless of
+// status and without duplicates:
 //
 //   - of a fact, the turns that it was learned from, other turns and summaries that say
 //     it, and facts of the same words;
@@ -46,7 +46,7 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 		b.add(m)
 	}
 	var facts []memory.Fact
-	from, turns := map[string]bool{}, map[string]bool{} // facts' source turns; turns to erase themselves
+	from, turns := map[string]bool{}, map[string]bool{} // the facts' source turns; turns that are erased themselves
 	for _, m := range found {
 		switch {
 		case m.Turn != nil:
@@ -80,7 +80,7 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("find who else says what is erased: %w", err)
+		return nil, fmt.Errorf("find memories that repeat the erased text: %w", err)
 	}
 	conversations := map[string]bool{}
 	for _, m := range slices.Clone(b.all) {
@@ -100,7 +100,7 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 	return b.all, nil
 }
 
-// stillSay names the owner's other memories that repeat one of these; they are not erased.
+// stillSay names the owner's other memories that repeat an erased memory. They are not erased.
 func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
 	var facts []memory.Fact
 	for _, m := range gone {
@@ -136,14 +136,14 @@ func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memor
 	return held, nil
 }
 
-// answersTo adds the answers to a bundle's turns of a conversation that use one of their words:
-// without the turn they say little.
+// answersTo adds the answers to a bundle's turns of a conversation that use one of the turns'
+// words. Without the turn such answers mean little.
 func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.EveryStatus})
 	if err != nil {
-		return fmt.Errorf("read the answers to what is erased: %w", err)
+		return fmt.Errorf("read the answers to erased messages: %w", err)
 	}
-	asked := map[string][]string{} // terms, by id
+	asked := map[string][]string{} // terms of each turn, by id
 	for _, t := range turns {
 		if b.have[t.ID] {
 			asked[t.ID] = text.Terms(t.Content)
@@ -157,7 +157,7 @@ func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversatio
 	return nil
 }
 
-// bundle is a set of memories.
+// bundle is a set of memories without duplicates.
 type bundle struct {
 	all  []memory.Memory
 	have map[string]bool
@@ -170,14 +170,14 @@ func (b *bundle) add(m memory.Memory) {
 	}
 }
 
-// RestsOn reports whether a fact was learned from these turns and from no others.
+// RestsOn reports whether a fact was learned only from these turns.
 func RestsOn(f memory.Fact, turns map[string]bool) bool {
 	return f.Source == memory.Extracted && len(f.Provenance.Turns) > 0 &&
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
 }
 
-// sayOne reports whether a turn or a summary states one of the facts. Text without a common word
-// does not, which is a quick check.
+// sayOne reports whether a turn or a summary states one of the facts. As a quick check, text
+// without a common word does not.
 func sayOne(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false

@@ -13,9 +13,9 @@ import (
 // recalled is how many stored turns are read to recognize text that Loci passed on.
 const recalled = 100
 
-// markForeign marks text in the messages since the last answer that the person did not write: text
-// that Loci passed on, and forms that recur in their conversations. It skips lookups that do not
-// finish in time.
+// markForeign marks the text in the messages since the last answer that the person did not write:
+// text that Loci passed on, and boilerplate lines that recur in the person's conversations. It
+// skips lookups that do not finish in time.
 func (x *Exchange) markForeign(ctx context.Context) error {
 	chat, owner, passed := x.In.Chat, x.In.Owner, &x.e.Blocks.Passed
 	err := passed.Recall(owner, x.e.Time(), func() ([]memory.Memory, error) {
@@ -38,14 +38,15 @@ func (x *Exchange) markForeign(ctx context.Context) error {
 	return err
 }
 
-// A line is a form if it recurs, word for word, in so many conversations with other text around it.
+// A line is a form if it recurs verbatim in at least the given number of conversations, with other
+// text around it.
 const (
 	formLine  = 40 // minimum bytes
 	formOften = 3
-	formLines = 16 // most lines of a message that are checked
+	formLines = 16 // maximum number of lines of a message that are checked
 )
 
-// forms returns the lines of a message that recur.
+// forms returns the ranges of the lines in a message that are forms.
 func (x *Exchange) forms(ctx context.Context, message string) (foreign memory.Ranges, err error) {
 	at, looked := 0, 0
 	for line := range strings.Lines(message) {
@@ -62,7 +63,7 @@ func (x *Exchange) forms(ctx context.Context, message string) (foreign memory.Ra
 		if err != nil {
 			return "", err
 		}
-		around := map[string]string{x.named(): message} // by conversation
+		around := map[string]string{x.named(): message} // text by conversation
 		for _, m := range like {
 			t := m.Turn
 			if t == nil || t.Role != memory.RoleUser || !strings.Contains("\n"+t.Content+"\n", "\n"+body+"\n") || strings.TrimSpace(t.Content) == body {

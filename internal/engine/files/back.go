@@ -14,17 +14,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Back is what was restored of a run that forgot memories with their files.
+// Back is the result of restoring memories that a run forgot together with their files.
 type Back struct {
-	Run  string // that forgot them
-	Came int    // restored memories, including facts
-	Left int    // facts and turns of the run that were not restored, because of later facts or ones still forgotten
+	Run  string // id of the run that forgot them
+	Came int    // number of restored memories, including facts
+	Left int    // number of the run's facts and turns that were not restored, because of later facts or facts that are still forgotten
 }
 
-// BringBack restores facts forgotten with their files, and the turns that state them unless these
-// also state a fact that is still forgotten. It skips turns of chats deleted since, facts that were
-// forgotten in another way or changed since, and facts that contradict later ones. Other changes in
-// a file that contradict nothing are applied too. key names the call: repeating it changes nothing.
+// BringBack restores facts that were forgotten with their files, and the turns that state them
+// unless these also state a fact that is still forgotten. It skips turns of deleted chats, facts
+// that were forgotten otherwise or changed since, and facts that contradict later ones. Other edits
+// in a file are applied if they contradict nothing. A repeated key changes nothing.
 func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]Back, error) {
 	ctx = memory.ForWrite(ctx)
 	leave, err := e.Compare.Deciding(ctx, owner)
@@ -60,15 +60,15 @@ func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileE
 	return all, nil
 }
 
-// withItsFile reports whether a change forgot a fact with its file, and its turns with it: not one
-// reworded by the same save, nor one that ended alone.
+// withItsFile reports whether a change forgot a fact together with its file and its turns. That
+// excludes facts reworded by the same save, and facts that ended without their turns.
 func withItsFile(c memory.Change) bool {
 	was := c.Before.Fact
 	return c.Action == memory.ActionRetire && c.Author == ByFile && was != nil && was.Content == c.After.Fact.Content &&
 		!strings.HasPrefix(c.Reason, fileWasBack)
 }
 
-// bringBack restores a part of what a run forgot, in a run with this id, or returns a Conflict.
+// bringBack restores a part of what a run forgot, in a new run with this id, or returns a Conflict.
 func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
 	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
 		return r.back, err
@@ -100,22 +100,22 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 	return r.back, err
 }
 
-// returning is the part of a run to restore.
+// returning is the part of a run that is to be restored.
 type returning struct {
 	e       *Files
 	owner   memory.Owner
 	back    Back
-	targets []memory.Change // to undo
+	targets []memory.Change // changes to undo
 
-	coming     map[string]bool // ids of facts that are restored, also of other runs
+	coming     map[string]bool // ids of facts that are restored, including those of other runs
 	says       map[string]FileEdit
 	facts      []memory.Fact   // restored facts of this run
 	others     []memory.Fact   // facts that stay forgotten
-	summarized map[string]bool // conversations with restored turns, whose summary the run forgot
+	summarized map[string]bool // conversations with restored turns whose summary the run forgot
 }
 
-// asFileSays returns a restored fact with the other changes in its file, if these cannot contradict
-// anything; else they are applied as an edit afterwards.
+// asFileSays returns a restored fact with the other edits of its file, if these cannot contradict
+// other facts. Otherwise it returns nil, and the edits are applied later.
 func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
 	edit, there := r.says[f.ID]
 	if !there {
@@ -123,7 +123,7 @@ func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
 	}
 	edit.Was.Fact = &f
 	next, err := edit.merged(r.e, f)
-	if err != nil { // the edit afterwards reports it
+	if err != nil { // the later edit reports the error
 		return &f
 	}
 	plain := next
@@ -169,8 +169,8 @@ func (r *returning) read(ctx context.Context, facts []memory.Change) error {
 	return nil
 }
 
-// readOthers reads the facts forgotten in the run or since that stay forgotten: the turns state
-// them too.
+// readOthers reads the facts that stay forgotten although the run, or a later one, forgot them: the
+// turns may state them too.
 func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) error {
 	var ids []string
 	for _, c := range forgot {
@@ -180,7 +180,7 @@ func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) erro
 	}
 	found, err := r.e.Store.Get(ctx, r.owner, ids...)
 	if err != nil {
-		return fmt.Errorf("read what was forgotten together: %w", err)
+		return fmt.Errorf("read the facts forgotten together: %w", err)
 	}
 	for _, m := range found {
 		if m.Fact != nil && !m.Fact.Status.Live() {
@@ -190,7 +190,8 @@ func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) erro
 	return nil
 }
 
-// readTurns adds the turns known only for restored facts, unless they or their chats changed since.
+// readTurns adds the turns that are sources only of restored facts, unless they or their chats
+// changed since.
 func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgot {
@@ -215,7 +216,7 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 			r.back.Left++
 			continue
 		}
-		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // deleted since
+		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // the chat was deleted later
 			continue
 		} else if err != nil {
 			return err
@@ -234,12 +235,12 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 	return nil
 }
 
-// mostReadAgain bounds the pairs of turn and fact that are compared by text; beyond it only turns
-// that the facts name are restored.
+// mostReadAgain bounds the pairs of turn and fact whose text is compared. With more pairs, only
+// turns that the facts name are restored.
 const mostReadAgain = 100_000
 
-// knownFrom reports whether a turn is a source of a fact: it was learned from it or, with deep, the
-// turn states it.
+// knownFrom returns a test for facts that were learned from a turn or, with deep, that the turn
+// states.
 func knownFrom(m memory.Memory, deep bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		p := f.Provenance

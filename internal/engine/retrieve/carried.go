@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// leavesOut returns why a hit is dropped whatever its score, "" if it stays: it repeats the
-// question ("echo"), or the request contains it ("carried").
+// leavesOut returns why a hit is dropped regardless of its score, or "" if it is kept. "echo": it
+// repeats the question; "carried": the request already contains it.
 func (r *Pipeline) leavesOut(h memory.Hit) (stage string) {
 	switch {
 	case r.history == nil && r.filter().Is(h.Memory):
@@ -29,17 +29,17 @@ func (r *Pipeline) leavesOut(h memory.Hit) (stage string) {
 	return stage
 }
 
-// leftOutTraced bounds the dropped hits in a trace.
+// leftOutTraced bounds the number of dropped hits in a trace.
 const leftOutTraced = 20
 
-// drop records a dropped hit for the trace.
+// drop adds a dropped hit to the trace.
 func (r *Pipeline) drop(h memory.Hit, stage string) {
 	if len(r.Dropped) < leftOutTraced {
 		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: stage})
 	}
 }
 
-// filter returns the detector of turns that repeat the question.
+// filter returns the filter that detects turns that repeat the question.
 func (r *Pipeline) filter() *recall.RepeatFilter {
 	if r.repeats == nil {
 		r.repeats = recall.NewRepeatFilter(r.asked)
@@ -48,8 +48,8 @@ func (r *Pipeline) filter() *recall.RepeatFilter {
 	return r.repeats
 }
 
-// carries reports whether the request already contains a memory: a fact learned only from its
-// turns, or a text that it quotes word for word.
+// carries reports whether the request already contains a memory: all source turns of a fact, or the
+// memory's text word for word.
 func (r *Pipeline) carries(m memory.Memory) bool {
 	if m.Fact != nil && m.Link == nil && len(m.Fact.Provenance.Turns) > 0 {
 		from := r.Q.Replaced
@@ -64,11 +64,11 @@ func (r *Pipeline) carries(m memory.Memory) bool {
 	return slices.ContainsFunc(r.Q.Messages, func(message string) bool { return holds(message, content) })
 }
 
-// quotable is the number of words from which a match inside another text is no coincidence.
+// quotable is the number of words from which a match within another text is not a coincidence.
 const quotable = 3
 
-// holds reports whether content is the whole message or, from [quotable] words on, a part of
-// it that begins and ends at word boundaries.
+// holds reports whether content is the whole message or, if it has at least [quotable] words, a
+// part of the message between word boundaries.
 func holds(message, content string) bool {
 	if content == "" || strings.TrimSpace(message) == content {
 		return content != ""

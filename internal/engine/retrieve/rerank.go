@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// Reranked bounds the candidates that a reranker reads.
+	// Reranked bounds the number of candidates that a reranker reads.
 	Reranked = 24
 
-	// rerankText bounds the bytes of a memory that it reads: about 200 tokens. The cost of a pair
-	// grows with its length.
+	// rerankText bounds the bytes of a memory that the reranker reads, about 200 tokens, since the
+	// cost grows with the length.
 	rerankText = 800
 
-	// rerankTime bounds the call if no deadline is set.
+	// rerankTime bounds the call if there is no deadline.
 	rerankTime = time.Second
 )
 
@@ -53,11 +53,11 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 	return byID
 }
 
-// sameAs is the cosine from which two texts count as equal, by the profile's embedder and the
-// fitted ones.
+// sameAs is the cosine from which two texts count as equal, for the profile's embedder and other
+// calibrated ones.
 const sameAs = 0.90
 
-// DuplicateScore is sameAs for the current embedder.
+// DuplicateScore returns sameAs on the scale of the current embedder.
 func (e *Retriever) DuplicateScore() float64 {
 	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
 		return sameAs
@@ -65,7 +65,8 @@ func (e *Retriever) DuplicateScore() float64 {
 	return recall.Place(sameAs, background(e.Embedder))
 }
 
-// background returns the cosine of unrelated texts for an embedder with that number, else 0.
+// background returns the cosine of unrelated texts for an embedder that reports it, and otherwise
+// 0.
 func background(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })
 	if !ok {

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// standing reads what a prompt may get without a search: core facts or only pinned ones, profile
-// entries, and the asking conversation's summary. Disputed facts are excluded.
+// standing reads what a prompt may get without a search: core facts or only pinned facts, profile
+// entries, and the asking conversation's summary. It excludes disputed facts.
 func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
 	facts, err := r.factsReady(ctx)
@@ -36,8 +36,8 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 	return c
 }
 
-// Standing returns the facts that a conversation begins with, those without room, and the room in
-// tokens.
+// Standing returns the core facts at the beginning of a conversation, the facts for which there is
+// no room, and the budget in tokens.
 func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
 	r := Source{E: e, Q: Question{Scope: scope, Core: true}, Now: e.Time()}
 	_, disputed, err := e.Compare.Disputes(ctx, scope.Owner)
@@ -50,7 +50,7 @@ func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left 
 }
 
 // factsReady reads the facts that matter most. It waits no longer than for a search; the next
-// prompt finds them then.
+// prompt can use them then.
 func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err error) {
 	if r.coreTokens() == 0 {
 		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
@@ -68,7 +68,7 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 	})(ctx)
 }
 
-// coreTokens is how many tokens of core facts a block begins with; 0: pinned ones alone.
+// coreTokens returns how many tokens of core facts a block begins with; 0: only pinned facts.
 func (r *Source) coreTokens() int {
 	if !r.Q.Core {
 		return 0
@@ -76,12 +76,12 @@ func (r *Source) coreTokens() int {
 	return r.E.Opts.Recall.Core
 }
 
-// coreRoom bounds the tokens of a core.
+// coreRoom returns the largest size of a core in tokens.
 func (r *Source) coreRoom() int { return cmp.Or(r.coreTokens(), recall.PinnedTokens) }
 
-// settle chooses, once, the beginning of the block after a search. What an earlier block contains
-// takes room but is not repeated; both are excluded from the search, unless only pinned. It returns
-// false if that is done or not wanted.
+// settle chooses, once, the beginning of the block after a search. Content of earlier blocks counts
+// against the budget but is not repeated. Both are excluded from the search, unless only pinned
+// facts are used. It returns false if that was done before or is not configured.
 func (r *Pipeline) settle(cands []memory.Candidate) bool {
 	if r.standing == nil {
 		return false

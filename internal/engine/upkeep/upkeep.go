@@ -1,4 +1,4 @@
-// Package upkeep removes expired, faded and excess memories.
+// Package upkeep removes expired and faded memories, and the oldest ones above the limits.
 package upkeep
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// byUpkeep is the author of what leaves.
+// byUpkeep is the author of the changes.
 var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
 
-// Tidy is the handler of upkeep jobs: expired and faded facts leave, and the oldest memories beyond
-// the limits. A job with a conversation, queued by a run, reads no more than it must: everything
-// only if there is too much.
+// Tidy is the handler of upkeep jobs. It removes expired and faded facts, and the oldest memories
+// above the limits. A job for a conversation, queued by a run, reads all memories only if there are
+// too many.
 func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
 	e.Curate.Credit(ctx, job.Owner, 1)
@@ -57,8 +57,8 @@ func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return jobs.Applied, nil
 }
 
-// TidyNow runs an owner's upkeep at once, in one run, and returns the changes and the run; in a dry
-// run, what would leave. A repeated key returns the first result.
+// TidyNow runs an owner's upkeep now, in one run, and returns the changes and the run's id. A dry
+// run returns the changes that would be made. A repeated key returns the first result.
 func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key string, author memory.Author) ([]memory.Change, string, error) {
 	done, err := e.Done(ctx, owner, key)
 	switch {
@@ -97,7 +97,7 @@ func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]mem
 	return e.leavingFrom(ctx, owner, memory.Query{})
 }
 
-// leavingFrom returns the changes of PreviewEviction for the memories that within selects.
+// leavingFrom is PreviewEviction for the memories that within selects.
 func (e *Keeper) leavingFrom(ctx context.Context, owner memory.Owner, within memory.Query) ([]memory.Change, error) {
 	u, now := e.Opts.Learn.Upkeep, e.Time()
 	within.Kinds = []memory.Kind{memory.KindFact}
@@ -133,7 +133,7 @@ func (e *Keeper) leavingFrom(ctx context.Context, owner memory.Owner, within mem
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(gone)), 500) {
 		found, err := e.Store.Get(ctx, owner, ids...)
 		if err != nil {
-			return nil, fmt.Errorf("read what leaves: %w", err)
+			return nil, fmt.Errorf("read the memories to remove: %w", err)
 		}
 		for _, m := range found {
 			out = append(out, leaving(m, now, "room for newer ones"))
@@ -142,7 +142,7 @@ func (e *Keeper) leavingFrom(ctx context.Context, owner memory.Owner, within mem
 	return out, nil
 }
 
-// conversationOf returns a memory's conversation, "" for none.
+// conversationOf returns the id of a memory's conversation, or "".
 func conversationOf(m memory.Memory) string {
 	if m.Turn != nil {
 		return m.Turn.Conversation
@@ -164,20 +164,20 @@ func leaving(m memory.Memory, now time.Time, reason string) memory.Change {
 	return c
 }
 
-// crowd is a group of memories with a limit.
+// crowd is a group of memories with a common limit.
 type crowd struct {
 	most    int // 0: unlimited
 	count   int
 	leavers []leaver
 }
 
-// leaver is a memory that may leave.
+// leaver is a memory that may be removed.
 type leaver struct {
 	at time.Time
 	id string
 }
 
-// join adds a memory. Turns not yet learned from do not leave.
+// join adds a memory. Turns that were not learned from yet cannot be removed.
 func (c *crowd) join(m memory.Memory) {
 	c.count++
 	if c.most == 0 || m.Fact != nil && core.Kept(m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
@@ -186,12 +186,12 @@ func (c *crowd) join(m memory.Memory) {
 	c.leavers = append(c.leavers, leaver{m.CreatedAt(), m.ID()})
 }
 
-// slack is the share of a limit, one in so many, that is freed at once when it is exceeded, so that
-// not every new memory causes a full read.
+// slack is N in the rule that exceeding a limit frees 1/N of it, so that not every new memory
+// causes a full read.
 const slack = 100
 
-// thin adds the oldest memories that may leave to gone if there are too many, until there is some
-// room again.
+// thin marks the oldest removable memories in gone if there are too many, until the slack is free
+// again.
 func (c *crowd) thin(gone map[string]bool) {
 	left := c.count
 	for _, l := range c.leavers {
@@ -214,7 +214,7 @@ func (c *crowd) thin(gone map[string]bool) {
 	}
 }
 
-// Keeper removes expired, faded and excess memories.
+// Keeper removes expired and faded memories, and the oldest ones above the limits.
 type Keeper struct {
 	*core.Core
 	Curate  *curate.Curator
