@@ -7,15 +7,15 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// lead shifts the bits and counts of all documents, so that the first document also has room for
-// predecessors.
-const lead = len(shares)
+// predecessors shifts the bits and counts of all documents, so that the first document also has
+// room for predecessors.
+const predecessors = len(shares)
 
 // windowBits and windowBytes hold, for every reach except far, the bits and bytes of a document and
 // its neighbours, with the document at position lead.
 var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	for r := range b {
-		for i := lead - r&3; i <= lead+r>>2; i++ {
+		for i := predecessors - r&3; i <= predecessors+r>>2; i++ {
 			b[r] |= 1 << i
 			bytes[r] |= 0xff << (8 * i)
 		}
@@ -37,19 +37,19 @@ func (p *segment) cover(set []uint64, list []uint32) {
 		}
 		window, shift := windowBits[r], n&63
 		set[n>>6] |= window << shift
-		if shift > 64-2*uint32(lead)-1 {
+		if shift > 64-2*uint32(predecessors)-1 {
 			set[n>>6+1] |= window >> (64 - shift)
 		}
 	}
 }
 
 func mark(set []uint64, n int32) {
-	i := uint32(n) + uint32(lead)
+	i := uint32(n) + uint32(predecessors)
 	set[i>>6] |= 1 << (i & 63)
 }
 
 func marked(set []uint64, n int32) bool {
-	i := uint32(n) + uint32(lead)
+	i := uint32(n) + uint32(predecessors)
 	return set[i>>6]>>(i&63)&1 == 1
 }
 
@@ -69,9 +69,9 @@ func (p *segment) frequency(lists [][]uint32) int {
 	return df
 }
 
-// dense is how many documents of a word per bitset word make it cheaper to score all of them
-// together, although some scores are then computed in vain.
-const dense = 5
+// denseThreshold is how many documents of a word per bitset word make it cheaper to score all of
+// them together, although some scores are then computed in vain.
+const denseThreshold = 5
 
 // score adds the words' BM25 scores to all documents that contain one of the words, or only to the
 // live ones.
@@ -100,11 +100,11 @@ func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 			p.hits[i] |= word
 			among[i] = 0
 		}
-		if first := i<<6 - lead; bits.OnesCount64(word) >= dense && first >= 0 && first+vector.BlendDocuments <= len(p.docs) {
+		if first := i<<6 - predecessors; bits.OnesCount64(word) >= denseThreshold && first >= 0 && first+vector.BlendDocuments <= len(p.docs) {
 			word &= vector.AddBlend(&blend, scores[first:], p.counts[first:], p.near[first:], p.kinds[first:], p.blen[first:])
 		}
 		for ; word != 0; word &= word - 1 {
-			n := i<<6 + bits.TrailingZeros64(word) - lead
+			n := i<<6 + bits.TrailingZeros64(word) - predecessors
 			if sum := p.blended(n); sum > 0 {
 				scores[n] += blend.Of(sum, uint8(p.kinds[n]), p.blen[n])
 			}
@@ -117,7 +117,7 @@ func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 
 // fill sets the counts of a list's documents, at most maxCount thirds.
 func (p *segment) fill(list []uint32) {
-	counts := p.counts[lead:]
+	counts := p.counts[predecessors:]
 	for _, posting := range list {
 		n := posting >> 8
 		counts[n] = uint8(min(maxCount, uint32(counts[n])+posting&maxCount))
@@ -130,7 +130,7 @@ func (p *segment) empty(list []uint32) {
 		return
 	}
 	for _, posting := range list {
-		p.counts[posting>>8+uint32(lead)] = 0
+		p.counts[posting>>8+uint32(predecessors)] = 0
 	}
 }
 
@@ -158,7 +158,7 @@ func (p *segment) blendedFar(n int32) uint32 {
 	if p.near[n] == gone {
 		return 0
 	}
-	counts := p.counts[lead:]
+	counts := p.counts[predecessors:]
 	sum := uint32(counts[n]) * ownShare
 	p.around(n, func(m, share int32) { sum += uint32(counts[m]) * uint32(share) })
 	return sum

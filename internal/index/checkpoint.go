@@ -27,8 +27,8 @@ const (
 	changedAtEnd   = 100
 )
 
-// closeWithin bounds how long Close writes.
-const closeWithin = 5 * time.Second
+// closeTimeout bounds how long Close writes.
+const closeTimeout = 5 * time.Second
 
 const (
 	checkpointSuffix = ".idx"
@@ -52,8 +52,8 @@ func (ix *Index) worthSaving(sh *shard, parts int) bool {
 	return len(sh.docs) >= ix.least && sh.steps >= len(sh.docs)/parts
 }
 
-// saveBeside writes a checkpoint concurrently with searches.
-func (ix *Index) saveBeside(e *entry, sh *shard) {
+// saveConcurrently writes a checkpoint concurrently with searches.
+func (ix *Index) saveConcurrently(e *entry, sh *shard) {
 	err := ix.save(ix.ctx, e, sh)
 	ix.mu.Lock()
 	e.saving = false
@@ -65,7 +65,7 @@ func (ix *Index) saveBeside(e *entry, sh *shard) {
 
 // saveAll writes all worthwhile checkpoints at shutdown.
 func (ix *Index) saveAll() {
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	ix.mu.Lock()
 	var entries []*entry

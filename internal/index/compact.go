@@ -4,7 +4,7 @@ package index
 // candidates refer to stay valid.
 func (s *contents) compact() {
 	next := contents{
-		offloaded: s.offloaded, version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, bare: s.bare, resting: s.resting, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
+		offloaded: s.offloaded, version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, vectorless: s.vectorless, vectorsUnused: s.vectorsUnused, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
 		threads: s.threads, convs: s.convs, names: s.names, scopes: s.scopes,
 		tags: map[int32][]string{}, expires: map[int32]int64{}, count: s.count, total: s.total, words: s.words,
 	}
@@ -12,7 +12,7 @@ func (s *contents) compact() {
 	for n := range s.docs {
 		renumbered[n] = none
 		if s.kinds[n] != 0 {
-			renumbered[n] = next.take(s, int32(n))
+			renumbered[n] = next.copyDocument(s, int32(n))
 		}
 	}
 	for n, l := range next.link {
@@ -35,7 +35,7 @@ func (s *contents) compact() {
 		}
 		if list != nil {
 			next.terms[term] = int32(len(next.posts))
-			next.characterise(term, int32(len(next.posts)))
+			next.indexCharacters(term, int32(len(next.posts)))
 			next.posts = append(next.posts, list)
 		}
 	}
@@ -43,8 +43,8 @@ func (s *contents) compact() {
 	*s = next
 }
 
-// take copies a living document, without its links, and returns its number.
-func (s *contents) take(from *contents, n int32) int32 {
+// copyDocument copies a living document, without its links, and returns its number.
+func (s *contents) copyDocument(from *contents, n int32) int32 {
 	to := int32(len(s.docs))
 	d := from.docs[n]
 	if row := d.row; row >= 0 {
@@ -95,5 +95,5 @@ func (s *contents) pack() {
 		all = append(all, list...)
 		s.posts[i] = all[from:len(all):len(all)]
 	}
-	s.held = total
+	s.postingCapacity = total
 }

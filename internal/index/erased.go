@@ -35,7 +35,7 @@ func (ix *Index) erased(owner memory.Owner) {
 		}
 		return
 	}
-	for owner, version := range ix.followed() {
+	for owner, version := range ix.followedVersions() {
 		if ix.ctx.Err() != nil {
 			return
 		}
@@ -50,8 +50,9 @@ func (ix *Index) erased(owner memory.Owner) {
 	}
 }
 
-// followed returns the oldest version of each owner that has a checkpoint or may soon get one.
-func (ix *Index) followed() map[memory.Owner]int64 {
+// followedVersions returns the oldest version of each owner that has a checkpoint or may soon get
+// one.
+func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	versions := map[memory.Owner]int64{}
 	ix.mu.Lock()
 	resident := map[memory.Owner]*shard{}

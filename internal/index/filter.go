@@ -19,8 +19,8 @@ type filter struct {
 	only       []int32 // sorted document numbers; nil: any
 }
 
-// nobody is a thread or category without documents.
-const nobody = -2
+// noMatch is a thread or category without documents.
+const noMatch = -2
 
 func newFilter(c *contents, s *memory.Search) filter {
 	f := filter{everything: len(s.Kinds) == 0, scopes: make([]bool, len(c.scopes)), thread: none, category: none, tag: s.Tag}
@@ -65,7 +65,7 @@ func (n *names) number(s string) int32 {
 	if id, ok := n.ids[s]; ok {
 		return id
 	}
-	return nobody
+	return noMatch
 }
 
 // admits reports whether a search may show document n.

@@ -87,7 +87,7 @@ func (ix *Index) load(e *entry) *load {
 // pull brings a shard, or a new one if base is nil, to the store's version. It returns how many
 // memories have no vector, if Lacking must be called.
 func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
-	sh, bare, err := ix.whole(e.owner, base)
+	sh, bare, err := ix.followWithVectors(e.owner, base)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	defer close(l.done)
@@ -109,34 +109,35 @@ func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	ix.evict(e)
 	if !e.saving && ix.worthSaving(sh, changedRunning) {
 		e.saving = true
-		ix.work.Go(func() { ix.saveBeside(e, sh) })
+		ix.work.Go(func() { ix.saveConcurrently(e, sh) })
 	}
 	return bare
 }
 
-// whole brings base to the store's version like follow, and decides whether its vectors are used.
-// Once in use, they stay in use for the shard's lifetime, since new memories soon get vectors.
-func (ix *Index) whole(owner memory.Owner, base *shard) (sh *shard, bare int, err error) {
+// followWithVectors brings base to the store's version like follow, and decides whether its vectors
+// are used. Once in use, they stay in use for the shard's lifetime, since new memories soon get
+// vectors.
+func (ix *Index) followWithVectors(owner memory.Owner, base *shard) (sh *shard, bare int, err error) {
 	before := 0
 	if base != nil {
-		before = base.bare // pulls run one at a time, and only they change the shard
+		before = base.vectorless // pulls run one at a time, and only they change the shard
 	}
 	if sh, err = ix.follow(owner, base); err != nil || ix.opts.Lacking == nil {
 		return sh, 0, err
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh != base || sh.resting {
-		sh.resting = sh.bare > len(sh.byID)/bareShare
+	if sh != base || sh.vectorsUnused {
+		sh.vectorsUnused = sh.vectorless > len(sh.byID)/vectorlessShare
 	}
-	if sh == base && sh.bare <= before {
+	if sh == base && sh.vectorless <= before {
 		return sh, 0, nil
 	}
-	return sh, sh.bare, nil
+	return sh, sh.vectorless, nil
 }
 
-// bareShare is N in the rule that vectors are used if at most 1/N of the memories lack one.
-const bareShare = 100
+// vectorlessShare is N in the rule that vectors are used if at most 1/N of the memories lack one.
+const vectorlessShare = 100
 
 // follow brings base to the store's version, or returns a new shard.
 func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
@@ -177,14 +178,14 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 // compactSource is a [memory.Source] that reads what an index needs: Everything is Since from 0,
 // but vectors come separately, as float16 ([vector.Pack]), and memories have only the fields that
 // are searched or shown.
-type lean interface {
+type compactSource interface {
 	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error)
 }
 
 // everything yields all visible memories of an owner. The vector of a memory is in the item or
 // separate.
 func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.Item, []uint16) error) (version int64, err error) {
-	if src, ok := ix.src.(lean); ok {
+	if src, ok := ix.src.(compactSource); ok {
 		return src.Everything(ix.ctx, owner, model, yield)
 	}
 	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.Item) error { return yield(item, nil) })
@@ -234,14 +235,14 @@ func (b *batch) flush(s *contents) {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(i, j int32) int { return cmp.Or((*b)[i].compare(&(*b)[j]), cmp.Compare(i, j)) })
-	s.expect(*b)
+	s.reserve(*b)
 	if len(*b) >= len(s.docs) {
-		s.gather()
+		s.bufferPostings()
 	}
 	for _, i := range order {
 		s.follow(&(*b)[i])
 	}
-	s.settle()
+	s.flushPostings()
 	if len(s.rowDoc) == 0 { // no vector was added
 		s.chunks = nil
 	}
@@ -249,19 +250,19 @@ func (b *batch) flush(s *contents) {
 	*b = (*b)[:0]
 }
 
-// someWords is the typical number of different words of a small owner. It is the initial size of
+// typicalWords is the typical number of different words of a small owner. It is the initial size of
 // the owner's map.
-const someWords = 600
+const typicalWords = 600
 
-// expect allocates room for a batch, so that most owners are loaded without reallocation.
-func (s *contents) expect(b batch) {
+// reserve allocates room for a batch, so that most owners are loaded without reallocation.
+func (s *contents) reserve(b batch) {
 	n := len(b)
 	s.docs, s.kinds, s.link, s.near = slices.Grow(s.docs, n), slices.Grow(s.kinds, n), slices.Grow(s.link, n), slices.Grow(s.near, n)
 	s.olen, s.blen, s.rowDoc = slices.Grow(s.olen, n), slices.Grow(s.blen, n), slices.Grow(s.rowDoc, n)
 	if len(s.docs) > 0 {
 		return
 	}
-	terms := min(6*n, someWords)
+	terms := min(6*n, typicalWords)
 	s.byID, s.terms, s.posts = make(map[key]int32, n), make(map[string]int32, terms), make([][]uint32, 0, terms)
 	words, dims, rows := 0, 0, 0
 	for i := range b {

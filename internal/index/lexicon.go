@@ -16,22 +16,22 @@ type word struct {
 	classes    text.Classes
 }
 
-// knownWords is the size of the cache: more words than people use in a year of chats, about 2 MB
+// lexiconSize is the size of the cache: more words than people use in a year of chats, about 2 MB
 // when full.
-const knownWords = 1 << 14
+const lexiconSize = 1 << 14
 
 // lexicon caches words of all owners, each in the slot of its hash. A new word replaces the old one
 // in its slot. Entries depend only on the word, so a lost entry only costs time.
 type lexicon struct {
 	seed  maphash.Seed
-	words [knownWords]atomic.Pointer[word]
+	words [lexiconSize]atomic.Pointer[word]
 }
 
 var dictionary = &lexicon{seed: maphash.MakeSeed()}
 
 // of returns the entry of a word, which may be part of a text.
 func (l *lexicon) of(w string) *word {
-	place := &l.words[maphash.String(l.seed, w)%knownWords]
+	place := &l.words[maphash.String(l.seed, w)%lexiconSize]
 	if k := place.Load(); k != nil && k.word == w {
 		return k
 	}

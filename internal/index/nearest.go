@@ -51,8 +51,8 @@ func nearest(s *memory.Search) int {
 	return (s.Limit + 1) / 2
 }
 
-// rest resets the search: join finds nothing until begin is called.
-func (x *vectorSearch) rest() {
+// reset resets the search: join finds nothing until begin is called.
+func (x *vectorSearch) reset() {
 	x.scanner, x.others, x.joined, x.best = x.scanner[:0], x.others[:0], true, nil
 }
 
@@ -144,7 +144,7 @@ func (x *vectorSearch) scan(one *scanner) {
 		if i == len(x.parts) {
 			break
 		}
-		if p := x.parts[i]; p.dims == one.dims && !p.resting {
+		if p := x.parts[i]; p.dims == one.dims && !p.vectorsUnused {
 			one.scan(scanned{p, int32(i), j})
 		}
 	}
@@ -193,7 +193,7 @@ func (x *scanner) pick() {
 	for _, s := range x.fresh {
 		most = max(most, margin(x.step, s.maxScale))
 	}
-	x.best.foretold(most, func() {
+	x.best.pickPredicted(most, func() {
 		for at, s := range x.fresh {
 			x.pickOf(s, x.scores[at*chunkRows:][:len(s.block().Scales)])
 			x.best.squeezeFull()
@@ -234,7 +234,7 @@ func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 		}
 		p := parts[f.part]
 		row := p.docs[f.n].row
-		if row < 0 || p.dims != len(v) || p.resting {
+		if row < 0 || p.dims != len(v) || p.vectorsUnused {
 			f.cosine = 0
 			continue
 		}

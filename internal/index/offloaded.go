@@ -16,7 +16,7 @@ func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
 		k, _ := keyOf(near.ID)
 		for i, p := range parts {
 			n, ok := p.byID[k]
-			if !ok || !p.offloaded || p.resting || p.owner() != near.Owner || !p.admits(n) || marked(p.wanted, n) {
+			if !ok || !p.offloaded || p.vectorsUnused || p.owner() != near.Owner || !p.admits(n) || marked(p.wanted, n) {
 				continue
 			}
 			mark(p.wanted, n)
@@ -43,28 +43,28 @@ func Nearest(s memory.Search) int {
 	return nearest(&s)
 }
 
-// Passing describes which of an owner's memories pass the filters of a search.
-type Passing struct {
+// FilterMatches describes which of an owner's memories pass the filters of a search.
+type FilterMatches struct {
 	IDs   []string // all ids, if they are few
 	Share float64  // share of the owner's memories that pass; 0: vectors are not used
 }
 
-// Passing returns which memories of an owner with outside vectors pass the filters of a search. It
-// returns the ids only if there are at most maxIDs.
-func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Search, most int) (Passing, error) {
+// MatchFilter returns which memories of an owner with outside vectors pass the filters of a search.
+// It returns the ids only if there are at most maxIDs.
+func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.Search, most int) (FilterMatches, error) {
 	shards, err := ix.current(ctx, []memory.Owner{owner})
 	if err != nil || len(shards) == 0 {
-		return Passing{}, err
+		return FilterMatches{}, err
 	}
 	sh := shards[0]
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	if !sh.offloaded || sh.resting || len(sh.byID) == 0 {
-		return Passing{}, nil
+	if !sh.offloaded || sh.vectorsUnused || len(sh.byID) == 0 {
+		return FilterMatches{}, nil
 	}
 	p := segment{contents: &sh.contents, filter: newFilter(&sh.contents, &s)}
 	if p.filter.everything {
-		return Passing{Share: 1}, nil
+		return FilterMatches{Share: 1}, nil
 	}
 	var passing []int32
 	for n := range p.docs {
@@ -72,7 +72,7 @@ func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Searc
 			passing = append(passing, int32(n))
 		}
 	}
-	out := Passing{Share: float64(len(passing)) / float64(len(sh.byID))}
+	out := FilterMatches{Share: float64(len(passing)) / float64(len(sh.byID))}
 	if len(passing) <= most {
 		for _, n := range passing {
 			out.IDs = append(out.IDs, sh.id(n))

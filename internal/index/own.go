@@ -6,7 +6,7 @@ import "math"
 // sets the session score of these conversations.
 func scoreOwn(parts []*segment, asked []words, list []found) {
 	for _, f := range list {
-		parts[f.part].need(f.n)
+		parts[f.part].requestScore(f.n)
 	}
 	for _, p := range parts {
 		p.needConversations()
@@ -27,8 +27,8 @@ func scoreOwn(parts []*segment, asked []words, list []found) {
 	}
 }
 
-// need marks a document and, if it is a turn, requests its conversation.
-func (p *segment) need(n int32) {
+// requestScore marks a document and, if it is a turn, requests its conversation.
+func (p *segment) requestScore(n int32) {
 	mark(p.needed, n)
 	t := p.docs[n].thread
 	if p.kinds[n] != turn || p.session[t] != 0 {

@@ -28,7 +28,7 @@ func pickWords(parts []*segment, best *topPicks) []found {
 		}
 	}
 	best.list = best.list[:0]
-	best.foretold(0, func() {
+	best.pickPredicted(0, func() {
 		for i, p := range parts {
 			for from, to := range p.scored() {
 				for _, j := range p.reaching(from, to, best.least) {
@@ -55,7 +55,7 @@ func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	// Numbers sort several times faster than structs with a function.
 	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
 	for i, f := range list {
-		keys[i] = uint64(^ascending(f.score))<<32 | uint64(i)
+		keys[i] = uint64(^sortableBits(f.score))<<32 | uint64(i)
 	}
 	slices.Sort(keys)
 	x.keys, x.list = keys, append(x.list[:0], list...)
@@ -77,8 +77,8 @@ func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	return list[:min(len(list), limit)]
 }
 
-// ascending returns bits in the order of the numbers.
-func ascending(x float32) uint32 {
+// sortableBits returns bits in the order of the numbers.
+func sortableBits(x float32) uint32 {
 	bits := math.Float32bits(x + 0) // no negative zero
 	if bits>>31 == 1 {
 		return ^bits
@@ -106,7 +106,7 @@ func (k *topPicks) begin(limit int, least float32) {
 // peaks of the scores and their margin, so that few entries are dropped later. If too few scores
 // reach least although some peaks are below it, the prediction was too high, and it picks
 // everything again.
-func (k *topPicks) foretold(margin float32, pick func()) {
+func (k *topPicks) pickPredicted(margin float32, pick func()) {
 	least, held := k.least, len(k.list)
 	if len(k.peaks) >= k.limit {
 		k.least = max(least, nthLargest(k.peaks, k.limit)-margin)

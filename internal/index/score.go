@@ -26,8 +26,9 @@ type words struct {
 	df      int
 }
 
-// most returns the largest score that the words can add for picking, before division by the sum.
-func (w *words) most() float64 {
+// maxScore returns the largest score that the words can add for picking, before division by the
+// sum.
+func (w *words) maxScore() float64 {
 	if w.related {
 		return relatedShare * w.idf * (k1 + 1)
 	}
@@ -71,10 +72,10 @@ func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topP
 	order, left := make([]int, 0, len(list)), 0.0
 	for i := range list {
 		if list[i].df > 0 {
-			order, left = append(order, i), left+list[i].most()
+			order, left = append(order, i), left+list[i].maxScore()
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(list[j].most(), list[i].most()) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(list[j].maxScore(), list[i].maxScore()) })
 	for _, i := range order {
 		w := &list[i]
 		if hits := hitsOf(parts); hits >= best.limit && w.df > 2*hits {
@@ -83,7 +84,7 @@ func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topP
 		for _, p := range parts {
 			p.score(p.lists[i], w, means)
 		}
-		left -= w.most()
+		left -= w.maxScore()
 	}
 }
 
@@ -107,13 +108,13 @@ func narrow(parts []*segment, left float32, best *topPicks, wanted func()) {
 // is not therefore rare, and a word in three of them is not common. Among thousands of memories
 // this does not matter.
 const (
-	imagined   = 300
-	imaginedDF = 1 // how many of them have a word
+	imaginedDocs = 300
+	imaginedDF   = 1 // how many of them have a word
 )
 
 // inverse returns the inverse document frequency of a word in df of docs documents.
 func inverse(docs, df int) float64 {
-	n, with := float64(docs)+imagined, float64(df)+imaginedDF
+	n, with := float64(docs)+imaginedDocs, float64(df)+imaginedDF
 	return math.Log1p((n - with + 0.5) / (with + 0.5))
 }
 

@@ -32,15 +32,15 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return &scratch{above: make([]int32, 0, blockDocs)} }}
 
-// fit makes room for the given number of documents and threads.
-func (x *scratch) fit(docs, threads int) {
-	words := (docs+2*lead)/64 + 2
+// grow makes room for the given number of documents and threads.
+func (x *scratch) grow(docs, threads int) {
+	words := (docs+2*predecessors)/64 + 2
 	if cap(x.lexical) < docs || x.covered == nil {
 		room := docs + docs/8
 		floats := func() []float32 { return make([]float32, room) }
-		set := func() []uint64 { return make([]uint64, (room+2*lead)/64+2) }
+		set := func() []uint64 { return make([]uint64, (room+2*predecessors)/64+2) }
 		*x = scratch{
-			session: x.session, measured: x.measured, above: x.above, counts: make([]uint8, room+2*lead+8),
+			session: x.session, measured: x.measured, above: x.above, counts: make([]uint8, room+2*predecessors+8),
 			lexical: floats(), related: floats(), own: floats(), cosines: floats(),
 			covered: set(), hits: set(), live: set(), wanted: set(), needed: set(),
 		}
@@ -48,7 +48,7 @@ func (x *scratch) fit(docs, threads int) {
 	if len(x.session) < threads {
 		x.session = make([]float32, threads+threads/8)
 	}
-	x.counts = x.counts[:docs+2*lead+8]
+	x.counts = x.counts[:docs+2*predecessors+8]
 	x.lexical, x.related, x.own, x.cosines = x.lexical[:docs], x.related[:docs], x.own[:docs], x.cosines[:docs]
 	x.covered, x.hits, x.live, x.wanted, x.needed = x.covered[:words], x.hits[:words], x.live[:words], x.wanted[:words], x.needed[:words]
 }
@@ -56,7 +56,7 @@ func (x *scratch) fit(docs, threads int) {
 // reset clears everything.
 func (x *scratch) reset() {
 	for i := range x.hits { // for many words it is faster to clear everything
-		from, to := min(max(0, i<<6-lead), len(x.own)), min((i+1)<<6-lead, len(x.own))
+		from, to := min(max(0, i<<6-predecessors), len(x.own)), min((i+1)<<6-predecessors, len(x.own))
 		if x.hits[i]|x.wanted[i]|x.live[i] != 0 {
 			clear(x.lexical[from:to])
 			clear(x.related[from:to])
@@ -101,7 +101,7 @@ func (p *segment) scored() iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		for from := 0; from < len(p.docs); from += blockDocs {
 			to := min(from+blockDocs, len(p.docs))
-			if !empty(among[from>>6:(to-1+lead)>>6+1]) && !yield(from, to) {
+			if !empty(among[from>>6:(to-1+predecessors)>>6+1]) && !yield(from, to) {
 				return
 			}
 		}

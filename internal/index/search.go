@@ -37,7 +37,7 @@ type searchState struct {
 	ids     []byte
 }
 
-var desks = sync.Pool{New: func() any { return new(searchState) }}
+var statePool = sync.Pool{New: func() any { return new(searchState) }}
 
 // searching counts searches in progress: a search that runs alone may use the whole machine.
 var searching atomic.Int32
@@ -56,7 +56,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	for i, sh := range shards {
 		parts[i] = open(&sh.contents, &s)
 	}
-	d := desks.Get().(*searchState)
+	d := statePool.Get().(*searchState)
 	out, err := d.search(ctx, parts, &s)
 	d.release(parts)
 	return out, err
@@ -64,7 +64,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 
 // search finds candidates in parts.
 func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
-	d.vectors.rest()
+	d.vectors.reset()
 	defer d.vectors.wait() // also after a panic, since scanners read data that the locks guard
 	if !s.WordsFirst {
 		d.vectors.begin(parts, s)
@@ -74,9 +74,9 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	terms := unique(text.Terms(s.Text))
 	for _, p := range parts {
-		p.look(terms)
+		p.findPostings(terms)
 	}
-	widen(parts, s.Text, terms)
+	addCharacterPostings(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
 	if !s.ByWords { // the text is compared with memories and is not a question
 		misspelt = correct(parts, s.Text, terms)
@@ -105,7 +105,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 		d.vectors.exact.rescore(parts, words, s.Vector)
 		words, near = near, slices.DeleteFunc(words, func(f found) bool {
 			p := parts[f.part]
-			return f.cosine != 0 || p.docs[f.n].row == away && !p.resting
+			return f.cosine != 0 || p.docs[f.n].row == away && !p.vectorsUnused
 		})
 	}
 	list := d.unite(parts, words, near, s.Limit)
@@ -127,7 +127,7 @@ func (d *searchState) release(parts []*segment) {
 		scratches.Put(p.scratch)
 	}
 	d.vectors.release()
-	desks.Put(d)
+	statePool.Put(d)
 }
 
 func unique(terms []string) []string {
@@ -142,12 +142,12 @@ func unique(terms []string) []string {
 
 func open(c *contents, s *memory.Search) *segment {
 	p := &segment{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s)}
-	p.fit(len(c.docs), len(c.threads))
+	p.grow(len(c.docs), len(c.threads))
 	return p
 }
 
-// look finds the postings of the question's terms and of their related terms.
-func (p *segment) look(terms []string) {
+// findPostings finds the postings of the question's terms and of their related terms.
+func (p *segment) findPostings(terms []string) {
 	p.asked, p.lists = terms, make([][][]uint32, 2*len(terms))
 	add := func(i int, term string) {
 		if id, ok := p.terms[term]; ok {

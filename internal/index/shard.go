@@ -49,9 +49,9 @@ type contents struct {
 
 	offloaded bool // vectors are searched outside and not stored here
 
-	dims    int  // of vectors; 0 before the first vector
-	bare    int  // living documents without a vector
-	resting bool // too many documents lack a vector, so vectors are not used
+	dims          int  // of vectors; 0 before the first vector
+	vectorless    int  // living documents without a vector
+	vectorsUnused bool // too many documents lack a vector, so vectors are not used
 
 	docs  []doc
 	kinds []kind // 0 for deleted documents
@@ -61,14 +61,14 @@ type contents struct {
 	blen  []int32 // blended length in units
 	dead  int
 
-	byID  map[key]int32
-	odd   map[int32]string // ids that are not UUIDs, by document
-	terms map[string]int32
-	pairs map[rune]*bigrams // by character of a script without spaces; nil if there are none
-	posts [][]uint32        // by term: document << 8 | thirds, ascending
-	held  int               // capacity of all posting lists
+	byID            map[key]int32
+	odd             map[int32]string // ids that are not UUIDs, by document
+	terms           map[string]int32
+	pairs           map[rune]*bigrams // by character of a script without spaces; nil if there are none
+	posts           [][]uint32        // by term: document << 8 | thirds, ascending
+	postingCapacity int               // capacity of all posting lists
 
-	gathered *gathered // postings not in a list yet; nil if there are none
+	buffer *postingBuffer // postings not in a list yet; nil if there are none
 
 	threads []thread // by conversation
 	convs   names
@@ -165,7 +165,7 @@ func (s *contents) follow(item *step) {
 		s.add(item.Memory, item.Vector, item.half)
 	}
 	if s.dead > 256 && s.dead > len(s.docs)/3 {
-		s.settle()
+		s.flushPostings()
 		s.compact()
 	}
 }
@@ -187,7 +187,7 @@ func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	}
 	d.row = s.keep(n, vec, half)
 	if d.row == none {
-		s.bare++
+		s.vectorless++
 	}
 	s.docs = append(s.docs, d)
 	s.byID[d.id] = n
@@ -285,7 +285,7 @@ func (s *contents) remove(id string) {
 	s.olen[n], s.blen[n] = 0, 0
 	switch row := s.docs[n].row; row {
 	case none:
-		s.bare--
+		s.vectorless--
 	case away:
 	default:
 		s.rowDoc[row] = none

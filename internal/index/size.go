@@ -19,7 +19,7 @@ func (s *contents) size() int64 {
 	const perDoc = int64(unsafe.Sizeof(doc{})+unsafe.Sizeof(kind(0))+unsafe.Sizeof(neighbours{})+unsafe.Sizeof(reach(0))+2*unsafe.Sizeof(int32(0))) + keyEntry
 	size := int64(cap(s.docs))*perDoc + int64(cap(s.moments))*int64(unsafe.Sizeof(memory.Moment{}))
 	size += int64(len(s.odd)+len(s.expires))*textEntry + int64(len(s.tags))*(2*textEntry)
-	size += int64(len(s.posts))*(textEntry+listEntry/2) + int64(s.held)*4
+	size += int64(len(s.posts))*(textEntry+listEntry/2) + int64(s.postingCapacity)*4
 	size += int64(len(s.chunks))*int64(unsafe.Sizeof(chunk{})) + int64(cap(s.rowDoc))*4
 	for i := range s.chunks {
 		c := &s.chunks[i]

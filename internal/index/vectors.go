@@ -47,14 +47,14 @@ func (s *contents) addVector(n int32, vec []float32) int32 {
 		s.halves = make([]uint16, s.dims)
 	}
 	vector.EncodeHalves(s.halves[:s.dims], vec)
-	c := s.room()
+	c := s.lastChunk()
 	c.halves = vector.Pack(c.halves, s.halves[:s.dims])
 	return s.finishRow(n)
 }
 
 // addHalf stores a float16 vector of [vector.Pack].
 func (s *contents) addHalf(n int32, half []uint16) int32 {
-	c := s.room()
+	c := s.lastChunk()
 	c.halves = append(c.halves, half...)
 	return s.finishRow(n)
 }
@@ -83,10 +83,10 @@ func trim(x []uint16) []uint16 {
 	return append(make([]uint16, 0, len(x)), x...)
 }
 
-// room returns the last chunk, or a new one if that is full. The first chunk grows, since most
+// lastChunk returns the last chunk, or a new one if that is full. The first chunk grows, since most
 // owners need less than one. Later chunks are allocated in full, with the size estimated from the
 // previous chunk.
-func (s *contents) room() *chunk {
+func (s *contents) lastChunk() *chunk {
 	if len(s.rowDoc) == len(s.chunks)*chunkRows {
 		var c chunk
 		if n := len(s.chunks); n > 0 {
@@ -115,8 +115,8 @@ func (c *chunk) quantize(values []float32) (most float32) {
 	return most
 }
 
-// split finds the ends of the rows, and reports whether the float16 form has exactly that many rows.
-// If so, it allocates the int8 forms of a full chunk, so that the last chunk can grow.
+// split finds the ends of the rows, and reports whether the float16 form has exactly that many
+// rows. If so, it allocates the int8 forms of a full chunk, so that the last chunk can grow.
 func (c *chunk) split(rows, dims int) bool {
 	at := 0
 	c.ends = make([]uint32, 0, chunkRows)

@@ -19,7 +19,7 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 		return memory.Receipt{}, err
 	}
 	if run.Lease != nil {
-		job, err := s.Held(*run.Lease, now)
+		job, err := s.LeasedJob(*run.Lease, now)
 		if err != nil {
 			return memory.Receipt{}, err
 		}
@@ -52,12 +52,12 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		before := s.present(c.After.Target())
-		if err := s.judge(c, before); err != nil {
+		if err := s.checkChange(c, before); err != nil {
 			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
 		}
 		c.After = Stamp(c.After, s.Version)
 		s.put(c.After)
-		if !before.IsZero() && Words(before) != Words(c.After) {
+		if !before.IsZero() && TextOf(before) != TextOf(c.After) {
 			s.forgetVectors(c.After)
 		}
 		if c.Author == (memory.Author{}) {
@@ -113,8 +113,8 @@ func (s *Shelf) put(image memory.Image) {
 	}
 }
 
-// judge returns an error if a change cannot be applied to the current image.
-func (s *Shelf) judge(c memory.Change, before memory.Image) error {
+// checkChange returns an error if a change cannot be applied to the current image.
+func (s *Shelf) checkChange(c memory.Change, before memory.Image) error {
 	if err := CheckConflict(c, before, s.versionOf(before)); err != nil {
 		return err
 	}
@@ -160,11 +160,12 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	case image.Conversation != nil:
 		return s.Conversations[image.Conversation.ID].Version
 	}
-	return Version(image)
+	return VersionOf(image)
 }
 
-// Version returns the version at which an image was written, or 0 for a mark, which has no version.
-func Version(image memory.Image) int64 {
+// VersionOf returns the version at which an image was written, or 0 for a mark, which has no
+// version.
+func VersionOf(image memory.Image) int64 {
 	if at := versionIn(image); at != nil {
 		return *at
 	}
@@ -200,8 +201,8 @@ func Stamp(image memory.Image, version int64) memory.Image {
 	return image
 }
 
-// Words returns the text of an image, or "" for a turn.
-func Words(image memory.Image) string {
+// TextOf returns the text of an image, or "" for a turn.
+func TextOf(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
 		return image.Fact.Content

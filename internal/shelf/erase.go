@@ -68,7 +68,7 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 			if image.IsZero() || image.Target() != target {
 				continue
 			}
-			content := Words(image)
+			content := TextOf(image)
 			switch {
 			case image.Turn != nil:
 				content = s.Turns[id].Content

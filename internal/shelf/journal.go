@@ -51,7 +51,7 @@ func (s *Shelf) Changes(q memory.ChangeQuery) (memory.ChangePage, error) {
 			found = append(found, copyChange(c))
 		}
 	}
-	found, next, err := Cut(found, q.Limit, q.Cursor, func(c memory.Change) Place {
+	found, next, err := PageAfter(found, q.Limit, q.Cursor, func(c memory.Change) Place {
 		return Place{ID: fmt.Sprintf("%020d/%020d", c.Version, Ordinal(c))}
 	})
 	return memory.ChangePage{Changes: found, Next: next}, err

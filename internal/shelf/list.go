@@ -91,8 +91,8 @@ func (p Place) compare(q Place) int {
 	return cmp.Or(q.At.Compare(p.At), strings.Compare(q.ID, p.ID))
 }
 
-// Cut returns the page of a sorted list after the cursor, and the cursor of the next page.
-func Cut[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, string, error) {
+// PageAfter returns the page of a sorted list after the cursor, and the cursor of the next page.
+func PageAfter[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, string, error) {
 	slices.SortFunc(all, func(a, b T) int { return at(a).compare(at(b)) })
 	if cursor != "" {
 		after, err := ReadCursor(cursor)
@@ -101,7 +101,7 @@ func Cut[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, strin
 		}
 		all = slices.DeleteFunc(all, func(x T) bool { return at(x).compare(after) <= 0 })
 	}
-	limit = Limit(limit)
+	limit = PageSize(limit)
 	if len(all) <= limit {
 		return all, "", nil
 	}
@@ -128,8 +128,8 @@ func ReadCursor(cursor string) (Place, error) {
 	return p, nil
 }
 
-// Limit returns the page size for a query that asks for asked entries.
-func Limit(asked int) int {
+// PageSize returns the page size for a query that asks for asked entries.
+func PageSize(asked int) int {
 	if asked <= 0 {
 		return defaultLimit
 	}
@@ -154,7 +154,7 @@ func (s *Shelf) Get(ids ...string) []memory.Memory {
 // List returns the memories that match a query: see [memory.Facts].
 func (s *Shelf) List(q memory.Query) (memory.Page, error) {
 	matching := slices.DeleteFunc(s.memories(q.At.AsOf), func(m memory.Memory) bool { return !q.Matches(m) })
-	found, next, err := Cut(matching, q.Limit, q.Cursor, func(m memory.Memory) Place { return Place{m.CreatedAt(), m.ID()} })
+	found, next, err := PageAfter(matching, q.Limit, q.Cursor, func(m memory.Memory) Place { return Place{m.CreatedAt(), m.ID()} })
 	return memory.Page{Memories: found, Next: next}, err
 }
 

@@ -17,12 +17,12 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	if marked {
 		b.Marks = nil
 	}
-	if s.hasAll(b.Turns) || len(b.Turns) == 0 && marked {
+	if s.hasAllTurns(b.Turns) || len(b.Turns) == 0 && marked {
 		return memory.Receipt{Run: b.Run, Version: s.Version, At: s.At, Again: true}, nil
 	}
 	at := s.tick(now)
 	s.Version++
-	s.converse(b.Conversation, at)
+	s.putConversation(b.Conversation, at)
 	for _, t := range b.Turns {
 		if _, ok := s.Turns[t.ID]; ok {
 			continue
@@ -34,13 +34,13 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 		}
 		s.Turns[t.ID] = t
 	}
-	if err := s.marks(b); err != nil {
+	if err := s.applyMarks(b); err != nil {
 		return memory.Receipt{}, err
 	}
 	if err := s.change(owner, b.Run, memory.Author{}, b.Marks); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := s.holds(b); err != nil {
+	if err := s.checkPath(b); err != nil {
 		return memory.Receipt{}, err
 	}
 	s.embed(b.Vectors)
@@ -55,18 +55,18 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 // CheckPath returns the Conflict that Append would return for a batch of existing turns: the path
 // is another one, or active turns are in a deleted conversation. It also applies the batch's marks.
 func (s *Shelf) CheckPath(b memory.Batch) error {
-	if err := s.marks(b); err != nil {
+	if err := s.applyMarks(b); err != nil {
 		return err
 	}
 	for _, c := range b.Marks {
 		s.put(c.After)
 	}
-	return s.holds(b)
+	return s.checkPath(b)
 }
 
-// marks applies a batch's marks. It returns a Conflict if a batch with a path would restore a
+// applyMarks applies a batch's marks. It returns a Conflict if a batch with a path would restore a
 // forgotten turn.
-func (s *Shelf) marks(b memory.Batch) error {
+func (s *Shelf) applyMarks(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
@@ -78,9 +78,9 @@ func (s *Shelf) marks(b memory.Batch) error {
 	return nil
 }
 
-// holds returns a Conflict if the path after a batch differs from the one that the batch names, or
-// if active turns are in a deleted conversation.
-func (s *Shelf) holds(b memory.Batch) error {
+// checkPath returns a Conflict if the path after a batch differs from the one that the batch names,
+// or if active turns are in a deleted conversation.
+func (s *Shelf) checkPath(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
@@ -97,8 +97,8 @@ func (s *Shelf) holds(b memory.Batch) error {
 	return nil
 }
 
-// hasAll reports whether turns is not empty and all turns exist.
-func (s *Shelf) hasAll(turns []memory.Turn) bool {
+// hasAllTurns reports whether turns is not empty and all turns exist.
+func (s *Shelf) hasAllTurns(turns []memory.Turn) bool {
 	for _, t := range turns {
 		if _, ok := s.Turns[t.ID]; !ok {
 			return false
@@ -107,7 +107,7 @@ func (s *Shelf) hasAll(turns []memory.Turn) bool {
 	return len(turns) > 0
 }
 
-func (s *Shelf) converse(c memory.Conversation, at time.Time) {
+func (s *Shelf) putConversation(c memory.Conversation, at time.Time) {
 	c = copyConversation(c)
 	c.Version, c.Status = 0, cmp.Or(c.Status, memory.Active)
 	if c.UpdatedAt.IsZero() {
@@ -137,7 +137,7 @@ func matchesConversation(q memory.ConversationQuery, c memory.Conversation) bool
 	return len(q.IDs) > 0 || c.Status == memory.Active
 }
 
-func (s *Shelf) messages(conversation string) int {
+func (s *Shelf) countMessages(conversation string) int {
 	if s.Messages != nil {
 		return s.Messages[conversation]
 	}
@@ -219,9 +219,9 @@ func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.Conversati
 			all = append(all, copyConversation(c))
 		}
 	}
-	all, next, err := Cut(all, q.Limit, q.Cursor, func(c memory.Conversation) Place { return Place{c.UpdatedAt, c.ID} })
+	all, next, err := PageAfter(all, q.Limit, q.Cursor, func(c memory.Conversation) Place { return Place{c.UpdatedAt, c.ID} })
 	for i := range all {
-		all[i].MessageCount = s.messages(all[i].ID)
+		all[i].MessageCount = s.countMessages(all[i].ID)
 	}
 	return memory.ConversationPage{Conversations: all, Next: next}, err
 }

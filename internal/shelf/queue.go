@@ -33,8 +33,8 @@ func CheckLease(lease time.Duration) error {
 	return nil
 }
 
-// TakeBack ends the attempts whose lease expired. Their jobs keep their due time.
-func (s *Shelf) TakeBack(now time.Time) {
+// ExpireLeases ends the attempts whose lease expired. Their jobs keep their due time.
+func (s *Shelf) ExpireLeases(now time.Time) {
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
 			n := j.Abandoned() + 1
@@ -54,8 +54,8 @@ func (s *Shelf) Running() map[memory.JobKind]bool {
 	return kinds
 }
 
-// Held returns the job that a lease currently holds.
-func (s *Shelf) Held(l memory.Lease, now time.Time) (memory.Job, error) {
+// LeasedJob returns the job that a lease currently holds.
+func (s *Shelf) LeasedJob(l memory.Lease, now time.Time) (memory.Job, error) {
 	j, ok := s.Jobs[l.Job]
 	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
 		return memory.Job{}, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", l.Job)
@@ -120,7 +120,7 @@ func (s *Shelf) Lease(j memory.Job, token string, until time.Time) memory.Job {
 
 // Extend moves the end of a lease: see [memory.Queue].
 func (s *Shelf) Extend(held memory.Lease, lease time.Duration, now time.Time) (memory.Lease, error) {
-	j, err := s.Held(held, now)
+	j, err := s.LeasedJob(held, now)
 	if err != nil {
 		return memory.Lease{}, err
 	}

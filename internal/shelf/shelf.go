@@ -87,7 +87,7 @@ func later(a, b time.Time) time.Time {
 func (s *Shelf) ShowsErased(facts []string) bool {
 	for _, id := range facts {
 		for _, target := range []string{"fact:" + id, "link:" + id} {
-			if i := s.present(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && Words(i) == "" {
+			if i := s.present(target); !i.IsZero() && i.Target() == target && i.Status() == memory.Retired && TextOf(i) == "" {
 				return true
 			}
 		}

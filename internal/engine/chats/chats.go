@@ -204,7 +204,7 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 	if facts {
 		q := memory.Query{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Pending}}
 		err := e.Everything(ctx, owner, q, func(m memory.Memory) {
-			if m.Link == nil && m.Fact != nil && curate.RestsOn(*m.Fact, own) && m.Fact.Source == memory.Extracted && m.Fact.Trust != memory.TrustPerson {
+			if m.Link == nil && m.Fact != nil && curate.LearnedOnlyFrom(*m.Fact, own) && m.Fact.Source == memory.Extracted && m.Fact.Trust != memory.TrustPerson {
 				gone = append(gone, m)
 			}
 		})

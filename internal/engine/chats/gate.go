@@ -30,7 +30,7 @@ func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ c
 	select {
 	case g.slot <- struct{}{}:
 	case <-ctx.Done():
-		t.part(key, g)
+		t.release(key, g)
 		return nil, nil, context.Cause(ctx)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -46,7 +46,7 @@ func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ c
 		g.stop = nil
 		t.mu.Unlock()
 		<-g.slot
-		t.part(key, g)
+		t.release(key, g)
 	}
 	if ending != nil {
 		leave()
@@ -73,10 +73,10 @@ func (t *talks) clear(ctx context.Context, owner memory.Owner, chat string, why 
 	}
 	select {
 	case g.slot <- struct{}{}:
-		return func() { reopen(); <-g.slot; t.part(key, g) }, nil
+		return func() { reopen(); <-g.slot; t.release(key, g) }, nil
 	case <-ctx.Done():
 		reopen()
-		t.part(key, g)
+		t.release(key, g)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -96,7 +96,7 @@ func (t *talks) join(key string) *talk {
 	return g
 }
 
-func (t *talks) part(key string, g *talk) {
+func (t *talks) release(key string, g *talk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if g.users--; g.users == 0 {

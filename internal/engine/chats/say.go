@@ -53,9 +53,9 @@ type Listener struct {
 	Ended func()
 }
 
-// hurry calls Ended when ctx ends. The returned function waits for a call in progress and prevents
-// a later one.
-func (l Listener) hurry(ctx context.Context) (let func()) {
+// callEnded calls Ended when ctx ends. The returned function waits for a call in progress and
+// prevents a later one.
+func (l Listener) callEnded(ctx context.Context) (let func()) {
 	if l.Ended == nil {
 		return func() {}
 	}
@@ -106,7 +106,7 @@ func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) 
 		return Reply{}, err
 	}
 	defer leave()
-	defer to.hurry(ctx)()
+	defer to.callEnded(ctx)()
 	c, err := e.openTalking(ctx, s)
 	if err != nil {
 		return Reply{}, err
@@ -135,8 +135,8 @@ func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) 
 	return reply, err
 }
 
-// saying is a [SayRequest] in progress.
-type saying struct {
+// reply is a [SayRequest] in progress.
+type reply struct {
 	SayRequest
 	e    *Chats
 	conv memory.Conversation
@@ -145,7 +145,7 @@ type saying struct {
 }
 
 // openTalking reads the chat and adds the new message to its current branch.
-func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) {
+func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*reply, error) {
 	conv, err := e.Chat(ctx, s.Owner, s.Chat)
 	if err != nil {
 		return nil, err
@@ -154,8 +154,8 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
-	c := &saying{SayRequest: s, e: e, conv: conv, path: path}
-	if err := c.lay(); err != nil {
+	c := &reply{SayRequest: s, e: e, conv: conv, path: path}
+	if err := c.addMessage(); err != nil {
 		return nil, err
 	}
 	chat := c.request()
@@ -166,8 +166,8 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	return c, c.placed()
 }
 
-// lay adds the message to answer to the branch.
-func (c *saying) lay() error {
+// addMessage adds the message to answer to the branch.
+func (c *reply) addMessage() error {
 	last := len(c.path) - 1
 	if !c.Again {
 		next := memory.Turn{Role: memory.RoleUser, Content: c.Content}
@@ -188,7 +188,7 @@ func (c *saying) lay() error {
 }
 
 // request returns the branch as a chat request like a client's.
-func (c *saying) request() *chatapi.Chat {
+func (c *reply) request() *chatapi.Chat {
 	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(c.path)})
 	if err != nil {
 		panic(err) // strings can always be encoded
@@ -212,14 +212,14 @@ func messagesOf(path []memory.Turn) []Message {
 }
 
 // placed returns an error if the message cannot be answered. Nothing is written yet.
-func (c *saying) placed() error {
+func (c *reply) placed() error {
 	p := c.x.Placed()
 	switch {
 	case p.Deleted != nil:
 		return memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(c.Chat, 60))
 	case !c.Again:
 		return nil
-	case c.x.Hides():
+	case c.x.Redacts():
 		return memory.Errorf(memory.Conflict, "memory is paused: messages cannot be changed now")
 	case p.Err != nil:
 		return fmt.Errorf("find the message to answer again: %w", p.Err)
@@ -233,7 +233,7 @@ func (c *saying) placed() error {
 var command = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
 // prepare recalls memory and returns the messages for the model.
-func (c *saying) prepare(ctx context.Context) ([]Message, error) {
+func (c *reply) prepare(ctx context.Context) ([]Message, error) {
 	contexts, err := c.e.ContextsNamed(ctx, c.Owner, c.conv.Contexts)
 	if err != nil {
 		return nil, err
@@ -251,7 +251,7 @@ func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	rules := strings.TrimSpace(c.conv.Rules + "\n" + c.Rules)
 	documents, ruled := recall.WithContexts("", contexts, c.e.Opts.Recall.Contexts), exchange.WithRules(p.Block, rules)
 	c.x.Pin(ruled)
-	if block := strings.TrimSpace(documents + "\n\n" + ruled); block != p.Block && !p.Untold {
+	if block := strings.TrimSpace(documents + "\n\n" + ruled); block != p.Block && !p.TextlessTrace {
 		c.e.Traces.Amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = block })
 	}
 	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{
@@ -279,7 +279,7 @@ func joined(messages []Message) []Message {
 }
 
 // before returns the latest earlier messages that fit the limits, starting with a user's message.
-func (c *saying) before() []Message {
+func (c *reply) before() []Message {
 	path := c.path[:len(c.path)-1]
 	from, size := len(path), 0
 	for i, t := range slices.Backward(path) {
@@ -299,7 +299,7 @@ func (c *saying) before() []Message {
 
 // ask calls the model. If the model does not accept the request, it sends the messages alone,
 // without instructions and memory, as the other APIs do.
-func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
+func (c *reply) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
 	begun := false
 	hear := func(piece string) {
 		if piece == "" {
@@ -322,7 +322,7 @@ func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard 
 }
 
 // answerLocally makes the built-in model answer, word by word.
-func (c *saying) answerLocally(o responder.Outlook, heard func(string)) chatapi.Answer {
+func (c *reply) answerLocally(o responder.Outlook, heard func(string)) chatapi.Answer {
 	a := chatapi.Answer{
 		Role: memory.RoleAssistant, Model: responder.Name, Finish: "stop",
 		Text: responder.Respond(c.path[len(c.path)-1].Content, c.x.Prepared.Hits, o),
@@ -337,7 +337,7 @@ func (c *saying) answerLocally(o responder.Outlook, heard func(string)) chatapi.
 
 // keep records the answer, and returns question and answer as they were stored. client is the
 // client's context.
-func (c *saying) keep(client context.Context, a chatapi.Answer) (s Reply) {
+func (c *reply) keep(client context.Context, a chatapi.Answer) (s Reply) {
 	place := c.x.RecordAnswer(client, a)
 	if place.Turn == "" { // the answer was not stored in time
 		return s

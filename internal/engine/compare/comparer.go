@@ -14,8 +14,8 @@ import (
 type Comparer struct {
 	*core.Core
 
-	deciding *core.KeyedMutex
-	instead  recent.Map[string, string] // id of a pending fact to the id of the fact that it would replace; "" for none
+	deciding    *core.KeyedMutex
+	replacedIDs recent.Map[string, string] // id of a pending fact to the id of the fact that it would replace; "" for none
 }
 
 // New returns a comparer.

@@ -134,7 +134,7 @@ const (
 // other does not. Since this needs a search, facts about unknown people without a denial are
 // skipped.
 func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extract.Neighbour, error) {
-	memories, err := core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Limit: most})
+	memories, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Limit: most})
 	if err != nil {
 		return nil, fmt.Errorf("find the facts that %s may contradict: %w", f.ID, err)
 	}

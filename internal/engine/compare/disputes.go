@@ -22,7 +22,7 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 		if m.Link != nil || m.Fact == nil {
 			continue
 		}
-		old, found := e.instead.Get(m.ID())
+		old, found := e.replacedIDs.Get(m.ID())
 		if !found {
 			why, err := e.Proposed(ctx, owner, m)
 			if err != nil {
@@ -31,7 +31,7 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 			if old = why.OldID; learn.ByReview(why.Reason) {
 				old = "" // prompts do not show facts under review
 			}
-			e.instead.Set(m.ID(), old)
+			e.replacedIDs.Set(m.ID(), old)
 		}
 		if old != "" {
 			if disputed == nil {

@@ -63,8 +63,8 @@ func (c *BlockCache) Forget(gone func(PinnedBlock) bool) {
 	c.kept.DeleteFunc(func(_ [2]string, b PinnedBlock) bool { return gone(b) })
 }
 
-// GivenTo returns a filter for the blocks of an owner's requests.
-func GivenTo(owner memory.Owner) func(PinnedBlock) bool {
+// BlocksFor returns a filter for the blocks of an owner's requests.
+func BlocksFor(owner memory.Owner) func(PinnedBlock) bool {
 	return func(b PinnedBlock) bool { return b.Owner == owner }
 }
 
@@ -85,29 +85,29 @@ type KeyedMutex struct {
 	gate [stripes]*semaphore.Weighted
 }
 
-// alone is the weight of an exclusive holder; a shared holder weighs 1.
-const alone = 1 << 30
+// exclusiveWeight is the weight of an exclusive holder; a shared holder weighs 1.
+const exclusiveWeight = 1 << 30
 
 // NewKeyedMutex returns an unlocked mutex.
 func NewKeyedMutex() *KeyedMutex {
 	t := &KeyedMutex{seed: maphash.MakeSeed()}
 	for i := range t.gate {
-		t.gate[i] = semaphore.NewWeighted(alone)
+		t.gate[i] = semaphore.NewWeighted(exclusiveWeight)
 	}
 	return t
 }
 
 // Enter locks a conversation exclusively. The caller must call leave.
 func (t *KeyedMutex) Enter(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
-	return t.take(ctx, owner, conversation, alone)
+	return t.acquire(ctx, owner, conversation, exclusiveWeight)
 }
 
 // Share locks a conversation shared with other callers of Share. The caller must call leave.
 func (t *KeyedMutex) Share(ctx context.Context, owner memory.Owner, conversation string) (leave func(), err error) {
-	return t.take(ctx, owner, conversation, 1)
+	return t.acquire(ctx, owner, conversation, 1)
 }
 
-func (t *KeyedMutex) take(ctx context.Context, owner memory.Owner, conversation string, n int64) (leave func(), err error) {
+func (t *KeyedMutex) acquire(ctx context.Context, owner memory.Owner, conversation string, n int64) (leave func(), err error) {
 	gate := t.gate[maphash.String(t.seed, string(owner)+"\x00"+conversation)%stripes]
 	if err := gate.Acquire(ctx, n); err != nil {
 		return nil, err

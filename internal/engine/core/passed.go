@@ -42,14 +42,14 @@ type Passed struct {
 
 // passedOn is the text that Loci passed on for one owner.
 type passedOn struct {
-	halves [2]map[uint64]carried // the newer half first
-	since  time.Time             // creation time of the newer half
-	read   bool                  // turns of the store have been added
+	halves [2]map[uint64]textOrigin // the newer half first
+	since  time.Time                // creation time of the newer half
+	read   bool                     // turns of the store have been added
 }
 
-// carried tells who wrote a text: the person, an answer or a tool, or a model giving an order to an
-// agent.
-type carried struct {
+// textOrigin tells who wrote a text: the person, an answer or a tool, or a model giving an order to
+// an agent.
+type textOrigin struct {
 	own   bool
 	order time.Time // zero: not an order
 }
@@ -65,16 +65,16 @@ func (p *Passed) Forget(owner memory.Owner) {
 func (p *Passed) of(owner memory.Owner, now time.Time) *passedOn {
 	o, found := p.owners.Get(owner)
 	if !found {
-		o = &passedOn{halves: [2]map[uint64]carried{{}, {}}, since: now}
+		o = &passedOn{halves: [2]map[uint64]textOrigin{{}, {}}, since: now}
 		p.owners.Set(owner, o)
 	}
 	if now.Sub(o.since) > passedTime || len(o.halves[0]) > mostPassed {
-		o.halves, o.since = [2]map[uint64]carried{{}, o.halves[0]}, now
+		o.halves, o.since = [2]map[uint64]textOrigin{{}, o.halves[0]}, now
 	}
 	return o
 }
 
-func (o *passedOn) get(key uint64) (carried, bool) {
+func (o *passedOn) get(key uint64) (textOrigin, bool) {
 	c, ok := o.halves[0][key]
 	if !ok {
 		c, ok = o.halves[1][key]
@@ -83,7 +83,7 @@ func (o *passedOn) get(key uint64) (carried, bool) {
 }
 
 // put adds those shingles of a text that are new.
-func (o *passedOn) put(owner memory.Owner, text string, c carried) {
+func (o *passedOn) put(owner memory.Owner, text string, c textOrigin) {
 	eachShingle(owner, text, func(_, _ int, key uint64) {
 		if _, found := o.get(key); !found {
 			o.halves[0][key] = c
@@ -102,9 +102,9 @@ func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Tim
 		case memory.RoleAssistant:
 			return
 		case memory.RoleUser, memory.RoleTool:
-			o.put(owner, m.Text, carried{own: m.Role == memory.RoleUser})
+			o.put(owner, m.Text, textOrigin{own: m.Role == memory.RoleUser})
 			if key := hashOf(owner, m.Text); m.Role == memory.RoleUser && o.halves[0][key].order.IsZero() {
-				o.halves[0][key] = carried{own: true}
+				o.halves[0][key] = textOrigin{own: true}
 			}
 		}
 	}
@@ -115,13 +115,13 @@ func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.of(owner, now)
-	o.put(owner, a.Text, carried{})
+	o.put(owner, a.Text, textOrigin{})
 	var calls any
 	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // otherwise the stream broke off
 		eachText(calls, func(text string) {
-			o.put(owner, text, carried{order: now})
+			o.put(owner, text, textOrigin{order: now})
 			if key := hashOf(owner, text); !o.halves[0][key].own {
-				o.halves[0][key] = carried{order: now}
+				o.halves[0][key] = textOrigin{order: now}
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is 
 		is = is || !c.order.IsZero() && now.Sub(c.order) <= orderTime
 	})
 	if is { // later requests of the agent also begin with it
-		o.halves[0][hashOf(owner, message)] = carried{order: now}
+		o.halves[0][hashOf(owner, message)] = textOrigin{order: now}
 	}
 	return is
 }
@@ -178,17 +178,17 @@ func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) 
 	return foreign
 }
 
-// fragment is the number of words below which a part of a sentence has no meaning of its own.
-const fragment = 4
+// fragmentWords is the number of words below which a part of a sentence has no meaning of its own.
+const fragmentWords = 4
 
 // around extends a part of a text by adjacent sentence fragments.
 func around(text string, start, end int) (from, to int) {
 	from = strings.LastIndexAny(text[:start], ".!?\n") + 1
-	if len(strings.Fields(text[from:start])) > fragment {
+	if len(strings.Fields(text[from:start])) > fragmentWords {
 		from = start
 	}
 	to = end + strings.IndexAny(text[end:]+"\n", ".!?\n")
-	if len(strings.Fields(text[end:to])) > fragment {
+	if len(strings.Fields(text[end:to])) > fragmentWords {
 		to = end
 	}
 	return from, to
@@ -213,7 +213,7 @@ func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memor
 	o.read = true
 	for _, m := range slices.Backward(found) {
 		if t := m.Turn; now.Sub(t.CreatedAt) < passedTime {
-			o.put(owner, t.Content, carried{own: t.Role == memory.RoleUser})
+			o.put(owner, t.Content, textOrigin{own: t.Role == memory.RoleUser})
 		}
 	}
 	return nil

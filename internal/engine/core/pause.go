@@ -34,7 +34,7 @@ func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key strin
 	default:
 		return memory.Errorf(memory.Invalid, "pause: invalid value %q (valid: %s, %s, %s)", p, PauseNone, PauseLearning, PauseMemory)
 	}
-	done, err := e.Done(ctx, owner, key)
+	done, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return err

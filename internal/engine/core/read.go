@@ -150,10 +150,10 @@ func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory
 // ReadEntry returns an active profile entry, or [memory.NotFound].
 func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, memory.At{})
-	return named(all, key, err)
+	return entryNamed(all, key, err)
 }
 
-func named(all []memory.ProfileEntry, key string, err error) (memory.ProfileEntry, error) {
+func entryNamed(all []memory.ProfileEntry, key string, err error) (memory.ProfileEntry, error) {
 	if err != nil {
 		return memory.ProfileEntry{}, fmt.Errorf("read the profile: %w", err)
 	}
@@ -216,7 +216,7 @@ func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string, at mem
 		return memory.ProfileEntry{}, err
 	}
 	all, err := e.Entries(ctx, owner, at)
-	return named(all, strings.TrimSpace(key), err)
+	return entryNamed(all, strings.TrimSpace(key), err)
 }
 
 // NotOwn returns an error for keys that Loci uses itself, since these have their own methods.
@@ -241,9 +241,9 @@ func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string
 	return page.Changes[0], nil
 }
 
-// Compared are the statuses of facts with which a candidate is compared: live facts, and those that
-// a person removed and that must not be learned again.
-var Compared = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
+// ComparedStatuses are the statuses of facts with which a candidate is compared: live facts, and
+// those that a person removed and that must not be learned again.
+var ComparedStatuses = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
 
 // OfWords reports whether an embedder finds no similarity between texts that share no word.
 func OfWords(e memory.Embedder) bool {
@@ -251,8 +251,8 @@ func OfWords(e memory.Embedder) bool {
 	return ok && w.OfWords()
 }
 
-// Found returns the current memories that a search finds; all scopes must have one owner.
-func Found(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
+// FindMemories returns the current memories that a search finds; all scopes must have one owner.
+func FindMemories(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
 	s.Now = e.Time()
 	found, err := e.Searcher.Search(ctx, s)
 	if err != nil {

@@ -19,15 +19,15 @@ const (
 	entryCategories   = "learn.categories"   // the only categories of facts to learn, separated by commas
 )
 
-// WishesKey returns the profile key of the instructions for learning from one conversation.
-func WishesKey(owner memory.Owner, conversation string) string {
+// InstructionsKey returns the profile key of the instructions for learning from one conversation.
+func InstructionsKey(owner memory.Owner, conversation string) string {
 	return OwnKeys + EntryInstructions + "@" + DerivedID(owner, conversation)
 }
 
 // LearningSettings are a user's settings for learning.
 type LearningSettings struct {
-	Wishes string
-	Zone   *time.Location
+	Instructions string
+	Zone         *time.Location
 }
 
 // LearningOf returns a user's settings for learning in a project and a conversation.
@@ -55,9 +55,9 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation 
 	if own.Zone == nil || values[entryTimezone] == "" && own.Zone == time.UTC {
 		own.Zone = time.Local
 	}
-	own.Wishes = strings.TrimSpace(of(EntryInstructions) + "\n" + values[WishesKey(scope.Owner, conversation)])
+	own.Instructions = strings.TrimSpace(of(EntryInstructions) + "\n" + values[InstructionsKey(scope.Owner, conversation)])
 	if only := of(entryCategories); only != "" {
-		own.Wishes = strings.TrimSpace(own.Wishes + "\nOnly facts of these kinds: " + only)
+		own.Instructions = strings.TrimSpace(own.Instructions + "\nOnly facts of these kinds: " + only)
 	}
 	return own, nil
 }

@@ -28,16 +28,15 @@ type look struct {
 	set    bool // this process set the state; otherwise it was read
 }
 
-// looksHold is how long a look is valid, since another server may close or open an owner. It is
-// much less than the first delay of erase.EraseAgain, which removes what this server writes
-// meanwhile.
-const looksHold = 10 * time.Second
+// lookTTL is how long a look is valid, since another server may close or open an owner. It is much
+// less than the first delay of erase.EraseAgain, which removes what this server writes meanwhile.
+const lookTTL = 10 * time.Second
 
 // holds reports whether the look is still valid.
-func (l look) holds(now time.Time) bool { return now.Sub(l.at).Abs() < looksHold }
+func (l look) holds(now time.Time) bool { return now.Sub(l.at).Abs() < lookTTL }
 
-// is returns the valid look of an owner.
-func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, found bool) {
+// cached returns the valid look of an owner.
+func (c *ClosedOwners) cached(owner memory.Owner, now time.Time) (l look, found bool) {
 	l, found = c.states.Get(owner)
 	if !found || !l.holds(now) {
 		return look{}, false
@@ -85,9 +84,9 @@ func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 }
 
 // IsClosed reports whether an owner was erased and not reopened. A closing by another server is
-// detected after at most [looksHold], an opening at once.
+// detected after at most [lookTTL], an opening at once.
 func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
-	if l, found := e.Closed.is(owner, e.Time()); found && (!l.closed || l.set) {
+	if l, found := e.Closed.cached(owner, e.Time()); found && (!l.closed || l.set) {
 		return l.closed, nil
 	}
 	_, err := e.ReadEntry(memory.ForWrite(ctx), owner, ClosedKey)
@@ -96,7 +95,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 	}
 	closed := e.Closed.Learn(owner, err == nil, e.Time())
 	if closed {
-		e.Blocks.Forget(GivenTo(owner))
+		e.Blocks.Forget(BlocksFor(owner))
 		e.Blocks.Passed.Forget(owner)
 		e.Blocks.Ready.Forget(owner)
 	}
@@ -105,7 +104,7 @@ func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
 
 // SeenClosed is IsClosed without reading the store.
 func (e *Core) SeenClosed(owner memory.Owner) bool {
-	l, _ := e.Closed.is(owner, e.Time())
+	l, _ := e.Closed.cached(owner, e.Time())
 	return l.closed
 }
 

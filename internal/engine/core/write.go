@@ -70,8 +70,8 @@ func (e *Core) CheckText(field, s string) (string, error) {
 	return trimmed, nil
 }
 
-// Done returns the changes of the first request with this key.
-func (e *Core) Done(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
+// ChangesByKey returns the changes of the first request with this key.
+func (e *Core) ChangesByKey(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -126,8 +126,8 @@ const FilesRoot = "/memories"
 // IsFile reports whether a context is a model's file.
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
 
-// ErrMeanwhile reports that both sides changed the same text.
-var ErrMeanwhile = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same text meanwhile"))
+// ErrConcurrentEdit reports that both sides changed the same text.
+var ErrConcurrentEdit = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same text meanwhile"))
 
 // EveryStatus lists all statuses.
 var EveryStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
@@ -161,26 +161,26 @@ func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory
 	return out
 }
 
-// faded is the confidence below which a fact that was not repeated is removed.
-const faded = 0.2
+// fadedConfidence is the confidence below which a fact that was not repeated is removed.
+const fadedConfidence = 0.2
 
-// Over returns why a fact is removed, or "" if it stays.
-func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
+// RemovalReason returns why a fact is removed, or "" if it stays.
+func (u Upkeep) RemovalReason(f *memory.Fact, now time.Time) string {
 	switch {
 	case f == nil:
 		return ""
 	case !f.ExpiresAt.IsZero() && !now.Before(f.ExpiresAt):
 		return "expired"
-	case Kept(f) || u.HalfLife <= 0:
+	case IsConfirmed(f) || u.HalfLife <= 0:
 		return ""
-	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < faded:
+	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < fadedConfidence:
 		return "not repeated for long"
 	}
 	return ""
 }
 
-// Kept reports whether a fact is kept at any age, because a person confirmed it.
-func Kept(f *memory.Fact) bool {
+// IsConfirmed reports whether a fact is kept at any age, because a person confirmed it.
+func IsConfirmed(f *memory.Fact) bool {
 	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 

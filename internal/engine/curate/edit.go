@@ -83,7 +83,7 @@ func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key strin
 func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author}
-	done, err := e.Done(ctx, owner, key)
+	done, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return memory.Fact{}, err
@@ -160,6 +160,6 @@ func (e *Curator) sameFact(ctx context.Context, owner memory.Owner, id string, d
 // Free reports whether no live fact of the scope has this text and none with this text was rejected
 // or forgotten. If the facts cannot be read, it returns false.
 func (e *Curator) Free(ctx context.Context, scope memory.Scope, words string) bool {
-	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: core.Compared})
+	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: core.ComparedStatuses})
 	return err == nil && !slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Fact.Scope == scope })
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // Erase removes the text of memories permanently, with everything that repeats it (see
-// saidElsewhere). Only ids and times remain. It cannot be undone.
+// withRepetitions). Only ids and times remain. It cannot be undone.
 func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
 	ids := make([]string, len(gone))
 	conversations := map[string]bool{}
@@ -32,7 +32,7 @@ func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gon
 	return receipt, err
 }
 
-// saidElsewhere returns memories together with everything that states the same, regardless of
+// withRepetitions returns memories together with everything that states the same, regardless of
 // status and without duplicates:
 //
 //   - of a fact, the turns that it was learned from, other turns and summaries that say
@@ -40,7 +40,7 @@ func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gon
 //   - of a turn, the facts that rest on it and on nothing that stays;
 //   - of a turn, the answers to it that take up one of its words, and every summary of
 //     its conversation, which may hold it in other words.
-func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
+func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
 	b := bundle{have: map[string]bool{}}
 	for _, m := range found {
 		b.add(m)
@@ -70,10 +70,10 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 		switch {
 		case m.Link != nil || m.Content() == "":
 		case m.Fact != nil:
-			if RestsOn(*m.Fact, turns) || slices.ContainsFunc(facts, func(f memory.Fact) bool { return f.Hash == m.Fact.Hash }) {
+			if LearnedOnlyFrom(*m.Fact, turns) || slices.ContainsFunc(facts, func(f memory.Fact) bool { return f.Hash == m.Fact.Hash }) {
 				b.add(m)
 			}
-		case from[m.ID()] || sayOne(m, facts):
+		case from[m.ID()] || statesAny(m, facts):
 			b.add(m)
 		case m.Summary != nil:
 			summaries = append(summaries, m)
@@ -100,8 +100,9 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 	return b.all, nil
 }
 
-// stillSay names the owner's other memories that repeat an erased memory. They are not erased.
-func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
+// remainingMentions names the owner's other memories that repeat an erased memory. They are not
+// erased.
+func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
 	var facts []memory.Fact
 	for _, m := range gone {
 		if m.Fact != nil && m.Content() != "" {
@@ -109,7 +110,7 @@ func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memor
 		}
 	}
 	look := func(what, words string) {
-		if words != "" && sayOne(memory.Memory{Summary: &memory.Summary{Text: words}}, facts) {
+		if words != "" && statesAny(memory.Memory{Summary: &memory.Summary{Text: words}}, facts) {
 			held = append(held, what)
 		}
 	}
@@ -170,20 +171,20 @@ func (b *bundle) add(m memory.Memory) {
 	}
 }
 
-// RestsOn reports whether a fact was learned only from these turns.
-func RestsOn(f memory.Fact, turns map[string]bool) bool {
+// LearnedOnlyFrom reports whether a fact was learned only from these turns.
+func LearnedOnlyFrom(f memory.Fact, turns map[string]bool) bool {
 	return f.Source == memory.Extracted && len(f.Provenance.Turns) > 0 &&
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
 }
 
-// sayOne reports whether a turn or a summary states one of the facts. As a quick check, text
+// statesAny reports whether a turn or a summary states one of the facts. As a quick check, text
 // without a common word does not.
-func sayOne(m memory.Memory, facts []memory.Fact) bool {
+func statesAny(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false
 	}
 	terms := text.Terms(m.Content())
 	return slices.ContainsFunc(facts, func(f memory.Fact) bool {
-		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && retrieve.Says(m, f)
+		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && retrieve.States(m, f)
 	})
 }

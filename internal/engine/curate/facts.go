@@ -47,7 +47,7 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 		}
 		n.Content = learn.Redact(n.Content, e.Opts.Learn.Personal)
 	}
-	fact, err = e.Noted(owner, n)
+	fact, err = e.FactFromNote(owner, n)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
@@ -62,7 +62,7 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 	err = core.Replan(ctx, func() error {
 		written, created, err = e.remember(ctx, fact, vectors, n.Replaces, n.Idempotency, author)
 		if errors.Is(err, memory.Duplicate) {
-			written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
+			written, err = e.mergeNote(ctx, fact, n.Idempotency, author)
 		}
 		return err
 	})
@@ -90,7 +90,7 @@ func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memo
 	why := "a person wrote what replaces it"
 	if author.Kind == memory.ByModel {
 		add.Reason, why = "written by a tool call", "a tool call wrote what replaces it"
-		if wait := e.waits(ctx, next, olds); wait != "" {
+		if wait := e.reviewReason(ctx, next, olds); wait != "" {
 			next.Status, add.Reason = memory.Pending, wait
 			if len(olds) > 0 { // pending: the facts are replaced on approval
 				add.OldID, olds = olds[0].ID, nil
@@ -126,14 +126,14 @@ func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.M
 	return olds
 }
 
-// seenAgain is the interval after which a repeated note counts as a new observation.
-const seenAgain = time.Minute
+// observationInterval is the interval after which a repeated note counts as a new observation.
+const observationInterval = time.Minute
 
-// writtenAgain merges a repeated note into the live fact with its text: tags, other fields and the
+// mergeNote merges a repeated note into the live fact with its text: tags, other fields and the
 // time of observation. It approves a pending fact. It returns a Conflict if the fact is no longer
 // live.
-func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
-	twin, err := e.twin(ctx, next)
+func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
+	twin, err := e.factWithText(ctx, next)
 	if err != nil {
 		return memory.Fact{}, err
 	}
@@ -158,7 +158,7 @@ func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string
 		if next.Metadata != nil {
 			f.Metadata = next.Metadata
 		}
-		if next.ObservedAt.Sub(f.ObservedAt) >= seenAgain {
+		if next.ObservedAt.Sub(f.ObservedAt) >= observationInterval {
 			f.ObservedAt = next.ObservedAt
 		}
 		if key == "" && reflect.DeepEqual(*f, was) { // a key must always be recorded
@@ -173,8 +173,8 @@ func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string
 	return fact, err
 }
 
-// Noted returns the fact that a note describes.
-func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
+// FactFromNote returns the fact that a note describes.
+func (e *Curator) FactFromNote(owner memory.Owner, n Note) (memory.Fact, error) {
 	content, err := e.CheckText("content", n.Content)
 	if err != nil {
 		return memory.Fact{}, err
@@ -234,8 +234,8 @@ func Tags(in []string) []string {
 	return out
 }
 
-// twin returns the live fact with f's text and scope.
-func (e *Curator) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) {
+// factWithText returns the live fact with f's text and scope.
+func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact, error) {
 	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
 	if err != nil {
 		return memory.Fact{}, err
@@ -299,9 +299,9 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 	return f, err
 }
 
-// waits returns why a person must review a model's fact, or "" if no review is needed. The rules
-// are those for learned facts (learn.Plan). olds are the facts that it would replace.
-func (e *Curator) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
+// reviewReason returns why a person must review a model's fact, or "" if no review is needed. The
+// rules are those for learned facts (learn.Plan). olds are the facts that it would replace.
+func (e *Curator) reviewReason(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
 	review := e.Opts.Learn.Review
 	reviewed := learn.Reviewed(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
 	switch {
@@ -326,6 +326,6 @@ func ofPerson(f memory.Fact) bool {
 
 // live reports whether a live fact has the same text.
 func (e *Curator) live(ctx context.Context, f memory.Fact) bool {
-	_, err := e.twin(ctx, f)
+	_, err := e.factWithText(ctx, f)
 	return err == nil
 }

@@ -25,23 +25,23 @@ const (
 // called wrong ranks behind others, but is not forgotten. Approving a pending fact removes all
 // doubt: see [Curator.Judge].
 const (
-	usefulGains = 0.25 // fraction of the doubt that a verdict removes
-	wrongLeaves = 0.5  // fraction of the confidence that remains
-	useGains    = 0.05 // fraction of the doubt that each use removes
-	mostUses    = 10   // uses of a fact that are counted in one write
+	usefulGain  = 0.25 // fraction of the doubt that a verdict removes
+	wrongFactor = 0.5  // fraction of the confidence that remains
+	useGain     = 0.05 // fraction of the doubt that each use removes
+	maxUses     = 10   // uses of a fact that are counted in one write
 )
 
-// Judged changes the confidence of an owner's live fact by a person's verdict and returns the fact.
+// Rate changes the confidence of an owner's live fact by a person's verdict and returns the fact.
 // It can be undone.
-func (e *Curator) Judged(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
+func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
 		case !f.Status.Live():
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
 		case v == Useful:
-			f.Confidence += (1 - f.Confidence) * usefulGains
+			f.Confidence += (1 - f.Confidence) * usefulGain
 		case v == Wrong:
-			f.Confidence *= wrongLeaves
+			f.Confidence *= wrongFactor
 		default:
 			return "", "", memory.Errorf(memory.Invalid, "verdict: %q is neither %s nor %s", v, Useful, Wrong)
 		}
@@ -112,8 +112,8 @@ func (e *Curator) creditAll(ctx context.Context, owner memory.Owner, used map[st
 			continue
 		}
 		next := *m.Fact
-		for range min(used[m.ID()], mostUses) {
-			next.Confidence += (1 - next.Confidence) * useGains
+		for range min(used[m.ID()], maxUses) {
+			next.Confidence += (1 - next.Confidence) * useGain
 		}
 		changes = append(changes, memory.Change{
 			Action: memory.ActionUpdate, After: memory.Image{Fact: &next}, Base: m.Fact.Version, Reason: "answers took it up", Author: byUse,

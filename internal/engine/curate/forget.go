@@ -58,7 +58,7 @@ func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string
 		if m.Fact == nil || m.Link != nil {
 			continue
 		}
-		turns, err := e.Retrieve.SayingSo(ctx, *m.Fact)
+		turns, err := e.Retrieve.Stating(ctx, *m.Fact)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -139,9 +139,9 @@ type Matching struct {
 	Idempotency string // a repeated key returns the first result
 }
 
-// wishOf parses a query as a forget request: "what I said about my job" means memories about the
-// job.
-func wishOf(query string) extract.Command {
+// forgetRequest parses a query as a forget request: "what I said about my job" means memories about
+// the job.
+func forgetRequest(query string) extract.Command {
 	w := learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
 	if len(w.Forget) > 0 && w.Forget[0].Of == extract.NamesNothing {
 		return w.Forget[0]
@@ -192,7 +192,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 		case (m.Query == "") == (len(m.IDs) == 0):
 			return nil, memory.Errorf(memory.Invalid, "give either a query or ids")
 		case m.Query != "":
-			return e.asked(ctx, owner, m)
+			return e.queried(ctx, owner, m)
 		}
 		found, err := e.Store.Get(ctx, owner, m.IDs...)
 		if unknown := missing(m.IDs, found); err == nil && len(unknown) > 0 {
@@ -205,7 +205,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 // forgetTargets forgets or erases the memories that targets returns. A repeated request returns the
 // first result.
 func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Matching, author memory.Author, targets func(context.Context) ([]memory.Memory, error)) ([]memory.Memory, memory.Receipt, error) {
-	done, err := e.Done(ctx, owner, m.Idempotency)
+	done, err := e.ChangesByKey(ctx, owner, m.Idempotency)
 	switch {
 	case err != nil:
 		return nil, memory.Receipt{}, err
@@ -214,7 +214,7 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Match
 	}
 	gone, err := targets(ctx)
 	if err == nil && m.Erase {
-		gone, err = e.saidElsewhere(ctx, owner, gone)
+		gone, err = e.withRepetitions(ctx, owner, gone)
 	}
 	switch {
 	case err != nil:
@@ -231,7 +231,7 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Match
 		r, err := e.ForgetAll(ctx, owner, run, ids, "forgotten by hand", author)
 		return gone, r, err
 	}
-	held, err := e.stillSay(ctx, owner, gone)
+	held, err := e.remainingMentions(ctx, owner, gone)
 	if err != nil {
 		return nil, memory.Receipt{}, err
 	}
@@ -244,9 +244,9 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Match
 	return left, r, err
 }
 
-// asked returns the memories to which a query refers; to erase, also those excluded from recall.
-func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
-	wish := wishOf(m.Query)
+// queried returns the memories to which a query refers; to erase, also those excluded from recall.
+func (e *Curator) queried(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
+	wish := forgetRequest(m.Query)
 	found, err := e.Meant(ctx, memory.Scope{Owner: owner}, wish)
 	if err != nil || !m.Erase {
 		return found, err
@@ -280,9 +280,9 @@ func receiptOf(done []memory.Change) memory.Receipt {
 	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }
 
-// SaidAfter reports whether a memory is newer than a turn. A forget request that is processed late,
-// or again, does not apply to newer memories.
-func SaidAfter(m memory.Memory, t memory.Turn) bool {
+// IsNewerThan reports whether a memory is newer than a turn. A forget request that is processed
+// late, or again, does not apply to newer memories.
+func IsNewerThan(m memory.Memory, t memory.Turn) bool {
 	switch {
 	case m.Fact != nil:
 		return m.Fact.ObservedAt.After(t.CreatedAt)
@@ -292,8 +292,8 @@ func SaidAfter(m memory.Memory, t memory.Turn) bool {
 	return m.CreatedAt().After(t.CreatedAt)
 }
 
-// mostFiltered bounds the memories that a filter forgets in one run.
-const mostFiltered = 10_000
+// maxFiltered bounds the memories that a filter forgets in one run.
+const maxFiltered = 10_000
 
 // ForgetFiltered forgets or erases the memories that a filter selects, or only returns them, in one
 // run. By default it selects facts; it also erases forgotten memories. It returns [memory.Invalid]
@@ -317,8 +317,8 @@ func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memo
 				found = append(found, m)
 			}
 		})
-		if len(found) > mostFiltered {
-			return nil, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(found), mostFiltered)
+		if len(found) > maxFiltered {
+			return nil, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(found), maxFiltered)
 		}
 		return found, err
 	})

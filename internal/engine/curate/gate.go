@@ -24,7 +24,7 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 		}
 		is := f.Status == memory.Pending && learn.ByReview(c.Reason)
 		if !is && c.Action != memory.ActionAdd {
-			if is, err = held(ctx, e, *f); err != nil {
+			if is, err = heldForReview(ctx, e, *f); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -34,7 +34,7 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 			facts = append(facts, memory.Memory{Fact: &says})
 		}
 		if c.Action == memory.ActionApprove {
-			back, err := shown(ctx, e, *f, changes, author)
+			back, err := restoredTurns(ctx, e, *f, changes, author)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -59,8 +59,8 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 	}), jobs, nil
 }
 
-// held reports whether a fact is held by review settings or was rejected by a person.
-func held(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
+// heldForReview reports whether a fact is held by review settings or was rejected by a person.
+func heldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	if f.Status != memory.Pending {
 		return f.Status == memory.Rejected, nil
 	}
@@ -68,10 +68,10 @@ func held(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	return learn.ByReview(why.Reason), err
 }
 
-// shown returns the changes that restore turns hidden because of a fact that changes approve: the
-// fact's source turns and those hidden by the run that made it pending. A turn stays hidden while
-// another fact of it is held or forgotten.
-func shown(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
+// restoredTurns returns the changes that restore turns hidden because of a fact that changes
+// approve: the fact's source turns and those hidden by the run that made it pending. A turn stays
+// hidden while another fact of it is held or forgotten.
+func restoredTurns(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
 	owner := f.Scope.Owner
 	why, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
 	if err != nil || !learn.ByReview(why.Reason) {
@@ -104,7 +104,7 @@ func shown(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Chan
 			}) {
 				continue
 			}
-			if stays, err = held(ctx, e, *m.Fact); err != nil {
+			if stays, err = heldForReview(ctx, e, *m.Fact); err != nil {
 				return nil, err
 			}
 			stays = stays || m.Fact.Status == memory.Retired

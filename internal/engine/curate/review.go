@@ -105,12 +105,12 @@ type Judgement struct {
 // whose text differs from the text that the person saw, causes a Conflict.
 func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
-	done, err := e.Done(ctx, owner, key)
+	done, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return nil, memory.Receipt{}, err
 	case len(done) > 0:
-		return e.judged(ctx, owner, judgements, done)
+		return e.firstJudgement(ctx, owner, judgements, done)
 	}
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "review", Author: author}
 	leave, err := e.Compare.Deciding(ctx, owner)
@@ -126,7 +126,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 			return err
 		}
 		run.Base = memory.PlannedOn(version)
-		j = judging{engine: e, owner: owner, author: author, met: map[string]bool{}}
+		j = judging{engine: e, owner: owner, author: author, seen: map[string]bool{}}
 		for _, one := range judgements {
 			if err := j.judge(ctx, one); err != nil {
 				return core.Lasting(err)
@@ -149,8 +149,8 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 	return j.judged, receipt, nil
 }
 
-// judged returns the facts that the first request with the key decided on.
-func (e *Curator) judged(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
+// firstJudgement returns the facts that the first request with the key decided on.
+func (e *Curator) firstJudgement(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
 	var judged []memory.Memory
 	for _, one := range judgements {
 		if !slices.ContainsFunc(done, func(c memory.Change) bool {
@@ -173,7 +173,7 @@ type judging struct {
 	engine  *Curator
 	owner   memory.Owner
 	author  memory.Author
-	met     map[string]bool // ids of judged or replaced facts
+	seen    map[string]bool // ids of judged or replaced facts
 	ends    []memory.Change // changes of replaced facts; applied first, so that their text is free
 	changes []memory.Change
 	vectors []memory.Vector
@@ -188,7 +188,7 @@ func (j *judging) judge(ctx context.Context, one Judgement) error {
 		return err
 	case m.Fact == nil:
 		return memory.Errorf(memory.Invalid, "%s is a %s; only facts are approved or rejected", one.ID, m.Kind())
-	case j.met[one.ID]:
+	case j.seen[one.ID]:
 		return memory.Errorf(memory.Invalid, "%s is judged twice", one.ID)
 	case m.Status() != memory.Pending:
 		return memory.Errorf(memory.Conflict, "%s is %s; only pending facts can be approved or rejected", one.ID, m.Status())
@@ -197,7 +197,7 @@ func (j *judging) judge(ctx context.Context, one Judgement) error {
 	case one.Action == memory.ActionApprove && j.author.Kind == memory.ByModel:
 		return memory.Errorf(memory.Forbidden, "only the user can approve %s: on Loci's page under Review, or with loci review", one.ID)
 	}
-	j.met[one.ID] = true
+	j.seen[one.ID] = true
 	if m.Link != nil {
 		return j.judgeShared(ctx, *m.Link, one)
 	}
@@ -305,9 +305,9 @@ func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (re
 	if err != nil {
 		return "", err
 	}
-	olds = slices.DeleteFunc(olds, func(old memory.Fact) bool { return j.met[old.ID] })
+	olds = slices.DeleteFunc(olds, func(old memory.Fact) bool { return j.seen[old.ID] })
 	for _, old := range olds {
-		j.met[old.ID] = true
+		j.seen[old.ID] = true
 	}
 	ends := e.Compare.Prevail(f, olds, "a person approved what replaces it", j.author)
 	j.repeats = append(j.repeats, e.Retrieve.Repeats(ctx, ends)...)

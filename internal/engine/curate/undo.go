@@ -49,7 +49,7 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 		return Undone{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
 	}
 	run := memory.Run{ID: core.IDFor(owner, u.Idempotency), Kind: "undo", Author: author}
-	done, err := e.Done(ctx, owner, u.Idempotency)
+	done, err := e.ChangesByKey(ctx, owner, u.Idempotency)
 	switch {
 	case err != nil:
 		return Undone{}, err
@@ -103,10 +103,10 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	}
 	if u.ToTime.IsZero() {
 		if err = notUndone(targets); err == nil {
-			err = comesBack(targets, erased)
+			err = checkErased(targets, erased)
 		}
 	} else {
-		targets = goingBack(withoutVerbs(targets), erased)
+		targets = undoableChanges(withoutRefused(targets), erased)
 		journal = targets
 	}
 	if err != nil {
@@ -116,7 +116,7 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	if err != nil {
 		return Undone{}, err
 	}
-	if err := comesBack(changes, erased); err != nil {
+	if err := checkErased(changes, erased); err != nil {
 		return Undone{}, err
 	}
 	now := map[string]memory.Image{} // by target
@@ -144,18 +144,18 @@ func notUndone(changes []memory.Change) error {
 	return nil
 }
 
-// withoutVerbs returns changes without those that [notUndone] refuses. If the owner was closed or
+// withoutRefused returns changes without those that [notUndone] refuses. If the owner was closed or
 // opened among them, the change of the owner's pause is removed too, since it was part of that.
-func withoutVerbs(changes []memory.Change) []memory.Change {
+func withoutRefused(changes []memory.Change) []memory.Change {
 	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
 		return notUndone([]memory.Change{c}) != nil || reopened && c.After.Profile != nil && c.After.Profile.Key == core.PauseKey
 	})
 }
 
-// comesBack returns a [memory.Conflict] for changes of an erased memory, or of one whose text only
-// the journal lost because its erasure was interrupted: see [memory.Eraser].
-func comesBack(changes []memory.Change, erased map[string]bool) error {
+// checkErased returns a [memory.Conflict] for changes of an erased memory, or of one whose text
+// only the journal lost because its erasure was interrupted: see [memory.Eraser].
+func checkErased(changes []memory.Change, erased map[string]bool) error {
 	for _, c := range changes {
 		f := c.After.Fact
 		if target := c.After.Target(); erased[target] || f != nil && f.Content == "" {
@@ -165,10 +165,10 @@ func comesBack(changes []memory.Change, erased map[string]bool) error {
 	return nil
 }
 
-// goingBack returns the changes since a time that can be undone. It skips changes of erased
+// undoableChanges returns the changes since a time that can be undone. It skips changes of erased
 // memories and changes that followed a chat's branch, since the chat continues from its current
 // state.
-func goingBack(changes []memory.Change, erased map[string]bool) []memory.Change {
+func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.Change {
 	decided := map[string]bool{}
 	for _, c := range changes {
 		if target := c.After.Target(); c.Author != core.ByDialog && !erased[target] {

@@ -40,8 +40,8 @@ type Erased struct {
 	Since, Until time.Time // the period in which text was stored, if recorded; zero Since: none was ever stored
 }
 
-// there extends the period by a time at which the owner's text was stored.
-func (e *Erased) there(at time.Time) {
+// extendPeriod extends the period by a time at which the owner's text was stored.
+func (e *Erased) extendPeriod(at time.Time) {
 	if !at.IsZero() && (e.Since.IsZero() || at.Before(e.Since)) {
 		e.Since = at
 	}
@@ -138,11 +138,11 @@ func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 		return err
 	}
 	err := e.Pause(ctx, owner, core.PauseNone, "", author)
-	e.Blocks.Forget(core.GivenTo(owner))
+	e.Blocks.Forget(core.BlocksFor(owner))
 	e.Blocks.Passed.Forget(owner)
 	e.Blocks.Ready.Forget("")
 	e.Closed.Set(owner, false, e.Time())
-	return errors.Join(err, e.Share.Meanwhile(ctx, owner))
+	return errors.Join(err, e.Share.QueueMissedShares(ctx, owner))
 }
 
 // closeOwner marks an owner as closed, and pauses chats on servers that have not read the mark yet.
@@ -189,7 +189,7 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	if err := e.leaveSenders(ctx, owner); err != nil {
 		return false, fmt.Errorf("end sharing with the erased owner: %w", err)
 	}
-	left, shares, err := e.worded(ctx, owner, out)
+	left, shares, err := e.textsOf(ctx, owner, out)
 	if err != nil {
 		return false, fmt.Errorf("find the text to erase: %w", err)
 	}
@@ -274,10 +274,10 @@ type recipients struct {
 	to   []memory.Owner
 }
 
-// worded returns the ids of all memories of an owner that have text, regardless of status, and all
+// textsOf returns the ids of all memories of an owner that have text, regardless of status, and all
 // recipients of the owner's facts. It records when the memories existed. Loci's own settings are
 // kept, except the user's name.
-func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []recipients, err error) {
+func (e *Eraser) textsOf(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []recipients, err error) {
 	have := map[string]bool{}
 	add := func(id string) {
 		if !have[id] {
@@ -288,7 +288,7 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}
 	if err := e.Everything(ctx, owner, q, func(m memory.Memory) {
 		if m.Turn != nil { // turns are not in the journal
-			out.there(m.Turn.RecordedAt)
+			out.extendPeriod(m.Turn.RecordedAt)
 		}
 		if m.Content() != "" || m.Status() != memory.Retired {
 			add(m.ID())
@@ -310,7 +310,7 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 	}
 	shares := map[string]bool{}
 	for _, c := range past {
-		out.there(c.At)
+		out.extendPeriod(c.At)
 		if c.Action == memory.ActionErase && c.At.After(out.Until) {
 			out.Until = c.At
 		}

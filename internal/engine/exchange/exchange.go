@@ -51,13 +51,13 @@ type Incoming struct {
 // Exchange is one request and its answer. Errors of its methods never fail the chat: they are
 // counted, logged and added to the trace.
 type Exchange struct {
-	e      *Exchanges
-	In     Incoming
-	mode   mode
-	wishes learn.Wishes   // forget requests and the like in the last user message
-	marks  map[int]string // end marks of shortened messages, by index: see [core.Core.CutMessages]
-	begun  uint64         // epoch for [core.BlockCache.Put]
-	placed func() Placement
+	e          *Exchanges
+	In         Incoming
+	mode       mode
+	wishes     learn.Wishes   // forget requests and the like in the last user message
+	marks      map[int]string // end marks of shortened messages, by index: see [core.Core.CutMessages]
+	blockEpoch uint64         // epoch for [core.BlockCache.Put]
+	placed     func() Placement
 
 	Prepared  retrieve.Prepared
 	sentBlock string // the [GivenBlock] sent with the request; "": none to store
@@ -85,7 +85,7 @@ func (e *Exchanges) Open(ctx context.Context, in Incoming) *Exchange {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	pause := e.Paused(ctx, in.Owner)
 	x := &Exchange{
-		e: e, In: in, mode: e.modeOf(in).under(pause), marks: e.CutMessages(in.Chat), begun: e.Blocks.Now(), answered: make(chan struct{}),
+		e: e, In: in, mode: e.modeOf(in).restrictedBy(pause), marks: e.CutMessages(in.Chat), blockEpoch: e.Blocks.Now(), answered: make(chan struct{}),
 		placed: func() Placement { return Placement{} },
 	}
 	if err := x.markForeign(ctx); err != nil {
@@ -125,8 +125,8 @@ func (x *Exchange) Placed() Placement { return x.placed() }
 // stores reports whether the exchange stores turns, redacted or not, and a trace.
 func (x *Exchange) stores() bool { return x.mode.keeps && !x.e.SeenClosed(x.In.Owner) }
 
-// Hides reports whether turns of the exchange are redacted.
-func (x *Exchange) Hides() bool { return !x.mode.writes }
+// Redacts reports whether turns of the exchange are redacted.
+func (x *Exchange) Redacts() bool { return !x.mode.writes }
 
 // resultsAlone reports whether the request contains no user message, as with a server that stores
 // the conversation.

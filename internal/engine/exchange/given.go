@@ -30,10 +30,10 @@ type GivenBlock struct {
 // Bounds of stored blocks: the bytes of one block, and the bytes of all blocks of a request per
 // token of a block's budget. Beyond them a request starts over and repeats the important memories.
 const (
-	maxGiven     = 64 << 10
-	keptBytes    = 8
-	kindRules    = memory.Kind("rules")
-	kindDocument = memory.Kind("context")
+	maxGiven           = 64 << 10
+	blockBytesPerToken = 8
+	kindRules          = memory.Kind("rules")
+	kindDocument       = memory.Kind("context")
 )
 
 // write returns the stored form, or "" if that is too long.
@@ -55,8 +55,8 @@ func ReadGiven(s string) (g GivenBlock, ok bool) {
 	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
 }
 
-// earlier is a block of an earlier turn.
-type earlier struct {
+// earlierBlock is a block of an earlier turn.
+type earlierBlock struct {
 	GivenBlock
 	message int // index in the request; -1 for a message that the upstream stores
 }
@@ -64,7 +64,7 @@ type earlier struct {
 // earlierBlocks returns the blocks of the user turns that the model still sees, in the request or
 // at the upstream. If the answer records a block, that takes precedence over the user turn's, since
 // the upstream may have refused the first request.
-func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn) []earlier {
+func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn) []earlierBlock {
 	byID, userOf, stored := map[string]memory.Turn{}, map[string]string{}, map[string]string{}
 	for _, t := range turns { // parents precede their children
 		byID[t.ID] = t
@@ -95,7 +95,7 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 		slices.Reverse(kept)
 		ids = append(kept, ids...)
 	}
-	var out []earlier
+	var out []earlierBlock
 	for _, id := range ids {
 		i, here := message[id]
 		if !here {
@@ -109,13 +109,13 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 		if g.Restart {
 			out = nil
 		}
-		out = append(out, earlier{g, i})
+		out = append(out, earlierBlock{g, i})
 	}
 	return out
 }
 
-// putBack is the rewritten earlier blocks of the request.
-type putBack struct {
+// restoredBlocks is the rewritten earlier blocks of the request.
+type restoredBlocks struct {
 	blocks  []chatapi.Block
 	later   bool            // one of the blocks has memories
 	shown   map[string]bool // content of the blocks, by keyOf
@@ -128,12 +128,12 @@ type putBack struct {
 	coreTokens int             // size of these facts in tokens
 }
 
-func (e *Exchanges) nothingBack() putBack {
-	return putBack{shown: map[string]bool{}, core: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
+func (e *Exchanges) noEarlierBlocks() restoredBlocks {
+	return restoredBlocks{shown: map[string]bool{}, core: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
 }
 
-// tells reports whether an earlier block has a line with the same memory or text.
-func (b *putBack) tells(l recall.Line, words string) bool {
+// hasLine reports whether an earlier block has a line with the same memory or text.
+func (b *restoredBlocks) hasLine(l recall.Line, words string) bool {
 	return b.shown[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, words+"\n") })
 }
 
@@ -146,8 +146,8 @@ func keyOf(l recall.Line) string {
 	return key
 }
 
-// readBack rewrites the request's earlier blocks from the current memory.
-func (x *Exchange) readBack(ctx context.Context, p *Placement, blocks []earlier) error {
+// restoreBlocks rewrites the request's earlier blocks from the current memory.
+func (x *Exchange) restoreBlocks(ctx context.Context, p *Placement, blocks []earlierBlock) error {
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -169,8 +169,8 @@ func (x *Exchange) readBack(ctx context.Context, p *Placement, blocks []earlier)
 			back.blocks = append(back.blocks, block)
 		}
 	}
-	if most := keptBytes * cmp.Or(x.e.Opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
-		*back = x.e.nothingBack()
+	if most := blockBytesPerToken * cmp.Or(x.e.Opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
+		*back = x.e.noEarlierBlocks()
 		back.restart = true
 	}
 	return nil
@@ -208,7 +208,7 @@ func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Source
 }
 
 // sources reads the memories that blocks refer to.
-func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earlier) (recall.Sources, error) {
+func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earlierBlock) (recall.Sources, error) {
 	from, ids, profile := recall.Sources{Memories: map[string]memory.Memory{}}, map[memory.Owner][]string{}, false
 	for _, b := range blocks {
 		for _, l := range b.Lines {

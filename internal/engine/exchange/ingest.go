@@ -160,7 +160,7 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 		if t.Index, t.Chain = p.Index, p.Chain; behind {
 			t.ID = "" // equal concurrent requests write only one turn
 		}
-		confides := talk.Infer && w.confides(t.Role, t.Content) // if nothing is learned, the message is stored verbatim
+		confides := talk.Infer && w.isOffTheRecord(t.Role, t.Content) // if nothing is learned, the message is stored verbatim
 		ids[p.Message] = w.add(t, confides).ID
 	}
 	kept.Turns = nil
@@ -170,7 +170,7 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	kept.Turns = append(kept.Turns, ids...)
 	unchanged := len(w.Turns)+len(w.Marks) == 0
 	if !unchanged {
-		w.Marks = append(w.Marks, goesOn(deleted(stored.Conversation))...)
+		w.Marks = append(w.Marks, reopenDeleted(deleted(stored.Conversation))...)
 	}
 	if kept.Job = ""; !talk.Infer || behind && unchanged {
 		return w, nil
@@ -333,7 +333,7 @@ func (e *Exchanges) Preview(ctx context.Context, owner memory.Owner, talk Talk) 
 			return Preview{}, err
 		}
 		out.Changes, out.Forgotten = append(out.Changes, p.Changes...), append(out.Forgotten, p.Forgotten...)
-		out.Decisions = append(append(out.Decisions, p.Outcomes...), l.PassedOver()...)
+		out.Decisions = append(append(out.Decisions, p.Outcomes...), l.DroppedOutcomes()...)
 	}
 	return out, nil
 }

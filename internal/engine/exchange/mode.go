@@ -43,9 +43,9 @@ func (e *Exchanges) modeOf(in Incoming) mode {
 	return m
 }
 
-// under restricts a mode by a pause. If the pause is unknown, memory is not read, and the pause is
-// checked again before a write.
-func (m mode) under(p core.Pause) mode {
+// restrictedBy restricts a mode by a pause. If the pause is unknown, memory is not read, and the
+// pause is checked again before a write.
+func (m mode) restrictedBy(p core.Pause) mode {
 	switch p {
 	case core.PauseMemory:
 		return mode{keeps: m.keeps}
@@ -58,14 +58,14 @@ func (m mode) under(p core.Pause) mode {
 	return m
 }
 
-// heed checks the pause again right before a write. Learning still includes messages from before
-// the pause.
-func (e *Exchanges) heed(ctx context.Context, owner memory.Owner, m mode) (mode, error) {
+// recheckPause checks the pause again right before a write. Learning still includes messages from
+// before the pause.
+func (e *Exchanges) recheckPause(ctx context.Context, owner memory.Owner, m mode) (mode, error) {
 	pause, err := e.AskPaused(ctx, owner)
 	if pause == core.PauseLearning && !m.unsure {
 		return m, nil
 	}
-	return m.under(pause), err
+	return m.restrictedBy(pause), err
 }
 
 // temporaryChats are the id prefixes of Open WebUI's temporary chats; the prefixes of older

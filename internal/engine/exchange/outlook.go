@@ -19,7 +19,7 @@ func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	ctx, cancel := context.WithTimeout(ctx, x.e.Opts.Deadline)
 	defer cancel()
 	pause := x.e.Paused(ctx, x.In.Owner)
-	m := x.mode.under(pause)
+	m := x.mode.restrictedBy(pause)
 	kept := m.writes && pause != core.PauseUnknown
 	learned := kept && m.learns && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
 	granted := learned || kept && pause == core.PauseLearning // forget requests are also granted while learning is paused
@@ -51,7 +51,7 @@ func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, fou
 	for _, wish := range x.wishes.Forget {
 		n := 0
 		if granted {
-			if n, err = x.foreseen(ctx, wish); err != nil {
+			if n, err = x.countToForget(ctx, wish); err != nil {
 				return wish.What, found, err
 			}
 		}
@@ -66,9 +66,9 @@ func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, fou
 	return strings.Join(about, ", "), found, nil
 }
 
-// foreseen returns how many memories a forget request will remove from recall. Earlier requests and
-// the built-in model's answers, which repeat memories, do not count.
-func (x *Exchange) foreseen(ctx context.Context, wish extract.Command) (int, error) {
+// countToForget returns how many memories a forget request will remove from recall. Earlier
+// requests and the built-in model's answers, which repeat memories, do not count.
+func (x *Exchange) countToForget(ctx context.Context, wish extract.Command) (int, error) {
 	found, err := x.e.Curate.Meant(ctx, memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}, wish)
 	if err != nil {
 		return 0, err

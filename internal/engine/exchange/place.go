@@ -25,10 +25,10 @@ type Placement struct {
 	contexts     []memory.Context // contexts attached to the conversation
 	rules        string           // rules that its user set
 	request      thread.Request
-	alone        string      // id for the turn of a message without history; "" otherwise
-	asked        memory.Turn // the last user message as stored, or only its chain hash; see askedIn
-	back         putBack     // restored blocks of earlier requests
-	unkept       error       // why restoring them failed
+	alone        string         // id for the turn of a message without history; "" otherwise
+	asked        memory.Turn    // the last user message as stored, or only its chain hash; see askedIn
+	back         restoredBlocks // restored blocks of earlier requests
+	unkept       error          // why restoring them failed
 }
 
 // Found reports whether the request was placed.
@@ -112,7 +112,7 @@ func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	p.request = thread.NewRequest(x.In.Chat.Messages, core.MaxMessages)
 	p.request.Again, p.request.Left = x.In.Again, client.Err() != nil
 	var id string
-	id, p.alone = x.proof(x.named(), p.request)
+	id, p.alone = x.identify(x.named(), p.request)
 	stored, err := x.find(ctx, id, p.request)
 	if err != nil {
 		return p, err
@@ -130,8 +130,8 @@ func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	}
 	x.align(&p, stored)
 	p.asked = askedIn(p.At, stored.Turns, x.In.Chat.LastUser())
-	if p.back = x.e.nothingBack(); x.In.Keep && p.Deleted == nil {
-		p.unkept = x.readBack(ctx, &p, earlierBlocks(x.In.Chat, p.At, stored.Turns))
+	if p.back = x.e.noEarlierBlocks(); x.In.Keep && p.Deleted == nil {
+		p.unkept = x.restoreBlocks(ctx, &p, earlierBlocks(x.In.Chat, p.At, stored.Turns))
 	}
 	return p, nil
 }
@@ -153,9 +153,9 @@ func title(c *chatapi.Chat, personal bool) string {
 	return ""
 }
 
-// proof identifies a message that comes without history, by the client's key or by a new id. If the
-// request names no conversation, the key or an unknown answer id identifies that too.
-func (x *Exchange) proof(id string, r thread.Request) (conversation, alone string) {
+// identify identifies a message that comes without history, by the client's key or by a new id. If
+// the request names no conversation, the key or an unknown answer id identifies that too.
+func (x *Exchange) identify(id string, r thread.Request) (conversation, alone string) {
 	key, single := x.In.Chat.Previous, r.Alone() >= 0 && x.In.After == ""
 	if single {
 		key = cmp.Or(x.In.Once, x.In.Answer, key)
@@ -191,7 +191,7 @@ func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (threa
 		return x.e.conversation(ctx, x.In.Owner, id)
 	}
 	for _, chains := range [][]string{r.Telling(), r.Chains()} { // answers first, since they usually suffice
-		cands, err := x.e.holding(ctx, x.In.Owner, chains)
+		cands, err := x.e.conversationsWith(ctx, x.In.Owner, chains)
 		if err != nil {
 			return thread.Candidate{}, err
 		}
@@ -233,9 +233,9 @@ func deleted(c memory.Conversation) *memory.ConversationMark {
 	return &mark
 }
 
-// goesOn returns the change that reopens a deleted conversation, without its earlier messages, or
-// nil for others.
-func goesOn(deleted *memory.ConversationMark) []memory.Change {
+// reopenDeleted returns the change that reopens a deleted conversation, without its earlier
+// messages, or nil for others.
+func reopenDeleted(deleted *memory.ConversationMark) []memory.Change {
 	if deleted == nil {
 		return nil
 	}
@@ -269,8 +269,8 @@ func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn 
 	return memory.Turn{}
 }
 
-// holding reads at most shortlist conversations with a turn that has one of these chains.
-func (e *Exchanges) holding(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
+// conversationsWith reads at most shortlist conversations with a turn that has one of these chains.
+func (e *Exchanges) conversationsWith(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
 	if len(chains) == 0 {
 		return nil, nil
 	}

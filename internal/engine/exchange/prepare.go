@@ -42,7 +42,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		Door:           "chat",
 		Place:          x.retrievePlace,
 		Carries:        len(x.In.Chat.Messages),
-		Untold:         x.Hides(),
+		TextlessTrace:  x.Redacts(),
 		Core:           x.read(),
 	})
 	at := x.Placed()
@@ -57,7 +57,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		block = p.Block
 		lines := append(r.Lines, attached...)
 		if at.Found() && at.unkept == nil && (len(r.Degraded) == 0 || len(lines) > 0) {
-			x.gives(GivenBlock{Restart: at.back.restart, Part: x.In.Part, Lines: lines})
+			x.recordBlock(GivenBlock{Restart: at.back.restart, Part: x.In.Part, Lines: lines})
 		}
 	}
 	if at.unkept != nil {
@@ -113,7 +113,7 @@ func (x *Exchange) retrievePlace() retrieve.Place {
 	}
 	return retrieve.Place{
 		In: p.conversation.ID, Exclude: exclude, Replaced: replaced,
-		Later: p.back.later, Shown: p.back.tells, Core: p.back.core, CoreTokens: p.back.coreTokens,
+		Later: p.back.later, Shown: p.back.hasLine, Core: p.back.core, CoreTokens: p.back.coreTokens,
 	}
 }
 
@@ -135,9 +135,9 @@ func (x *Exchange) Texts() []string {
 	return texts
 }
 
-// SetFor returns the fenced documents attached to the conversation and its rules, or "" if they
-// could not be read. Call it before recording.
-func (x *Exchange) SetFor() (contexts, rules string) {
+// Attachments returns the fenced documents attached to the conversation and its rules, or "" if
+// they could not be read. Call it before recording.
+func (x *Exchange) Attachments() (contexts, rules string) {
 	p := x.Placed()
 	contexts = recall.WithContexts("", p.contexts, x.e.Opts.Recall.Contexts)
 	x.Pin(WithRules(contexts, p.rules)) // nothing is learned from an answer that repeats the block
@@ -148,12 +148,12 @@ func (x *Exchange) SetFor() (contexts, rules string) {
 // recognize text copied from the block.
 func (x *Exchange) Pin(block string) {
 	if chain := x.Placed().asked.Chain; chain != "" {
-		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: block, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
+		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: block, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.blockEpoch)
 	}
 }
 
-// gives records the block sent with the request, for later requests.
-func (x *Exchange) gives(g GivenBlock) {
+// recordBlock records the block sent with the request, for later requests.
+func (x *Exchange) recordBlock(g GivenBlock) {
 	if x.In.Keep && g.Part != chatapi.Unplaced {
 		x.sentBlock = g.write(x.In.Owner)
 	}
@@ -181,10 +181,10 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 		p.Block, p.Kept = "", []chatapi.Block{{Text: text, Message: own.Message, Part: part}}
 	}
 	x.Prepared = p
-	x.gives(GivenBlock{Restart: true, Part: part, Lines: append(block.Lines, attached...)})
+	x.recordBlock(GivenBlock{Restart: true, Part: part, Lines: append(block.Lines, attached...)})
 	x.e.Traces.Amend(ctx, x.In.Owner, p.Trace, func(t *memory.Trace) {
 		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
-		if !p.Untold {
+		if !p.TextlessTrace {
 			t.Block = text
 		}
 	})
@@ -196,7 +196,7 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 // steps of the tool loop get no memory either.
 func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
 	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
-	x.gives(GivenBlock{Restart: true})
+	x.recordBlock(GivenBlock{Restart: true})
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, "prompt: "+why)
 	x.Pin("")
 	return x.Prepared

@@ -24,9 +24,9 @@ const (
 	// upstream or this process died.
 	LearnGrace = 2 * time.Minute
 
-	// Courtesy is how long storing the question and its trace is delayed until the answer's first
+	// StoreDelay is how long storing the question and its trace is delayed until the answer's first
 	// byte is sent, which needs the processors.
-	Courtesy = 2 * time.Millisecond
+	StoreDelay = 2 * time.Millisecond
 )
 
 // question is a stored question.
@@ -42,7 +42,7 @@ type question struct {
 
 // RecordQuestion stores the request's new messages during the upstream call, with a job that learns
 // from them if no answer follows. For a stream it first waits for [Exchange.Answered] or
-// [Courtesy]. It places the request if Open has not.
+// [StoreDelay]. It places the request if Open has not.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	if !x.stores() {
 		x.question = func(context.Context) (question, error) { return question{}, nil }
@@ -71,7 +71,7 @@ func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
 
 // yield waits for Answered or Courtesy.
 func (x *Exchange) yield() {
-	wait := time.NewTimer(Courtesy)
+	wait := time.NewTimer(StoreDelay)
 	defer wait.Stop()
 	select {
 	case <-x.answered:
@@ -81,7 +81,7 @@ func (x *Exchange) yield() {
 
 func (x *Exchange) storeQuestion(ctx, client context.Context, sentBlock string) (q question, err error) {
 	p := x.Placed()
-	if q.mode, err = x.e.heed(ctx, x.In.Owner, x.mode); err != nil {
+	if q.mode, err = x.e.recheckPause(ctx, x.In.Owner, x.mode); err != nil {
 		return q, err
 	}
 	if !p.Found() {
@@ -134,7 +134,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 		if place.History {
 			x.e.Opts.History.Mark(&t, at.Heard)
 		}
-		confides := w.confides(message.Role, message.Text)
+		confides := w.isOffTheRecord(message.Role, message.Text)
 		if place.Message == last && m.writes && !confides {
 			t.Given = sentBlock
 		}
@@ -149,7 +149,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 	if len(w.Turns)+len(w.Marks) == 0 {
 		return q, w, nil
 	}
-	w.Marks = append(w.Marks, goesOn(p.Deleted)...)
+	w.Marks = append(w.Marks, reopenDeleted(p.Deleted)...)
 	if err := x.e.redactForgotten(ctx, x.In.Owner, &w, at); err != nil {
 		return q, w, err
 	}
@@ -217,7 +217,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 }
 
 func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatapi.Answer, mark string) (place Place, err error) {
-	if q.mode, err = x.e.heed(ctx, x.In.Owner, q.mode); err != nil {
+	if q.mode, err = x.e.recheckPause(ctx, x.In.Owner, q.mode); err != nil {
 		return place, err
 	}
 	if !a.Empty() {
@@ -238,7 +238,8 @@ func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatap
 	return place, err
 }
 
-// layAnswer creates the batch of an answer after its question, and of the job that learns from both.
+// layAnswer creates the batch of an answer after its question, and of the job that learns from
+// both.
 func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, mark string, gone bool) (place Place, w writing, err error) {
 	place = Place{Conversation: q.conversation.ID, Turn: q.end} // for an empty answer
 	now, exchanges, answers := x.e.Time(), 0, false

@@ -19,10 +19,10 @@ import (
 // writing is a batch of consecutive turns that is being created.
 type writing struct {
 	memory.Batch
-	parent  string        // id of the turn that precedes the next one
-	moved   []string      // ids of turns that left or rejoined the branch
-	private bool          // the user's last message is off the record, and so are its answers
-	unsaid  []memory.Turn // the batch's redacted turns, with their text
+	parent        string        // id of the turn that precedes the next one
+	moved         []string      // ids of turns that left or rejoined the branch
+	private       bool          // the user's last message is off the record, and so are its answers
+	redactedTurns []memory.Turn // the batch's redacted turns, with their text
 }
 
 // newWriting starts a batch at a request's position.
@@ -45,9 +45,9 @@ func (w *writing) move(leave, rejoin []string, path *memory.Path) {
 	w.Path = path
 }
 
-// confides reports whether a message is off the record: the user asked not to remember it, or it
-// answers such a message and may repeat it.
-func (w *writing) confides(role memory.Role, words string) bool {
+// isOffTheRecord reports whether a message is off the record: the user asked not to remember it, or
+// it answers such a message and may repeat it.
+func (w *writing) isOffTheRecord(role memory.Role, words string) bool {
 	if role == memory.RoleUser {
 		w.private = learn.WishesIn(memory.Turn{Role: role, Content: words}).Confidential()
 	}
@@ -61,7 +61,7 @@ func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
 	t.Conversation, t.Project, t.Parent = w.Conversation.ID, w.Conversation.Project, w.parent
 	t.ID = cmp.Or(t.ID, core.DerivedID(t.Owner, t.Conversation, t.Parent, t.Chain))
 	if redact {
-		w.unsaid = append(w.unsaid, t)
+		w.redactedTurns = append(w.redactedTurns, t)
 		t = redacted(t)
 	} else if t.Status = memory.Active; w.Path == nil {
 		t.Status = memory.Replaced
@@ -98,8 +98,8 @@ func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation 
 		if err != nil || len(w.Turns)+len(w.Marks)+len(w.Jobs) == 0 {
 			return err
 		}
-		if len(w.unsaid) > 0 {
-			if err := e.Store.Bury(ctx, owner, w.unsaid...); err != nil {
+		if len(w.redactedTurns) > 0 {
+			if err := e.Store.Bury(ctx, owner, w.redactedTurns...); err != nil {
 				return fmt.Errorf("mark redacted turns: %w", err)
 			}
 		}

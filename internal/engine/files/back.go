@@ -48,7 +48,7 @@ func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileE
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
 		var back Back
 		err := core.Replan(ctx, func() (err error) {
-			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says}
+			r := restoration{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says}
 			back, err = r.bringBack(ctx, byRun[run], core.IDFor(owner, key+run))
 			return err
 		})
@@ -69,7 +69,7 @@ func withItsFile(c memory.Change) bool {
 }
 
 // bringBack restores a part of what a run forgot, in a new run with this id, or returns a Conflict.
-func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
+func (r *restoration) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
 	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
 		return r.back, err
 	}
@@ -85,7 +85,7 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 		case after.Turn != nil:
 			changes[i].Reason = "the file of what it taught is back"
 		case after.Fact != nil:
-			changes[i].After.Fact = r.asFileSays(*after.Fact)
+			changes[i].After.Fact = r.withFileEdits(*after.Fact)
 		}
 	}
 	if run.Vectors, err = e.FactVectors(ctx, changes); err != nil {
@@ -100,8 +100,8 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 	return r.back, err
 }
 
-// returning is the part of a run that is to be restored.
-type returning struct {
+// restoration is the part of a run that is to be restored.
+type restoration struct {
 	e       *Files
 	owner   memory.Owner
 	back    Back
@@ -114,9 +114,9 @@ type returning struct {
 	summarized map[string]bool // conversations with restored turns whose summary the run forgot
 }
 
-// asFileSays returns a restored fact with the other edits of its file, if these cannot contradict
-// other facts. Otherwise it returns nil, and the edits are applied later.
-func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
+// withFileEdits returns a restored fact with the other edits of its file, if these cannot
+// contradict other facts. Otherwise it returns nil, and the edits are applied later.
+func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	edit, there := r.says[f.ID]
 	if !there {
 		return &f
@@ -134,7 +134,7 @@ func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
 	return &next
 }
 
-func (r *returning) read(ctx context.Context, facts []memory.Change) error {
+func (r *restoration) read(ctx context.Context, facts []memory.Change) error {
 	for _, c := range facts {
 		olds, err := r.e.Compare.Conflicts(ctx, *c.Before.Fact, "")
 		if err != nil {
@@ -171,7 +171,7 @@ func (r *returning) read(ctx context.Context, facts []memory.Change) error {
 
 // readOthers reads the facts that stay forgotten although the run, or a later one, forgot them: the
 // turns may state them too.
-func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) error {
+func (r *restoration) readOthers(ctx context.Context, forgot []memory.Change) error {
 	var ids []string
 	for _, c := range forgot {
 		if f := c.After.Fact; f != nil && !r.coming[f.ID] {
@@ -192,7 +192,7 @@ func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) erro
 
 // readTurns adds the turns that are sources only of restored facts, unless they or their chats
 // changed since.
-func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error {
+func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgot {
 		switch {
@@ -207,12 +207,12 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 		return fmt.Errorf("read forgotten turns: %w", err)
 	}
 	r.summarized = map[string]bool{}
-	deep := len(turns)*(len(r.facts)+len(r.others)) <= mostReadAgain
+	deep := len(turns)*(len(r.facts)+len(r.others)) <= maxComparisons
 	for _, m := range turns {
-		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, knownFrom(m, deep)) {
+		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, isSourceOf(m, deep)) {
 			continue
 		}
-		if slices.ContainsFunc(r.others, knownFrom(m, deep)) {
+		if slices.ContainsFunc(r.others, isSourceOf(m, deep)) {
 			r.back.Left++
 			continue
 		}
@@ -235,15 +235,15 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 	return nil
 }
 
-// mostReadAgain bounds the pairs of turn and fact whose text is compared. With more pairs, only
+// maxComparisons bounds the pairs of turn and fact whose text is compared. With more pairs, only
 // turns that the facts name are restored.
-const mostReadAgain = 100_000
+const maxComparisons = 100_000
 
-// knownFrom returns a test for facts that were learned from a turn or, with deep, that the turn
+// isSourceOf returns a test for facts that were learned from a turn or, with deep, that the turn
 // states.
-func knownFrom(m memory.Memory, deep bool) func(memory.Fact) bool {
+func isSourceOf(m memory.Memory, deep bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		p := f.Provenance
-		return slices.Contains(p.Turns, m.Turn.ID) || p.Quote != nil && p.Quote.Turn == m.Turn.ID || deep && retrieve.Says(m, f)
+		return slices.Contains(p.Turns, m.Turn.ID) || p.Quote != nil && p.Quote.Turn == m.Turn.ID || deep && retrieve.States(m, f)
 	}
 }

@@ -85,8 +85,8 @@ func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err
 	return "", memory.Errorf(memory.Invalid, "it does not belong to any memory that Loci knows")
 }
 
-// why returns the reason in the journal for an action caused by an edit.
-func (f FileEdit) why(action memory.Action) string {
+// reason returns the reason in the journal for an action caused by an edit.
+func (f FileEdit) reason(action memory.Action) string {
 	switch action {
 	case memory.ActionAdd:
 		return "written in a file"
@@ -118,7 +118,7 @@ func (f FileEdit) run() memory.Run {
 // be undone at once.
 func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit) error {
 	ctx = memory.ForWrite(ctx)
-	run, why := gone[0].run(), gone[0].why(memory.ActionRetire)
+	run, why := gone[0].run(), gone[0].reason(memory.ActionRetire)
 	if len(gone) > 1 {
 		run.ID, why = run.ID+"-together", "its file was deleted, with others"
 	}
@@ -168,7 +168,7 @@ func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action,
 			return "", err
 		}
 	}
-	_, err := e.Store.Apply(ctx, f.Owner, run, memory.Change{Action: action, After: after, Reason: f.why(action), Author: ByFile})
+	_, err := e.Store.Apply(ctx, f.Owner, run, memory.Change{Action: action, After: after, Reason: f.reason(action), Author: ByFile})
 	return after.Target(), err
 }
 
@@ -183,7 +183,7 @@ func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (stri
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: ByFile}
 	f.Content, f.Hash, f.Tags = content, text.Hash(content), curate.Tags(f.Tags)
 	if edit.Elsewhere {
-		if f, err = edit.elsewhere(ctx, e, f); err != nil {
+		if f, err = edit.localFact(ctx, e, f); err != nil {
 			return "", err
 		}
 	} else {
@@ -229,7 +229,7 @@ func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f
 		run.Learned = e.Retrieve.Repeats(ctx, ends)
 	}
 	_, err := e.Store.Apply(ctx, edit.Owner, run, compare.Replacing(ends, memory.Change{
-		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: edit.why(memory.ActionAdd), Author: ByFile,
+		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: edit.reason(memory.ActionAdd), Author: ByFile,
 	})...)
 	return err
 }
@@ -244,7 +244,7 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	if sameButTimes(merged, *was) && (!edit.Elsewhere || merged.UpdatedAt.Equal(was.UpdatedAt)) {
 		return nil
 	}
-	if done, err := e.Done(ctx, edit.Owner, edit.Key); err != nil || len(done) > 0 {
+	if done, err := e.ChangesByKey(ctx, edit.Owner, edit.Key); err != nil || len(done) > 0 {
 		return err
 	}
 	leave, err := e.Compare.Deciding(ctx, edit.Owner)
@@ -283,7 +283,7 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 		next.UpdatedAt = written
 	}
 	action := actionOf(f.Status, next.Status)
-	change := memory.Change{Action: action, After: memory.Image{Fact: &next}, Base: f.Version, Reason: edit.why(action), Author: ByFile}
+	change := memory.Change{Action: action, After: memory.Image{Fact: &next}, Base: f.Version, Reason: edit.reason(action), Author: ByFile}
 	if action == memory.ActionReplace {
 		change.OldID, change.NewID = f.ID, next.SupersededBy
 	}

@@ -37,7 +37,7 @@ func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
 	}
 	// Loci on another machine never rewords a fact that it calls learned.
 	if learned := was.Source == memory.Extracted && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content); f.Elsewhere && !learned {
-		next.Source = sourceHere(says.Source)
+		next.Source = localSource(says.Source)
 	}
 	return next, curate.CheckFact(next)
 }
@@ -65,7 +65,7 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 		return f, err
 	} else if content != strings.TrimSpace(was.Content) {
 		if f.Content != was.Content {
-			return f, fmt.Errorf("%w: %s", core.ErrMeanwhile, f.ID)
+			return f, fmt.Errorf("%w: %s", core.ErrConcurrentEdit, f.ID)
 		}
 		f.Content, f.Hash = content, text.Hash(content)
 		f.Source, f.Trust = memory.FromFile, memory.TrustPerson
@@ -93,10 +93,10 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 	if !bytes.Equal(says.Metadata, was.Metadata) {
 		f.Metadata = says.Metadata
 	}
-	take(&f.Category, was.Category, says.Category)
-	take(&f.Core, was.Core, says.Core)
-	take(&f.Confidence, was.Confidence, says.Confidence)
-	take(&f.Scope, was.Scope, says.Scope)
+	copyEdited(&f.Category, was.Category, says.Category)
+	copyEdited(&f.Core, was.Core, says.Core)
+	copyEdited(&f.Confidence, was.Confidence, says.Confidence)
+	copyEdited(&f.Scope, was.Scope, says.Scope)
 	for _, t := range []struct{ to, was, says *time.Time }{
 		{&f.ObservedAt, &was.ObservedAt, &says.ObservedAt}, {&f.ValidFrom, &was.ValidFrom, &says.ValidFrom},
 		{&f.ValidTo, &was.ValidTo, &says.ValidTo}, {&f.ExpiresAt, &was.ExpiresAt, &says.ExpiresAt},
@@ -108,8 +108,8 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 	return f, curate.CheckFact(f)
 }
 
-// take copies a field if the person changed it.
-func take[T comparable](field *T, was, says T) {
+// copyEdited copies a field if the person changed it.
+func copyEdited[T comparable](field *T, was, says T) {
 	if says != was {
 		*field = says
 	}
@@ -143,18 +143,18 @@ func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (
 	return edit, alone, nil
 }
 
-// elsewhere returns the fact of another machine's file in the form stored here. If its turns do not
+// localFact returns the fact of another machine's file in the form stored here. If its turns do not
 // exist here, its source is the file.
-func (f FileEdit) elsewhere(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
-	fact.Source = sourceHere(fact.Source)
+func (f FileEdit) localFact(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
+	fact.Source = localSource(fact.Source)
 	if fact.Status != memory.Superseded {
 		return fact, nil
 	}
 	return e.successor(ctx, f, fact)
 }
 
-// sourceHere returns the source of another machine's fact here, where its turns are missing.
-func sourceHere(there memory.FactSource) memory.FactSource {
+// localSource returns the source of another machine's fact here, where its turns are missing.
+func localSource(there memory.FactSource) memory.FactSource {
 	if there == memory.Manual || there == memory.Imported {
 		return there
 	}

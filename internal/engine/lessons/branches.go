@@ -37,7 +37,7 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 			continue
 		}
 		for _, one := range s.copies(t) {
-			if err := e.leaveWith(ctx, job, one, turns); err != nil {
+			if err := e.removeFactsOf(ctx, job, one, turns); err != nil {
 				return fmt.Errorf("remove the facts of turn %s: %w", one.ID, err)
 			}
 		}
@@ -47,7 +47,7 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 			continue
 		}
 		for _, one := range s.copies(t) {
-			if err := e.returnWith(ctx, job, one); err != nil {
+			if err := e.restoreFactsOf(ctx, job, one); err != nil {
 				return fmt.Errorf("restore the facts of turn %s: %w", one.ID, err)
 			}
 		}
@@ -87,9 +87,9 @@ func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memor
 	return out, err
 }
 
-// leaveWith removes facts learned only from turns of abandoned branches. It restores the facts that
-// they replaced, even if those are removed next.
-func (e branches) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
+// removeFactsOf removes facts learned only from turns of abandoned branches. It restores the facts
+// that they replaced, even if those are removed next.
+func (e branches) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
 		return err
@@ -183,15 +183,15 @@ func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memor
 	return back, nil
 }
 
-// returnWith restores the facts that left with a turn. They replace the facts they contradict,
+// restoreFactsOf restores the facts that left with a turn. They replace the facts they contradict,
 // unless those were learned later.
-func (e branches) returnWith(ctx context.Context, job memory.Job, t memory.Turn) error {
+func (e branches) restoreFactsOf(ctx context.Context, job memory.Job, t memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Retired)
 	if err != nil {
 		return err
 	}
 	for _, f := range facts {
-		err := core.Replan(ctx, func() error { return e.returnOne(ctx, job, f) })
+		err := core.Replan(ctx, func() error { return e.restoreFact(ctx, job, f) })
 		if err != nil && !errors.Is(err, memory.Duplicate) { // a Duplicate means that the fact was learned again
 			return err
 		}
@@ -199,9 +199,9 @@ func (e branches) returnWith(ctx context.Context, job memory.Job, t memory.Turn)
 	return nil
 }
 
-// returnOne restores a fact that left with its turn, unless a person decided about it since. It
+// restoreFact restores a fact that left with its turn, unless a person decided about it since. It
 // returns [memory.Conflict] after a concurrent write.
-func (e branches) returnOne(ctx context.Context, job memory.Job, f memory.Fact) error {
+func (e branches) restoreFact(ctx context.Context, job memory.Job, f memory.Fact) error {
 	base, err := e.Curate.Compare.PlannedOn(ctx, f)
 	if err != nil {
 		return err
@@ -227,16 +227,16 @@ func (e branches) returnOne(ctx context.Context, job memory.Job, f memory.Fact) 
 		}
 	}
 	back := memory.Change{Action: memory.ActionRestore, After: last.Before, Base: f.Version, Reason: "the chat went back to its message"}
-	changes, err := e.returning(ctx, back, named)
+	changes, err := e.restoreChanges(ctx, back, named)
 	if err != nil {
 		return err
 	}
 	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
-// returning returns the changes that restore a fact. The fact replaces the named fact and those it
-// contradicts, unless those are newer.
-func (e branches) returning(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
+// restoreChanges returns the changes that restore a fact. The fact replaces the named fact and
+// those it contradicts, unless those are newer.
+func (e branches) restoreChanges(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
 	next := *back.After.Fact
 	var against []memory.Fact
 	var err error
@@ -262,7 +262,7 @@ func (e branches) returning(ctx context.Context, back memory.Change, named strin
 // follow applies the changes of a run while the job holds its lease. After a concurrent write the
 // job is retried.
 func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
-	if err := e.Holds(ctx, job); err != nil {
+	if err := e.HoldLease(ctx, job); err != nil {
 		return err
 	}
 	run.Kind, run.Author = "branch", core.ByDialog
@@ -297,7 +297,7 @@ func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation 
 			version = math.MaxInt64
 		}
 		s.instead[place] = max(s.instead[place], version)
-		switch key := Spoken(t); {
+		switch key := TurnKey(t); {
 		case key == "":
 		case t.Status == memory.Active:
 			s.on[key] = true
@@ -308,8 +308,8 @@ func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation 
 	return s, nil
 }
 
-// Spoken is the key by which turns are compared: role and text, or "" if there is no text.
-func Spoken(t memory.Turn) string {
+// TurnKey is the key by which turns are compared: role and text, or "" if there is no text.
+func TurnKey(t memory.Turn) string {
 	words := text.Normalize(t.Content)
 	if words == "" {
 		return ""
@@ -321,14 +321,14 @@ func Spoken(t memory.Turn) string {
 // its text. A turn is not taken back if it left the branch only because an earlier turn was
 // replaced.
 func (s sayings) takenBack(t memory.Turn) bool {
-	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[Spoken(t)]
+	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[TurnKey(t)]
 }
 
 // copies returns the turn and the replaced turns with the same text, with the turn's status: facts
 // learned from a copy leave and return with the turn.
 func (s sayings) copies(t memory.Turn) []memory.Turn {
 	all := []memory.Turn{t}
-	for _, other := range s.off[Spoken(t)] {
+	for _, other := range s.off[TurnKey(t)] {
 		if other.ID != t.ID {
 			other.Status = t.Status
 			all = append(all, other)

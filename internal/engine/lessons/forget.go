@@ -13,12 +13,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// grant plans what a lesson's turns ask to forget in plain language. The asking turns are forgotten
-// too, since they repeat the text.
-func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) error {
+// planForgetting plans what a lesson's turns ask to forget in plain language. The asking turns are
+// forgotten too, since they repeat the text.
+func (e *Learner) planForgetting(ctx context.Context, l Lesson, run string, p *planned) error {
 	var found []memory.Memory
 	for _, wish := range l.forget {
-		meant, err := e.wished(ctx, l, wish)
+		meant, err := e.memoriesToForget(ctx, l, wish)
 		if err != nil {
 			return err
 		}
@@ -46,14 +46,14 @@ func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) e
 	return nil
 }
 
-// wished returns the earlier memories to which a forget request refers.
-func (e *Learner) wished(ctx context.Context, l Lesson, wish extract.Command) ([]memory.Memory, error) {
+// memoriesToForget returns the earlier memories to which a forget request refers.
+func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, wish extract.Command) ([]memory.Memory, error) {
 	found, err := e.Curate.Meant(ctx, l.scope, wish)
 	if err != nil {
 		return nil, err
 	}
 	asked := l.turn(wish.Span.Turn)
-	meant := slices.DeleteFunc(found, func(m memory.Memory) bool { return curate.SaidAfter(m, asked) })
+	meant := slices.DeleteFunc(found, func(m memory.Memory) bool { return curate.IsNewerThan(m, asked) })
 	if len(meant) == 0 && !wish.OffTheRecord {
 		return nil, nil
 	}

@@ -23,10 +23,10 @@ const (
 	learnTurns = 16
 	learnBytes = 24 << 10
 
-	// patience is how many attempts a failing model gets before the rules learn instead: all but
-	// the last, which takes more than ten minutes. The age of the job does not count, since it may
-	// have waited in the queue.
-	patience = memory.MaxAttempts - 1
+	// modelAttempts is how many attempts a failing model gets before the rules learn instead: all
+	// but the last, which takes more than ten minutes. The age of the job does not count, since it
+	// may have waited in the queue.
+	modelAttempts = memory.MaxAttempts - 1
 
 	// halvings is how many failed attempts halve the input of a call, since the model may be slow.
 	halvings = 2
@@ -40,7 +40,7 @@ const (
 func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.Taught.Ring()
 	e.Idle.Wait(ctx)
-	if err := e.rests(ctx, job); err != nil {
+	if err := e.putOffUntilIdle(ctx, job); err != nil {
 		return "", err
 	}
 	e.Curate.Credit(ctx, job.Owner, curate.UsesAtOnce)
@@ -120,7 +120,7 @@ func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	size := 0
 	for _, t := range turns {
 		last := len(out) - 1
-		if last < 0 || len(out[last]) == most || size+len(t.Content) > learnBytes || apart(out[last], t) {
+		if last < 0 || len(out[last]) == most || size+len(t.Content) > learnBytes || startsChunk(out[last], t) {
 			out, size = append(out, nil), 0
 			last++
 		}
@@ -130,9 +130,9 @@ func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	return out
 }
 
-// apart reports whether a turn starts a new chunk: it belongs to another project or agent, or it
-// asks to forget facts that may be learned from the turns before it.
-func apart(before []memory.Turn, t memory.Turn) bool {
+// startsChunk reports whether a turn starts a new chunk: it belongs to another project or agent, or
+// it asks to forget facts that may be learned from the turns before it.
+func startsChunk(before []memory.Turn, t memory.Turn) bool {
 	return t.Project != before[0].Project || t.Agent != before[0].Agent || len(learn.WishesIn(t).Forget) > 0
 }
 
@@ -167,7 +167,7 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 		receipt, err := e.commit(ctx, job, p, attempt)
 		if err == nil {
 			if !receipt.Again { // otherwise the first application was counted
-				e.decided(ctx, l, p.Outcomes)
+				e.logDecisions(ctx, l, p.Outcomes)
 			}
 			return nil
 		}
@@ -180,12 +180,12 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 // commit applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
 // [memory.LeaseLost] if another worker has the job.
 func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
-	version, err := e.unmoved(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
+	version, err := e.checkUnchanged(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	if run.Lease == nil {
-		if err := e.Holds(ctx, job); err != nil {
+		if err := e.HoldLease(ctx, job); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -195,9 +195,9 @@ func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run mem
 	return e.Store.Apply(ctx, job.Owner, run, p.Changes...)
 }
 
-// Holds extends a job's lease for one more transaction that does not complete the job, or returns
-// [memory.LeaseLost]. A job that was never claimed has no lease.
-func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
+// HoldLease extends a job's lease for one more transaction that does not complete the job, or
+// returns [memory.LeaseLost]. A job that was never claimed has no lease.
+func (e *Learner) HoldLease(ctx context.Context, job memory.Job) error {
 	if job.Lease == (memory.Lease{}) {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	if p.version, err = e.Version(ctx, l.scope.Owner); err != nil {
 		return planned{}, err
 	}
-	if err := e.grant(ctx, l, run, &p); err != nil {
+	if err := e.planForgetting(ctx, l, run, &p); err != nil {
 		return planned{}, err
 	}
 	near, err := reader{e}.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
@@ -270,11 +270,11 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	return p, nil
 }
 
-// unmoved returns the version for which the plan still holds. It returns [memory.Conflict] if
-// another run wrote a fact with which the plan should have been compared, since both runs would add
-// contradicting facts. It returns [memory.Unavailable] if a turn was forgotten or edited after it
-// was read; the job is then retried.
-func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
+// checkUnchanged returns the version for which the plan still holds. It returns [memory.Conflict]
+// if another run wrote a fact with which the plan should have been compared, since both runs would
+// add contradicting facts. It returns [memory.Unavailable] if a turn was forgotten or edited after
+// it was read; the job is then retried.
+func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
 	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // later reads see this version or a newer one
 	if err != nil {
 		return 0, fmt.Errorf("read the turns again: %w", err)
@@ -363,10 +363,10 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []e
 	return out, nil
 }
 
-// decided logs and counts a run's decisions (design 3's memory_decision). Without LogContent it
-// logs the stored fact's id instead of its text, and omits a model's reason.
-func (e *Learner) decided(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
-	outcomes = append(outcomes, l.PassedOver()...)
+// logDecisions logs and counts a run's decisions (design 3's memory_decision). Without LogContent
+// it logs the stored fact's id instead of its text, and omits a model's reason.
+func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
+	outcomes = append(outcomes, l.DroppedOutcomes()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
 	for _, s := range l.utterances {
 		line.InputMessageLength += len(s.Text)

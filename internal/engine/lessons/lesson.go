@@ -30,8 +30,8 @@ type Lesson struct {
 	author     memory.Author     // author of the facts
 }
 
-// PassedOver returns the dropped candidates as outcomes, with the reasons.
-func (l Lesson) PassedOver() []learn.Outcome {
+// DroppedOutcomes returns the dropped candidates as outcomes, with the reasons.
+func (l Lesson) DroppedOutcomes() []learn.Outcome {
 	out := make([]learn.Outcome, 0, len(l.dropped))
 	for _, d := range l.dropped {
 		out = append(out, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
@@ -53,7 +53,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	if err := r.answering(ctx, job.Owner, l.utterances, before); err != nil {
 		return Lesson{}, err
 	}
-	playing(l.utterances, before)
+	markRolePlay(l.utterances, before)
 	d, err := r.extract(ctx, job, l, before)
 	if err != nil {
 		return Lesson{}, err
@@ -65,7 +65,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	remember, forget := extract.Commands(l.utterances)
 	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.utterances)
 	l.forget, l.author = forget, d.author
-	r.givePlace(&l)
+	r.markProjectFacts(&l)
 	if err := r.leaveOut(ctx, &l); err != nil {
 		return Lesson{}, err
 	}
@@ -84,7 +84,7 @@ func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	var orders []extract.Command
 	for _, wish := range l.forget {
 		if slices.ContainsFunc(l.cands, func(c extract.Candidate) bool { return c.Op != "" && within(c, wish) }) {
-			meant, err := e.wished(ctx, *l, wish)
+			meant, err := e.memoriesToForget(ctx, *l, wish)
 			if err != nil {
 				return err
 			}
@@ -115,8 +115,8 @@ func (l Lesson) turn(id string) memory.Turn {
 	return memory.Turn{ID: id}
 }
 
-// playable is how many turns back the start of a role play is searched.
-const playable = 24
+// rolePlayTurns is how many turns back the start of a role play is searched.
+const rolePlayTurns = 24
 
 // talkBefore returns the turns before utterances, or nil if utterances include the conversation's
 // first turn.
@@ -125,7 +125,7 @@ func (e reader) talkBefore(ctx context.Context, owner memory.Owner, utterances [
 	if first < 0 || utterances[first].Turn.Index == 0 {
 		return nil, nil
 	}
-	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: utterances[first].Turn.Conversation, Last: playable})
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: utterances[first].Turn.Conversation, Last: rolePlayTurns})
 	if err != nil {
 		return nil, fmt.Errorf("read earlier turns: %w", err)
 	}
@@ -229,8 +229,8 @@ func (e reader) parents(ctx context.Context, owner memory.Owner, utterances []ex
 	return byID, nil
 }
 
-// playing marks the user's first utterance if it continues a role play.
-func playing(utterances []extract.Utterance, before []memory.Turn) {
+// markRolePlay marks the user's first utterance if it continues a role play.
+func markRolePlay(utterances []extract.Utterance, before []memory.Turn) {
 	first := slices.IndexFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
 	if first < 0 {
 		return
@@ -252,7 +252,7 @@ func (e *Learner) InjectedText(ctx context.Context, scope memory.Scope, turns []
 	return func(i int) *learn.Injected {
 		var found []memory.Memory
 		for _, sentence := range learn.MaybeInjected(turns[i]) {
-			like, err := core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Limit: suspectsFound})
+			like, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Limit: suspectsFound})
 			if err != nil {
 				e.Log.Warn("text that came from memory may be learned again", "turn", turns[i].ID, "err", err)
 				continue
@@ -324,7 +324,7 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []
 	if err == nil || errors.As(err, &off) {
 		return d, err
 	}
-	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel) || errors.Is(err, context.DeadlineExceeded) && job.Attempts >= halvings) {
+	if e.Opts.Rules && (job.Attempts >= modelAttempts || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel) || errors.Is(err, context.DeadlineExceeded) && job.Attempts >= halvings) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
 		return draft{cands: extract.Rules(l.utterances), author: byRule}, nil
 	}
@@ -338,7 +338,7 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Tu
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant && !slices.ContainsFunc(l.utterances, learn.MayTeach) {
 		return all, nil
 	}
-	why, err := e.distrust(ctx, l.scope.Owner)
+	why, err := e.reviewReason(ctx, l.scope.Owner)
 	if err != nil {
 		return draft{}, err
 	}
@@ -361,9 +361,9 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Tu
 	return all, nil
 }
 
-// saidBefore returns the last messages before the new ones, as context for a model. Secrets and
-// injected text are blanked.
-func (e reader) saidBefore(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
+// contextMessages returns the last messages before the new ones, as context for a model. Secrets
+// and injected text are blanked.
+func (e reader) contextMessages(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
 		room -= len(utterances)
@@ -494,7 +494,7 @@ func (e reader) contextRoom(utterances []extract.Utterance, facts []memory.Fact)
 }
 
 func (e reader) askForFacts(ctx context.Context, scope memory.Scope, utterances []extract.Utterance, earlier []memory.Turn) (draft, error) {
-	before, err := e.saidBefore(ctx, scope.Owner, utterances, earlier)
+	before, err := e.contextMessages(ctx, scope.Owner, utterances, earlier)
 	if err != nil {
 		return draft{}, err
 	}
@@ -512,7 +512,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, utterances 
 	}
 	prompts := e.learnPrompts(scope.Owner)
 	ask, err := learn.AskFacts(learn.Asked{
-		Utterances: utterances, Before: before, Facts: facts, Attached: attached, Wishes: own.Wishes, Zone: own.Zone, Now: e.Time(),
+		Utterances: utterances, Before: before, Facts: facts, Attached: attached, Wishes: own.Instructions, Zone: own.Zone, Now: e.Time(),
 	}, prompts)
 	if err != nil {
 		return draft{}, fmt.Errorf("fill the extraction prompt: %w", err)

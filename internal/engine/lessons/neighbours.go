@@ -14,7 +14,7 @@ import (
 // neighbors returns the facts with which each candidate is compared: the most similar facts, those
 // about the same thing, equal facts that were refused earlier, and facts from the same turn that
 // are no longer recalled. Facts about to be forgotten count as forgotten. Facts written after the
-// owner's version may be missing; [Learner.unmoved] checks for them.
+// owner's version may be missing; [Learner.checkUnchanged] checks for them.
 func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []extract.Candidate, gone map[string]bool) ([][]extract.Neighbour, error) {
 	if len(cands) == 0 {
 		return nil, nil
@@ -27,7 +27,7 @@ func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64
 		if alike[i], err = e.similarFacts(located, scope, c.Text, nearest); err != nil {
 			return nil, err
 		}
-		l.IDs, l.Queries = slices.Concat(l.IDs, core.IDsOf(alike[i]), c.Targets), append(l.Queries, comparing(c)...)
+		l.IDs, l.Queries = slices.Concat(l.IDs, core.IDsOf(alike[i]), c.Targets), append(l.Queries, comparisonQueries(c)...)
 	}
 	slices.Sort(l.IDs)
 	l.IDs = slices.Compact(l.IDs)
@@ -37,20 +37,20 @@ func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64
 	}
 	near, pages := make([][]extract.Neighbour, len(cands)), seen.Pages
 	for i, c := range cands {
-		n := len(comparing(c))
+		n := len(comparisonQueries(c))
 		named := memory.Page{Memories: slices.DeleteFunc(slices.Clone(seen.Memories), func(m memory.Memory) bool { return m.Fact == nil || !slices.Contains(c.Targets, m.ID()) })}
-		near[i] = e.nearOne(scope, e.neighboursAmong(scope, alike[i], seen.Memories), append(pages[:n:n], named), gone)
+		near[i] = e.addNeighbors(scope, e.neighboursAmong(scope, alike[i], seen.Memories), append(pages[:n:n], named), gone)
 		pages = pages[n:]
 	}
 	return near, nil
 }
 
-// comparing returns the queries for the other facts with which a candidate is compared, in addition
-// to similar facts.
-func comparing(c extract.Candidate) []memory.Query {
-	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: core.Compared}}
+// comparisonQueries returns the queries for the other facts with which a candidate is compared, in
+// addition to similar facts.
+func comparisonQueries(c extract.Candidate) []memory.Query {
+	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: core.ComparedStatuses}}
 	if c.Attribute != "" {
-		queries = append(queries, memory.Query{Subject: c.Subject, Attribute: c.Attribute, Statuses: core.Compared})
+		queries = append(queries, memory.Query{Subject: c.Subject, Attribute: c.Attribute, Statuses: core.ComparedStatuses})
 	}
 	if c.Turn != "" {
 		queries = append(queries, memory.Query{Turn: c.Turn, Statuses: []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}})
@@ -58,8 +58,8 @@ func comparing(c extract.Candidate) []memory.Query {
 	return queries
 }
 
-// nearOne appends the facts of pages to the most similar facts, without duplicates.
-func (e reader) nearOne(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
+// addNeighbors appends the facts of pages to the most similar facts, without duplicates.
+func (e reader) addNeighbors(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
 	for _, page := range pages {
 		for _, m := range page.Memories {
 			if scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) && !slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == m.ID() }) {

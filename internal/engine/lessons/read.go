@@ -10,23 +10,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Jobs returns an owner's unfinished jobs, newest first, except those for which [Learner.needless]
-// is true.
+// Jobs returns an owner's unfinished jobs, newest first, except those for which
+// [Learner.needlessJobs] is true.
 func (e *Learner) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, error) {
 	all, err := e.Store.Jobs(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	needless, err := e.needless(ctx, owner, all)
+	needless, err := e.needlessJobs(ctx, owner, all)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(j memory.Job) bool { return needless[j.ID] }), nil
 }
 
-// givePlace sets, for each candidate of a lesson in a project, whether the fact belongs to the
-// project.
-func (e *Learner) givePlace(l *Lesson) {
+// markProjectFacts sets, for each candidate of a lesson in a project, whether the fact belongs to
+// the project.
+func (e *Learner) markProjectFacts(l *Lesson) {
 	if l.scope.Project == "" || l.scope.Conversation != "" || e.Opts.Learn.Scope == core.OfProject {
 		return
 	}

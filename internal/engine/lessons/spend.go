@@ -18,7 +18,7 @@ import (
 // Complete calls the learning model on behalf of an owner. If the owner's daily budget is spent,
 // the error is a [*jobs.PutOff].
 func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
-	if err := e.affords(ctx, owner); err != nil {
+	if err := e.checkBudget(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
 	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
@@ -119,8 +119,8 @@ func (e *Asker) logReply(reply memory.Reply) {
 	}
 }
 
-// affords returns a PutOff until tomorrow if an owner has spent the day's budget.
-func (e *Asker) affords(ctx context.Context, owner memory.Owner) error {
+// checkBudget returns a PutOff until tomorrow if an owner has spent the day's budget.
+func (e *Asker) checkBudget(ctx context.Context, owner memory.Owner) error {
 	most := e.Opts.Learn.Spending
 	if most.DayTokens == 0 {
 		return nil

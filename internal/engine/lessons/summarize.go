@@ -41,7 +41,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	if err := e.leaveOutRefused(ctx, job, utterances); err != nil {
 		return "", err
 	}
-	words, author, err := e.sumUp(ctx, job.Owner, utterances, previous)
+	words, author, err := e.summaryText(ctx, job.Owner, utterances, previous)
 	if err != nil {
 		return "", err
 	}
@@ -74,12 +74,12 @@ func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterance
 	return nil
 }
 
-// sumUp summarizes with the model. Without a trusted model that replies, it summarizes by rule,
-// unless the error is a PutOff.
-func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
+// summaryText summarizes with the model. Without a trusted model that replies, it summarizes by
+// rule, unless the error is a PutOff.
+func (e *Learner) summaryText(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
 	if e.LLM != nil {
 		var off *jobs.PutOff
-		words, author, err := e.sumUpByModel(ctx, owner, utterances, previous)
+		words, author, err := e.summaryByModel(ctx, owner, utterances, previous)
 		if err == nil || errors.As(err, &off) {
 			return words, author, err
 		}
@@ -88,8 +88,8 @@ func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, utterances []ex
 	return learn.Summarize(utterances, previous), memory.Author{Kind: memory.ByRule, Name: core.RuleBased}, nil
 }
 
-func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
-	why, err := e.distrust(ctx, owner)
+func (e *Learner) summaryByModel(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
+	why, err := e.reviewReason(ctx, owner)
 	if why != "" {
 		err = errors.New(why)
 	}

@@ -36,8 +36,8 @@ func (e *Learner) RestJob(owner memory.Owner, conversation, first string, now ti
 	return j
 }
 
-// rests returns a [*jobs.PutOff] if the job waits for its conversation to become idle.
-func (e *Learner) rests(ctx context.Context, job memory.Job) error {
+// putOffUntilIdle returns a [*jobs.PutOff] if the job waits for its conversation to become idle.
+func (e *Learner) putOffUntilIdle(ctx context.Context, job memory.Job) error {
 	if !strings.HasPrefix(job.ID, restPrefix) {
 		return nil
 	}
@@ -54,9 +54,9 @@ func (e *Learner) rests(ctx context.Context, job memory.Job) error {
 	return nil
 }
 
-// needless returns the ids of jobs that would learn if an exchange fails. The exchange has ended
-// and was learned from, so these jobs have nothing to do.
-func (e *Learner) needless(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
+// needlessJobs returns the ids of jobs that would learn if an exchange fails. The exchange has
+// ended and was learned from, so these jobs have nothing to do.
+func (e *Learner) needlessJobs(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
 	waits := map[string]string{} // turn to job
 	for _, j := range all {
 		if j.Kind == memory.JobLearn && j.State == memory.JobQueued && j.RunAt.After(e.Time()) && len(j.Turns) > 0 && j.ID == LearnJob(owner, "", j.Turns[0], j.RunAt).ID {

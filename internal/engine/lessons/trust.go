@@ -16,9 +16,9 @@ type onTrial interface {
 	KeepTrial(is learn.Trial)
 }
 
-// distrust returns why a person must review the facts of the owner's learning model, or "" if no
-// review is needed. A new model is tried first.
-func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (why string, err error) {
+// reviewReason returns why a person must review the facts of the owner's learning model, or "" if
+// no review is needed. A new model is tried first.
+func (e *Asker) reviewReason(ctx context.Context, owner memory.Owner) (why string, err error) {
 	model, ok := e.LLM.(onTrial)
 	switch {
 	case e.Opts.Learn.Trust == "never":

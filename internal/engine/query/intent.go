@@ -52,7 +52,7 @@ func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 		}
 	}
 	if e.Opts.Intents == IntentsByEmbedding {
-		return e.likest(ctx, q.Text)
+		return e.mostSimilarIntent(ctx, q.Text)
 	}
 	return IntentGeneral
 }
@@ -66,12 +66,12 @@ const (
 // intentText is how many bytes of a query are examined for its intent.
 const intentText = 4 << 10
 
-// likeEnough is the cosine from which a query has the same intent as an example.
-const likeEnough = 0.5
+// minSimilarity is the cosine from which a query has the same intent as an example.
+const minSimilarity = 0.5
 
 // mostSimilarIntent returns the intent whose example is most similar to the text. If the embedder
 // fails or is too slow, it returns the general intent.
-func (e *Querier) likest(ctx context.Context, words string) Intent {
+func (e *Querier) mostSimilarIntent(ctx context.Context, words string) Intent {
 	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
 	texts := []string{core.Clip(words, intentText)}
@@ -82,7 +82,7 @@ func (e *Querier) likest(ctx context.Context, words string) Intent {
 	if err != nil || len(text.Words(words)) == 0 {
 		return IntentGeneral
 	}
-	best, most := IntentGeneral, likeEnough
+	best, most := IntentGeneral, minSimilarity
 	for i, v := range vectors[1:] {
 		dot := 0.0
 		for j, x := range v {

@@ -76,7 +76,7 @@ func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, e
 	var outlook responder.Outlook
 	if x != nil {
 		if out.NeedMemory {
-			out.contexts, out.rules = x.SetFor()
+			out.contexts, out.rules = x.Attachments()
 		}
 		if write == nil {
 			outlook = x.Outlook(ctx)

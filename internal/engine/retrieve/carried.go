@@ -10,31 +10,31 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// leavesOut returns why a hit is dropped regardless of its score, or "" if it is kept. "echo": it
+// dropReason returns why a hit is dropped regardless of its score, or "" if it is kept. "echo": it
 // repeats the question; "carried": the request already contains it.
-func (r *Pipeline) leavesOut(h memory.Hit) (stage string) {
+func (r *Pipeline) dropReason(h memory.Hit) (stage string) {
 	switch {
 	case r.history == nil && r.filter().Is(h.Memory):
 		stage = "echo"
-	case r.carries(h.Memory):
+	case r.requestContains(h.Memory):
 		stage = "carried"
 	default:
 		return ""
 	}
-	if r.leftOut == nil {
-		r.leftOut = map[string]bool{}
+	if r.droppedIDs == nil {
+		r.droppedIDs = map[string]bool{}
 	}
-	r.leftOut[h.Memory.ID()] = true
+	r.droppedIDs[h.Memory.ID()] = true
 	r.drop(h, stage)
 	return stage
 }
 
-// leftOutTraced bounds the number of dropped hits in a trace.
-const leftOutTraced = 20
+// maxDroppedTraced bounds the number of dropped hits in a trace.
+const maxDroppedTraced = 20
 
 // drop adds a dropped hit to the trace.
 func (r *Pipeline) drop(h memory.Hit, stage string) {
-	if len(r.Dropped) < leftOutTraced {
+	if len(r.Dropped) < maxDroppedTraced {
 		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: stage})
 	}
 }
@@ -48,9 +48,9 @@ func (r *Pipeline) filter() *recall.RepeatFilter {
 	return r.repeats
 }
 
-// carries reports whether the request already contains a memory: all source turns of a fact, or the
-// memory's text word for word.
-func (r *Pipeline) carries(m memory.Memory) bool {
+// requestContains reports whether the request already contains a memory: all source turns of a
+// fact, or the memory's text word for word.
+func (r *Pipeline) requestContains(m memory.Memory) bool {
 	if m.Fact != nil && m.Link == nil && len(m.Fact.Provenance.Turns) > 0 {
 		from := r.Q.Replaced
 		if len(r.Q.Messages) > 0 {

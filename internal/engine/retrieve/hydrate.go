@@ -45,9 +45,9 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 	return hits, nil
 }
 
-// overtaken adds to turns the replacements of facts learned from them. If a replacement is itself a
-// hit, it is moved before the turn.
-func (r *Pipeline) overtaken(ctx context.Context) {
+// addReplacements adds to turns the replacements of facts learned from them. If a replacement is
+// itself a hit, it is moved before the turn.
+func (r *Pipeline) addReplacements(ctx context.Context) {
 	var turns []string
 	for _, h := range r.Hits {
 		if t := h.Memory.Turn; t != nil && !t.LearnedAt.IsZero() {
@@ -69,10 +69,10 @@ func (r *Pipeline) overtaken(ctx context.Context) {
 	r.Hits = recall.Overtaken(r.Hits)
 }
 
-// pair moves the assistant's answers behind their questions. A question that is not a hit is added
-// before its answer if the budget allows, unless it repeats the current question or the request
-// contains it.
-func (r *Pipeline) pair(ctx context.Context) {
+// pairAnswers moves the assistant's answers behind their questions. A question that is not a hit is
+// added before its answer if the budget allows, unless it repeats the current question or the
+// request contains it.
+func (r *Pipeline) pairAnswers(ctx context.Context) {
 	var ids []string
 	for _, h := range r.Hits {
 		if id := recall.AnswerTo(h.Memory); id != "" && !r.Q.Exclude[id] {
@@ -87,13 +87,13 @@ func (r *Pipeline) pair(ctx context.Context) {
 		r.Skip("questions", err)
 	}
 	found = slices.DeleteFunc(found, func(m memory.Memory) bool {
-		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.leftOut[m.ID()] || r.carries(m)
+		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.droppedIDs[m.ID()] || r.requestContains(m)
 	})
 	r.Hits = recall.Paired(r.Hits, found, r.Q.Budget)
 }
 
-// before adds to facts their predecessors, so that the reader knows what was true earlier.
-func (r *Pipeline) before(ctx context.Context) {
+// addPredecessors adds to facts their predecessors, so that the reader knows what was true earlier.
+func (r *Pipeline) addPredecessors(ctx context.Context) {
 	var facts []string
 	for _, h := range r.Hits {
 		if m := h.Memory; m.Fact != nil && m.Link == nil {

@@ -16,9 +16,9 @@ import (
 // Listed is the number of facts that are read to answer "what do you know about me?".
 const Listed = 500
 
-// ruled reports whether the rules of recall apply: the question is about the present, and facts are
-// among the kinds searched.
-func (r *Source) ruled() bool {
+// rulesApply reports whether the rules of recall apply: the question is about the present, and
+// facts are among the kinds searched.
+func (r *Source) rulesApply() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 
@@ -51,7 +51,7 @@ func (r *Pipeline) list(ctx context.Context, topK int) error {
 		}
 	}
 	r.Found = len(visible)
-	r.fit(ctx, recall.ByImportance(visible, r.Now), topK)
+	r.fitToBudget(ctx, recall.ByImportance(visible, r.Now), topK)
 	return nil
 }
 
@@ -107,8 +107,8 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 	return items, nil
 }
 
-// repeated bounds the source turns of a replaced fact, including those that repeat it.
-const repeated = 16
+// maxRepeats bounds the source turns of a replaced fact, including those that repeat it.
+const maxRepeats = 16
 
 // Repeats adds to the provenance of each replaced fact the assistant's answers that repeat it, so
 // that recall shows such an answer only together with the replacement. It returns the ids of those
@@ -120,7 +120,7 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 		if changes[i].Action != memory.ActionReplace || old == nil {
 			continue
 		}
-		found, err := e.SayingSo(ctx, *old)
+		found, err := e.Stating(ctx, *old)
 		if err != nil {
 			e.Log.Warn("cannot find answers that repeat a replaced fact", "fact", old.ID, "err", err)
 			continue
@@ -128,7 +128,7 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 		next := *old
 		next.Provenance.Turns = slices.Clone(old.Provenance.Turns)
 		for _, m := range found {
-			if t := m.Turn; t != nil && t.Role == memory.RoleAssistant && len(next.Provenance.Turns) < repeated && !slices.Contains(next.Provenance.Turns, t.ID) {
+			if t := m.Turn; t != nil && t.Role == memory.RoleAssistant && len(next.Provenance.Turns) < maxRepeats && !slices.Contains(next.Provenance.Turns, t.ID) {
 				next.Provenance.Turns = append(next.Provenance.Turns, t.ID)
 				if !e.Opts.Assistant {
 					learned = append(learned, t.ID)
@@ -140,14 +140,14 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 	return learned
 }
 
-// saying bounds how many turns are checked for a statement of a fact.
-const saying = 30
+// maxStatements bounds how many turns are checked for a statement of a fact.
+const maxStatements = 30
 
-// SayingSo returns the turns and summaries that state a fact, including those from which nothing
+// Stating returns the turns and summaries that state a fact, including those from which nothing
 // was learned: turns from a pause of learning, imports, answers.
-func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
-	turns, err := e.Like(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, saying)
-	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !Says(m, f) }), err
+func (e *Retriever) Stating(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
+	turns, err := e.Like(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, maxStatements)
+	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !States(m, f) }), err
 }
 
 // Like returns the turns and summaries of a scope that are most similar to a text.
@@ -156,11 +156,11 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 	if err != nil {
 		return nil, err
 	}
-	return core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
+	return core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
 }
 
-// Says reports whether a turn or a summary states a fact or asks to forget it.
-func Says(m memory.Memory, f memory.Fact) bool {
+// States reports whether a turn or a summary states a fact or asks to forget it.
+func States(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		utterance := extract.Utterance{Turn: *t, Text: t.Content}
 		return learn.Says(utterance, f.Content) || slices.ContainsFunc(learn.WishesIn(*t).Forget, func(w extract.Command) bool {

@@ -52,12 +52,12 @@ type Offload struct {
 	outside VectorSearch
 	opts    OffloadOptions
 
-	ctx    context.Context // of background work
-	stop   context.CancelFunc
-	work   sync.WaitGroup
-	listed chan struct{} // closed once the list of large owners is read
-	blind  atomic.Bool   // the outside search fails
-	unread atomic.Bool   // reading candidates' vectors fails
+	ctx         context.Context // of background work
+	stop        context.CancelFunc
+	work        sync.WaitGroup
+	listed      chan struct{} // closed once the list of large owners is read
+	searchFails atomic.Bool   // the outside search fails
+	vectorsFail atomic.Bool   // reading candidates' vectors fails
 
 	mu    sync.Mutex // guards the following fields
 	large map[memory.Owner]bool
@@ -73,15 +73,15 @@ func NewOffload(source memory.Source, indexed index.Options, outside VectorSearc
 	return o
 }
 
-// most returns how many memories with vectors an owner may have in the index.
-func (o *Offload) most() int { return int(o.opts.Above / perMemory) }
+// maxResident returns how many memories with vectors an owner may have in the index.
+func (o *Offload) maxResident() int { return int(o.opts.Above / perMemory) }
 
 func (o *Offload) list() {
 	defer close(o.listed)
 	if o.opts.Above == 0 || o.opts.Large == nil {
 		return
 	}
-	owners, err := o.opts.Large(o.ctx, o.most())
+	owners, err := o.opts.Large(o.ctx, o.maxResident())
 	if err != nil && o.ctx.Err() == nil {
 		o.opts.Log.Warn("the database did not list the large users; their vectors are loaded first", "err", err)
 	}
@@ -185,7 +185,7 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	if len(s.Vector) > 0 && !s.ByWords {
 		for _, owner := range away {
 			near, err := o.nearest(ctx, owner, s)
-			if o.note(ctx, &o.blind, err) {
+			if o.note(ctx, &o.searchFails, err) {
 				s.Near = append(s.Near, near...)
 			}
 		}
@@ -203,7 +203,7 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 
 // nearest returns as many memories as the index would pick by vector.
 func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Near, error) {
-	passing, err := o.Passing(ctx, owner, s, fewPassing)
+	passing, err := o.MatchFilter(ctx, owner, s, fewPassing)
 	if err != nil || passing.Share == 0 {
 		return nil, err
 	}
@@ -227,7 +227,7 @@ func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []fl
 		return
 	}
 	vectors, err := o.outside.Vectors(ctx, owner, o.model, ids)
-	if o.note(ctx, &o.unread, err) {
+	if o.note(ctx, &o.vectorsFail, err) {
 		index.Measure(found, owner, question, vectors)
 	}
 }
@@ -250,7 +250,7 @@ func (o *Offload) look(scopes []memory.Scope) {
 		return
 	}
 	for _, scope := range scopes {
-		if o.Memories(scope.Owner) > o.most() && o.offload(scope.Owner) {
+		if o.Memories(scope.Owner) > o.maxResident() && o.offload(scope.Owner) {
 			o.drop(scope.Owner)
 		}
 	}

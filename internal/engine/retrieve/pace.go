@@ -9,8 +9,8 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 )
 
-// paceOf is the number of recent durations that are kept for a model.
-const paceOf = 16
+// paceSamples is the number of recent durations that are kept for a model.
+const paceSamples = 16
 
 // pace is the recent durations of a local model. The zero pace has none.
 type pace struct {
@@ -22,15 +22,16 @@ type pace struct {
 func (p *pace) see(took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.took) == paceOf {
+	if len(p.took) == paceSamples {
 		p.took = slices.Delete(p.took, 0, 1)
 	}
 	p.took = append(p.took, took)
 }
 
-// beyond returns how much longer than its share the model may take: up to twice the second longest
-// recent duration, so that one slow call changes nothing. Without durations it returns most.
-func (p *pace) beyond(share, most time.Duration) time.Duration {
+// extraTime returns how much longer than its share the model may take: up to twice the second
+// longest recent duration, so that one slow call changes nothing. Without durations it returns
+// most.
+func (p *pace) extraTime(share, most time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.took) == 0 {
@@ -59,10 +60,10 @@ func (e *Retriever) Deadline() time.Duration {
 func (e *Retriever) extra() (embedder, reranker time.Duration) {
 	spare := max(0, e.Opts.DeadlineMax-e.Opts.Deadline)
 	if !core.Remote(e.Embedder) && !core.OfWords(e.Embedder) {
-		embedder = e.embeds.beyond(e.share(1-embedLeaves), spare)
+		embedder = e.embeds.extraTime(e.share(1-embedLeaves), spare)
 	}
 	if e.Reranker != nil && !core.Remote(e.Reranker) {
-		reranker = e.reranks.beyond(e.share(embedLeaves-rerankLeaves), spare-embedder)
+		reranker = e.reranks.extraTime(e.share(embedLeaves-rerankLeaves), spare-embedder)
 	}
 	return embedder, reranker
 }
@@ -71,9 +72,9 @@ func (e *Retriever) share(of float64) time.Duration {
 	return time.Duration(of * float64(e.Opts.Deadline))
 }
 
-// before returns a context that ends leave before ctx's deadline, but not before half of the
+// contextBefore returns a context that ends leave before ctx's deadline, but not before half of the
 // remaining time. Without a deadline it ends after most; 0: never.
-func before(ctx context.Context, leave, most time.Duration) (context.Context, context.CancelFunc) {
+func contextBefore(ctx context.Context, leave, most time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		most = max(time.Until(end)/2, time.Until(end)-leave)
 	} else if most == 0 {

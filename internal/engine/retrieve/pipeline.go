@@ -37,7 +37,7 @@ type Question struct {
 	Place          func() Place    // finds a chat's place concurrently; nil: In, Exclude and Replaced are set
 	Carries        int             // number of memories that Place may exclude
 	In             string          // id of the asking conversation, for the trace
-	Untold         bool            // true if the trace contains no text
+	TextlessTrace  bool            // true if the trace contains no text
 	Untraced       bool            // true if [Retriever.Recall] stores no trace
 	Door           string
 
@@ -71,9 +71,9 @@ const (
 	// Candidates is the number of candidates that a search returns.
 	Candidates = recall.Candidates
 
-	// spare is the number of additional memories that are read from the store, since some are
-	// merged or were deleted.
-	spare = 8
+	// extraCandidates is the number of additional memories that are read from the store, since some
+	// are merged or were deleted.
+	extraCandidates = 8
 
 	// maxCarried bounds a chat's extra candidates, since the request may already contain some.
 	maxCarried = 100
@@ -123,7 +123,7 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 		e.Metrics.CoreGiven(r.Opening.Tokens())
 	}
 	e.Metrics.Recalled(took, r.Degraded...)
-	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, Untold: r.Untold()}, r, took
+	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, TextlessTrace: r.HasTextlessTrace()}, r, took
 }
 
 // block recalls and renders a block. A part that fails or panics is skipped.
@@ -146,9 +146,9 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 			r.E.Log.Warn("the number of pending facts is unknown", "err", err)
 		}
 		defer r.E.Metrics.StageEnded("core", time.Now())
-		source.Part("core", func() { standing = source.standing(ctx, r.disputed) })
+		source.Part("core", func() { standing = source.openingFacts(ctx, r.disputed) })
 	})
-	r.standing = func() recall.Core { reading.Wait(); return standing }
+	r.readOpening = func() recall.Core { reading.Wait(); return standing }
 	defer reading.Wait()
 	err := r.run(ctx)
 	r.settle(nil)
@@ -156,7 +156,7 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 		r.Skip("search", err)
 	}
 	r.Degraded = append(r.Degraded, source.Degraded...)
-	r.Part("questions", func() { r.pair(ctx) })
+	r.Part("questions", func() { r.pairAnswers(ctx) })
 	opts := r.E.Rendering(false)
 	opts.Disputed = r.disputed
 	if r.Q.Place != nil {
@@ -166,8 +166,8 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 	defer r.E.Metrics.StageEnded("render", time.Now())
 	block := recall.Render(r.Opening, r.Hits, opts)
 	r.Lines = block.Lines
-	r.Opening, r.overflow = r.besides(r.Opening), r.besides(r.overflow)
-	r.tellOnce()
+	r.Opening, r.overflow = r.coreWithoutHits(r.Opening), r.coreWithoutHits(r.overflow)
+	r.dedupeDropped()
 	return block.Text
 }
 
@@ -175,21 +175,21 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 type Pipeline struct {
 	Source
 
-	asked    string // the part of the text that asks
-	Found    int
-	Cut      []recall.Cut
-	repeats  *recall.RepeatFilter // detects repetitions of the question
-	leftOut  map[string]bool      // ids of hits that repeat the question or that the request contains
-	Dropped  []recall.Dropped
-	Hits     []memory.Hit
-	Opening  recall.Core            // the beginning of the block, before the hits
-	overflow recall.Core            // core facts for which the block has no room
-	standing func() recall.Core     // reads the possible beginning of the block; nil once settle has run
-	disputed map[string]memory.Fact // pending replacements by the id of the replaced fact
-	Lines    []recall.Line          // lines of the block
-	pending  int                    // number of pending facts
-	Misspelt []memory.Misspelt
-	reranked [2]int // numbers of candidates that the reranker read, and that were sent to it
+	asked       string // the part of the text that asks
+	Found       int
+	Cut         []recall.Cut
+	repeats     *recall.RepeatFilter // detects repetitions of the question
+	droppedIDs  map[string]bool      // ids of hits that repeat the question or that the request contains
+	Dropped     []recall.Dropped
+	Hits        []memory.Hit
+	Opening     recall.Core            // the beginning of the block, before the hits
+	overflow    recall.Core            // core facts for which the block has no room
+	readOpening func() recall.Core     // reads the possible beginning of the block; nil once settle has run
+	disputed    map[string]memory.Fact // pending replacements by the id of the replaced fact
+	Lines       []recall.Line          // lines of the block
+	pending     int                    // number of pending facts
+	Misspelt    []memory.Misspelt
+	reranked    [2]int // numbers of candidates that the reranker read, and that were sent to it
 }
 
 // run recalls the question: query, search, rank, hydrate and fit.
@@ -206,7 +206,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	}
 	query := r.Query()
 	r.asked = query.Asked
-	if query.Broad && r.ruled() {
+	if query.Broad && r.rulesApply() {
 		err := core.Guarded(r.E.Core, func() error { return r.list(ctx, topK) })
 		if err == nil {
 			return nil
@@ -214,7 +214,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 		r.Skip("list", err)
 	}
 	err := core.Guarded(r.E.Core, func() error { return r.find(ctx, query, topK) })
-	if !r.standsIn(ctx, err) {
+	if !r.usesRecent(ctx, err) {
 		return err
 	}
 	if second := core.Guarded(r.E.Core, func() error { return r.recent(ctx, topK) }); second != nil {
@@ -229,7 +229,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 
 // find recalls by search, or returns all facts of a user who has few.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
-	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
+	ctx, cancel := contextBefore(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
 	if rules := r.E.Opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
 		r.placed()
@@ -238,7 +238,7 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	r.Found = len(hits)
 	others := r.pools(ctx)
 	if !small || len(others) > 0 {
-		s := r.Wanted(ctx, query)
+		s := r.BuildSearch(ctx, query)
 		if !small {
 			s.Scopes = []memory.Scope{r.Q.Scope}
 		}
@@ -258,10 +258,10 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	if small {
 		topK = r.atLeast(topK, len(hits))
 	}
-	r.fit(ctx, hits, topK)
+	r.fitToBudget(ctx, hits, topK)
 	if r.history == nil {
-		r.Part("successors", func() { r.overtaken(ctx) })
-		r.Part("predecessors", func() { r.before(ctx) })
+		r.Part("successors", func() { r.addReplacements(ctx) })
+		r.Part("predecessors", func() { r.addPredecessors(ctx) })
 	}
 	return nil
 }
@@ -286,22 +286,22 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 		}
 		r.Found += len(cands)
 		r.Misspelt = recall.Misspelt(cands)
-		left := len(r.leftOut)
-		hits, err := r.best(ctx, query, cands, topK)
+		left := len(r.droppedIDs)
+		hits, err := r.rankBest(ctx, query, cands, topK)
 		index.Done(cands) // ranking copied the candidates
-		if err != nil || tries == repeatSearches || 2*(len(r.leftOut)-left) < s.Limit {
+		if err != nil || tries == repeatSearches || 2*(len(r.droppedIDs)-left) < s.Limit {
 			return hits, err
 		}
 		s.Exclude = maps.Clone(s.Exclude)
 		if s.Exclude == nil {
 			s.Exclude = map[string]bool{}
 		}
-		maps.Copy(s.Exclude, r.leftOut)
+		maps.Copy(s.Exclude, r.droppedIDs)
 	}
 }
 
-// best ranks candidates and, with a reranker, ranks the best of them again by its scores.
-func (r *Pipeline) best(ctx context.Context, query recall.Query, cands []memory.Candidate, topK int) ([]memory.Hit, error) {
+// rankBest ranks candidates and, with a reranker, ranks the best of them again by its scores.
+func (r *Pipeline) rankBest(ctx context.Context, query recall.Query, cands []memory.Candidate, topK int) ([]memory.Hit, error) {
 	opts := r.options(topK)
 	if r.E.Reranker != nil && len(cands) > 0 {
 		first := unreranked(opts)
@@ -323,7 +323,7 @@ func (r *Pipeline) best(ctx context.Context, query recall.Query, cands []memory.
 
 // options returns the options for ranking.
 func (r *Pipeline) options(topK int) recall.Options {
-	opts := recall.Options{Limit: topK + spare, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
+	opts := recall.Options{Limit: topK + extraCandidates, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
 	scale := r.scale()
 	if opts.Threshold == nil && scale.Threshold >= 0 {
 		opts.Threshold = &scale.Threshold
@@ -334,14 +334,14 @@ func (r *Pipeline) options(topK int) recall.Options {
 	opts.Background, opts.OfWords = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
 	opts.Measure = scale.Measure
-	opts.Chat = r.Q.Chat && r.ruled()
+	opts.Chat = r.Q.Chat && r.rulesApply()
 	r.measure(&opts, scale.Measure)
 	return opts
 }
 
-// askedAgain is the threshold for a repeated question: half the usual one, since earlier copies of
-// the question make its words common.
-var askedAgain = recall.DefaultAnswered / 2
+// repeatedThreshold is the threshold for a repeated question: half the usual one, since earlier
+// copies of the question make its words common.
+var repeatedThreshold = recall.DefaultAnswered / 2
 
 // rank ranks candidates and reads the best. Dropped candidates would raise the threshold for the
 // others, so it ranks again without them. The threshold is lower if an earlier copy of the question
@@ -354,16 +354,16 @@ func (r *Pipeline) rank(ctx context.Context, query recall.Query, cands *[]memory
 		if err != nil {
 			return nil, err
 		}
-		left := len(r.leftOut)
+		left := len(r.droppedIDs)
 		for i, h := range hits {
-			if r.leavesOut(h) == "echo" && h.Memory.Turn.Role == memory.RoleUser && i < opts.Limit-spare {
-				opts.Answered, opts.Chat = &askedAgain, false
+			if r.dropReason(h) == "echo" && h.Memory.Turn.Role == memory.RoleUser && i < opts.Limit-extraCandidates {
+				opts.Answered, opts.Chat = &repeatedThreshold, false
 			}
 		}
-		if len(r.leftOut) == left {
+		if len(r.droppedIDs) == left {
 			return hits, nil
 		}
-		*cands = slices.DeleteFunc(*cands, func(c memory.Candidate) bool { return r.leftOut[c.ID] })
+		*cands = slices.DeleteFunc(*cands, func(c memory.Candidate) bool { return r.droppedIDs[c.ID] })
 	}
 }
 
@@ -405,12 +405,12 @@ func unreranked(opts recall.Options) recall.Options {
 	return opts
 }
 
-// fit cuts the hits to the budget. It drops hits that the request contains, and shared facts that
-// contradict the user's own.
-func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
+// fitToBudget cuts the hits to the budget. It drops hits that the request contains, and shared
+// facts that contradict the user's own.
+func (r *Pipeline) fitToBudget(ctx context.Context, hits []memory.Hit, topK int) {
 	var fresh []memory.Hit
 	for _, h := range r.withReasons(ctx, hits) {
-		if r.carries(h.Memory) {
+		if r.requestContains(h.Memory) {
 			r.drop(h, "carried")
 		} else {
 			fresh = append(fresh, h)
@@ -424,9 +424,9 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	r.Dropped = append(r.Dropped, dropped...)
 }
 
-// reasonsOf is the number of facts that are shown with their turns when a question asks for a
+// maxReasoned is the number of facts that are shown with their turns when a question asks for a
 // reason.
-const reasonsOf = 3
+const maxReasoned = 3
 
 // withReasons inserts the source turns after the first facts when the question asks why: ranking
 // prefers facts, but these rarely contain the reason.
@@ -434,7 +434,7 @@ func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.
 	if r.history != nil || !recall.AsksWhy(r.asked) {
 		return hits
 	}
-	out, left := make([]memory.Hit, 0, len(hits)+reasonsOf), reasonsOf
+	out, left := make([]memory.Hit, 0, len(hits)+maxReasoned), maxReasoned
 	for _, h := range hits {
 		out = append(out, h)
 		if h.Memory.Fact == nil || h.Memory.Link != nil || left == 0 || h.Why.Get("own") == 0 {

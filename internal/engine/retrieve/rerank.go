@@ -24,7 +24,7 @@ const (
 // rerank returns the reranker's scores of the best candidates, by id. A reranker that fails or is
 // too slow is skipped.
 func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory.Hit) map[string]float32 {
-	asking, cancel := before(ctx, r.E.share(rerankLeaves-searchLeaves), rerankTime)
+	asking, cancel := contextBefore(ctx, r.E.share(rerankLeaves-searchLeaves), rerankTime)
 	defer cancel()
 	question := query.Asked
 	if r.scale().Measure == recall.Reranker {
@@ -53,16 +53,16 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 	return byID
 }
 
-// sameAs is the cosine from which two texts count as equal, for the profile's embedder and other
-// calibrated ones.
-const sameAs = 0.90
+// duplicateCosine is the cosine from which two texts count as equal, for the profile's embedder and
+// other calibrated ones.
+const duplicateCosine = 0.90
 
-// DuplicateScore returns sameAs on the scale of the current embedder.
+// DuplicateScore returns duplicateCosine on the scale of the current embedder.
 func (e *Retriever) DuplicateScore() float64 {
 	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
-		return sameAs
+		return duplicateCosine
 	}
-	return recall.Place(sameAs, background(e.Embedder))
+	return recall.Place(duplicateCosine, background(e.Embedder))
 }
 
 // background returns the cosine of unrelated texts for an embedder that reports it, and otherwise

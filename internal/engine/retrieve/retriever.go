@@ -29,8 +29,8 @@ type Prepared struct {
 	Trace string          // id of the trace; "": none was stored
 	Read  bool            // whether memory was read
 
-	Untold  bool // true if the trace has no text
-	Pending int  // number of pending facts, counted up to a hundred
+	TextlessTrace bool // true if the trace has no text
+	Pending       int  // number of pending facts, counted up to a hundred
 }
 
 // Rendering returns the options for rendering blocks. later reports whether the prompt has an

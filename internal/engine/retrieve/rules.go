@@ -36,13 +36,13 @@ func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
 
-// unsearched reports whether facts may be shown without a search. That is false for a question with
-// its own threshold.
-func (r *Source) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
+// canSkipSearch reports whether facts may be shown without a search. That is false for a question
+// with its own threshold.
+func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Q.ScoreThreshold == nil }
 
-// few returns the facts of a scope that a query selects, newest first. all is false if there are
-// more than most facts, or if too many other memories would have to be read.
-func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
+// fewFacts returns the facts of a scope that a query selects, newest first. all is false if there
+// are more than most facts, or if too many other memories would have to be read.
+func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
 	q.Limit = most + 1
 	for looked := 0; ; {
 		page, err := r.E.Store.List(ctx, scope.Owner, q)
@@ -79,10 +79,10 @@ func (r *Source) filters() memory.Query {
 // smallSet returns all facts as hits, if that rule is on and there are few facts.
 func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.E.Opts.Recall.SmallSet
-	if most == 0 || !r.Q.Chat || !r.unsearched() {
+	if most == 0 || !r.Q.Chat || !r.canSkipSearch() {
 		return nil, false
 	}
-	facts, all, err := r.few(ctx, r.Q.Scope, r.filters(), most)
+	facts, all, err := r.fewFacts(ctx, r.Q.Scope, r.filters(), most)
 	if err != nil {
 		r.Skip("small_set", err)
 	}
@@ -101,7 +101,7 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool)
 // user with almost no facts, the global pool (design 3, 4.5).
 func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	owner := r.Q.Scope.Owner
-	if !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
+	if !r.rulesApply() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
 		return nil
 	}
 	reach := func(pool memory.Owner) {
@@ -119,7 +119,7 @@ func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 		version, err := r.E.Version(ctx, global)
 		few := version > 0
 		if few {
-			_, few, err = r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
+			_, few, err = r.fewFacts(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
 		}
 		if err != nil {
 			r.Skip("bootstrap", err)
@@ -165,10 +165,10 @@ func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.H
 	return hits, nil
 }
 
-// standsIn reports whether recent facts replace the search result.
-func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
+// usesRecent reports whether recent facts replace the search result.
+func (r *Pipeline) usesRecent(ctx context.Context, err error) bool {
 	fallback := r.E.Opts.Recall.Fallback
-	if !r.unsearched() || fallback != FallbackError && fallback != FallbackEmpty {
+	if !r.canSkipSearch() || fallback != FallbackError && fallback != FallbackEmpty {
 		return false
 	}
 	found := len(r.Hits) > 0 || slices.ContainsFunc(r.Dropped, func(d recall.Dropped) bool { return d.Stage != "echo" })
@@ -178,7 +178,7 @@ func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 // recent answers with the newest facts after a search that failed or found nothing.
 func (r *Pipeline) recent(ctx context.Context, topK int) error {
 	r.placed()
-	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
+	facts, _, err := r.fewFacts(ctx, r.Q.Scope, r.filters(), Recents)
 	if err != nil {
 		return fmt.Errorf("read recent facts: %w", err)
 	}
@@ -190,7 +190,7 @@ func (r *Pipeline) recent(ctx context.Context, topK int) error {
 		hits = append(hits, memory.Hit{Memory: m, Why: memory.Why{{Name: "recent", Value: 1}}})
 	}
 	r.Found += len(hits)
-	r.fit(ctx, hits, r.atLeast(topK, Recents))
+	r.fitToBudget(ctx, hits, r.atLeast(topK, Recents))
 	return nil
 }
 
@@ -333,7 +333,7 @@ func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 	if m.Link != nil && m.Link.Status != memory.Active {
 		return false
 	}
-	return !share.TellsOfHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
+	return !share.IsAboutHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
 }
 
 // searchApart searches the memories of the question's conversation and, up to the same number, the
@@ -365,12 +365,12 @@ func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Can
 			}
 		}
 	}
-	slices.SortStableFunc(users, func(a, b memory.Candidate) int { return cmp.Compare(nearness(b, s), nearness(a, s)) })
+	slices.SortStableFunc(users, func(a, b memory.Candidate) int { return cmp.Compare(candidateScore(b, s), candidateScore(a, s)) })
 	return append(found, users[:min(s.Limit, len(users))]...), nil
 }
 
-// nearness returns the score by which a search found a candidate.
-func nearness(c memory.Candidate, s memory.Search) float64 {
+// candidateScore returns the score by which a search found a candidate.
+func candidateScore(c memory.Candidate, s memory.Search) float64 {
 	if s.ByVector && c.Found.Vector != 0 {
 		return float64(c.Found.Vector)
 	}

@@ -20,7 +20,7 @@ func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 // returns the dimensions of the query's embedding.
 func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
-	s := r.Wanted(ctx, query)
+	s := r.BuildSearch(ctx, query)
 	s.Scopes, s.Kinds = []memory.Scope{r.Q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0
 	r.Q.ScoreThreshold = &everything // this threshold is on another scale
@@ -45,7 +45,7 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	}
 	slices.SortStableFunc(r.Hits, func(a, b memory.Hit) int { return cmp.Compare(Similarity(b), Similarity(a)) })
 	r.Hits = r.Hits[:min(topK, len(r.Hits))]
-	r.overtaken(ctx)
+	r.addReplacements(ctx)
 	return len(s.Vector), nil
 }
 

@@ -18,8 +18,8 @@ type Source struct {
 	Degraded []string
 	isPlaced bool // the values of Place are set
 
-	toldCore   map[string]bool // core facts of earlier blocks
-	toldTokens int
+	shownCore   map[string]bool // core facts of earlier blocks
+	shownTokens int
 
 	vector  bool                     // the question's vector was cached
 	history map[string]memory.Memory // memory at the time of a question about the past
@@ -42,13 +42,13 @@ func (r *Source) placed() {
 	if r.Q.Place != nil && !r.isPlaced {
 		place := r.Q.Place()
 		r.Q.In, r.Q.Exclude, r.Q.Replaced, r.isPlaced = place.In, place.Exclude, place.Replaced, true
-		r.toldCore, r.toldTokens = place.Core, place.CoreTokens
+		r.shownCore, r.shownTokens = place.Core, place.CoreTokens
 	}
 }
 
 // kinds returns the kinds to search; an empty list means all.
 func (r *Source) kinds() []memory.Kind {
-	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.ruled() {
+	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.rulesApply() {
 		return []memory.Kind{memory.KindFact, memory.KindSummary}
 	}
 	return r.Q.Kinds
@@ -62,9 +62,9 @@ func (r *Source) scale() core.Scale {
 	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
 }
 
-// Wanted returns the search to perform. If the embedder fails or is too slow, the search uses only
-// words.
-func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
+// BuildSearch returns the search to perform. If the embedder fails or is too slow, the search uses
+// only words.
+func (r *Source) BuildSearch(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
 		Weights:      query.Weights,
@@ -96,7 +96,7 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	if core.Remote(r.E.Embedder) {
 		most = core.ComparingTime
 	}
-	ctx, cancel := before(ctx, r.E.share(embedLeaves-searchLeaves)+reranker, most)
+	ctx, cancel := contextBefore(ctx, r.E.share(embedLeaves-searchLeaves)+reranker, most)
 	defer cancel()
 	as := cmp.Or(r.E.Opts.Recall.EmbedAs, memory.AsQuestion)
 	c, ok := r.E.Embedder.(interface {
@@ -127,7 +127,7 @@ func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 		return r.searchPast(ctx, s)
 	case r.Q.Scope.Conversation != "":
 		return r.searchApart(ctx, s)
-	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.ruled() && r.Q.Conversation == "":
+	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.rulesApply() && r.Q.Conversation == "":
 		return r.searchConversation(ctx, s)
 	}
 	return r.E.Searcher.Search(ctx, s)

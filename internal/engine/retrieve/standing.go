@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// standing reads what a prompt may get without a search: core facts or only pinned facts, profile
-// entries, and the asking conversation's summary. It excludes disputed facts.
-func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
+// openingFacts reads what a prompt may get without a search: core facts or only pinned facts,
+// profile entries, and the asking conversation's summary. It excludes disputed facts.
+func (r *Source) openingFacts(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
 	facts, err := r.factsReady(ctx)
 	if part := "core"; err != nil {
@@ -36,12 +36,12 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 	return c
 }
 
-// Standing returns the core facts at the beginning of a conversation, the facts for which there is
-// no room, and the budget in tokens.
-func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
+// OpeningFacts returns the core facts at the beginning of a conversation, the facts for which there
+// is no room, and the budget in tokens.
+func (e *Retriever) OpeningFacts(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
 	r := Source{E: e, Q: Question{Scope: scope, Core: true}, Now: e.Time()}
 	_, disputed, err := e.Compare.Disputes(ctx, scope.Owner)
-	c := r.standing(ctx, disputed)
+	c := r.openingFacts(ctx, disputed)
 	if err != nil || len(r.Degraded) > 0 {
 		return in, left, 0, cmp.Or(err, memory.Errorf(memory.Unavailable, "%s", strings.Join(r.Degraded, "; ")))
 	}
@@ -59,7 +59,7 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 		}
 		return facts, err
 	}
-	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
+	ctx, cancel := contextBefore(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
 	return core.Async(r.E.Core, func() ([]recall.CoreFact, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ComparingTime)
@@ -83,17 +83,17 @@ func (r *Source) coreRoom() int { return cmp.Or(r.coreTokens(), recall.PinnedTok
 // against the budget but is not repeated. Both are excluded from the search, unless only pinned
 // facts are used. It returns false if that was done before or is not configured.
 func (r *Pipeline) settle(cands []memory.Candidate) bool {
-	if r.standing == nil {
+	if r.readOpening == nil {
 		return false
 	}
-	c := r.standing()
-	r.standing = nil
+	c := r.readOpening()
+	r.readOpening = nil
 	r.placed()
 	r.Q.Exclude = maps.Clone(r.Q.Exclude)
 	if r.Q.Exclude == nil {
 		r.Q.Exclude = map[string]bool{}
 	}
-	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { return r.toldCore[m.ID()] || r.carries(m.Memory) })
+	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { return r.shownCore[m.ID()] || r.requestContains(m.Memory) })
 	near := make([]memory.Candidate, 0, len(cands))
 	for _, cand := range cands {
 		if cand.Kind == memory.KindFact {
@@ -101,12 +101,12 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 		}
 	}
 	slices.SortStableFunc(near, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
-	r.Opening, r.overflow = c.Choose(r.coreRoom()-r.toldTokens, core.IDsOf(near), r.Now)
+	r.Opening, r.overflow = c.Choose(r.coreRoom()-r.shownTokens, core.IDsOf(near), r.Now)
 	if r.coreTokens() > 0 {
 		for _, id := range r.Opening.IDs() {
 			r.Q.Exclude[id] = true
 		}
-		maps.Copy(r.Q.Exclude, r.toldCore)
+		maps.Copy(r.Q.Exclude, r.shownCore)
 	}
 	return true
 }

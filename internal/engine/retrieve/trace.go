@@ -24,7 +24,7 @@ const (
 // the record have no text.
 func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	question := traced(r.Q.Text, r.E.Opts.Learn.Personal)
-	untold := r.Untold()
+	untold := r.HasTextlessTrace()
 	if untold {
 		question, block = "", ""
 	}
@@ -62,8 +62,10 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	})
 }
 
-// Untold reports whether the trace contains no text.
-func (r *Pipeline) Untold() bool { return r.Q.Untold || extract.OffTheRecord(r.Q.Text) }
+// HasTextlessTrace reports whether the trace contains no text.
+func (r *Pipeline) HasTextlessTrace() bool {
+	return r.Q.TextlessTrace || extract.OffTheRecord(r.Q.Text)
+}
 
 // traced returns a question in the form of a trace: shortened and without secrets.
 func traced(question string, personal bool) string {
@@ -116,9 +118,9 @@ func rounded(x float64) float64 {
 	return float64(int64(max(-most, min(most, x)))) / perUnit // an int64 has no -0
 }
 
-// besides returns the core without facts that are hits, and without the summary, since that belongs
-// to the chat itself.
-func (r *Pipeline) besides(core recall.Core) recall.Core {
+// coreWithoutHits returns the core without facts that are hits, and without the summary, since that
+// belongs to the chat itself.
+func (r *Pipeline) coreWithoutHits(core recall.Core) recall.Core {
 	core.Summary = nil
 	core.Facts = slices.DeleteFunc(core.Facts, func(m recall.CoreFact) bool {
 		return slices.ContainsFunc(r.Hits, func(h memory.Hit) bool { return h.Memory.ID() == m.ID() })
@@ -126,9 +128,9 @@ func (r *Pipeline) besides(core recall.Core) recall.Core {
 	return core
 }
 
-// tellOnce removes core facts from the hits that the search dropped, so that the trace names them
-// only once.
-func (r *Pipeline) tellOnce() {
+// dedupeDropped removes core facts from the hits that the search dropped, so that the trace names
+// them only once.
+func (r *Pipeline) dedupeDropped() {
 	core := map[string]bool{}
 	for _, id := range slices.Concat(r.Opening.IDs(), r.overflow.IDs()) {
 		core[id] = true

@@ -107,10 +107,10 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 	return memory.PlannedOn(version), nil
 }
 
-// shownAs returns the status of a link once its owner shows the fact. was is the current link or,
-// if it ended, the link before that; nil if there was none. Accepted text stays accepted until it
-// changes.
-func (e *Sharer) shownAs(ctx context.Context, was *memory.Link, f memory.Fact, to memory.Owner) (memory.Status, error) {
+// linkStatus returns the status of a link once its owner shows the fact. was is the current link
+// or, if it ended, the link before that; nil if there was none. Accepted text stays accepted until
+// it changes.
+func (e *Sharer) linkStatus(ctx context.Context, was *memory.Link, f memory.Fact, to memory.Owner) (memory.Status, error) {
 	if was != nil && was.Status == memory.Active && was.Fact.Scope.Owner == f.Scope.Owner && was.Fact.Content == f.Content {
 		return memory.Active, nil
 	}

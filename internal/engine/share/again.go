@@ -11,9 +11,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Meanwhile queues the job that shows a reopened owner the facts shared with them while they were
-// closed.
-func (e *Sharer) Meanwhile(ctx context.Context, owner memory.Owner) error {
+// QueueMissedShares queues the job that shows a reopened owner the facts shared with them while
+// they were closed.
+func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) error {
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
 	run.Jobs = []memory.Job{SpreadJob(owner, run.ID)}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
@@ -23,9 +23,9 @@ func (e *Sharer) Meanwhile(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// spreadTo shows a reopened owner the facts shared while they were closed, since nothing could be
-// written then. Sharing from before the erasure has ended.
-func (e *Sharer) spreadTo(ctx context.Context, to memory.Owner) error {
+// spreadMissed shows a reopened owner the facts shared while they were closed, since nothing could
+// be written then. Sharing from before the erasure has ended.
+func (e *Sharer) spreadMissed(ctx context.Context, to memory.Owner) error {
 	ctx = memory.ForWrite(ctx)
 	homes, err := e.Store.Owners(ctx)
 	if err != nil {

@@ -43,7 +43,7 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
 	}
 	if run.Author != BySharing {
-		if changes, err = g.e.stillGiven(ctx, owner, changes); err != nil {
+		if changes, err = g.e.onlyShared(ctx, owner, changes); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -202,16 +202,16 @@ func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]m
 	return shared, nil
 }
 
-// stillGiven returns changes without those that would activate a link to a fact that is no longer
+// onlyShared returns changes without those that would activate a link to a fact that is no longer
 // shared. Activated links get the fact's current text, since an undo would restore old text. If the
 // receiver never accepted that text, the link becomes pending.
-func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
-	if !slices.ContainsFunc(changes, comesByLink) {
+func (e *Sharer) onlyShared(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
+	if !slices.ContainsFunc(changes, activatesLink) {
 		return changes, nil
 	}
 	changes = slices.Clone(changes)
 	for i, c := range changes {
-		if !comesByLink(c) {
+		if !activatesLink(c) {
 			continue
 		}
 		link := *c.After.Link
@@ -225,7 +225,7 @@ func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []m
 			link.Status = memory.Retired
 		default:
 			if link.Status == memory.Active {
-				if link.Status, err = e.shownAs(ctx, &link, fact, owner); err != nil {
+				if link.Status, err = e.linkStatus(ctx, &link, fact, owner); err != nil {
 					return nil, err
 				}
 			}
@@ -236,7 +236,7 @@ func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []m
 	return changes, nil
 }
 
-func comesByLink(c memory.Change) bool {
+func activatesLink(c memory.Change) bool {
 	return c.After.Link != nil && c.After.Link.Status.Live()
 }
 

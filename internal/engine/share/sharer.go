@@ -84,7 +84,7 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	case learn.Instructs(f.Content):
 		return nil, memory.Errorf(memory.Invalid, "%s reads like an instruction to a model and cannot be shared", id)
 	default:
-		if err := e.placeFor(ctx, to, f); err != nil {
+		if err := e.checkIDFree(ctx, to, f); err != nil {
 			return nil, err
 		}
 	}
@@ -129,19 +129,19 @@ func (e *Sharer) reshare(ctx context.Context, owner memory.Owner, id string, to 
 	return with, nil
 }
 
-// placeFor returns [memory.Conflict] if an owner has another memory with a fact's id: their own, or
-// a link to another owner's fact. Imports and files may contain any id.
-func (e *Sharer) placeFor(ctx context.Context, to memory.Owner, f memory.Fact) error {
+// checkIDFree returns [memory.Conflict] if an owner has another memory with a fact's id: their own,
+// or a link to another owner's fact. Imports and files may contain any id.
+func (e *Sharer) checkIDFree(ctx context.Context, to memory.Owner, f memory.Fact) error {
 	found, err := e.Store.Get(ctx, to, f.ID)
-	if err != nil || len(found) == 0 || !taken(found[0], f) {
+	if err != nil || len(found) == 0 || !idTaken(found[0], f) {
 		return err
 	}
 	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one again to share it", to.Called(), f.ID)
 }
 
-// taken reports whether an owner's memory with a fact's id is their own, or a live link to another
-// owner's fact.
-func taken(m memory.Memory, f memory.Fact) bool {
+// idTaken reports whether an owner's memory with a fact's id is their own, or a live link to
+// another owner's fact.
+func idTaken(m memory.Memory, f memory.Fact) bool {
 	return m.Link == nil || m.Link.Status.Live() && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
 
@@ -284,5 +284,5 @@ func sharedIn(value string) []memory.Owner {
 	return slices.DeleteFunc(with, func(o memory.Owner) bool { return !o.Valid() })
 }
 
-// TellsSharing reports whether a profile key belongs to a share entry.
-func TellsSharing(key string) bool { return strings.HasPrefix(key, SharedKeys) }
+// IsShareKey reports whether a profile key belongs to a share entry.
+func IsShareKey(key string) bool { return strings.HasPrefix(key, SharedKeys) }

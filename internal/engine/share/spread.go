@@ -22,7 +22,7 @@ func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End,
 	}
 	defer leave()
 	if len(job.Turns) == 0 {
-		return jobs.Nothing, e.spreadTo(ctx, job.Owner)
+		return jobs.Nothing, e.spreadMissed(ctx, job.Owner)
 	}
 	for _, id := range job.Turns {
 		if err := e.spread(ctx, job.Owner, id); err != nil {
@@ -110,7 +110,7 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	c := memory.Change{Action: memory.ActionLink, Reason: "shared by " + f.Scope.Owner.Called(), Author: BySharing}
 	var was *memory.Link // the link before it ended
 	if len(found) > 0 {
-		if taken(found[0], f) { // both were created concurrently, or by files
+		if idTaken(found[0], f) { // both were created concurrently, or by files
 			if shown {
 				e.Log.Warn("a shared fact is not shown to a user who has another memory with the same id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
 			}
@@ -140,7 +140,7 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	if !shown {
 		link.Status = memory.Retired
 	} else {
-		if link.Status, err = e.shownAs(ctx, was, f, to); err != nil {
+		if link.Status, err = e.linkStatus(ctx, was, f, to); err != nil {
 			return err
 		}
 		if was == nil || c.Action == memory.ActionLink || was.Fact.Content != f.Content {
@@ -224,8 +224,8 @@ func CopyOf(f memory.Fact) memory.Fact {
 	return out
 }
 
-// TellsOfHome reports whether a memory is another user's fact about themselves, so that it says
+// IsAboutHome reports whether a memory is another user's fact about themselves, so that it says
 // nothing about its reader.
-func TellsOfHome(m memory.Memory) bool {
+func IsAboutHome(m memory.Memory) bool {
 	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
 }

@@ -45,7 +45,7 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 // of traces. The caller must hold e.tracing and call it after the store has erased the text, so
 // that the text cannot be cached again.
 func (e *Keeper) forgetShown(owner memory.Owner) int {
-	e.Blocks.Forget(core.GivenTo(owner))
+	e.Blocks.Forget(core.BlocksFor(owner))
 	e.Blocks.Passed.Forget(owner)
 	e.Blocks.Ready.Forget("")
 	return e.forget(func(t memory.Trace) bool { return t.Owner == owner })

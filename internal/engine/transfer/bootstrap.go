@@ -33,7 +33,7 @@ func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte)
 	want := map[string]memory.Fact{} // by id
 	var order []string
 	for i, n := range notes {
-		f, err := e.Curate.Noted(owner, n)
+		f, err := e.Curate.FactFromNote(owner, n)
 		if err != nil {
 			return memory.Receipt{}, fmt.Errorf("fact %d, %q: %w", i+1, core.Clip(n.Content, 80), err)
 		}
@@ -56,14 +56,14 @@ func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[s
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	changes, err := e.leavePool(ctx, have, want)
+	changes, err := e.removeMissing(ctx, have, want)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	run := memory.Run{ID: core.NewID(), Kind: "import", Author: bootstrapper}
 	for _, id := range order {
 		f := want[id]
-		action, err := e.joinPool(ctx, f, have[id], live[f.Hash])
+		action, err := e.poolAction(ctx, f, have[id], live[f.Hash])
 		if err != nil {
 			return memory.Receipt{}, err
 		}
@@ -88,7 +88,7 @@ func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[s
 
 // removeMissing returns the changes that remove the facts of an earlier file that the current file
 // lacks.
-func (e *Transfer) leavePool(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
+func (e *Transfer) removeMissing(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
 	var changes []memory.Change
 	for _, id := range slices.Sorted(maps.Keys(have)) {
 		f := have[id]
@@ -107,10 +107,10 @@ func (e *Transfer) leavePool(ctx context.Context, have, want map[string]memory.F
 	return changes, nil
 }
 
-// joinPool returns the action that adds a wanted fact to the pool, or "" if it is there or somebody
-// else decided on it. old is the fact with the same id, or zero. exists reports whether a live fact
-// has the same text.
-func (e *Transfer) joinPool(ctx context.Context, f, old memory.Fact, exists bool) (memory.Action, error) {
+// poolAction returns the action that adds a wanted fact to the pool, or "" if it is there or
+// somebody else decided on it. old is the fact with the same id, or zero. exists reports whether a
+// live fact has the same text.
+func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, exists bool) (memory.Action, error) {
 	switch {
 	case old.ID == "" && exists:
 		return "", nil

@@ -60,15 +60,15 @@ func require(ok bool, field, what string) error {
 	return memory.Errorf(memory.Invalid, "%s: %s", field, what)
 }
 
-// fit converts a record to a form that stores accept, or returns an error.
-func (i *importer) fit(r *portable.Record) error {
+// normalize converts a record to a form that stores accept, or returns an error.
+func (i *importer) normalize(r *portable.Record) error {
 	switch {
 	case r.Conversation != nil:
-		return i.fitConversation(r.Conversation)
+		return i.normalizeConversation(r.Conversation)
 	case r.Turn != nil:
-		return i.fitTurn(r.Turn)
+		return i.normalizeTurn(r.Turn)
 	case r.Fact != nil:
-		return i.fitFact(r.Fact, r.Made)
+		return i.normalizeFact(r.Fact, r.Made)
 	case r.Summary != nil:
 		s := r.Summary
 		s.CreatedAt, s.Text = memory.Time(s.CreatedAt), i.redact(s.Text)
@@ -84,22 +84,22 @@ func (i *importer) fit(r *portable.Record) error {
 			require(!strings.HasPrefix(p.Key, core.OwnKeys), "key", "is reserved for Loci's settings"),
 		)
 	case r.Context != nil:
-		return i.fitContext(r.Context)
+		return i.normalizeContext(r.Context)
 	}
 	x := r.Relation
 	x.CreatedAt = memory.Time(x.CreatedAt)
 	return cmp.Or(oneOf("kind", x.Kind, memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows), checkIDs("from", x.From), checkIDs("to", x.To))
 }
 
-// fitContext keeps a context's text unchanged, because a person wrote it.
-func (i *importer) fitContext(c *memory.Context) error {
+// normalizeContext keeps a context's text unchanged, because a person wrote it.
+func (i *importer) normalizeContext(c *memory.Context) error {
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title, c.Status = core.Clip(c.Title, maxImportTitle), cmp.Or(c.Status, memory.Active)
 	_, err := i.e.CheckText("content", c.Content)
 	return cmp.Or(err, oneOf("status", c.Status, memory.Active), require(!c.CreatedAt.IsZero(), "created_at", "is required"), checkIDs("id", c.ID))
 }
 
-func (i *importer) fitConversation(c *memory.Conversation) error {
+func (i *importer) normalizeConversation(c *memory.Conversation) error {
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title = core.Clip(i.redact(c.Title), maxImportTitle)
 	c.Status = cmp.Or(c.Status, memory.Active) // other formats have no status
@@ -115,7 +115,7 @@ func (i *importer) fitConversation(c *memory.Conversation) error {
 	)
 }
 
-func (i *importer) fitTurn(t *memory.Turn) error {
+func (i *importer) normalizeTurn(t *memory.Turn) error {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = i.e.Time()
@@ -135,9 +135,9 @@ func (i *importer) fitTurn(t *memory.Turn) error {
 	)
 }
 
-func (i *importer) fitFact(f *memory.Fact, made bool) error {
+func (i *importer) normalizeFact(f *memory.Fact, made bool) error {
 	if made {
-		i.make(f)
+		i.fillIn(f)
 	}
 	if f.Trust != memory.TrustPerson || made {
 		f.Content = i.redact(f.Content)
@@ -148,7 +148,7 @@ func (i *importer) fitFact(f *memory.Fact, made bool) error {
 	}
 	if made {
 		f.Content = content
-		f.ID = core.DerivedID(i.owner, imports, f.Scope.Project, text.Hash(content))
+		f.ID = core.DerivedID(i.owner, importRun, f.Scope.Project, text.Hash(content))
 		f.Subject, f.Attribute = extract.Classify(content)
 		if learn.ReadsLikeInstruction(content) {
 			f.Status = memory.Pending
@@ -173,8 +173,8 @@ func (i *importer) fitFact(f *memory.Fact, made bool) error {
 	)
 }
 
-// make sets the fields that a fact of another format lacks.
-func (i *importer) make(f *memory.Fact) {
+// fillIn sets the fields that a fact of another format lacks.
+func (i *importer) fillIn(f *memory.Fact) {
 	f.Scope.Owner, f.Source, f.Confidence, f.Status = i.owner, memory.Imported, 1, memory.Active
 	f.Category, f.Tags = core.Clip(strings.TrimSpace(f.Category), maxImportName), curate.Tags(f.Tags)
 	f.CreatedAt = cmp.Or(f.CreatedAt, i.e.Time())

@@ -14,7 +14,7 @@ import (
 
 // imports is the kind of import runs, and importReason the reason of their changes.
 const (
-	imports      = "import"
+	importRun    = "import"
 	importReason = "imported"
 )
 
@@ -61,7 +61,7 @@ type ImportProblem struct {
 const (
 	batchLines  = exchange.IngestBatch
 	batchBytes  = 4 << 20
-	maxTroubles = 100
+	maxProblems = 100
 	maxSample   = 20
 	maxRuns     = 100
 )
@@ -132,7 +132,7 @@ type hashIn struct {
 
 func (i *importer) bad(line int, err error) error {
 	i.out.Broken++
-	if len(i.out.Problems) < maxTroubles {
+	if len(i.out.Problems) < maxProblems {
 		i.out.Problems = append(i.out.Problems, ImportProblem{Line: line, Reason: err.Error()})
 	}
 	if i.Strict {
@@ -143,7 +143,7 @@ func (i *importer) bad(line int, err error) error {
 
 func (i *importer) conflict(r portable.Record, format string, args ...any) {
 	i.out.Conflicting++
-	if len(i.out.Conflicts) < maxTroubles {
+	if len(i.out.Conflicts) < maxProblems {
 		i.out.Conflicts = append(i.out.Conflicts, ImportProblem{Line: r.Line, Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
@@ -154,7 +154,7 @@ func (i *importer) take(ctx context.Context, r portable.Record) error {
 		return err
 	}
 	i.out.Read++
-	if err := i.fit(&r); err != nil {
+	if err := i.normalize(&r); err != nil {
 		return i.bad(r.Line, err)
 	}
 	i.batch = append(i.batch, r)

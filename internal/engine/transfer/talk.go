@@ -45,15 +45,15 @@ func (i *importer) talks(ctx context.Context, batch []portable.Record, there map
 		}
 	}
 	for _, id := range order {
-		if err := i.say(ctx, id, lines[id], turns[id], there); err != nil {
+		if err := i.appendTurns(ctx, id, lines[id], turns[id], there); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// meet returns a conversation as stored, or the cached last conversation.
-func (i *importer) meet(ctx context.Context, id string) (*talk, error) {
+// loadTalk returns a conversation as stored, or the cached last conversation.
+func (i *importer) loadTalk(ctx context.Context, id string) (*talk, error) {
 	if t := i.talking; t != nil && t.ID == id {
 		i.talking = nil // until this batch is also written
 		return t, nil
@@ -79,9 +79,9 @@ func (i *importer) meet(ctx context.Context, id string) (*talk, error) {
 	return t, nil
 }
 
-// say appends turns to one conversation, which may also have a line in the file. After a concurrent
-// write it reads the conversation again.
-func (i *importer) say(ctx context.Context, id string, line portable.Record, turns []portable.Record, there map[string]memory.Memory) error {
+// appendTurns appends turns to one conversation, which may also have a line in the file. After a
+// concurrent write it reads the conversation again.
+func (i *importer) appendTurns(ctx context.Context, id string, line portable.Record, turns []portable.Record, there map[string]memory.Memory) error {
 	before, again := i.out, false
 	return core.Replan(ctx, func() (err error) {
 		if again {
@@ -91,7 +91,7 @@ func (i *importer) say(ctx context.Context, id string, line portable.Record, tur
 			}
 		}
 		again = true
-		t, err := i.meet(ctx, id)
+		t, err := i.loadTalk(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -156,14 +156,15 @@ func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, 
 		batch.Turns = append(batch.Turns, *turn)
 	}
 	if len(batch.Turns) > 0 {
-		batch.Path = grows(end, batch.Turns)
+		batch.Path = extendedPath(end, batch.Turns)
 		batch.Conversation.UpdatedAt = cmp.Or(wants.UpdatedAt, t.last.CreatedAt) // an export of the past has no time of change
 	}
 	return batch
 }
 
-// grows returns the path after turns are appended to its end, or nil if not all turns belong there.
-func grows(end memory.Turn, turns []memory.Turn) *memory.Path {
+// extendedPath returns the path after turns are appended to its end, or nil if not all turns belong
+// there.
+func extendedPath(end memory.Turn, turns []memory.Turn) *memory.Path {
 	p := &memory.Path{From: -1}
 	for _, turn := range turns {
 		if turn.Status != memory.Active {

@@ -16,7 +16,7 @@ import (
 
 // things adds the batch's facts, summaries, profile entries, relations and contexts in one run.
 func (i *importer) things(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
-	run := memory.Run{ID: core.IDFor(i.owner, exchange.Suffixed(i.Idempotency, imports+strconv.Itoa(i.flushes))), Kind: imports, Author: i.author}
+	run := memory.Run{ID: core.IDFor(i.owner, exchange.Suffixed(i.Idempotency, importRun+strconv.Itoa(i.flushes))), Kind: importRun, Author: i.author}
 	before, again := i.out, false
 	return core.Replan(ctx, func() (err error) {
 		if again { // another writer is changing the same memories

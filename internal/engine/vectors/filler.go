@@ -154,9 +154,9 @@ func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key 
 	return is, e.queueVectors(ctx, owner, core.IDFor(owner, key))
 }
 
-// Everyone is the progress of embedding all owners' memories. Recall of an owner uses the new
+// TotalProgress is the progress of embedding all owners' memories. Recall of an owner uses the new
 // vectors once nearly all exist.
-type Everyone struct {
+type TotalProgress struct {
 	Vectors      // sums over all owners; Error is that of one owner
 	Owners   int // number of owners with memories
 	Complete int // number of owners without missing vectors
@@ -164,7 +164,7 @@ type Everyone struct {
 
 // ReembedAll calls [Filler.Reembed] for each owner. The jobs are stored, so they continue after a
 // crash.
-func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Everyone, err error) {
+func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all TotalProgress, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
 		return all, fmt.Errorf("list owners: %w", err)
@@ -208,8 +208,8 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Ever
 // work.
 const EmbedAtOnce = 128
 
-// EmbedderRests is how long a job waits for an unavailable embedder.
-const EmbedderRests = time.Minute
+// EmbedderPause is how long a job waits for an unavailable embedder.
+const EmbedderPause = time.Minute
 
 // EmbedMissing is the handler of embed jobs. It embeds memories without a vector of the current
 // embedder. After a crash the next attempt continues.
@@ -230,12 +230,12 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 	for batch := range slices.Chunk(ids, EmbedAtOnce) {
 		e.update(owner, func(p *progress) { p.now = is })
 		e.Idle.Wait(ctx)
-		err := e.giveVectors(ctx, owner, batch)
+		err := e.writeVectors(ctx, owner, batch)
 		switch {
 		case ctx.Err() != nil: // a shutdown is not a failure
 			return "", &jobs.PutOff{Until: e.Time(), Why: "the server stopped; the job will continue"}
 		case errors.Is(err, memory.Unavailable):
-			return "", &jobs.PutOff{Until: e.Time().Add(rest(err)), Why: err.Error()}
+			return "", &jobs.PutOff{Until: e.Time().Add(retryDelay(err)), Why: err.Error()}
 		case err != nil:
 			return "", err
 		}
@@ -252,17 +252,17 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 	return jobs.Nothing, nil
 }
 
-// rest returns how long an unavailable embedder is not called: at least [EmbedderRests], or as long
-// as its server asks, at most an hour.
-func rest(err error) time.Duration {
+// retryDelay returns how long an unavailable embedder is not called: at least [EmbedderPause], or
+// as long as its server asks, at most an hour.
+func retryDelay(err error) time.Duration {
 	var limit interface {
 		RateLimited() (after time.Duration, ok bool)
 	}
 	if !errors.As(err, &limit) {
-		return EmbedderRests
+		return EmbedderPause
 	}
 	after, _ := limit.RateLimited()
-	return max(EmbedderRests, min(after, time.Hour))
+	return max(EmbedderPause, min(after, time.Hour))
 }
 
 // missingVectors returns the ids of memories after a version without a vector of the embedder, the
@@ -271,7 +271,7 @@ func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after i
 	is.Model = e.Embedder.Fingerprint()
 	dims := e.Embedder.Dims()
 	upTo, err = e.Store.Since(ctx, owner, is.Model, after, func(item memory.Item) error {
-		if item.Removed || !embeds(item.Memory) {
+		if item.Removed || !needsVector(item.Memory) {
 			return nil
 		}
 		is.Memories++
@@ -290,13 +290,13 @@ func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after i
 	return is, ids, upTo, nil
 }
 
-// embeds reports whether a memory needs a vector: it is active and has text to search for.
-func embeds(m memory.Memory) bool {
+// needsVector reports whether a memory needs a vector: it is active and has text to search for.
+func needsVector(m memory.Memory) bool {
 	return m.Content() != "" && m.Status() == memory.Active && (m.Turn == nil || m.Turn.Tells())
 }
 
-// giveVectors embeds memories and writes the vectors of those that are unchanged.
-func (e *Filler) giveVectors(ctx context.Context, owner memory.Owner, ids []string) error {
+// writeVectors embeds memories and writes the vectors of those that are unchanged.
+func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []string) error {
 	texts, err := e.texts(ctx, owner, ids)
 	if err != nil {
 		return err
@@ -339,7 +339,7 @@ func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (m
 	}
 	texts := map[string]string{}
 	for _, m := range found {
-		if embeds(m) {
+		if needsVector(m) {
 			texts[m.ID()] = m.Content()
 		}
 	}
@@ -387,7 +387,7 @@ func (e *Filler) MissingVector(b memory.Batch) string {
 	}
 	for _, t := range b.Turns {
 		has := slices.ContainsFunc(b.Vectors, func(v memory.Vector) bool { return v.Memory == t.ID })
-		if !has && embeds(memory.Memory{Turn: &t}) {
+		if !has && needsVector(memory.Memory{Turn: &t}) {
 			return t.ID
 		}
 	}

@@ -259,7 +259,7 @@ func TestDeletedCollectionIsFilledAgain(t *testing.T) {
 		eventually(t, x, memtest.Ana, func(ids []string) bool { return len(ids) == 20 })
 		call(t, http.MethodDelete, server.URL+collections+"/"+x.Name()+suffix, "", nil)
 		if suffix == "" {
-			if _, err := search(t, x, memtest.Ana, nil, 3); err == nil || !strings.Contains(err.Error(), "is gone from the Chroma server; it is filled again") {
+			if _, err := search(t, x, memtest.Ana, nil, 3); err == nil || !strings.Contains(err.Error(), "is missing on the Chroma server and is being rebuilt") {
 				t.Errorf("got %v", err)
 			}
 		}
