@@ -7,8 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// predecessors shifts the bits and counts of all documents, so that the first document also has
-// room for predecessors.
+// predecessors shifts bits and counts, so that the first document has room before it.
 const predecessors = len(shares)
 
 // windowBits and windowBytes hold, for every reach except far, the bits and bytes of a document and
@@ -73,8 +72,7 @@ func (p *segment) frequency(lists [][]uint32) int {
 // them together, although some scores are then computed in vain.
 const denseThreshold = 5
 
-// score adds the words' BM25 scores to all documents that contain one of the words, or only to the
-// live ones.
+// score adds the words' BM25 scores to all documents that contain one, or to the live ones.
 func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 	for _, list := range lists {
 		p.fill(list)

@@ -15,8 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// minCheckpoint is the number of memories below which an owner gets no checkpoint and is loaded
-// from the store.
+// minCheckpoint is the minimum number of memories for a checkpoint.
 const minCheckpoint = 5000
 
 // A checkpoint is written when more than 1/N of the memories have changed since the last one. N is
@@ -41,8 +40,7 @@ func (ix *Index) checkpointPath(owner memory.Owner) string {
 	return filepath.Join(ix.opts.Dir, hex.EncodeToString(sum[:])+checkpointSuffix)
 }
 
-// worthSaving reports whether more than 1/parts of the memories have changed since the last
-// checkpoint.
+// worthSaving reports whether more than 1/parts of the memories changed since the checkpoint.
 func (ix *Index) worthSaving(sh *shard, parts int) bool {
 	if ix.opts.Dir == "" {
 		return false

@@ -37,8 +37,7 @@ func (s *contents) indexCharacters(term string, id int32) {
 	of(last).end = append(of(last).end, id)
 }
 
-// addCharacterPostings gives single-character terms of the question the postings of all words with
-// the character.
+// addCharacterPostings adds to single-character terms the postings of words with the character.
 func addCharacterPostings(parts []*segment, asked string, terms []string) {
 	for i, t := range terms {
 		if text.IsCharacter(t) && (text.HasIsolated(asked, t) || noDocumentHas(parts, i)) {

@@ -82,8 +82,7 @@ func renumber(renumbered []int32, n int32) int32 {
 	return renumbered[n]
 }
 
-// pack moves the postings together, without spare room. A list that grows later is moved to new
-// memory.
+// pack moves the postings together, without spare room. A growing list is moved again.
 func (s *contents) pack() {
 	total := 0
 	for _, list := range s.posts {

@@ -96,8 +96,7 @@ func (d *decoder) read(b []byte) {
 	}
 }
 
-// length reads the number of following items of the given size, and checks that the file is long
-// enough.
+// length reads the number of following items, and checks that the file is long enough.
 func (d *decoder) length(size int) int {
 	var n [1]int64
 	d.read(bytesOf(n[:]))
@@ -128,8 +127,7 @@ func numbers[T any](d *decoder) []T {
 	return x
 }
 
-// vectors reads the float16 vectors in pieces, and computes the int8 vectors of earlier pieces
-// meanwhile.
+// vectors reads the float16 vectors in pieces, and meanwhile computes int8 vectors.
 func (d *decoder) vectors(rows, dims int) []chunk {
 	words := numbers[int32](d)
 	left := d.length(2)

@@ -32,8 +32,7 @@ const magic = "loci.idx"
 // format is incremented whenever the layout or the meaning of the files changes.
 const format = 7
 
-// header identifies a checkpoint. All fields except the version must match those that the reader
-// expects.
+// header identifies a checkpoint. The reader checks all fields except the version.
 type header struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine

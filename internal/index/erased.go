@@ -50,8 +50,7 @@ func (ix *Index) erased(owner memory.Owner) {
 	}
 }
 
-// followedVersions returns the oldest version of each owner that has a checkpoint or may soon get
-// one.
+// followedVersions returns the oldest version of each owner with a checkpoint, present or soon.
 func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	versions := map[memory.Owner]int64{}
 	ix.mu.Lock()

@@ -182,8 +182,7 @@ type compactSource interface {
 	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error)
 }
 
-// everything yields all visible memories of an owner. The vector of a memory is in the item or
-// separate.
+// everything yields all visible memories of an owner, with the vector in the item or separate.
 func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.Item, []uint16) error) (version int64, err error) {
 	if src, ok := ix.src.(compactSource); ok {
 		return src.Everything(ix.ctx, owner, model, yield)
@@ -250,8 +249,7 @@ func (b *batch) flush(s *contents) {
 	*b = (*b)[:0]
 }
 
-// typicalWords is the typical number of different words of a small owner. It is the initial size of
-// the owner's map.
+// typicalWords is the initial size of an owner's map of words.
 const typicalWords = 600
 
 // reserve allocates room for a batch, so that most owners are loaded without reallocation.
@@ -294,8 +292,7 @@ func place(item memory.Item) int {
 	return 0
 }
 
-// evict drops the least recently used owners until the index fits its budget, but never the owner
-// just loaded.
+// evict drops the least recently used owners until the index fits its budget, but not but.
 func (ix *Index) evict(but *entry) {
 	for at := ix.recent.Back(); at != nil && ix.used > ix.opts.Budget; {
 		e := at.Value.(*entry)

@@ -221,8 +221,7 @@ func ownersOf(scopes []memory.Scope) []memory.Owner {
 	return slices.Compact(owners)
 }
 
-// current returns the shards of owners at the store's current versions. Loading an owner also
-// returns its version.
+// current returns the shards of owners at the store's current versions.
 func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
 	begun := make([]*load, len(owners))
 	var ask []memory.Owner

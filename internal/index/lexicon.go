@@ -16,8 +16,7 @@ type word struct {
 	classes    text.Classes
 }
 
-// lexiconSize is the size of the cache: more words than people use in a year of chats, about 2 MB
-// when full.
+// lexiconSize is the number of cached words: more than a year of chats has, about 2 MB.
 const lexiconSize = 1 << 14
 
 // lexicon caches words of all owners, each in the slot of its hash. A new word replaces the old one

@@ -223,8 +223,7 @@ type exact struct {
 	dots []float32
 }
 
-// rescore sets the unknown cosines in a list; to 0 for documents without a vector of the question's
-// model.
+// rescore sets the unknown cosines in a list, to 0 without a vector of the question's model.
 func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 	x.rows, x.of = x.rows[:0], x.of[:0]
 	for i := range list {

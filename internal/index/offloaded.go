@@ -9,8 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// markOffloaded marks the results of an outside vector search that pass the filters as wanted, and
-// returns them.
+// markOffloaded returns the outside results that pass the filters, and marks them as wanted.
 func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
 	for _, near := range s.Near {
 		k, _ := keyOf(near.ID)

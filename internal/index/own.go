@@ -38,8 +38,7 @@ func (p *segment) requestScore(n int32) {
 	p.ranked = append(p.ranked, t)
 }
 
-// needConversations marks the turns of the requested conversations, or all documents if that is not
-// much more work.
+// needConversations marks the turns of requested conversations, or all if that costs little.
 func (p *segment) needConversations() {
 	turns := 0
 	for _, t := range p.ranked {

@@ -15,8 +15,7 @@ const (
 	b  = 0.5
 )
 
-// relatedShare is the weight of a related word relative to the question's own word, when candidates
-// are picked.
+// relatedShare is the weight of a related word when candidates are picked.
 const relatedShare = 0.4
 
 // words is a unit of search: a term of the question, or the terms related to it.
@@ -26,8 +25,7 @@ type words struct {
 	df      int
 }
 
-// maxScore returns the largest score that the words can add for picking, before division by the
-// sum.
+// maxScore returns the largest score that the words can add, before division by the sum.
 func (w *words) maxScore() float64 {
 	if w.related {
 		return relatedShare * w.idf * (k1 + 1)

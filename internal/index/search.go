@@ -11,8 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// defaultLimit exceeds what recall needs: ranking rarely selects candidates beyond the best hundred
-// by words.
+// defaultLimit exceeds what recall needs: ranking rarely selects beyond the best hundred.
 const defaultLimit = 200
 
 // segment is a shard that is locked for reading during a search.
@@ -27,8 +26,7 @@ type segment struct {
 	relates bool // at least one word has related words
 }
 
-// searchState is the working memory of one search, in addition to that of its segments. No data in
-// it outlives the search.
+// searchState is the working memory of one search, in addition to that of its segments.
 type searchState struct {
 	words   topPicks
 	vectors vectorSearch

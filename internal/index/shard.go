@@ -31,8 +31,7 @@ const (
 	away = -2
 )
 
-// shard is one owner's contents behind a lock. Several locks are taken in the order of their
-// owners.
+// shard is one owner's contents behind a lock. Locks are taken in the order of owners.
 type shard struct {
 	mu sync.RWMutex // guards contents
 	contents

@@ -105,8 +105,7 @@ func (c *chunk) grow(dims int) {
 	c.ends = slices.Grow(c.ends, chunkRows-len(c.ends))
 }
 
-// quantize computes the missing int8 forms and returns their largest scale. values is working
-// memory for one row.
+// quantize computes missing int8 forms and returns the largest scale. values is working memory.
 func (c *chunk) quantize(values []float32) (most float32) {
 	for row := len(c.quant.Scales); row < len(c.ends); row++ {
 		vector.Unpack(values, c.half(row))
@@ -143,8 +142,7 @@ func (c *chunk) half(row int) []uint16 {
 	return c.halves[from:c.ends[row]:c.ends[row]]
 }
 
-// half returns the float16 form of a row in the format of [vector.Pack]. Callers must not change
-// it.
+// half returns the float16 form of a row, as [vector.Pack] has it. Callers must not change it.
 func (s *contents) half(row int32) []uint16 {
 	return s.chunks[row/chunkRows].half(int(row % chunkRows))
 }

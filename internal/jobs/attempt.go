@@ -117,8 +117,7 @@ const (
 	// Learning then falls back to rules, which must happen before the job is parked.
 	delayFactor = 3
 
-	// jitter is the random share of a delay, so that jobs that failed together are not retried
-	// together.
+	// jitter is the random share of a delay, so that failed jobs are not retried together.
 	jitter = 0.2
 )
 

@@ -2,8 +2,7 @@ package jobs
 
 import "time"
 
-// PutOff is a handler's error that defers the job to a later time. It counts neither as a failure
-// nor as an attempt.
+// PutOff is a handler's error that defers the job. It does not count as an attempt.
 type PutOff struct {
 	Until time.Time
 	Why   string // reason, for people

@@ -231,8 +231,7 @@ func (r *Runner) sleep(ctx context.Context) bool {
 	return true
 }
 
-// release ends a worker, and has the queue checked again: the owner's next job of that kind may
-// have waited.
+// release ends a worker and wakes the runner, since the owner's next job may have waited.
 func (r *Runner) release() {
 	r.mu.Lock()
 	r.busy--

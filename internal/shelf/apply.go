@@ -8,8 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes the changes of a run: see [memory.Facts]. After an error the shelf may be partly
-// changed.
+// Apply makes a run's changes: see [memory.Facts]. After an error it may be partly done.
 func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
@@ -163,8 +162,7 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	return VersionOf(image)
 }
 
-// VersionOf returns the version at which an image was written, or 0 for a mark, which has no
-// version.
+// VersionOf returns the version at which an image was written, or 0 for a mark.
 func VersionOf(image memory.Image) int64 {
 	if at := versionIn(image); at != nil {
 		return *at
@@ -191,8 +189,7 @@ func versionIn(image memory.Image) *int64 {
 	return nil
 }
 
-// Stamp returns a copy of an image as stores save it: with a version, and with times in
-// microseconds.
+// Stamp returns a copy of an image with a version, and with times in microseconds.
 func Stamp(image memory.Image, version int64) memory.Image {
 	image = copyImage(image)
 	if at := versionIn(image); at != nil {

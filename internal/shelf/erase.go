@@ -132,8 +132,7 @@ func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	return after
 }
 
-// untitle removes titles, current and past, of a turn's conversation if they occur in the turn's
-// text.
+// untitle removes current and past conversation titles that occur in the turn's text.
 func (s *Shelf) untitle(t memory.Turn) {
 	content := strings.Join(strings.Fields(t.Content), " ")
 	c, ok := s.Conversations[t.Conversation]
@@ -148,8 +147,7 @@ func (s *Shelf) untitle(t memory.Turn) {
 	}
 }
 
-// untitled returns the image without its title, if the image is of that conversation and the title
-// occurs in content.
+// untitled returns the conversation's image without its title, if that occurs in content.
 func untitled(i memory.Image, conversation, content string) memory.Image {
 	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(content, i.Conversation.Title) {
 		return i

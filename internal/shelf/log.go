@@ -64,8 +64,7 @@ func (s *Shelf) CheckPath(b memory.Batch) error {
 	return s.checkPath(b)
 }
 
-// applyMarks applies a batch's marks. It returns a Conflict if a batch with a path would restore a
-// forgotten turn.
+// applyMarks applies a batch's marks, or returns a Conflict if it would restore a forgotten turn.
 func (s *Shelf) applyMarks(b memory.Batch) error {
 	if b.Path == nil {
 		return nil

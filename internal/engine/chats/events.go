@@ -131,8 +131,7 @@ func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chat string
 	return out, nil
 }
 
-// changeEvents returns the journal's changes of the chat, its turns and summaries, and of facts
-// learned from it.
+// changeEvents returns the changes of the chat, its turns, its summaries and its facts.
 func (e *Chats) changeEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
 	queries := []memory.ChangeQuery{{Target: "conversation:" + chat}}
 	every := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindSummary, memory.KindTurn}, Statuses: core.EveryStatus, Conversation: chat}

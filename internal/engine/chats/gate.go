@@ -22,8 +22,7 @@ type talk struct {
 	ending error                   // why new replies are refused; nil: they are admitted
 }
 
-// enter waits until the chat has no other reply. The context ends when the chat is cleared. The
-// caller must call leave.
+// enter waits until the chat has no other reply. Clearing the chat ends the context. Call leave.
 func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, leave func(), err error) {
 	key := string(owner) + "\x00" + chat
 	g := t.join(key)

@@ -42,8 +42,8 @@ type Message struct {
 // that the model does not accept the request in this form.
 type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (chatapi.Answer, error)
 
-// Listener receives a reply piece by piece. Other replies wait until Recalled and Heard return.
-// Both are required.
+// Listener receives a reply piece by piece. Recalled and Heard are required; other replies wait for
+// them.
 type Listener struct {
 	Recalled func(retrieve.Prepared) // called once, before the first piece
 	Heard    func(piece string)      // each piece of the answer
@@ -53,8 +53,7 @@ type Listener struct {
 	Ended func()
 }
 
-// callEnded calls Ended when ctx ends. The returned function waits for a call in progress and
-// prevents a later one.
+// callEnded calls Ended when ctx ends. let waits for a running call and prevents a later one.
 func (l Listener) callEnded(ctx context.Context) (let func()) {
 	if l.Ended == nil {
 		return func() {}
@@ -335,8 +334,8 @@ func (c *reply) answerLocally(o responder.Outlook, heard func(string)) chatapi.A
 	return a
 }
 
-// keep records the answer, and returns question and answer as they were stored. client is the
-// client's context.
+// keep records the answer, and returns question and answer as stored. client is the client's
+// context.
 func (c *reply) keep(client context.Context, a chatapi.Answer) (s Reply) {
 	place := c.x.RecordAnswer(client, a)
 	if place.Turn == "" { // the answer was not stored in time

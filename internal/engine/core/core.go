@@ -52,8 +52,7 @@ func Ping(ctx context.Context, store memory.Store) error {
 // a secret at the limit is recognized. It exceeds the length of a private key.
 const secretLength = 8 << 10
 
-// CutMark returns the mark at the end of a message that is cut to limits.text, or "" for shorter
-// messages.
+// CutMark returns the end mark of a message that is cut to limits.text, or "" for others.
 func (e *Core) CutMark(words string) string {
 	if e.Opts.MaxText <= 0 || len(words) <= e.Opts.MaxText {
 		return ""

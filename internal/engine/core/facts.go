@@ -13,8 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of the cache: owners, facts of each owner, and the newest facts from which these are
-// chosen.
+// Bounds of the cache: owners, facts per owner, and newest facts from which these are chosen.
 const (
 	readyOwners = 128
 	readyFacts  = 512
@@ -41,8 +40,7 @@ func newReadyFacts() ReadyFacts {
 	return ReadyFacts{recent.New[memory.Owner, *ownersFacts](readyOwners)}
 }
 
-// Forget drops the facts of an owner, or of all owners for "", since an erased fact may have been
-// shared with anybody.
+// Forget drops the facts of an owner, or of all owners for "": an erased fact may be shared.
 func (r ReadyFacts) Forget(owner memory.Owner) {
 	r.of.DeleteFunc(func(o memory.Owner, _ *ownersFacts) bool { return owner == "" || o == owner })
 }
@@ -72,8 +70,7 @@ func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now tim
 	return of.facts, err
 }
 
-// readAll reads an owner's newest and pinned facts. version is the owner's current or an earlier
-// version.
+// readAll reads an owner's newest and pinned facts, of this version or a later one.
 func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, version int64, now time.Time) error {
 	pinned, err := e.Store.List(ctx, owner, memory.Query{Pinned: true})
 	if err != nil {

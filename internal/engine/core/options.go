@@ -31,8 +31,7 @@ type Parts struct {
 	Wake     func() // notifies the job runner of new jobs
 }
 
-// Options are an engine's settings. A zero field does not mean a default: package loci fills all
-// fields from its Config.
+// Options are an engine's settings. Package loci sets all fields; zero is not a default.
 type Options struct {
 	TopK          int           // number of memories; below 0: the default of [Options.Most]
 	Budget        int           // of a block, in tokens
@@ -63,8 +62,7 @@ type Scale struct {
 	Threshold float64 // below 0: the calibrated value
 }
 
-// Most returns the default number of memories, for a chat or for an explicit search. The caller of
-// a search can read more.
+// Most returns the default number of memories for a chat or for an explicit search.
 func (o Options) Most(chat bool) int {
 	switch {
 	case o.TopK >= 0:
@@ -166,8 +164,7 @@ const (
 // Channels determines how a channel may use the memory of the user who writes in it.
 type Channels string
 
-// The values of Channels. Neither stores anything, since a channel contains other people's
-// messages.
+// The values of Channels. Neither stores other people's messages.
 const (
 	ChannelsOff  Channels = "off"  // no memory
 	ChannelsRead Channels = "read" // read memory, for answers that the whole channel reads
@@ -202,15 +199,13 @@ const (
 	summaryLeast = 4 // minimum number of turns of a summary, unless summaries are due sooner
 )
 
-// Least returns the minimum number of turns of a summary, at most the number when the first one is
-// due.
+// Least returns the minimum number of turns of a summary.
 func (s Summaries) Least() int { return min(summaryLeast, 2*s.Every-1) }
 
 // RuleBased is the model name of summaries that the rules wrote.
 const RuleBased = "rule_based"
 
-// Due reports whether a conversation must be summarized when its number of exchanges increases from
-// before to after.
+// Due reports whether a summary is due when the exchanges grow from before to after.
 func (s Summaries) Due(before, after int) bool {
 	return s.Every == 1 || s.Every > 0 && after/s.Every > before/s.Every
 }

@@ -47,8 +47,7 @@ type passedOn struct {
 	read   bool                     // turns of the store have been added
 }
 
-// textOrigin tells who wrote a text: the person, an answer or a tool, or a model giving an order to
-// an agent.
+// textOrigin tells who wrote a text: the person, a model or tool, or a model ordering an agent.
 type textOrigin struct {
 	own   bool
 	order time.Time // zero: not an order
@@ -91,8 +90,7 @@ func (o *passedOn) put(owner memory.Owner, text string, c textOrigin) {
 	})
 }
 
-// AddRequest adds the new text of a request: the person's messages, and tool results since the last
-// answer.
+// AddRequest adds a request's new text: user messages, and tool results since the last answer.
 func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,8 +146,7 @@ func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is 
 	return is
 }
 
-// In returns the parts of a message that Loci passed on earlier, extended by adjacent fragments of
-// sentences.
+// In returns the parts of a message that Loci passed on, with adjacent sentence fragments.
 func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -249,8 +246,7 @@ func hashWords(owner memory.Owner, words []string) uint64 {
 	return h.Sum64()
 }
 
-// eachText yields the long strings in a JSON value. It also parses strings that contain JSON, such
-// as tool arguments.
+// eachText yields the long strings in a JSON value, also in strings that contain JSON.
 func eachText(v any, yield func(string)) {
 	switch v := v.(type) {
 	case map[string]any:

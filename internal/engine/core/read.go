@@ -64,8 +64,7 @@ func (e *Core) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, er
 // maxKey is the maximum length of a profile key in bytes.
 const maxKey = 128
 
-// Entries returns the profile entries at a time, ordered by key, except those that Loci uses
-// itself.
+// Entries returns the profile at a time, ordered by key, without Loci's own entries.
 func (e *Core) Entries(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, at)
 	var out []memory.ProfileEntry
@@ -117,8 +116,7 @@ func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, run, key, 
 	return ApplyAgain(ctx, e, owner, memory.Run{ID: run, Kind: "manual", Author: author}, change)
 }
 
-// ApplyAgain applies a change. If the change adds something that existed before and ended, it is
-// restored instead.
+// ApplyAgain applies a change. If it adds an entry that existed and ended, it restores that.
 func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run, change memory.Change) (memory.Receipt, error) {
 	receipt, err := e.Store.Apply(ctx, owner, run, change)
 	if change.Action == memory.ActionAdd && errors.Is(err, memory.Conflict) {
@@ -196,8 +194,7 @@ func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation 
 	return e.ContextsNamed(ctx, owner, page.Conversations[0].Contexts)
 }
 
-// ContextsNamed returns the contexts with these ids in the same order, without missing contexts and
-// duplicates.
+// ContextsNamed returns the contexts with these ids in this order, without duplicates.
 func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []string) ([]memory.Context, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -58,8 +58,7 @@ func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now t
 	}
 }
 
-// Learn records a state that was read, unless this process set another one meanwhile. It returns
-// the current state.
+// Learn records a read state, unless this process set another, and returns the current one.
 func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time) bool {
 	c.states.Update(owner, func(l look, found bool) (look, bool) {
 		if found && l.set && l.holds(now) {

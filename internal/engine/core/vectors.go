@@ -45,8 +45,7 @@ func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, 
 	return nil, fmt.Errorf("embed to compare: %w", err)
 }
 
-// DocumentVectors embeds texts and returns the vectors of the memories with these ids, or nil if a
-// job embeds them later.
+// DocumentVectors embeds the texts of these memories. It returns nil if a job does so later.
 func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memory.Vector, error) {
 	if len(texts) == 0 || Remote(e.Embedder) {
 		return nil, nil

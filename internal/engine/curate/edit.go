@@ -26,8 +26,7 @@ type Edit struct {
 	Idempotency string // a repeated key returns the first result
 }
 
-// EditFact changes a live fact in place. New text gets a new vector, and supersedes the facts that
-// it contradicts.
+// EditFact changes a live fact in place. New text supersedes the facts that it contradicts.
 func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, edit.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {

@@ -100,8 +100,7 @@ func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, found
 	return b.all, nil
 }
 
-// remainingMentions names the owner's other memories that repeat an erased memory. They are not
-// erased.
+// remainingMentions names the owner's other memories that repeat an erased memory.
 func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
 	var facts []memory.Fact
 	for _, m := range gone {

@@ -37,7 +37,7 @@ type Note struct {
 
 // Remember adds a fact that a person or program wrote. If a live fact of the same scope has the
 // same text, the note is merged into it, and created is false. Facts that it contradicts are
-// superseded in the same run. A model's fact may become pending: see waits.
+// superseded in the same run. A model's fact may become pending: see reviewReason.
 func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
 	byModel := author.Kind == memory.ByModel
@@ -275,7 +275,7 @@ func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) er
 }
 
 // EditByTool changes a fact for a model. New text becomes a new fact, which replaces the old one or
-// becomes pending: see waits.
+// becomes pending: see reviewReason.
 func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	if err := e.MayUse(ctx, owner, true); err != nil {
 		return memory.Fact{}, err

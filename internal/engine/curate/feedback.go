@@ -31,8 +31,7 @@ const (
 	maxUses     = 10   // uses of a fact that are counted in one write
 )
 
-// Rate changes the confidence of an owner's live fact by a person's verdict and returns the fact.
-// It can be undone.
+// Rate changes the confidence of a live fact by a person's verdict. It can be undone.
 func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
@@ -52,8 +51,7 @@ func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Ver
 // byUse is the author of changes that raise confidence because answers used the fact.
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
-// UsesAtOnce is how many used facts are collected before they are written, so that not every answer
-// needs a transaction.
+// UsesAtOnce is how many used facts are collected for one transaction.
 const UsesAtOnce = 8
 
 // Uses count how often answers used an owner's facts since the last write. A crash loses them.

@@ -13,8 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Forget removes memories from recall in one run that can be undone. Facts are removed with the
-// turns that they quote.
+// Forget removes memories, and the turns that facts quote, from recall. It can be undone.
 func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	return e.ForgetAll(ctx, owner, core.NewID(), ids, reason, author)
@@ -139,8 +138,7 @@ type Matching struct {
 	Idempotency string // a repeated key returns the first result
 }
 
-// forgetRequest parses a query as a forget request: "what I said about my job" means memories about
-// the job.
+// forgetRequest parses a forget request: "what I said about my job" means memories about the job.
 func forgetRequest(query string) extract.Command {
 	w := learn.WishesIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
 	if len(w.Forget) > 0 && w.Forget[0].Of == extract.NamesNothing {
@@ -202,8 +200,7 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	})
 }
 
-// forgetTargets forgets or erases the memories that targets returns. A repeated request returns the
-// first result.
+// forgetTargets forgets or erases the memories that targets returns. It is idempotent.
 func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Matching, author memory.Author, targets func(context.Context) ([]memory.Memory, error)) ([]memory.Memory, memory.Receipt, error) {
 	done, err := e.ChangesByKey(ctx, owner, m.Idempotency)
 	switch {

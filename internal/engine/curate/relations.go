@@ -146,8 +146,7 @@ type FoundRelation struct {
 	Other memory.Fact
 }
 
-// Bounds of what is read for derived relations: changes in a fact's journal, and facts about its
-// subject.
+// Bounds for derived relations: changes in a fact's journal, and facts about its subject.
 const (
 	mostChanges = 200
 	mostSubject = 20

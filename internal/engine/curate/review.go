@@ -259,8 +259,7 @@ func errNoJudgement(a memory.Action) error {
 	return memory.Errorf(memory.Invalid, "invalid judgement %q (valid: approve, reject)", a)
 }
 
-// settle ends the older of two contradicting facts that are approved together. It remains true for
-// the time before.
+// settle ends the older of two contradicting facts that are approved together.
 func (j *judging) settle(f *memory.Fact) {
 	for _, m := range j.judged[:len(j.judged)-1] {
 		if m.Link != nil {
@@ -280,8 +279,7 @@ func (j *judging) settle(f *memory.Fact) {
 	}
 }
 
-// approve activates f and ends the facts that it contradicts. It returns the id of the first ended
-// fact.
+// approve activates f, ends the facts that it contradicts, and returns the first one's id.
 func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (replaced string, err error) {
 	e, now := j.engine, j.engine.Time()
 	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now

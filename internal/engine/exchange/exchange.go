@@ -128,8 +128,7 @@ func (x *Exchange) stores() bool { return x.mode.keeps && !x.e.SeenClosed(x.In.O
 // Redacts reports whether turns of the exchange are redacted.
 func (x *Exchange) Redacts() bool { return !x.mode.writes }
 
-// resultsAlone reports whether the request contains no user message, as with a server that stores
-// the conversation.
+// resultsAlone reports whether the request contains only tool results and no user message.
 func (x *Exchange) resultsAlone() bool { return x.In.Chat.LastUser() < 0 }
 
 // named returns the id of the conversation that the request names, or "" if it must be found by its

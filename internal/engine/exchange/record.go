@@ -69,7 +69,7 @@ func (x *Exchange) Asked() (id string, err error) {
 // may be called several times.
 func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
 
-// yield waits for Answered or Courtesy.
+// yield waits for Answered or StoreDelay.
 func (x *Exchange) yield() {
 	wait := time.NewTimer(StoreDelay)
 	defer wait.Stop()

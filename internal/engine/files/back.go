@@ -190,8 +190,7 @@ func (r *restoration) readOthers(ctx context.Context, forgot []memory.Change) er
 	return nil
 }
 
-// readTurns adds the turns that are sources only of restored facts, unless they or their chats
-// changed since.
+// readTurns adds turns that are sources only of restored facts and that did not change since.
 func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgot {
@@ -239,8 +238,7 @@ func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) err
 // turns that the facts name are restored.
 const maxComparisons = 100_000
 
-// isSourceOf returns a test for facts that were learned from a turn or, with deep, that the turn
-// states.
+// isSourceOf tests for facts learned from a turn or, with deep, that the turn states.
 func isSourceOf(m memory.Memory, deep bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		p := f.Provenance

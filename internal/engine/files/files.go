@@ -33,8 +33,7 @@ type FileEdit struct {
 	// that Loci maintains count too, except turns, which are not stored here.
 	Elsewhere bool
 
-	// Coming are the facts whose files were added together with this one and are processed after
-	// it.
+	// Coming are the facts whose files were added with this one and are processed later.
 	Coming map[string]bool
 
 	// Moved: the file was moved to or from the folder of deleted memories.

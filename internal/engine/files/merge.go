@@ -177,8 +177,7 @@ func (e *Files) endRelated(ctx context.Context, run *memory.Run, f memory.Fact, 
 	return related, err
 }
 
-// successor returns the content of a superseded fact's file. A fact without a replacement is
-// retired instead.
+// successor returns the content of a superseded fact's file: retired if it has no replacement.
 func (e *Files) successor(ctx context.Context, edit FileEdit, says memory.Fact) (memory.Fact, error) {
 	if edit.Coming[says.SupersededBy] && says.SupersededBy != says.ID {
 		return says, nil

@@ -55,8 +55,7 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 	return e.resummarize(ctx, job, turns)
 }
 
-// resummarize removes summaries of moved turns from recall, and queues a new summary of the current
-// branch.
+// resummarize removes summaries of moved turns, and queues a new summary of the current branch.
 func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
 	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
 	if err != nil || len(moved) == 0 {
@@ -259,8 +258,7 @@ func (e branches) restoreChanges(ctx context.Context, back memory.Change, named 
 	return append(changes, back), nil
 }
 
-// follow applies the changes of a run while the job holds its lease. After a concurrent write the
-// job is retried.
+// follow applies a run's changes while the job holds its lease. A concurrent write retries the job.
 func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
 	if err := e.HoldLease(ctx, job); err != nil {
 		return err

@@ -58,8 +58,7 @@ func (l Lesson) quote(c extract.Candidate) string {
 	return words[c.Span.Start:c.Span.End]
 }
 
-// nearContext compares a candidate with every passage of the contexts by embedding, and returns a
-// similar passage.
+// nearContext returns a passage of the contexts whose embedding is similar to a candidate.
 func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	near, err := e.VectorToCompare(ctx, c.Text)
 	if err != nil || near == nil {
@@ -95,8 +94,7 @@ func cosine(a, b []float32) float64 {
 // all contexts of its owner.
 const contextsKept = 128
 
-// passages splits a context into passages that fit the embedder, and returns them with their
-// vectors.
+// passages splits a context into passages that fit the embedder, with their vectors.
 func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
 	most, count := 0, (func(string) int)(nil)
 	if w, ok := e.Embedder.(interface {

@@ -82,8 +82,7 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 	return jobs.Applied, nil
 }
 
-// Unlearned returns the turns to learn from: the user's and, if configured, the assistant's answers
-// to them.
+// Unlearned returns the user's turns to learn from and, if configured, the answers to them.
 func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
 	if err != nil {
@@ -150,8 +149,7 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 	return e.apply(ctx, job, l, run)
 }
 
-// apply compares a lesson with stored facts and applies the changes. After a conflict it repeats
-// both.
+// apply compares a lesson with stored facts and applies the changes; after a conflict, again.
 func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
 	for try := 1; ; try++ {
 		p, err := e.Plan(ctx, l, run.ID)

@@ -118,8 +118,7 @@ func (l Lesson) turn(id string) memory.Turn {
 // rolePlayTurns is how many turns back the start of a role play is searched.
 const rolePlayTurns = 24
 
-// talkBefore returns the turns before utterances, or nil if utterances include the conversation's
-// first turn.
+// talkBefore returns the turns before utterances, or nil if these include the first turn.
 func (e reader) talkBefore(ctx context.Context, owner memory.Owner, utterances []extract.Utterance) ([]memory.Turn, error) {
 	first := slices.IndexFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
 	if first < 0 || utterances[first].Turn.Index == 0 {
@@ -287,8 +286,7 @@ func (e reader) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	return b
 }
 
-// upTo returns a detector of the blocks of turns up to i, or nil if there are no blocks. i must not
-// decrease.
+// upTo returns a detector of the blocks of turns up to i, or nil. i must not decrease.
 func (b *blocks) upTo(i int) *learn.Injected {
 	for ; b.last <= i; b.last++ {
 		if block := b.of[b.last]; block != "" {
@@ -394,8 +392,7 @@ func guard(e *core.Core, turns []memory.Turn, o learn.GuardOptions) []extract.Ut
 	return learn.Guard(turns, o)
 }
 
-// Facts in a model's prompt are those similar to each clause of the utterances, and the newest
-// facts.
+// A model's prompt has the facts similar to each clause of the utterances, and the newest.
 const (
 	knownSearches = 16
 	knownBytes    = 2 << 10 // bytes of each of the two groups
@@ -404,8 +401,7 @@ const (
 	knownFacts    = 32
 )
 
-// factsForPrompt returns the stored facts for a model's prompt, or all facts of an owner who has
-// few.
+// factsForPrompt returns the stored facts for a model's prompt: all, if the owner has few.
 func (e reader) factsForPrompt(ctx context.Context, scope memory.Scope, utterances []extract.Utterance) ([]memory.Fact, error) {
 	near, err := e.nearClauses(ctx, scope, utterances)
 	if err != nil {

@@ -91,8 +91,7 @@ func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words stri
 	return found, nil
 }
 
-// neighboursAmong returns the memories that the search found and that may be compared, in order of
-// the search.
+// neighboursAmong returns the found memories that may be compared, in order of the search.
 func (e reader) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
 	var out []extract.Neighbour
 	for _, c := range alike {

@@ -24,8 +24,7 @@ func (e *Learner) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, e
 	return slices.DeleteFunc(all, func(j memory.Job) bool { return needless[j.ID] }), nil
 }
 
-// markProjectFacts sets, for each candidate of a lesson in a project, whether the fact belongs to
-// the project.
+// markProjectFacts sets for each candidate whether the fact belongs to the lesson's project.
 func (e *Learner) markProjectFacts(l *Lesson) {
 	if l.scope.Project == "" || l.scope.Conversation != "" || e.Opts.Learn.Scope == core.OfProject {
 		return
@@ -40,8 +39,7 @@ func (e *Learner) markProjectFacts(l *Lesson) {
 	}
 }
 
-// Learned returns the state of a learn job and, once it is done, its changes. It returns NotFound
-// for an unknown job.
+// Learned returns the state of a learn job and, once it is done, its changes, or NotFound.
 func (e *Learner) Learned(ctx context.Context, owner memory.Owner, job string) (memory.JobState, []memory.Change, error) {
 	turn, ok := strings.CutPrefix(job, LearnPrefix)
 	if !ok {

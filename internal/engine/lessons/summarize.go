@@ -55,8 +55,7 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	return jobs.Applied, nil
 }
 
-// leaveOutRefused blanks sentences whose facts are pending or rejected, since a summary must not
-// state them.
+// leaveOutRefused blanks sentences of pending or rejected facts, so that no summary states them.
 func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
 	quotes := map[string][]memory.Span{} // spans by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}

@@ -24,8 +24,7 @@ func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, mo
 	}
 }
 
-// restPrefix is the id prefix of jobs that learn from the remaining messages once the conversation
-// is idle.
+// restPrefix is the id prefix of jobs that learn from remaining messages of idle conversations.
 const restPrefix = "rest-"
 
 // RestJob returns the job that learns from a conversation once it is idle. Its id contains first,

@@ -9,8 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// onTrial is a model that must pass a trial before it learns. A model that the program supplies
-// needs no trial.
+// onTrial is a model that must pass a trial before it learns; a program's own model need not.
 type onTrial interface {
 	Trial(model string) (is learn.Trial, ok bool)
 	KeepTrial(is learn.Trial)

@@ -114,8 +114,7 @@ func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need boo
 	return true, "use_memory is true"
 }
 
-// openQuery opens an exchange for a query as a chat of one message, or returns nil for an anonymous
-// query.
+// openQuery opens an exchange for a query as a chat of one message; nil if it is anonymous.
 func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*exchange.Exchange, error) {
 	if q.Owner == "" {
 		return nil, nil

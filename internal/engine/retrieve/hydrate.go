@@ -165,8 +165,7 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 	return now, nil
 }
 
-// lastOf follows a chain of replacements to the first fact that may be shown, or to the last fact;
-// nil if there is none.
+// lastOf returns the first fact in a chain of replacements that may be shown, or the last one.
 func lastOf(id string, facts map[string]*memory.Fact, now time.Time) *memory.Fact {
 	var last *memory.Fact
 	for range maxSuccessors {

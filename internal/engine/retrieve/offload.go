@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// perMemory is the approximate size in the index, in bytes, of a short memory with a vector of
-	// 384 dimensions.
+	// perMemory is the approximate index size in bytes of a short memory with 384 dimensions.
 	perMemory = 1 << 10
 	// listWait is how long loading an owner waits for the list of large owners.
 	listWait = 20 * time.Millisecond
@@ -232,8 +231,7 @@ func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []fl
 	}
 }
 
-// note logs when the outside search starts to fail and when it recovers, and reports whether err is
-// nil.
+// note logs that the outside search fails or recovers, and reports whether err is nil.
 func (o *Offload) note(ctx context.Context, failing *atomic.Bool, err error) bool {
 	switch {
 	case err == nil && failing.CompareAndSwap(true, false):

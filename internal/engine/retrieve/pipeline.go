@@ -424,8 +424,7 @@ func (r *Pipeline) fitToBudget(ctx context.Context, hits []memory.Hit, topK int)
 	r.Dropped = append(r.Dropped, dropped...)
 }
 
-// maxReasoned is the number of facts that are shown with their turns when a question asks for a
-// reason.
+// maxReasoned is how many facts get their turns when a question asks for a reason.
 const maxReasoned = 3
 
 // withReasons inserts the source turns after the first facts when the question asks why: ranking

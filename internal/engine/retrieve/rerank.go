@@ -21,8 +21,7 @@ const (
 	rerankTime = time.Second
 )
 
-// rerank returns the reranker's scores of the best candidates, by id. A reranker that fails or is
-// too slow is skipped.
+// rerank returns the reranker's scores by id. A reranker that fails or is too slow is skipped.
 func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory.Hit) map[string]float32 {
 	asking, cancel := contextBefore(ctx, r.E.share(rerankLeaves-searchLeaves), rerankTime)
 	defer cancel()
@@ -53,8 +52,7 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 	return byID
 }
 
-// duplicateCosine is the cosine from which two texts count as equal, for the profile's embedder and
-// other calibrated ones.
+// duplicateCosine is the cosine from which two texts count as equal, by calibrated embedders.
 const duplicateCosine = 0.90
 
 // DuplicateScore returns duplicateCosine on the scale of the current embedder.
@@ -65,8 +63,7 @@ func (e *Retriever) DuplicateScore() float64 {
 	return recall.Place(duplicateCosine, background(e.Embedder))
 }
 
-// background returns the cosine of unrelated texts for an embedder that reports it, and otherwise
-// 0.
+// background returns an embedder's cosine of unrelated texts, or 0 if that is unknown.
 func background(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })
 	if !ok {

@@ -33,8 +33,7 @@ type Prepared struct {
 	Pending       int  // number of pending facts, counted up to a hundred
 }
 
-// Rendering returns the options for rendering blocks. later reports whether the prompt has an
-// earlier block.
+// Rendering returns the options for rendering. later: the prompt has an earlier block.
 func (e *Retriever) Rendering(later bool) recall.RenderOptions {
 	return recall.RenderOptions{Heading: e.Opts.Recall.Heading, Hint: e.Opts.Recall.Hint, Roles: e.Opts.Recall.Roles, Later: later}
 }

@@ -36,8 +36,7 @@ func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
 
-// canSkipSearch reports whether facts may be shown without a search. That is false for a question
-// with its own threshold.
+// canSkipSearch reports whether facts may be shown without a search: no threshold is given.
 func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Q.ScoreThreshold == nil }
 
 // fewFacts returns the facts of a scope that a query selects, newest first. all is false if there
@@ -130,8 +129,7 @@ func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	return out
 }
 
-// read hydrates candidates of the user and of pools, and marks those of pools. A pool that cannot
-// be read is skipped.
+// read hydrates candidates of the user and of pools, which it marks. It skips unreadable pools.
 func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != r.Q.Scope.Owner }) {
 		return r.hydrate(ctx, cands)
@@ -221,15 +219,14 @@ func (r *Source) summary(ctx context.Context) *memory.Summary {
 	return &all[0]
 }
 
-// failed reports whether the search failed. A client that left and an invalid question do not
+// failed reports whether the search failed; a client that left or an invalid question does not
 // count.
 func failed(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, memory.Invalid)
 }
 
 const (
-	// FewInConversation is the number of memories from which a conversation is searched without the
-	// user's other memories.
+	// FewInConversation is the number of memories from which a conversation is searched alone.
 	FewInConversation = 50
 
 	// MostNear is how many of a conversation's newest memories are searched. Below
@@ -300,16 +297,14 @@ const (
 	// see its turns and facts too.
 	userConversation = "global"
 
-	// UnnamedConversation is the conversation of chats without an id, if facts stay in their
-	// conversations.
+	// UnnamedConversation is that of chats without an id, if facts stay in conversations.
 	UnnamedConversation = "default"
 )
 
 // Apart reports whether facts stay in their conversations.
 func (e *Retriever) Apart() bool { return e.Opts.Learn.Scope == core.OfConversation }
 
-// LearnsFor returns the conversation in the scope of facts learned in a conversation: "" if facts
-// belong to the user.
+// LearnsFor returns the conversation in the scope of learned facts: "" if they belong to the user.
 func (e *Retriever) LearnsFor(conversation string) string {
 	if !e.Apart() || conversation == userConversation {
 		return ""

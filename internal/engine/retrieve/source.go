@@ -62,8 +62,7 @@ func (r *Source) scale() core.Scale {
 	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
 }
 
-// BuildSearch returns the search to perform. If the embedder fails or is too slow, the search uses
-// only words.
+// BuildSearch returns the search to perform: by words if the embedder fails or is too slow.
 func (r *Source) BuildSearch(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,

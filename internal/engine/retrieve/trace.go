@@ -128,8 +128,7 @@ func (r *Pipeline) coreWithoutHits(core recall.Core) recall.Core {
 	return core
 }
 
-// dedupeDropped removes core facts from the hits that the search dropped, so that the trace names
-// them only once.
+// dedupeDropped removes core facts from the dropped hits, so that the trace names them once.
 func (r *Pipeline) dedupeDropped() {
 	core := map[string]bool{}
 	for _, id := range slices.Concat(r.Opening.IDs(), r.overflow.IDs()) {

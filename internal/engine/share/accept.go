@@ -93,8 +93,7 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 	if err != nil {
 		return 0, fmt.Errorf("read the facts that wait for %s: %w", to.Called(), err)
 	}
-	// An erased receiver has no links. To the sender that must look like a receiver who has not
-	// decided yet.
+	// To the sender an erased receiver, who has no links, must look like an undecided one.
 	waiting := len(ids)
 	for _, m := range found {
 		if m.Link == nil || m.Link.Status != memory.Pending {

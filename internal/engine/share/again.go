@@ -11,8 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// QueueMissedShares queues the job that shows a reopened owner the facts shared with them while
-// they were closed.
+// QueueMissedShares queues a job that shows a reopened owner the facts shared meanwhile.
 func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) error {
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
 	run.Jobs = []memory.Job{SpreadJob(owner, run.ID)}

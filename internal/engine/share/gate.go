@@ -88,8 +88,7 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	return receipt, nil
 }
 
-// Erase implements [memory.Eraser]. It first erases the copies of shared facts, so that the receipt
-// is complete.
+// Erase implements [memory.Eraser]. It erases the copies of shared facts first.
 func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	switch closed, err := g.e.IsClosed(ctx, owner); {
 	case err != nil:
@@ -240,8 +239,7 @@ func activatesLink(c memory.Change) bool {
 	return c.After.Link != nil && c.After.Link.Status.Live()
 }
 
-// AsShared returns the owner's current version of a fact, and whether the fact is shared with a
-// receiver.
+// AsShared returns the current version of a fact, and whether it is shared with a receiver.
 func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
 	home := f.Scope.Owner
 	with, _, err := e.EverShared(ctx, home, f.ID)

@@ -35,8 +35,7 @@ type Sharer struct {
 // BySharing is the author of changes of links. A link that another author ended stays ended.
 var BySharing = memory.Author{Kind: memory.ByRule, Name: "share"}
 
-// SharedKeys is the key prefix of share entries; the id of a fact follows. The value is a JSON list
-// of owners.
+// SharedKeys plus a fact's id is the key of a share entry. Its value is a JSON list of owners.
 const SharedKeys = core.OwnKeys + "share."
 
 // maxShared bounds the receivers of a fact; a pool can serve more.
@@ -139,8 +138,7 @@ func (e *Sharer) checkIDFree(ctx context.Context, to memory.Owner, f memory.Fact
 	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one again to share it", to.Called(), f.ID)
 }
 
-// idTaken reports whether an owner's memory with a fact's id is their own, or a live link to
-// another owner's fact.
+// idTaken reports whether m is the owner's own memory or a live link to another owner's fact.
 func idTaken(m memory.Memory, f memory.Fact) bool {
 	return m.Link == nil || m.Link.Status.Live() && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }

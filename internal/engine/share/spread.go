@@ -32,8 +32,7 @@ func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End,
 	return jobs.Nothing, nil
 }
 
-// spread updates the links to a fact at all current and earlier receivers, and shares its
-// replacement.
+// spread updates the links to a fact at all receivers ever, and shares its replacement.
 func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error {
 	ctx = memory.ForWrite(ctx)
 	with, ever, err := e.EverShared(ctx, home, id)
@@ -87,8 +86,7 @@ func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (
 	return with, ever, nil
 }
 
-// keepLink creates, updates or ends an owner's link to a fact. A closed owner gets no link until
-// reopened.
+// keepLink creates, updates or ends an owner's link to a fact. A closed owner gets none.
 func (e *Sharer) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
 	if core.WasErased(f) {
 		_, err := e.EraseLink(ctx, to, f.Scope.Owner, f.ID)

@@ -9,8 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Traces returns an owner's traces, newest first: those in the store, and unwritten ones of this
-// process.
+// Traces returns the stored traces and this process's unwritten ones, newest first.
 func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	fresh := e.list(owner, q) // read before the store, since unwritten traces move there
 	written, err := e.Store.Traces(ctx, owner, q)

@@ -17,8 +17,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bootstrapper is the author of the facts of a bootstrap file. Its name is also their Model, which
-// identifies these facts.
+// bootstrapper is the author of a bootstrap file's facts, also as the Model that identifies them.
 var bootstrapper = memory.Author{Kind: memory.ByRule, Name: "bootstrap"}
 
 // Bootstrap makes a namespace's global pool contain the facts of a file, and removes facts of an
@@ -86,8 +85,7 @@ func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[s
 	return e.Store.Apply(ctx, owner, run, changes...)
 }
 
-// removeMissing returns the changes that remove the facts of an earlier file that the current file
-// lacks.
+// removeMissing returns the changes that remove an earlier file's facts that this file lacks.
 func (e *Transfer) removeMissing(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
 	var changes []memory.Change
 	for _, id := range slices.Sorted(maps.Keys(have)) {

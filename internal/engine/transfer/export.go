@@ -158,8 +158,8 @@ func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error,
 	return nil
 }
 
-// conversations returns all conversations, about 200 bytes each. For a past time, the time of their
-// last change is unknown.
+// conversations returns all conversations, about 200 bytes each, in the past without time of
+// change.
 func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error) {
 	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
 	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // it may have been deleted since
@@ -334,8 +334,7 @@ func (w walker) contexts(ctx context.Context, yield func(portable.Record) error)
 	return nil
 }
 
-// list yields the matching memories by status, and newest first within a status, the order in which
-// stores can read them.
+// list yields matching memories by status, newest first, as stores can read them.
 func (w walker) list(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
 	each := [][]memory.Status{q.Statuses}

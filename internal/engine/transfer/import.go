@@ -76,7 +76,7 @@ const (
 // approved. A fact is skipped if a live fact in its scope has the same text. An import neither
 // reconciles nor supersedes facts.
 //
-// An unreadable record is reported with its line and skipped. With b.Strict it ends the import with
+// An unreadable record is reported and skipped or, with b.Strict, ends the import with
 // [memory.Invalid].
 func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptions, author memory.Author, in io.Reader) (ImportReport, error) {
 	ctx = memory.ForWrite(ctx)

@@ -162,8 +162,7 @@ func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, 
 	return batch
 }
 
-// extendedPath returns the path after turns are appended to its end, or nil if not all turns belong
-// there.
+// extendedPath returns the path with turns appended, or nil if not all turns belong there.
 func extendedPath(end memory.Turn, turns []memory.Turn) *memory.Path {
 	p := &memory.Path{From: -1}
 	for _, turn := range turns {

@@ -186,12 +186,10 @@ func (c *limitedGroup) add(m memory.Memory) {
 	c.candidates = append(c.candidates, candidate{m.CreatedAt(), m.ID()})
 }
 
-// slackShare is N in the rule that exceeding a limit frees 1/N of it, so that not every new memory
-// causes a full read.
+// slackShare is N: exceeding a limit frees 1/N of it, so that full reads are rare.
 const slackShare = 100
 
-// thin marks the oldest removable memories in gone if there are too many, until the slack is free
-// again.
+// thin marks the oldest removable memories of a full group in gone, until the slack is free.
 func (c *limitedGroup) thin(gone map[string]bool) {
 	left := c.count
 	for _, l := range c.candidates {

@@ -32,8 +32,7 @@ type Vectors struct {
 	Error    string // of that job's last attempt
 }
 
-// progress is this process's cached state of an owner's vectors. If it is lost, the owner's memory
-// is read once.
+// progress is the cached state of an owner's vectors. It can be read again from the store.
 type progress struct {
 	queued bool    // a job was queued and has not started
 	now    Vectors // progress of the running job
@@ -59,8 +58,7 @@ func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress
 	return is
 }
 
-// Queue reports whether a job must be queued, because none is waiting to start. It records that one
-// is.
+// Queue records that a job waits to start, and reports whether the caller must queue it.
 func (e *Filler) Queue(owner memory.Owner) (first bool) {
 	e.update(owner, func(p *progress) { first, p.queued = !p.queued, true })
 	return first
@@ -76,8 +74,7 @@ func EmbedJob(owner memory.Owner, of string) memory.Job {
 	return memory.Job{ID: "embed-" + of, Owner: owner, Kind: memory.JobEmbed}
 }
 
-// Lacking queues a job that embeds an owner's memories without vectors, unless a job is waiting.
-// The index calls it.
+// Lacking queues a job that embeds memories without vectors, unless one waits. The index calls it.
 func (e *Filler) Lacking(owner memory.Owner, memories int) {
 	if is, _ := e.owners.Get(owner); is.queued {
 		return
@@ -162,8 +159,7 @@ type TotalProgress struct {
 	Complete int // number of owners without missing vectors
 }
 
-// ReembedAll calls [Filler.Reembed] for each owner. The jobs are stored, so they continue after a
-// crash.
+// ReembedAll calls [Filler.Reembed] for each owner. The stored jobs continue after a crash.
 func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all TotalProgress, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
@@ -204,8 +200,7 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Tota
 	return all, nil
 }
 
-// EmbedAtOnce is how many memories are embedded in one transaction. A crash loses at most that
-// work.
+// EmbedAtOnce is how many memories a transaction embeds. A crash loses at most that work.
 const EmbedAtOnce = 128
 
 // EmbedderPause is how long a job waits for an unavailable embedder.
@@ -346,8 +341,7 @@ func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (m
 	return texts, nil
 }
 
-// embedAll embeds texts. If the embedder rejects some, it embeds one by one and leaves out the
-// rejected texts.
+// embedAll embeds texts. If the embedder rejects some, it leaves these out.
 func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (out []memory.Vector, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -379,8 +373,7 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 	return core.VectorsOf(ids, model, values), nil
 }
 
-// MissingVector returns the id of the first turn in a batch that needs a vector and lacks one, or
-// "".
+// MissingVector returns the id of a batch's first turn that lacks a needed vector, or "".
 func (e *Filler) MissingVector(b memory.Batch) string {
 	if core.OfWords(e.Embedder) {
 		return "" // the vectors are stored with the turns

@@ -17,8 +17,7 @@ type Pruned struct {
 	Count  int
 }
 
-// switchShare is N in the rule that recall uses vectors if at most 1/N of the memories lack one, as
-// in package index.
+// switchShare is N in the rule that recall uses vectors if at most 1/N of the memories lack one.
 const switchShare = 100
 
 // Prune removes owners' vectors of other embedders and returns their numbers. In a dry run it

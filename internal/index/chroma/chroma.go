@@ -44,8 +44,7 @@ import (
 const (
 	// format is incremented when the meaning of a collection's content changes.
 	format = 1
-	// batchSize is how many records a request writes or deletes, and pageSize how many ids a
-	// request reads.
+	// batchSize bounds the records that a request writes, and pageSize the ids that it reads.
 	batchSize, pageSize = 500, 5000
 	// followWait is how long a search waits for the latest writes to be copied.
 	followWait = 100 * time.Millisecond
@@ -604,8 +603,7 @@ type Comparison struct {
 	Missing, Extra int // memories missing on the server, and extra ones
 }
 
-// Compare compares the server's copy with the store, and starts to copy owners with differences
-// again.
+// Compare compares the server's copy with the store, and copies owners that differ again.
 func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	open, err := x.opened(ctx)
 	if err != nil {
@@ -648,8 +646,7 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	return c, nil
 }
 
-// compare removes the ids that are on the server from want, and counts the ids that are not in
-// want.
+// compare removes the server's ids from want, and counts the ids that want lacks.
 func (x *Index) compare(ctx context.Context, id string, owner memory.Owner, want map[string]bool) (extra int, err error) {
 	for at := 0; ; at += pageSize {
 		page, err := x.client.get(ctx, id, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})

@@ -37,8 +37,7 @@ type client struct {
 	http *http.Client
 }
 
-// errGone reports a missing collection. errUnknown reports that the collection lacks an id of a
-// query.
+// errGone reports a missing collection, and errUnknown a missing id of a query.
 var (
 	errGone    = errors.New("the collection does not exist")
 	errUnknown = errors.New("an id is not in the collection")
