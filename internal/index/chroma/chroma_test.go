@@ -337,7 +337,7 @@ func TestOtherServersAreTold(t *testing.T) {
 	store := inmem.Open(inmem.Options{})
 	say(t, store, memtest.Ana, "c", 2)
 	for status, want := range map[int]string{
-		http.StatusNotFound: "has no version 2 of Chroma's API", http.StatusUnauthorized: "see chroma.key", http.StatusOK: "is not version 2 of Chroma's API",
+		http.StatusNotFound: "has no version 2 of Chroma's API", http.StatusUnauthorized: "see chroma.key", http.StatusOK: "does not answer like version 2 of Chroma's API",
 		http.StatusBadRequest: "Chroma answered 400: <html>",
 	} {
 		x := open(t, store, page(t, status))
