@@ -89,7 +89,7 @@ func firstQuestionTakesFewRoundTrips(t *testing.T, pgvector bool) {
 	}
 	ask := func(o memory.Owner) int64 {
 		before := w.n.Load()
-		found, err := e.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What did I say about " + said[0], Untold: true})
+		found, err := e.Retrieve.Recall(t.Context(), retrieve.Question{Scope: memory.Scope{Owner: o}, Text: "What did I say about " + said[0], TextlessTrace: true})
 		if err != nil || len(found.Hits) == 0 {
 			t.Fatalf("%d hits, %v", len(found.Hits), err)
 		}

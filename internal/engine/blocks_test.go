@@ -154,7 +154,7 @@ func TestWhatCameTooLateForAnErasureIsForgotten(t *testing.T) {
 func TestABlockThatComesTooLateIsNotKept(t *testing.T) {
 	c := core.NewBlockCache()
 	begun := c.Now()
-	c.Forget(core.GivenTo(ana))
+	c.Forget(core.BlocksFor(ana))
 	c.Put(core.PinnedBlock{Owner: ana, Chain: "c", Text: "The cellar holds marzipan"}, begun)
 	if b, ok := c.Get(ana, "c"); ok {
 		t.Errorf("kept %+v", b)

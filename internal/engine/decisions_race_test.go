@@ -74,7 +74,7 @@ func TestDecisionsAtOnceLeaveOneHome(t *testing.T) {
 			run := memory.Run{ID: core.NewID(), Kind: "learn", Author: memory.Author{Kind: memory.ByRule}}
 			var changes []memory.Change
 			for i, words := range homes {
-				f := try(r.Curate.Noted(approved, curate.Note{Content: words})).orFail(t)
+				f := try(r.Curate.FactFromNote(approved, curate.Note{Content: words})).orFail(t)
 				f.Status, ids[i] = memory.Pending, f.ID
 				changes = append(changes, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}})
 			}

@@ -1,6 +1,6 @@
-// Package engine connects I/O with the pure packages: its packages read the store, query the index
+// Package engine connects I/O with the pure packages. Its packages read the store, query the index
 // and the model, pass values to recall and learn, and write the decisions through one method,
-// [memory.Facts.Apply]. It knows nothing of HTTP.
+// [memory.Facts.Apply]. It does not depend on HTTP.
 package engine
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/loci-memory/loci/internal/engine/vectors"
 )
 
-// Engine implements the APIs' operations: each field is one of its packages, and all share the
+// Engine implements the operations of the APIs. Each field is one of its packages; all share the
 // core. It is safe for concurrent use.
 type Engine struct {
 	*core.Core

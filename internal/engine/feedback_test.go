@@ -36,15 +36,15 @@ func TestAPersonsWordMovesConfidence(t *testing.T) {
 			verdict curate.Verdict
 			want    float64
 		}{{curate.Useful, 0.7}, {curate.Wrong, 0.35}, {curate.Wrong, 0.175}} {
-			got, err := r.Curate.Judged(ctx, ana, f.ID, c.verdict, "", her)
+			got, err := r.Curate.Rate(ctx, ana, f.ID, c.verdict, "", her)
 			if err != nil || !near(got.Confidence, c.want) {
 				t.Errorf("called %s: confidence %v, %v; want %v", c.verdict, got.Confidence, err, c.want)
 			}
 		}
-		if _, err := r.Curate.Judged(ctx, ana, f.ID, "nice", "", her); !errors.Is(err, memory.Invalid) {
+		if _, err := r.Curate.Rate(ctx, ana, f.ID, "nice", "", her); !errors.Is(err, memory.Invalid) {
 			t.Errorf("no verdict: %v, want it invalid", err)
 		}
-		if _, err := r.Curate.Judged(ctx, ben, f.ID, curate.Wrong, "", him); !errors.Is(err, memory.NotFound) {
+		if _, err := r.Curate.Rate(ctx, ben, f.ID, curate.Wrong, "", him); !errors.Is(err, memory.NotFound) {
 			t.Errorf("Ben's verdict: %v, want it not found", err)
 		}
 		if got := r.confidence(t, f.ID); !near(got, 0.175) {

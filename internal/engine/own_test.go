@@ -29,8 +29,8 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 			"other":  "only what concerns recipes\nOnly facts of these kinds: health, work",
 		} {
 			own, err := r.LearningOf(ctx, memory.Scope{Owner: ana, Project: project}, "")
-			if err != nil || own.Wishes != want || own.Zone.String() != "Asia/Tokyo" {
-				t.Errorf("project %q: wishes %q in %s, %v; want %q in Asia/Tokyo", project, own.Wishes, own.Zone, err, want)
+			if err != nil || own.Instructions != want || own.Zone.String() != "Asia/Tokyo" {
+				t.Errorf("project %q: wishes %q in %s, %v; want %q in Asia/Tokyo", project, own.Instructions, own.Zone, err, want)
 			}
 		}
 
@@ -56,8 +56,8 @@ func TestWishesOfUserAndProjectReachTheModel(t *testing.T) {
 		if p := say("I am allergic to celery"); !strings.Contains(p, r.clock.Now().In(lima).Format("15:04")) {
 			t.Errorf("the prompt is without the client's time in Lima:\n%s", p)
 		}
-		if own, err := r.LearningOf(ctx, memory.Scope{Owner: ben}, ""); err != nil || own.Wishes != "" || own.Zone != time.Local {
-			t.Errorf("another user has wishes %q in %s, %v", own.Wishes, own.Zone, err)
+		if own, err := r.LearningOf(ctx, memory.Scope{Owner: ben}, ""); err != nil || own.Instructions != "" || own.Zone != time.Local {
+			t.Errorf("another user has wishes %q in %s, %v", own.Instructions, own.Zone, err)
 		}
 	})
 }

@@ -344,7 +344,7 @@ func TestContextsAndChatsThatAreOtherHereAreKeptAndNamed(t *testing.T) {
 				t.Errorf("the import changed memory:\n%s", lineDiff(before, after))
 			}
 			text := fmt.Sprint(out.Conflicts)
-			for _, want := range []string{longer, "was taken out here", "is retired here", "was deleted here", "other contexts", "other rules"} {
+			for _, want := range []string{longer, "was removed from this memory", "is retired in this memory", "was deleted from this memory", "different contexts", "different rules"} {
 				if !strings.Contains(text, want) {
 					t.Errorf("dry run %v: conflicts: %s, want %q named", dry, text, want)
 				}

@@ -34,7 +34,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 		next := &alike{name: "next"}
 		after, owners := threeOf(t, r, &alike{name: "old"}, next, 4)
 		all, err := after.Vectors.ReembedAll(ctx, true, "")
-		if want := (vectors.Everyone{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12, Lacking: 12}, Owners: 3}); err != nil || all != want {
+		if want := (vectors.TotalProgress{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12, Lacking: 12}, Owners: 3}); err != nil || all != want {
 			t.Errorf("dry run: %+v, %v; want %+v", all, err, want)
 		}
 		if queued, err := after.Store.Jobs(ctx, ana); err != nil || slices.ContainsFunc(queued, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) {
@@ -61,7 +61,7 @@ func TestAllUsersAreReembeddedAtOnce(t *testing.T) {
 		noError(t)(after.give(ctx))
 		for range 2 { // looked at, and as it is known
 			all, err = after.Vectors.ReembedAll(ctx, true, "")
-			if want := (vectors.Everyone{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
+			if want := (vectors.TotalProgress{Vectors: vectors.Vectors{Model: "alike:next", Memories: 12}, Owners: 3, Complete: 3}); err != nil || all != want {
 				t.Errorf("at the end: %+v, %v; want %+v", all, err, want)
 			}
 		}

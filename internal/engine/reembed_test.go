@@ -189,7 +189,7 @@ func TestNoWriteWaitsForARemoteEmbedder(t *testing.T) {
 			t.Fatalf("jobs put off: %+v, %v; want them later, without a failure", queued, err)
 		}
 		server.fails = nil
-		r.clock.Advance(2 * vectors.EmbedderRests)
+		r.clock.Advance(2 * vectors.EmbedderPause)
 		noError(t)(far.give(ctx))
 		if hits, by := far.compared(t, "tea"); hits != 3 || by != 3 || server.documents.Load() != 3 {
 			t.Errorf("when it is back: %d of %d hits compared by vector, %d texts embedded; want 3 of 3, each once", by, hits, server.documents.Load())

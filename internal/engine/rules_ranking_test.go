@@ -50,7 +50,7 @@ func TestEachScopeProposesAsManyCandidates(t *testing.T) {
 		r.note(t, ana, fmt.Sprintf("Tea number %d of mine is oolong", i))
 	}
 	q := &retrieve.Source{E: r.Retrieve, Q: retrieve.Question{Scope: memory.Scope{Owner: ana, Conversation: "work"}, Text: "Which tea is oolong?"}, Now: r.Time()}
-	s := q.Wanted(context.Background(), q.Query())
+	s := q.BuildSearch(context.Background(), q.Query())
 	s.Scopes, s.Limit = []memory.Scope{q.Q.Scope}, r.Opts.Recall.Limit(s.Limit, 2)
 	found, err := q.Search(context.Background(), s)
 	own := 0

@@ -246,7 +246,7 @@ func TestSenderHasOnlySoManyWaiting(t *testing.T) {
 			noError(t)(shareFact(n, "user/ben"))
 		}
 		err := shareFact(100, "user/ben")
-		if !errors.Is(err, memory.TooLarge) || !strings.Contains(err.Error(), "20 facts wait for user/ben already") {
+		if !errors.Is(err, memory.TooLarge) || !strings.Contains(err.Error(), "20 facts already wait for a decision by user/ben") {
 			t.Errorf("one more than may wait: %v", err)
 		}
 		if err := shareFact(101, "user/cy"); err != nil {

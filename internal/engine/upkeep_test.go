@@ -34,7 +34,7 @@ func (r *rig) contents(t *testing.T, owner memory.Owner, q memory.Query) []strin
 func (r *rig) learn(t *testing.T, owner memory.Owner, confidence float64, contents ...string) {
 	t.Helper()
 	for _, c := range contents {
-		f := try(r.Curate.Noted(owner, curate.Note{Content: c, Confidence: &confidence})).orFail(t)
+		f := try(r.Curate.FactFromNote(owner, curate.Note{Content: c, Confidence: &confidence})).orFail(t)
 		f.Source, f.Trust = memory.Extracted, memory.TrustUser
 		noError(t)(r.Store.Apply(context.Background(), owner, memory.Run{ID: core.NewID(), Kind: "learn"}, memory.Change{Action: memory.ActionAdd, After: memory.Image{Fact: &f}}))
 		r.clock.Advance(time.Minute)

@@ -7,15 +7,14 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// lead is the shift of the documents' bits and counts, so that the first document has predecessors
-// too.
-const lead = len(shares)
+// predecessors shifts bits and counts, so that the first document has room before it.
+const predecessors = len(shares)
 
-// windowBits and windowBytes are, for every reach except far, the bits and bytes of the document,
-// at lead, and its neighbours.
+// windowBits and windowBytes hold, for every reach except far, the bits and bytes of a document and
+// its neighbours, with the document at position lead.
 var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	for r := range b {
-		for i := lead - r&3; i <= lead+r>>2; i++ {
+		for i := predecessors - r&3; i <= predecessors+r>>2; i++ {
 			b[r] |= 1 << i
 			bytes[r] |= 0xff << (8 * i)
 		}
@@ -23,7 +22,7 @@ var windowBits, windowBytes = func() (b [16]uint64, bytes [16]uint64) {
 	return b, bytes
 }()
 
-// cover marks the documents that the postings of a list contribute to.
+// cover marks the documents that receive a score from the postings of a list.
 func (p *segment) cover(set []uint64, list []uint32) {
 	for _, posting := range list {
 		n := posting >> 8
@@ -37,23 +36,23 @@ func (p *segment) cover(set []uint64, list []uint32) {
 		}
 		window, shift := windowBits[r], n&63
 		set[n>>6] |= window << shift
-		if shift > 64-2*uint32(lead)-1 {
+		if shift > 64-2*uint32(predecessors)-1 {
 			set[n>>6+1] |= window >> (64 - shift)
 		}
 	}
 }
 
 func mark(set []uint64, n int32) {
-	i := uint32(n) + uint32(lead)
+	i := uint32(n) + uint32(predecessors)
 	set[i>>6] |= 1 << (i & 63)
 }
 
 func marked(set []uint64, n int32) bool {
-	i := uint32(n) + uint32(lead)
+	i := uint32(n) + uint32(predecessors)
 	return set[i>>6]>>(i&63)&1 == 1
 }
 
-// frequency returns how many blended documents have a word of the lists.
+// frequency returns how many blended documents contain at least one word of the lists.
 func (p *segment) frequency(lists [][]uint32) int {
 	if len(lists) == 0 {
 		return 0
@@ -69,11 +68,11 @@ func (p *segment) frequency(lists [][]uint32) int {
 	return df
 }
 
-// dense is the number of a word's documents per word of bits from which all are scored together:
-// that scores some without a gain, but shares most of the work.
-const dense = 5
+// denseThreshold is how many documents of a word per bitset word make it cheaper to score all of
+// them together, although some scores are then computed in vain.
+const denseThreshold = 5
 
-// score adds the words' BM25 to all documents that have one, or to the live ones.
+// score adds the words' BM25 scores to all documents that contain one, or to the live ones.
 func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 	for _, list := range lists {
 		p.fill(list)
@@ -99,11 +98,11 @@ func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 			p.hits[i] |= word
 			among[i] = 0
 		}
-		if first := i<<6 - lead; bits.OnesCount64(word) >= dense && first >= 0 && first+vector.BlendDocuments <= len(p.docs) {
+		if first := i<<6 - predecessors; bits.OnesCount64(word) >= denseThreshold && first >= 0 && first+vector.BlendDocuments <= len(p.docs) {
 			word &= vector.AddBlend(&blend, scores[first:], p.counts[first:], p.near[first:], p.kinds[first:], p.blen[first:])
 		}
 		for ; word != 0; word &= word - 1 {
-			n := i<<6 + bits.TrailingZeros64(word) - lead
+			n := i<<6 + bits.TrailingZeros64(word) - predecessors
 			if sum := p.blended(n); sum > 0 {
 				scores[n] += blend.Of(sum, uint8(p.kinds[n]), p.blen[n])
 			}
@@ -116,7 +115,7 @@ func (p *segment) score(lists [][]uint32, w *words, means [4]lengths) {
 
 // fill sets the counts of a list's documents, at most maxCount thirds.
 func (p *segment) fill(list []uint32) {
-	counts := p.counts[lead:]
+	counts := p.counts[predecessors:]
 	for _, posting := range list {
 		n := posting >> 8
 		counts[n] = uint8(min(maxCount, uint32(counts[n])+posting&maxCount))
@@ -129,13 +128,13 @@ func (p *segment) empty(list []uint32) {
 		return
 	}
 	for _, posting := range list {
-		p.counts[posting>>8+uint32(lead)] = 0
+		p.counts[posting>>8+uint32(predecessors)] = 0
 	}
 }
 
-// The shares of the seven documents of a window, as factors for a multiplication
-// whose upper sixteen bits are then the sum of products: the first for documents
-// 0, 2, 4 and 6, the second for 1, 3 and 5.
+// The shares of the seven documents of a window, as factors of a multiplication whose upper sixteen
+// bits are the sum of the products. The first factor is for documents 0, 2, 4 and 6, the second for
+// 1, 3 and 5.
 const (
 	evenShares = farShare<<48 | nearShare<<32 | nearShare<<16 | farShare
 	oddShares  = nearShare<<48 | ownShare<<32 | nearShare<<16
@@ -157,7 +156,7 @@ func (p *segment) blendedFar(n int32) uint32 {
 	if p.near[n] == gone {
 		return 0
 	}
-	counts := p.counts[lead:]
+	counts := p.counts[predecessors:]
 	sum := uint32(counts[n]) * ownShare
 	p.around(n, func(m, share int32) { sum += uint32(counts[m]) * uint32(share) })
 	return sum

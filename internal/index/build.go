@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Snapshot is an index of fixed items: for one search in the past, and for measuring.
+// Snapshot is an index of a fixed list of items, for one search in the past and for measurements.
 type Snapshot struct {
 	owners []memory.Owner
 	shards []*shard
@@ -34,7 +34,7 @@ func Build(items []memory.Item) *Snapshot {
 	return snap
 }
 
-// Search is [Index.Search] without s.At: the items are those of the time.
+// Search is [Index.Search] without s.At, since the items are already those of the requested time.
 func (x *Snapshot) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var shards []*shard
 	for i, owner := range x.owners {

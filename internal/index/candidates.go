@@ -7,12 +7,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// vectorShare is the weight of the cosine in the searcher's measure, which only orders candidates;
-// recall judges their relevance.
+// vectorShare is the weight of the cosine in the searcher's score. The score only orders
+// candidates; package recall judges their relevance.
 const vectorShare = 0.25
 
 // candidates returns the found documents as candidates, best first. sum is the divisor of the
-// scores, coverage the share of it that known words have.
+// scores, and coverage is the share of sum that comes from indexed words.
 func (d *searchState) candidates(parts []*segment, list []found, s *memory.Search, sum, coverage float32) []memory.Candidate {
 	for i := range list {
 		if p, f := parts[list[i].part], &list[i]; marked(p.wanted, f.n) {
@@ -26,12 +26,12 @@ func (d *searchState) candidates(parts []*segment, list []found, s *memory.Searc
 		f.score = p.byWords(f.n)/sum + vectorShare*max(0, f.cosine)
 	}
 	list = d.sorter.sort(parts, list, len(list))
-	out := room(len(list))
+	out := newCandidates(len(list))
 	ids := d.ids[:0]
 	for i, f := range list {
 		p, c := parts[f.part], &out[i]
-		p.show(f.n, c)
-		p.numbers(f, sum, coverage, &c.Found)
+		p.setFields(f.n, c)
+		p.setMeasures(f, sum, coverage, &c.Found)
 		c.Score = float64(f.score)
 		ids = appendUUID(ids, p.docs[f.n].id)
 	}
@@ -47,26 +47,26 @@ func (d *searchState) candidates(parts []*segment, list []found, s *memory.Searc
 	return out
 }
 
-// rooms are returned candidates, cleared.
-var rooms sync.Pool // of *[]memory.Candidate
+// candidatePool pools candidate slices that callers returned with Done.
+var candidatePool sync.Pool // of *[]memory.Candidate
 
-// room returns n empty candidates.
-func room(n int) []memory.Candidate {
-	if used, ok := rooms.Get().(*[]memory.Candidate); ok && cap(*used) >= n {
+// newCandidates returns n empty candidates.
+func newCandidates(n int) []memory.Candidate {
+	if used, ok := candidatePool.Get().(*[]memory.Candidate); ok && cap(*used) >= n {
 		return (*used)[:n]
 	}
 	return make([]memory.Candidate, n)
 }
 
-// Done returns a search's result for reuse: it is the largest allocation of a search. Copies stay
-// valid. Calling it is optional.
+// Done returns a search result for reuse, because it is the largest allocation of a search. Copies
+// of the candidates stay valid. Calling Done is optional.
 func Done(candidates []memory.Candidate) {
 	clear(candidates[:cap(candidates)])
-	rooms.Put(&candidates)
+	candidatePool.Put(&candidates)
 }
 
-// numbers sets the measures of a document, which are 0 before.
-func (p *segment) numbers(f found, sum, coverage float32, m *memory.Measures) {
+// setMeasures sets the measures of a document. All measures must be 0 before.
+func (p *segment) setMeasures(f found, sum, coverage float32, m *memory.Measures) {
 	n := f.n
 	m.Lexical, m.Own, m.Related = p.lexical[n]/sum, p.own[n]/sum, p.related[n]/sum
 	m.Vector, m.Known = f.cosine, coverage
@@ -79,8 +79,8 @@ func (p *segment) numbers(f found, sum, coverage float32, m *memory.Measures) {
 	m.Session, m.Peak = p.session[p.docs[n].thread]/sum, p.peak(n)/sum
 }
 
-// show sets the other fields of an empty candidate, except its id.
-func (p *segment) show(n int32, c *memory.Candidate) {
+// setFields sets the other fields of an empty candidate, except its id.
+func (p *segment) setFields(n int32, c *memory.Candidate) {
 	d := &p.docs[n]
 	c.Kind, c.Owner = kindNames[p.kinds[n]], p.contents.scopes[d.scope].Owner
 	c.At, c.Said = time.UnixMicro(d.at).UTC(), time.UnixMicro(d.origin).UTC()
@@ -90,7 +90,7 @@ func (p *segment) show(n int32, c *memory.Candidate) {
 	if d.speaker != none {
 		c.Speaker = p.names.list[d.speaker]
 	}
-	if d.row >= 0 && !p.resting {
+	if d.row >= 0 && !p.vectorsUnused {
 		c.Vector = p.half(d.row)
 	}
 }

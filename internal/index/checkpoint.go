@@ -15,18 +15,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// minCheckpoint is the number of memories below which an owner is loaded from the store.
+// minCheckpoint is the minimum number of memories for a checkpoint.
 const minCheckpoint = 5000
 
-// A checkpoint is written when one part in so many has changed since the last: 10 while the program
-// runs, as writing uses the machine, 100 when it ends, as the next start must follow the rest.
+// A checkpoint is written when more than 1/N of the memories have changed since the last one. N is
+// 10 while the program runs, since writing is expensive, and 100 at shutdown, since the next start
+// must read all later changes.
 const (
 	changedRunning = 10
 	changedAtEnd   = 100
 )
 
-// closeWithin bounds how long Close writes.
-const closeWithin = 5 * time.Second
+// closeTimeout bounds how long Close writes.
+const closeTimeout = 5 * time.Second
 
 const (
 	checkpointSuffix = ".idx"
@@ -39,7 +40,7 @@ func (ix *Index) checkpointPath(owner memory.Owner) string {
 	return filepath.Join(ix.opts.Dir, hex.EncodeToString(sum[:])+checkpointSuffix)
 }
 
-// worthSaving reports whether more than one part in so many has changed.
+// worthSaving reports whether more than 1/parts of the memories changed since the checkpoint.
 func (ix *Index) worthSaving(sh *shard, parts int) bool {
 	if ix.opts.Dir == "" {
 		return false
@@ -49,8 +50,8 @@ func (ix *Index) worthSaving(sh *shard, parts int) bool {
 	return len(sh.docs) >= ix.least && sh.steps >= len(sh.docs)/parts
 }
 
-// saveBeside writes a checkpoint concurrently with searches.
-func (ix *Index) saveBeside(e *entry, sh *shard) {
+// saveConcurrently writes a checkpoint concurrently with searches.
+func (ix *Index) saveConcurrently(e *entry, sh *shard) {
 	err := ix.save(ix.ctx, e, sh)
 	ix.mu.Lock()
 	e.saving = false
@@ -60,9 +61,9 @@ func (ix *Index) saveBeside(e *entry, sh *shard) {
 	}
 }
 
-// saveAll writes the checkpoints that are worth it at the end.
+// saveAll writes all worthwhile checkpoints at shutdown.
 func (ix *Index) saveAll() {
-	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	ix.mu.Lock()
 	var entries []*entry
@@ -94,7 +95,7 @@ func (ix *Index) save(ctx context.Context, e *entry, sh *shard) error {
 	f := sh.freeze()
 	sh.mu.RUnlock()
 	err := ix.write(ctx, e.owner, sh.space.model, f)
-	if ctx.Err() == nil { // after a failure it is not retried at once
+	if ctx.Err() == nil { // a failed checkpoint is not retried at once
 		sh.mu.Lock()
 		sh.steps -= f.steps
 		sh.mu.Unlock()
@@ -131,8 +132,8 @@ func (ix *Index) write(ctx context.Context, owner memory.Owner, model string, f 
 	return disk.SyncFolder(ix.opts.Dir)
 }
 
-// restore returns the owner's shard from its checkpoint and the store's later changes, nil without
-// a usable one. An unusable checkpoint is removed.
+// restore returns the owner's shard from its checkpoint and the store's later changes, or nil if
+// there is no usable checkpoint. It removes an unusable one.
 func (ix *Index) restore(owner memory.Owner) *shard {
 	if ix.opts.Dir == "" {
 		return nil
@@ -165,7 +166,7 @@ func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // closing a file that was only read cannot lose data
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (ix *Index) readCheckpoint(owner memory.Owner) (*shard, error) {
 		return nil, err
 	}
 	if in.dims != 0 && c.dims != 0 && c.dims != in.dims {
-		return nil, unusablef("its vectors have %d dims, and the embedder's %d", c.dims, in.dims)
+		return nil, unusablef("its vectors have %d dimensions, but the embedder's have %d", c.dims, in.dims)
 	}
 	return &shard{contents: *c, space: in}, nil
 }
@@ -197,8 +198,8 @@ func removeTemporary(dir string) {
 	if dir == "" {
 		return
 	}
-	left, _ := filepath.Glob(filepath.Join(dir, "*"+temporarySuffix)) // the pattern is right
+	left, _ := filepath.Glob(filepath.Join(dir, "*"+temporarySuffix)) // the pattern is valid
 	for _, path := range left {
-		_ = os.Remove(path) // it only takes up room
+		_ = os.Remove(path) // a leftover file only wastes disk space
 	}
 }

@@ -6,16 +6,16 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// Text of scripts without spaces is indexed by pairs of characters, so a single character ("茶") is
-// found by the pairs that contain it ("绿茶"): if it is alone in the question, or no memory has it as
-// a word.
+// Text in scripts without spaces is indexed by pairs of characters. A single character ("茶") is
+// found by the pairs that contain it ("绿茶"), if it is the whole question or no memory contains it
+// as a word.
 
-// bigrams are the terms that begin and end with a character; a single character is in both.
+// bigrams are the terms that begin with a character and those that end with it. A term of a single
+// character is in both lists.
 type bigrams struct{ begin, end []int32 }
 
-// characterise records the characters that a new term begins and ends with, if it is of such a
-// script.
-func (s *contents) characterise(term string, id int32) {
+// indexCharacters records the first and last characters of a new term, if its script has no spaces.
+func (s *contents) indexCharacters(term string, id int32) {
 	if term == "" || term[0] < utf8.RuneSelf {
 		return
 	}
@@ -37,12 +37,12 @@ func (s *contents) characterise(term string, id int32) {
 	of(last).end = append(of(last).end, id)
 }
 
-// widen gives single-character terms of the question the postings of all words with the character.
-func widen(parts []*segment, asked string, terms []string) {
+// addCharacterPostings adds to single-character terms the postings of words with the character.
+func addCharacterPostings(parts []*segment, asked string, terms []string) {
 	for i, t := range terms {
-		if text.IsCharacter(t) && (text.HasIsolated(asked, t) || nobodyHas(parts, i)) {
+		if text.IsCharacter(t) && (text.HasIsolated(asked, t) || noDocumentHas(parts, i)) {
 			for _, p := range parts {
-				if list := p.with(t); list != nil {
+				if list := p.containing(t); list != nil {
 					p.lists[2*i] = [][]uint32{list}
 				}
 			}
@@ -50,16 +50,16 @@ func widen(parts []*segment, asked string, terms []string) {
 	}
 }
 
-// with returns the postings of the documents that contain a character, counted by the words that
-// begin with it or those that end with it, whichever are more: except at the ends of a text it does
-// both.
-func (p *segment) with(character string) []uint32 {
+// containing returns the postings of the documents that contain a character. It counts the words
+// that begin with the character or those that end with it, whichever are more, since both occur
+// except at the ends of a text.
+func (p *segment) containing(character string) []uint32 {
 	r, _ := utf8.DecodeRuneInString(character)
 	of := p.pairs[r]
 	if of == nil {
 		return nil
 	}
-	begin, end := p.counted(of.begin), p.counted(of.end)
+	begin, end := p.countsOf(of.begin), p.countsOf(of.end)
 	var out []uint32
 	for n := range begin {
 		if count := max(begin[n], end[n]); count > 0 {
@@ -69,8 +69,8 @@ func (p *segment) with(character string) []uint32 {
 	return out
 }
 
-// counted returns how often each document has one of some terms, in thirds.
-func (p *segment) counted(terms []int32) []uint8 {
+// countsOf returns how often each document contains any of the terms, in thirds.
+func (p *segment) countsOf(terms []int32) []uint8 {
 	counts := make([]uint8, len(p.docs))
 	for _, id := range terms {
 		for _, posting := range p.posts[id] {

@@ -66,10 +66,10 @@ func BenchmarkCharacter(b *testing.B) {
 	}
 	p := open(&sh.contents, &memory.Search{})
 	for _, c := range []rune{0x4e00, 0x4e00 + 1000} {
-		list := p.with(string(c))
+		list := p.containing(string(c))
 		b.Run(fmt.Sprintf("%d of %d terms, %d texts", len(p.pairs[c].begin)+len(p.pairs[c].end), len(sh.terms), len(list)), func(b *testing.B) {
 			for b.Loop() {
-				p.with(string(c))
+				p.containing(string(c))
 			}
 		})
 	}

@@ -1,10 +1,10 @@
 package index
 
-// compact removes the dead documents and renumbers the living ones in order. Slices in candidates
-// stay valid.
+// compact removes the deleted documents and renumbers the living ones in order. Slices that
+// candidates refer to stay valid.
 func (s *contents) compact() {
 	next := contents{
-		offloaded: s.offloaded, version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, bare: s.bare, resting: s.resting, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
+		offloaded: s.offloaded, version: s.version, steps: s.steps, newest: s.newest, dims: s.dims, vectorless: s.vectorless, vectorsUnused: s.vectorsUnused, byID: s.byID, odd: map[int32]string{}, terms: map[string]int32{},
 		threads: s.threads, convs: s.convs, names: s.names, scopes: s.scopes,
 		tags: map[int32][]string{}, expires: map[int32]int64{}, count: s.count, total: s.total, words: s.words,
 	}
@@ -12,7 +12,7 @@ func (s *contents) compact() {
 	for n := range s.docs {
 		renumbered[n] = none
 		if s.kinds[n] != 0 {
-			renumbered[n] = next.take(s, int32(n))
+			renumbered[n] = next.copyDocument(s, int32(n))
 		}
 	}
 	for n, l := range next.link {
@@ -35,7 +35,7 @@ func (s *contents) compact() {
 		}
 		if list != nil {
 			next.terms[term] = int32(len(next.posts))
-			next.characterise(term, int32(len(next.posts)))
+			next.indexCharacters(term, int32(len(next.posts)))
 			next.posts = append(next.posts, list)
 		}
 	}
@@ -43,14 +43,14 @@ func (s *contents) compact() {
 	*s = next
 }
 
-// take copies a living document, without its links, and returns its number.
-func (s *contents) take(from *contents, n int32) int32 {
+// copyDocument copies a living document, without its links, and returns its number.
+func (s *contents) copyDocument(from *contents, n int32) int32 {
 	to := int32(len(s.docs))
 	d := from.docs[n]
 	if row := d.row; row >= 0 {
 		d.row = s.addHalf(to, from.half(row))
 		if i := row / chunkRows; i > 0 {
-			from.chunks[i-1] = chunk{} // not needed any more: rows are in document order
+			from.chunks[i-1] = chunk{} // rows are in document order, so the earlier chunks are no longer needed
 		}
 	}
 	moments := from.momentsOf(n)
@@ -82,8 +82,7 @@ func renumber(renumbered []int32, n int32) int32 {
 	return renumbered[n]
 }
 
-// pack moves the postings together, without spare room. A list that grows afterwards moves out
-// again.
+// pack moves the postings together, without spare room. A growing list is moved again.
 func (s *contents) pack() {
 	total := 0
 	for _, list := range s.posts {
@@ -95,5 +94,5 @@ func (s *contents) pack() {
 		all = append(all, list...)
 		s.posts[i] = all[from:len(all):len(all)]
 	}
-	s.held = total
+	s.postingCapacity = total
 }

@@ -13,22 +13,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// unusableError is why a checkpoint cannot be used and is to be removed.
+// unusableError is the reason why a checkpoint cannot be used and must be removed.
 type unusableError struct{ reason string }
 
 func (u *unusableError) Error() string { return u.reason }
 
 func unusablef(format string, args ...any) error { return &unusableError{fmt.Sprintf(format, args...)} }
 
-// decode reads a checkpoint of size bytes. An incomplete, invalid or unwanted one is
-// [unusableError]; other errors are the reader's.
+// decode reads a checkpoint of size bytes. For an incomplete, invalid or foreign checkpoint it
+// returns an [unusableError]; other errors come from the reader.
 func decode(ctx context.Context, r io.Reader, size int64, want header) (*contents, error) {
 	d := newDecoder(ctx, r, size)
 	h := d.header()
 	var f frame
 	if version := h.Version; d.err == nil {
 		if h.Version = 0; h != want.complete() {
-			return nil, unusablef("it is of another owner, model, language, machine or release")
+			return nil, unusablef("it belongs to another owner, model, language, machine or release")
 		}
 		h.Version = version
 	}
@@ -80,7 +80,7 @@ type decoder struct {
 	err  error
 }
 
-// read fills b in pieces, so that sums are computed from cached data.
+// read fills b in pieces, so that the checksum is computed while the data is in the CPU cache.
 func (d *decoder) read(b []byte) {
 	if d.err == nil && int64(len(b)) > d.left {
 		d.err = unusablef("it is torn")
@@ -96,7 +96,7 @@ func (d *decoder) read(b []byte) {
 	}
 }
 
-// length reads the number of following items of a size, and checks that there is room for them.
+// length reads the number of following items, and checks that the file is long enough.
 func (d *decoder) length(size int) int {
 	var n [1]int64
 	d.read(bytesOf(n[:]))
@@ -116,7 +116,7 @@ func (d *decoder) json(x any) {
 	d.read(data)
 	d.pad()
 	if d.err == nil && json.Unmarshal(data, x) != nil {
-		d.err = unusablef("its beginning makes no sense")
+		d.err = unusablef("its JSON header is invalid")
 	}
 }
 
@@ -127,13 +127,13 @@ func numbers[T any](d *decoder) []T {
 	return x
 }
 
-// vectors reads the float16 forms, piece by piece, while the int8 forms of earlier pieces are made.
+// vectors reads the float16 vectors in pieces, and meanwhile computes int8 vectors.
 func (d *decoder) vectors(rows, dims int) []chunk {
 	words := numbers[int32](d)
 	left := d.length(2)
-	// A row takes at least a bit for each value.
+	// A row takes at least one bit per value.
 	if d.err == nil && (rows < 0 || dims < 0 || rows > left || dims/16 > left || len(words) != (rows+chunkRows-1)/chunkRows || rows > 0 && dims == 0) {
-		d.err = unusablef("it has %d vectors of %d dims in %d pieces, %d words", rows, dims, len(words), left)
+		d.err = unusablef("it has %d vectors of %d dimensions in %d chunks, but %d words", rows, dims, len(words), left)
 	}
 	if d.err != nil {
 		return nil
@@ -147,7 +147,7 @@ func (d *decoder) vectors(rows, dims int) []chunk {
 		values := make([]float32, dims)
 		for c := range read {
 			if whole = whole && c.split(min(chunkRows, rows), dims); whole {
-				c.quantize(values) // only of what was read, whatever dims says
+				c.quantize(values) // the size depends on the data read, not on dims
 			}
 			rows -= chunkRows
 		}
@@ -155,7 +155,7 @@ func (d *decoder) vectors(rows, dims int) []chunk {
 	for i := range chunks {
 		n := int(words[i])
 		if left -= n; n < 0 || left < 0 {
-			d.err = unusablef("it has a piece of %d words of vectors", n)
+			d.err = unusablef("it has a chunk of %d words of vectors", n)
 			break
 		}
 		chunks[i].halves = make([]uint16, n)
@@ -165,7 +165,7 @@ func (d *decoder) vectors(rows, dims int) []chunk {
 	close(read)
 	<-done
 	if d.err == nil && (!whole || left > 0) {
-		d.err = unusablef("its vectors are not as long as it says")
+		d.err = unusablef("its vectors do not have the stated length")
 	}
 	d.pad()
 	return chunks

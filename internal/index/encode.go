@@ -24,16 +24,15 @@ import (
 //	           as it lies in memory
 //	checksum   CRC-32C of all before it, 4 bytes
 //
-// JSON and lists have their length in bytes before them, 8 bytes, and begin at a
-// multiple of 8. Numbers are in the machine's order of bytes, and the header says
-// which: a checkpoint is for the machine that wrote it. What can be derived from
-// the rest is: neighbours, lengths, int8 vectors.
+// A length in bytes, of 8 bytes, precedes JSON and lists, which begin at a multiple of 8. Numbers
+// have the machine's byte order, which the header records, so a checkpoint is only for the machine
+// that wrote it. Neighbours, lengths and int8 vectors are omitted, since they can be derived.
 const magic = "loci.idx"
 
-// format is raised whenever the form of the files or the meaning of their content changes.
+// format is incremented whenever the layout or the meaning of the files changes.
 const format = 7
 
-// header identifies a checkpoint. All fields but the version must be as the reader expects.
+// header identifies a checkpoint. The reader checks all fields except the version.
 type header struct {
 	Format    int
 	Order     uint32 // byteOrder on the writer's machine
@@ -41,7 +40,7 @@ type header struct {
 	Owner     memory.Owner
 	Model     string
 	Language  string
-	Offloaded bool  // has no vectors: they are searched outside
+	Offloaded bool  // true if the vectors are searched outside and not stored
 	Version   int64 `json:",omitempty"`
 }
 
@@ -53,7 +52,7 @@ func (h header) complete() header {
 	return h
 }
 
-// language identifies the code that made words, marks and dates.
+// language identifies the code that derives words, marks and dates.
 var language = sync.OnceValue(text.Fingerprint)
 
 // frame holds the small parts of a checkpoint and its texts.
@@ -156,14 +155,14 @@ func (e *encoder) json(x any) {
 	e.pad()
 }
 
-// section writes numbers, or structs of nothing but numbers.
+// section writes a slice of numbers, or of structs that contain only numbers.
 func section[T any](e *encoder, x []T) {
 	e.length(len(x) * int(unsafe.Sizeof(*new(T))))
 	e.write(bytesOf(x))
 	e.pad()
 }
 
-// bytesOf returns the memory of numbers, or of structs of nothing but numbers.
+// bytesOf returns the memory of a slice of numbers, or of structs that contain only numbers.
 func bytesOf[T any](x []T) []byte {
 	if len(x) == 0 {
 		return nil

@@ -12,11 +12,11 @@ import (
 )
 
 // OfErasures is a source with other processes that erase. It calls tell with the owner after each
-// of their erasures, and with "" when it may have missed some.
+// of their erasures, and with "" when it may have missed some erasures.
 type OfErasures interface{ OnErase(tell func(memory.Owner)) }
 
-// watchErasures removes checkpoints after erasures in the source: by other processes, or by this
-// one right before it ended.
+// watchErasures removes checkpoints after erasures in the source, whether by other processes or by
+// this one right before it ended.
 func (ix *Index) watchErasures() {
 	src, ok := ix.src.(OfErasures)
 	if !ok {
@@ -26,8 +26,8 @@ func (ix *Index) watchErasures() {
 	ix.work.Go(func() { ix.erased("") })
 }
 
-// erased drops an owner after an erasure; without one, every owner with erasures since a
-// checkpoint, or with the size to get one.
+// erased drops an owner after an erasure. For "" it drops every owner with a later erasure that has
+// a checkpoint, or is large enough to get one.
 func (ix *Index) erased(owner memory.Owner) {
 	if owner != "" {
 		if err := ix.Drop(owner); err != nil {
@@ -35,23 +35,23 @@ func (ix *Index) erased(owner memory.Owner) {
 		}
 		return
 	}
-	for owner, version := range ix.followed() {
+	for owner, version := range ix.followedVersions() {
 		if ix.ctx.Err() != nil {
 			return
 		}
-		goesOn := errors.New("it goes on from there")
+		goesOn := errors.New("the history continues")
 		_, err := ix.src.Since(ix.ctx, owner, ix.opts.space().model, version, func(memory.Item) error { return goesOn })
 		switch {
 		case errors.Is(err, memory.Gone):
 			ix.erased(owner)
 		case err != nil && !errors.Is(err, goesOn) && ix.ctx.Err() == nil:
-			ix.opts.Report(fmt.Errorf("ask whether something of %s was erased: %w", owner, err))
+			ix.opts.Report(fmt.Errorf("check %s for erasures: %w", owner, err))
 		}
 	}
 }
 
-// followed returns the oldest version of each owner with a checkpoint, present or soon.
-func (ix *Index) followed() map[memory.Owner]int64 {
+// followedVersions returns the oldest version of each owner with a checkpoint, present or soon.
+func (ix *Index) followedVersions() map[memory.Owner]int64 {
 	versions := map[memory.Owner]int64{}
 	ix.mu.Lock()
 	resident := map[memory.Owner]*shard{}
@@ -71,7 +71,7 @@ func (ix *Index) followed() map[memory.Owner]int64 {
 	if ix.opts.Dir == "" {
 		return versions
 	}
-	paths, _ := filepath.Glob(filepath.Join(ix.opts.Dir, "*"+checkpointSuffix)) // the pattern is right
+	paths, _ := filepath.Glob(filepath.Join(ix.opts.Dir, "*"+checkpointSuffix)) // the pattern is valid
 	for _, path := range paths {
 		h, err := readHeader(path)
 		if err != nil {
@@ -93,7 +93,7 @@ func readHeader(path string) (header, error) {
 	if err != nil {
 		return header{}, err
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // closing a file that was only read cannot lose data
 	info, err := file.Stat()
 	if err != nil {
 		return header{}, err

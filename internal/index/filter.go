@@ -6,21 +6,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// filter selects the documents of a part that a search may show.
+// filter selects the documents of a segment that a search may show.
 type filter struct {
 	everything bool // all living documents; the rest is ignored
 	scopes     []bool
 	kinds      [4]bool
-	thread     int32 // none: any
-	category   int32 // none: any
+	thread     int32 // none: any thread
+	category   int32 // none: any category
 	tag        string
 	now        int64   // microseconds; 0: expiry is not checked
-	excluded   []int32 // in order
-	only       []int32 // in order; nil: any
+	excluded   []int32 // sorted document numbers
+	only       []int32 // sorted document numbers; nil: any
 }
 
-// nobody is a thread or category without documents.
-const nobody = -2
+// noMatch is a thread or category without documents.
+const noMatch = -2
 
 func newFilter(c *contents, s *memory.Search) filter {
 	f := filter{everything: len(s.Kinds) == 0, scopes: make([]bool, len(c.scopes)), thread: none, category: none, tag: s.Tag}
@@ -60,12 +60,12 @@ func (s *contents) documents(list []int32, ids map[string]bool) []int32 {
 	return list
 }
 
-// number returns the number of a string, or nobody.
+// number returns the number of a string, or nobody if the string is unknown.
 func (n *names) number(s string) int32 {
 	if id, ok := n.ids[s]; ok {
 		return id
 	}
-	return nobody
+	return noMatch
 }
 
 // admits reports whether a search may show document n.

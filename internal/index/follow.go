@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// upTo returns the owner's shard at version want or later, nil if all of it was erased meanwhile.
-// The pull continues after ctx ends, for the next search.
+// upTo returns the owner's shard at version want or later, or nil if all of it was erased
+// meanwhile. If ctx ends, the pull continues for the next search.
 func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*shard, error) {
 	for {
 		sh, l, begun := ix.shardOrLoad(owner, want)
@@ -24,8 +24,8 @@ func (ix *Index) upTo(ctx context.Context, owner memory.Owner, want int64) (*sha
 	}
 }
 
-// shardOrLoad returns the owner's shard if it is at version want or later, and otherwise a pull in
-// progress; begun: it starts with this call.
+// shardOrLoad returns the owner's shard if it is at version want or later, and otherwise the pull
+// in progress. begun reports whether this call started the pull.
 func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load, begun bool) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -43,8 +43,8 @@ func (ix *Index) shardOrLoad(owner memory.Owner, want int64) (sh *shard, l *load
 	return nil, e.load, false
 }
 
-// begin loads an owner who is not resident. It returns nil for a resident one, and for one being
-// loaded: that load may miss the latest commits.
+// begin starts to load an owner who is not resident. It returns nil for a resident owner and for
+// one that is being loaded, since that load may miss the latest commits.
 func (ix *Index) begin(owner memory.Owner) *load {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -55,7 +55,7 @@ func (ix *Index) begin(owner memory.Owner) *load {
 	return ix.load(e)
 }
 
-// entry returns the owner's entry as the most recently used, a new one if needed.
+// entry returns the owner's entry, created if missing, and marks it as the most recently used.
 func (ix *Index) entry(owner memory.Owner) *entry {
 	e := ix.entries[owner]
 	if e == nil {
@@ -84,23 +84,23 @@ func (ix *Index) load(e *entry) *load {
 	return l
 }
 
-// pull brings a shard, or a new one for nil, to the store's version, and returns how many memories
-// have no vector, if Lacking is to be called.
+// pull brings a shard, or a new one if base is nil, to the store's version. It returns how many
+// memories have no vector, if Lacking must be called.
 func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
-	sh, bare, err := ix.whole(e.owner, base)
+	sh, bare, err := ix.followWithVectors(e.owner, base)
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	defer close(l.done)
 	e.load, l.err = nil, err
-	if err != nil || base == nil && sh.version == 0 { // an empty owner takes no room
+	if err != nil || base == nil && sh.version == 0 { // an empty owner is not kept
 		if e.shard == nil && ix.entries[e.owner] == e {
 			ix.forget(e)
 		}
 		return 0
 	}
 	l.shard = sh
-	e.shard, e.version = sh, sh.version // only pulls change it, one at a time
-	if ix.entries[e.owner] != e {       // evicted meanwhile: waiting searches still get it
+	e.shard, e.version = sh, sh.version // pulls run one at a time, and only they change the shard
+	if ix.entries[e.owner] != e {       // evicted meanwhile; waiting searches still get the shard
 		return bare
 	}
 	size := sh.size()
@@ -109,34 +109,35 @@ func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	ix.evict(e)
 	if !e.saving && ix.worthSaving(sh, changedRunning) {
 		e.saving = true
-		ix.work.Go(func() { ix.saveBeside(e, sh) })
+		ix.work.Go(func() { ix.saveConcurrently(e, sh) })
 	}
 	return bare
 }
 
-// whole brings base to the store's version as follow does, and decides whether its vectors are
-// used. If so, they stay in use as long as the shard lives: new memories get vectors soon.
-func (ix *Index) whole(owner memory.Owner, base *shard) (sh *shard, bare int, err error) {
+// followWithVectors brings base to the store's version like follow, and decides whether its vectors
+// are used. Once in use, they stay in use for the shard's lifetime, since new memories soon get
+// vectors.
+func (ix *Index) followWithVectors(owner memory.Owner, base *shard) (sh *shard, bare int, err error) {
 	before := 0
 	if base != nil {
-		before = base.bare // only pulls change it, one at a time
+		before = base.vectorless // pulls run one at a time, and only they change the shard
 	}
 	if sh, err = ix.follow(owner, base); err != nil || ix.opts.Lacking == nil {
 		return sh, 0, err
 	}
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if sh != base || sh.resting {
-		sh.resting = sh.bare > len(sh.byID)/bareShare
+	if sh != base || sh.vectorsUnused {
+		sh.vectorsUnused = sh.vectorless > len(sh.byID)/vectorlessShare
 	}
-	if sh == base && sh.bare <= before {
+	if sh == base && sh.vectorless <= before {
 		return sh, 0, nil
 	}
-	return sh, sh.bare, nil
+	return sh, sh.vectorless, nil
 }
 
-// bareShare is the number of memories of which one may lack a vector for the others' to be used.
-const bareShare = 100
+// vectorlessShare is N in the rule that vectors are used if at most 1/N of the memories lack one.
+const vectorlessShare = 100
 
 // follow brings base to the store's version, or returns a new shard.
 func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
@@ -162,7 +163,7 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := len(fresh.docs) > 0 // were put in lists before
+	parts := len(fresh.docs) > 0 // the documents are already in lists
 	batch.flush(&fresh.contents)
 	if parts {
 		fresh.pack()
@@ -174,16 +175,16 @@ func (ix *Index) follow(owner memory.Owner, base *shard) (*shard, error) {
 	return fresh, nil
 }
 
-// lean is a [memory.Source] that knows what an index needs: Everything is Since from 0, but vectors
-// come separately, as float16 ([vector.Pack]), and memories have only the fields that are searched
-// or shown of a candidate.
-type lean interface {
+// compactSource is a [memory.Source] that reads what an index needs: Everything is Since from 0,
+// but vectors come separately, as float16 ([vector.Pack]), and memories have only the fields that
+// are searched or shown.
+type compactSource interface {
 	Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error)
 }
 
-// everything yields all visible memories of an owner, each with its vector in the item or separate.
+// everything yields all visible memories of an owner, with the vector in the item or separate.
 func (ix *Index) everything(owner memory.Owner, model string, yield func(memory.Item, []uint16) error) (version int64, err error) {
-	if src, ok := ix.src.(lean); ok {
+	if src, ok := ix.src.(compactSource); ok {
 		return src.Everything(ix.ctx, owner, model, yield)
 	}
 	return ix.src.Since(ix.ctx, owner, model, 0, func(item memory.Item) error { return yield(item, nil) })
@@ -209,14 +210,14 @@ func (ix *Index) catchUp(sh *shard, owner memory.Owner) error {
 // batch is steps not yet applied.
 type batch []step
 
-// step is a change in a history; its vector may be separate, as float16.
+// step is one change of a history. Its vector may be separate, as float16.
 type step struct {
 	memory.Item
 	half []uint16
 }
 
-// maxBatch bounds a batch to be ordered: memories written at once are ordered together, up to twice
-// as many.
+// maxBatch bounds a batch that is sorted. Memories written together are sorted together, so a batch
+// may reach twice that size.
 const maxBatch = 2048
 
 // full reports whether to apply the batch before adding an item.
@@ -224,23 +225,23 @@ func (b batch) full(next memory.Item) bool {
 	return len(b) >= maxBatch && (b[len(b)-1].Version != next.Version || len(b) == 2*maxBatch)
 }
 
-// flush applies the batch and empties it. Turns of a conversation written at once are added in
-// conversation order, not in order of id: neighbours with adjacent numbers are searched fastest. An
-// id occurs only once.
+// flush applies the batch and empties it. Turns of one conversation are added in conversation
+// order, not in order of id, because a search is fastest if neighbours have adjacent numbers. An id
+// occurs only once.
 func (b *batch) flush(s *contents) {
-	order := make([]int32, len(*b)) // a step is large to move
+	order := make([]int32, len(*b)) // sorting indexes avoids moving large steps
 	for i := range order {
 		order[i] = int32(i)
 	}
 	slices.SortFunc(order, func(i, j int32) int { return cmp.Or((*b)[i].compare(&(*b)[j]), cmp.Compare(i, j)) })
-	s.expect(*b)
+	s.reserve(*b)
 	if len(*b) >= len(s.docs) {
-		s.gather()
+		s.bufferPostings()
 	}
 	for _, i := range order {
 		s.follow(&(*b)[i])
 	}
-	s.settle()
+	s.flushPostings()
 	if len(s.rowDoc) == 0 { // no vector was added
 		s.chunks = nil
 	}
@@ -248,19 +249,18 @@ func (b *batch) flush(s *contents) {
 	*b = (*b)[:0]
 }
 
-// someWords is the typical number of different words of a small owner, and the initial size of its
-// map.
-const someWords = 600
+// typicalWords is the initial size of an owner's map of words.
+const typicalWords = 600
 
-// expect makes room for a batch, so that most owners are loaded without growing.
-func (s *contents) expect(b batch) {
+// reserve allocates room for a batch, so that most owners are loaded without reallocation.
+func (s *contents) reserve(b batch) {
 	n := len(b)
 	s.docs, s.kinds, s.link, s.near = slices.Grow(s.docs, n), slices.Grow(s.kinds, n), slices.Grow(s.link, n), slices.Grow(s.near, n)
 	s.olen, s.blen, s.rowDoc = slices.Grow(s.olen, n), slices.Grow(s.blen, n), slices.Grow(s.rowDoc, n)
 	if len(s.docs) > 0 {
 		return
 	}
-	terms := min(6*n, someWords)
+	terms := min(6*n, typicalWords)
 	s.byID, s.terms, s.posts = make(map[key]int32, n), make(map[string]int32, terms), make([][]uint32, 0, terms)
 	words, dims, rows := 0, 0, 0
 	for i := range b {
@@ -275,7 +275,7 @@ func (s *contents) expect(b batch) {
 	}
 }
 
-// compare orders steps for applying.
+// compare is the order in which steps are applied.
 func (p *step) compare(q *step) int {
 	t, u := p.Memory.Turn, q.Memory.Turn
 	if p.Version != q.Version || t == nil || u == nil {
@@ -284,7 +284,7 @@ func (p *step) compare(q *step) int {
 	return cmp.Or(cmp.Compare(t.Conversation, u.Conversation), cmp.Compare(t.Index, u.Index))
 }
 
-// place orders turns after everything else of a version.
+// place sorts turns after all other items of a version.
 func place(item memory.Item) int {
 	if item.Memory.Turn != nil {
 		return 1
@@ -292,8 +292,7 @@ func place(item memory.Item) int {
 	return 0
 }
 
-// evict drops the least recently used owners until the budget is kept, but never the one just
-// loaded.
+// evict drops the least recently used owners until the index fits its budget, but not but.
 func (ix *Index) evict(but *entry) {
 	for at := ix.recent.Back(); at != nil && ix.used > ix.opts.Budget; {
 		e := at.Value.(*entry)
@@ -312,8 +311,8 @@ func (ix *Index) forget(e *entry) {
 	ix.used -= e.bytes
 }
 
-// addPacked stores a vector of float16, as [vector.Pack] has it, unless it is empty or of another
-// length than the first.
+// addPacked stores a float16 vector of [vector.Pack]. It skips an empty vector, and one whose
+// length differs from the first.
 func (s *contents) addPacked(n int32, half []uint16) int32 {
 	size, values, ok := vector.Packed(half, len(half))
 	if !ok || size != len(half) || values == 0 || s.dims != 0 && values != s.dims {

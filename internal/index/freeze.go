@@ -7,8 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// frozen is an immutable state of contents that go on changing: append-only parts are shared, the
-// rest is copied.
+// frozen is an immutable copy of contents. Append-only parts are shared.
 type frozen struct {
 	version int64
 	steps   int
@@ -30,8 +29,7 @@ type frozen struct {
 	chunks  []chunk
 }
 
-// freeze takes a few milliseconds for a hundred thousand documents. The caller excludes writers
-// meanwhile.
+// freeze takes a few milliseconds for 100,000 documents. The caller must exclude writers.
 func (s *contents) freeze() *frozen {
 	f := &frozen{
 		version: s.version, steps: s.steps, newest: newest{s.newest.version, slices.Clone(s.newest.ids)},

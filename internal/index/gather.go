@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// gathered are the postings of many new documents, in document order, before they go into the lists
-// of their terms. Each list then allocates once.
-type gathered struct {
+// postingBuffer collects the postings of many new documents, in document order, before they are
+// added to the lists of their terms. Each list then allocates once.
+type postingBuffer struct {
 	posts []posting
-	last  []int32 // by term: index of its newest posting, none without one
+	last  []int32 // by term: index of its newest posting; none if there is no posting
 }
 
 type posting struct {
@@ -17,34 +17,34 @@ type posting struct {
 	post uint32 // as in contents.posts
 }
 
-// mostGathered bounds the room kept for the next owner.
-const mostGathered = 1 << 17
+// maxBuffered bounds the memory kept for reuse by the next owner.
+const maxBuffered = 1 << 17
 
-var gathering = sync.Pool{New: func() any { return &gathered{} }}
+var postingBuffers = sync.Pool{New: func() any { return &postingBuffer{} }}
 
-func (g *gathered) count1(n, term int32, weight int32) {
+func (g *postingBuffer) addPosting(n, term int32, weight int32) {
 	for int(term) >= len(g.last) {
 		g.last = append(g.last, none)
 	}
 	if at := g.last[term]; at != none && int32(g.posts[at].post>>8) == n {
-		g.posts[at].post = more(g.posts[at].post, weight)
+		g.posts[at].post = raisedPosting(g.posts[at].post, weight)
 		return
 	}
 	g.last[term] = int32(len(g.posts))
 	g.posts = append(g.posts, posting{term, uint32(n)<<8 | uint32(weight)})
 }
 
-// gather collects postings until settle.
-func (s *contents) gather() { s.gathered = gathering.Get().(*gathered) }
+// bufferPostings makes the contents collect postings until settle is called.
+func (s *contents) bufferPostings() { s.buffer = postingBuffers.Get().(*postingBuffer) }
 
-// settle puts the gathered postings into their lists.
-func (s *contents) settle() {
-	g := s.gathered
+// flushPostings adds the gathered postings to their lists.
+func (s *contents) flushPostings() {
+	g := s.buffer
 	if g == nil {
 		return
 	}
-	s.gathered = nil
-	counts := g.last // reused: it is not read any more
+	s.buffer = nil
+	counts := g.last // reuses the memory, which is no longer read
 	clear(counts)
 	for _, p := range g.posts {
 		counts[p.term]++
@@ -56,7 +56,7 @@ func (s *contents) settle() {
 		}
 	}
 	room := make([]uint32, 0, fresh)
-	s.held += fresh
+	s.postingCapacity += fresh
 	for term, n := range counts {
 		list := s.posts[term]
 		if list == nil {
@@ -66,13 +66,13 @@ func (s *contents) settle() {
 			continue
 		}
 		s.posts[term] = slices.Grow(list, int(n))
-		s.held += cap(s.posts[term]) - cap(list)
+		s.postingCapacity += cap(s.posts[term]) - cap(list)
 	}
 	for _, p := range g.posts {
 		s.posts[p.term] = append(s.posts[p.term], p.post)
 	}
-	if cap(g.posts) <= mostGathered {
+	if cap(g.posts) <= maxBuffered {
 		g.posts, g.last = g.posts[:0], g.last[:0]
-		gathering.Put(g)
+		postingBuffers.Put(g)
 	}
 }

@@ -8,13 +8,13 @@ import (
 )
 
 // key is an id in sixteen bytes: a UUID in its usual form, or the beginning of a hash of another
-// text, which contents.odd keeps.
+// text. contents.odd keeps that text.
 type key [16]byte
 
 // uuidLen is the length of a UUID as text.
 const uuidLen = 36
 
-// keyOf returns the key of an id, and whether it is a UUID's.
+// keyOf returns the key of an id, and whether the id is a UUID.
 func keyOf(id string) (k key, uuid bool) {
 	if k, ok := parseUUID(id); ok {
 		return k, true
@@ -23,7 +23,8 @@ func keyOf(id string) (k key, uuid bool) {
 	return key(sum[:len(k)]), false
 }
 
-// parseUUID parses a UUID in lower case with dashes; other spellings could not be restored.
+// parseUUID parses a UUID in lower case with dashes. It rejects other spellings, which could not be
+// restored from the bytes.
 func parseUUID(id string) (k key, ok bool) {
 	if len(id) != uuidLen {
 		return k, false

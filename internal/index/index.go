@@ -15,30 +15,30 @@ const DefaultBudget = 1 << 30
 
 // Options are the settings of an [Index].
 type Options struct {
-	Model  string // the model of its vectors: the embedder's Fingerprint; "": none
+	Model  string // fingerprint of the embedder whose vectors are searched; "": none
 	Budget int64  // bytes; 0: DefaultBudget
 
-	// Embedder replaces Model if set: its Fingerprint and, once determined, its Dims may change.
-	// An owner is then loaded again for the next search.
+	// Embedder replaces Model if set: its Fingerprint and, once determined, its Dims may change. An
+	// owner is then reloaded for the next search.
 	Embedder Embedder
 
-	// Dir is the folder for checkpoints of large owners; "": none. Nobody else may write to it. It
-	// may be emptied while no index uses it.
+	// Dir is the folder for checkpoints of large owners; "": none. No other program may write to
+	// it. It may be emptied while no index uses it.
 	Dir string
 
-	// Lacking is called with an owner and the number of memories without a vector of Model: when
-	// the owner is loaded, and when there are more. While more than one in a hundred lacks one, as
-	// after a change of model, only words are searched. nil: vectors are always used. It may
-	// block; no search waits for it.
+	// Lacking is called with an owner and the number of memories without a vector of Model when the
+	// owner is loaded and when that number grows. While more than 1 % lack a vector, as after a
+	// change of model, only words are searched. nil: vectors are always used. Lacking may block;
+	// searches do not wait for it.
 	Lacking func(owner memory.Owner, memories int)
 
-	// Offloaded reports whether an owner's vectors are searched outside: none is resident then,
-	// and [memory.Search].Near has that search's results. It is called when an owner is loaded.
-	// nil: never.
+	// Offloaded reports whether an owner's vectors are searched outside. They are then not
+	// resident, and [memory.Search].Near holds the outside results. It is called when an owner is
+	// loaded. nil: no owner is offloaded.
 	Offloaded func(memory.Owner) bool
 
-	// Report receives errors of checkpoints; nil: they are ignored. Searches do not fail for them.
-	// It may be called concurrently.
+	// Report receives errors of checkpoints, which do not fail searches; nil: the errors are
+	// ignored. It may be called concurrently.
 	Report func(error)
 }
 
@@ -48,7 +48,7 @@ type Embedder interface {
 	Dims() int
 }
 
-// space identifies comparable vectors: those of one model and, unless 0, of one length.
+// space identifies comparable vectors: they have one model and, unless dims is 0, one length.
 type space struct {
 	model string
 	dims  int
@@ -66,14 +66,14 @@ type Index struct {
 	src  memory.Source
 	opts Options
 
-	ctx  context.Context // of loads, which outlive their search
+	ctx  context.Context // used by loads, which may outlive the search that started them
 	stop context.CancelFunc
-	work sync.WaitGroup // loads and checkpoints
+	work sync.WaitGroup // running loads and checkpoint writers
 
-	least int        // fewest memories of an owner with checkpoints
-	disk  sync.Mutex // one checkpoint is written or removed at a time; taken before mu
+	least int        // the fewest memories for which an owner gets checkpoints
+	disk  sync.Mutex // serializes writing and removing checkpoints; locked before mu
 
-	mu      sync.Mutex // guards the rest and the fields of entries
+	mu      sync.Mutex // guards the following fields and those of entries
 	entries map[memory.Owner]*entry
 	recent  list.List // of *entry, most recently used first
 	used    int64
@@ -86,19 +86,19 @@ type entry struct {
 	version int64
 	bytes   int64
 	size    int   // memories
-	load    *load // in progress
-	saving  bool  // a checkpoint is being written or waits
+	load    *load // the load in progress
+	saving  bool  // a checkpoint is being written or waits for its turn
 	place   *list.Element
 }
 
 // load is one pull from the store in progress.
 type load struct {
 	done  chan struct{}
-	shard *shard // set before done is closed, and err; nil if the store has nothing
+	shard *shard // shard and err are set before done is closed; shard is nil if the store has nothing
 	err   error
 }
 
-// wait returns the loaded shard, nil if the store has nothing of the owner.
+// wait returns the loaded shard, or nil if the store has no memories of the owner.
 func (l *load) wait(ctx context.Context) (*shard, error) {
 	select {
 	case <-l.done:
@@ -110,7 +110,7 @@ func (l *load) wait(ctx context.Context) (*shard, error) {
 
 var _ memory.Searcher = (*Index)(nil)
 
-// New returns an index of src. Close releases it.
+// New returns an index of src. The caller must close it.
 func New(src memory.Source, opts Options) *Index {
 	if opts.Budget == 0 {
 		opts.Budget = DefaultBudget
@@ -125,10 +125,10 @@ func New(src memory.Source, opts Options) *Index {
 	return ix
 }
 
-// Close stops loads and waits for them, and writes worthwhile checkpoints for at most some seconds.
-// Searches fail afterwards. Closing twice is a no-op.
+// Close stops loads, waits for them, and writes worthwhile checkpoints for at most a few seconds.
+// Later searches fail. Closing twice is a no-op.
 func (ix *Index) Close() error {
-	ix.mu.Lock() // no load starts after Wait
+	ix.mu.Lock() // after Wait no new load starts
 	ix.stop()
 	ix.mu.Unlock()
 	ix.work.Wait()
@@ -157,8 +157,8 @@ func (ix *Index) offloads(owner memory.Owner) bool {
 	return ix.opts.Offloaded != nil && ix.opts.Offloaded(owner)
 }
 
-// Warm starts to update a resident owner, so that the next search need not. It ignores others and
-// does not wait.
+// Warm starts to update a resident owner, so that the next search is faster. It ignores other
+// owners and does not wait.
 func (ix *Index) Warm(owner memory.Owner) {
 	ix.mu.Lock()
 	e := ix.entries[owner]
@@ -168,11 +168,11 @@ func (ix *Index) Warm(owner memory.Owner) {
 		return
 	}
 	if versions, err := ix.src.Versions(ix.ctx, []memory.Owner{owner}); err == nil && versions[0] > 0 {
-		ix.shardOrLoad(owner, versions[0]) // the next search reports an error
+		ix.shardOrLoad(owner, versions[0]) // the next search reports any error
 	}
 }
 
-// Drop removes an owner from memory and disk. A search loads again what the store still has.
+// Drop removes an owner from memory and disk. The next search reloads what the store still has.
 func (ix *Index) Drop(owner memory.Owner) error {
 	ix.disk.Lock()
 	defer ix.disk.Unlock()
@@ -184,12 +184,12 @@ func (ix *Index) Drop(owner memory.Owner) error {
 	return ix.removeCheckpoint(owner)
 }
 
-// Search finds candidates in everything committed before the call ([memory.Searcher]). Statistics
-// of words cover everything of the scopes' owners. A search in the past is [memory.Invalid]:
-// [Build] an index for it.
+// Search finds candidates among everything committed before the call ([memory.Searcher]). Word
+// statistics cover all memories of the searched owners. For a search in the past it returns
+// [memory.Invalid]; use [Build] for that.
 func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	if s.At != (memory.At{}) {
-		return nil, memory.Errorf(memory.Invalid, "the resident index knows only the present; build one for another time")
+		return nil, memory.Errorf(memory.Invalid, "the resident index holds only the present; use Build for another time")
 	}
 	owners := ownersOf(s.Scopes)
 	if len(owners) == 0 {
@@ -202,8 +202,8 @@ func (ix *Index) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 	return locked(ctx, shards, s)
 }
 
-// locked searches shards in order of their owners: taking the locks in one order avoids deadlocks
-// between searches and writers.
+// locked locks the shards in order of their owners and searches them. The fixed order avoids
+// deadlocks between searches and writers.
 func locked(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Candidate, error) {
 	for _, sh := range shards {
 		sh.mu.RLock()
@@ -221,13 +221,12 @@ func ownersOf(scopes []memory.Scope) []memory.Owner {
 	return slices.Compact(owners)
 }
 
-// current returns the shards of owners, at the store's current versions. Loading an owner also
-// tells the version.
+// current returns the shards of owners at the store's current versions.
 func (ix *Index) current(ctx context.Context, owners []memory.Owner) ([]*shard, error) {
 	begun := make([]*load, len(owners))
 	var ask []memory.Owner
 	for i, owner := range owners {
-		if len(owners) == 1 { // of several, most versions come from one query
+		if len(owners) == 1 { // the versions of several owners come from one query
 			begun[i] = ix.begin(owner)
 		}
 		if begun[i] == nil {

@@ -24,7 +24,7 @@ func nth(owner memory.Owner, n int, vector bool) memory.Item {
 // lacks one; then all are, and those written later without one change nothing. What
 // is said of lacking ones is said once for each that is new. Checkpoints keep to it.
 func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
-	const many = 2 * bareShare
+	const many = 2 * vectorlessShare
 	ctx, owner := context.Background(), memory.User("default", "ana")
 	src, dir := newSource(), t.TempDir()
 	for i := range many {
@@ -81,7 +81,7 @@ func TestVectorsRestWhileTooManyMemoriesHaveNone(t *testing.T) {
 	src.put(owner, memory.Item{ID: "fact-2", Removed: true})
 	want("the last ones left", true)
 	ix.mu.Lock()
-	if bare := ix.entries[owner].shard.bare; bare != 0 {
+	if bare := ix.entries[owner].shard.vectorless; bare != 0 {
 		t.Errorf("%d are counted that lack one, want none", bare)
 	}
 	ix.mu.Unlock()

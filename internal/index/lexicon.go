@@ -9,29 +9,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// word is a cached word: its term, "" for a stop word, and its properties.
+// word is a cached word: its term ("" for a stop word) and its properties.
 type word struct {
 	word, term string
 	marks      memory.Marks
 	classes    text.Classes
 }
 
-// knownWords is the size of the cache: more than people use in a year of talk, about 2 MB when
-// full.
-const knownWords = 1 << 14
+// lexiconSize is the number of cached words: more than a year of chats has, about 2 MB.
+const lexiconSize = 1 << 14
 
-// lexicon caches words of all owners, each in the slot of its hash: the latest word stays. Entries
-// depend on the word alone, so losing one only costs time.
+// lexicon caches words of all owners, each in the slot of its hash. A new word replaces the old one
+// in its slot. Entries depend only on the word, so a lost entry only costs time.
 type lexicon struct {
 	seed  maphash.Seed
-	words [knownWords]atomic.Pointer[word]
+	words [lexiconSize]atomic.Pointer[word]
 }
 
 var dictionary = &lexicon{seed: maphash.MakeSeed()}
 
 // of returns the entry of a word, which may be part of a text.
 func (l *lexicon) of(w string) *word {
-	place := &l.words[maphash.String(l.seed, w)%knownWords]
+	place := &l.words[maphash.String(l.seed, w)%lexiconSize]
 	if k := place.Load(); k != nil && k.word == w {
 		return k
 	}

@@ -27,11 +27,11 @@ func marksOfSubject(m memory.Memory) memory.Marks {
 	return 0
 }
 
-// maxMoments bounds the dates kept of a long text.
+// maxMoments bounds the dates stored for a long text.
 const maxMoments = 8
 
-// appendMoments appends the dates in a text, relative to origin. A span of days other than a whole
-// month or year counts by its first day.
+// appendMoments appends the dates in a text, relative to origin. A span of days counts as its first
+// day, unless it is a whole month or year.
 func appendMoments(out []memory.Moment, content string, origin time.Time) []memory.Moment {
 	if origin.IsZero() {
 		return out

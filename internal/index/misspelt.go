@@ -7,22 +7,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// correct treats words of the question that no part has as misspelt: it takes words one edit away
-// among the owners' own words or else in the tables of synonyms and classes. It returns the
-// corrections, and costs nothing if all words occur.
+// correct treats words of the question that no segment contains as misspelt. It takes words one
+// edit away from the owners' own words or else from the tables of synonyms and classes, and returns
+// the corrections.
 func correct(parts []*segment, asked string, terms []string) (taken []memory.Misspelt) {
 	tried := 0
 	for i, t := range terms {
 		var meant, tabled []string
-		if tried < text.MaxCorrectedWords && nobodyHas(parts, i) {
+		if tried < text.MaxCorrectedWords && noDocumentHas(parts, i) {
 			tried++
-			meant, tabled = text.SpellingCorrections(asked, t, func(m []byte) bool { return somebodyHas(parts, m) })
+			meant, tabled = text.SpellingCorrections(asked, t, func(m []byte) bool { return anyDocumentHas(parts, m) })
 		}
 		for _, m := range meant {
-			take(parts, 2*i, m)
+			addPostings(parts, 2*i, m)
 		}
 		for _, m := range tabled {
-			takeRelated(parts, i, m)
+			addRelatedPostings(parts, i, m)
 		}
 		if len(meant)+len(tabled) > 0 {
 			taken = append(taken, memory.Misspelt{Word: text.WordWith(asked, t), Meant: slices.Concat(meant, tabled)})
@@ -31,41 +31,41 @@ func correct(parts []*segment, asked string, terms []string) (taken []memory.Mis
 	return taken
 }
 
-// nobodyHas reports whether no living document has the question's term i or a related term.
-func nobodyHas(parts []*segment, i int) bool {
+// noDocumentHas reports whether no living document has the question's term i or a related term.
+func noDocumentHas(parts []*segment, i int) bool {
 	for _, p := range parts {
-		if slices.ContainsFunc(p.lists[2*i], p.lives) || slices.ContainsFunc(p.lists[2*i+1], p.lives) {
+		if slices.ContainsFunc(p.lists[2*i], p.hasLiving) || slices.ContainsFunc(p.lists[2*i+1], p.hasLiving) {
 			return false
 		}
 	}
 	return true
 }
 
-// lives reports whether a list of postings has a living document.
-func (p *segment) lives(list []uint32) bool {
+// hasLiving reports whether a list of postings contains a living document.
+func (p *segment) hasLiving(list []uint32) bool {
 	return slices.ContainsFunc(list, func(posting uint32) bool { return p.kinds[posting>>8] != 0 })
 }
 
-// somebodyHas reports whether a living document has a term.
-func somebodyHas(parts []*segment, term []byte) bool {
+// anyDocumentHas reports whether a living document has a term.
+func anyDocumentHas(parts []*segment, term []byte) bool {
 	return slices.ContainsFunc(parts, func(p *segment) bool {
 		id, ok := p.terms[string(term)]
-		return ok && p.lives(p.posts[id])
+		return ok && p.hasLiving(p.posts[id])
 	})
 }
 
-// takeRelated adds the postings of terms related to a missing word, except the question's own, to
-// those related to the question's term i.
-func takeRelated(parts []*segment, i int, term string) {
+// addRelatedPostings adds postings to the related terms of the question's term i: those of terms
+// related to a missing word, except the question's own terms.
+func addRelatedPostings(parts []*segment, i int, term string) {
 	for _, other := range text.Related(term) {
 		if !slices.Contains(parts[0].asked, other) {
-			take(parts, 2*i+1, other)
+			addPostings(parts, 2*i+1, other)
 		}
 	}
 }
 
-// take adds the postings of a term to those of list i.
-func take(parts []*segment, i int, term string) {
+// addPostings adds the postings of a term to those of list i.
+func addPostings(parts []*segment, i int, term string) {
 	for _, p := range parts {
 		if id, ok := p.terms[term]; ok {
 			p.lists[i] = append(p.lists[i], p.posts[id])

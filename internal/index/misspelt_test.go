@@ -144,7 +144,7 @@ func BenchmarkMisspelt(b *testing.B) {
 				parts := []*segment{open(&sh.contents, &s)}
 				b.ReportAllocs()
 				for b.Loop() {
-					parts[0].look(terms)
+					parts[0].findPostings(terms)
 					correct(parts, word, terms)
 				}
 			})

@@ -11,39 +11,39 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// roundings is the assumed bound of an int8 product's rounding error in standard deviations: a
-// larger one occurs once in a thousand million, if the errors of a vector's values are independent.
-// A pair of vectors with errors all in one direction may be missed.
+// roundings is the assumed bound of an int8 product's rounding error, in standard deviations. If
+// the errors of a vector's values are independent, a larger error occurs once in 10^9 products.
+// Vectors whose errors all have one direction may be missed.
 const roundings = 6
 
 // rounding is the standard deviation of an int8 value's rounding error.
 const rounding = 0.2887
 
-// margin is the possible error of the product of a question and a vector, both of unit length, by
-// the steps of their int8 forms.
+// margin returns the largest assumed error of the product of a question and a vector, both of unit
+// length. The arguments are the steps of their int8 forms.
 func margin(question, scale float32) float32 {
 	return roundings * rounding * float32(math.Sqrt(float64(question*question+scale*scale)))
 }
 
-// perScanner is how many chunks justify a goroutine: about fifty microseconds of scanning.
+// perScanner is how many chunks justify another goroutine: about fifty microseconds of scanning.
 const perScanner = 8
 
-// vectorSearch is the vector part of a search, concurrent with the word part. Scanners take one
-// chunk after the other; the waiting goroutine is one of them, and replaces those without a
-// processor.
+// vectorSearch is the vector part of a search; it runs concurrently with the word part. Scanners
+// take one chunk after the other. The waiting goroutine is one of the scanners, and takes over from
+// those that got no processor.
 type vectorSearch struct {
 	parts   []*segment
 	s       *memory.Search
 	scanner []scanner
-	next    atomic.Int32 // the next chunk to scan, counted through all parts
-	others  []func()     // each scans, or waits for its scan; repeating it does nothing
+	next    atomic.Int32 // the next chunk to scan, counted through all segments
+	others  []func()     // each function scans, or waits for its scan; a second call does nothing
 	joined  bool
 	best    []found
 	exact   exact
 }
 
-// nearest returns how many are picked by vector: with words half of the candidates, since most are
-// among the best by words too, and more changed nothing on any data set.
+// nearest returns how many candidates are picked by vector. If the search also has words, that is
+// half of them: most are also among the best by words, and more did not improve any data set.
 func nearest(s *memory.Search) int {
 	if s.ByVector {
 		return s.Limit
@@ -51,13 +51,13 @@ func nearest(s *memory.Search) int {
 	return (s.Limit + 1) / 2
 }
 
-// rest empties the search: join finds nothing before begin.
-func (x *vectorSearch) rest() {
+// reset resets the search: join finds nothing until begin is called.
+func (x *vectorSearch) reset() {
 	x.scanner, x.others, x.joined, x.best = x.scanner[:0], x.others[:0], true, nil
 }
 
-// begin starts the useful scanners, or only one if the machine is busy with other searches. Without
-// a vector it does nothing.
+// begin starts as many scanners as are useful, or only one if the machine is busy with other
+// searches. Without a vector it does nothing.
 func (x *vectorSearch) begin(parts []*segment, s *memory.Search) {
 	if s.Vector == nil || s.ByWords {
 		return
@@ -84,13 +84,14 @@ func (x *vectorSearch) begin(parts []*segment, s *memory.Search) {
 	}
 }
 
-// alone reports whether there is one scanner: it then scans everything at once, so that scores of
-// words stay in the cache.
+// alone reports whether there is only one scanner. It then scans everything at once, so that word
+// scores stay in the cache.
 func (x *vectorSearch) alone() bool { return len(x.scanner) == 1 }
 
-// join helps to finish the scan, and returns the best by exact cosine, marked as wanted: all
-// vectors are scanned as int8, and those rescored that may be among the best within the rounding
-// error. Vectors of another length are of another model and skipped. It may be called again.
+// join helps to finish the scan and returns the best vectors by exact cosine, marked as wanted. All
+// vectors are scanned as int8; those that may be among the best within the rounding error are
+// rescored. It skips vectors of another length, which belong to another model. It may be called
+// again.
 func (x *vectorSearch) join(by *sorter) []found {
 	if x.joined {
 		return x.best
@@ -116,7 +117,7 @@ func (x *vectorSearch) join(by *sorter) []found {
 	return x.best
 }
 
-// wait returns when no scanner reads any more.
+// wait returns when no scanner reads chunks any more.
 func (x *vectorSearch) wait() {
 	for _, other := range x.others {
 		other()
@@ -143,7 +144,7 @@ func (x *vectorSearch) scan(one *scanner) {
 		if i == len(x.parts) {
 			break
 		}
-		if p := x.parts[i]; p.dims == one.dims && !p.resting {
+		if p := x.parts[i]; p.dims == one.dims && !p.vectorsUnused {
 			one.scan(scanned{p, int32(i), j})
 		}
 	}
@@ -151,25 +152,25 @@ func (x *vectorSearch) scan(one *scanner) {
 	one.best.squeeze()
 }
 
-// pickedAtOnce is how many chunks are scanned before their best are picked: with more, the
+// pickedAtOnce is how many chunks are scanned before their best are picked. With several chunks the
 // threshold is better from the start. Their scores take 32 KiB.
 const pickedAtOnce = 16
 
-// scanner scans some of the chunks.
+// scanner scans some of the chunks on one goroutine.
 type scanner struct {
 	query  vector.Query
-	step   float32 // of the query's int8 form
+	step   float32 // step of the query's int8 form
 	dims   int
 	best   topPicks
-	fresh  []scanned // not picked from yet
+	fresh  []scanned // scanned chunks whose best are not picked yet
 	scores [pickedAtOnce * chunkRows]float32
 	above  []int32
 }
 
-// scanned is a scanned chunk.
+// scanned refers to a scanned chunk.
 type scanned struct {
 	*segment
-	i int32 // index of the part
+	i int32 // index of the segment
 	j int   // index of the chunk
 }
 
@@ -186,13 +187,13 @@ func (x *scanner) scan(s scanned) {
 	x.fresh = append(x.fresh, s)
 }
 
-// pick picks the best of the scanned chunks.
+// pick picks the best documents of the scanned chunks.
 func (x *scanner) pick() {
 	var most float32
 	for _, s := range x.fresh {
 		most = max(most, margin(x.step, s.maxScale))
 	}
-	x.best.foretold(most, func() {
+	x.best.pickPredicted(most, func() {
 		for at, s := range x.fresh {
 			x.pickOf(s, x.scores[at*chunkRows:][:len(s.block().Scales)])
 			x.best.squeezeFull()
@@ -215,7 +216,7 @@ func (x *scanner) pickOf(s scanned, scores []float32) {
 	}
 }
 
-// exact is working memory for exact cosines of scattered documents.
+// exact is the working memory for exact cosines of scattered documents.
 type exact struct {
 	rows [][]uint16
 	of   []int32 // index in the list, by row
@@ -232,7 +233,7 @@ func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 		}
 		p := parts[f.part]
 		row := p.docs[f.n].row
-		if row < 0 || p.dims != len(v) || p.resting {
+		if row < 0 || p.dims != len(v) || p.vectorsUnused {
 			f.cosine = 0
 			continue
 		}
@@ -243,7 +244,7 @@ func (x *exact) rescore(parts []*segment, list []found, v []float32) {
 	for i, at := range x.of {
 		list[at].cosine = x.dots[i]
 	}
-	clear(x.rows) // an evicted owner must be freed
+	clear(x.rows) // drops references, so that an evicted owner can be freed
 }
 
 func largest(v []float32) float32 {

@@ -9,14 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// markOffloaded returns the results of an outside vector search that pass the filters, marked as
-// wanted.
+// markOffloaded returns the outside results that pass the filters, and marks them as wanted.
 func markOffloaded(parts []*segment, s *memory.Search) (list []found) {
 	for _, near := range s.Near {
 		k, _ := keyOf(near.ID)
 		for i, p := range parts {
 			n, ok := p.byID[k]
-			if !ok || !p.offloaded || p.resting || p.owner() != near.Owner || !p.admits(n) || marked(p.wanted, n) {
+			if !ok || !p.offloaded || p.vectorsUnused || p.owner() != near.Owner || !p.admits(n) || marked(p.wanted, n) {
 				continue
 			}
 			mark(p.wanted, n)
@@ -43,28 +42,28 @@ func Nearest(s memory.Search) int {
 	return nearest(&s)
 }
 
-// Passing is the part of an owner's memories that a search may show.
-type Passing struct {
+// FilterMatches describes which of an owner's memories pass the filters of a search.
+type FilterMatches struct {
 	IDs   []string // all ids, if they are few
-	Share float64  // of the owner's memories; 0: vectors are not used
+	Share float64  // share of the owner's memories that pass; 0: vectors are not used
 }
 
-// Passing returns which memories of an owner with outside vectors pass the filters of a search. It
-// returns at most most ids, else none.
-func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Search, most int) (Passing, error) {
+// MatchFilter returns which memories of an owner with outside vectors pass the filters of a search.
+// It returns the ids only if there are at most maxIDs.
+func (ix *Index) MatchFilter(ctx context.Context, owner memory.Owner, s memory.Search, most int) (FilterMatches, error) {
 	shards, err := ix.current(ctx, []memory.Owner{owner})
 	if err != nil || len(shards) == 0 {
-		return Passing{}, err
+		return FilterMatches{}, err
 	}
 	sh := shards[0]
 	sh.mu.RLock()
 	defer sh.mu.RUnlock()
-	if !sh.offloaded || sh.resting || len(sh.byID) == 0 {
-		return Passing{}, nil
+	if !sh.offloaded || sh.vectorsUnused || len(sh.byID) == 0 {
+		return FilterMatches{}, nil
 	}
 	p := segment{contents: &sh.contents, filter: newFilter(&sh.contents, &s)}
 	if p.filter.everything {
-		return Passing{Share: 1}, nil
+		return FilterMatches{Share: 1}, nil
 	}
 	var passing []int32
 	for n := range p.docs {
@@ -72,7 +71,7 @@ func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Searc
 			passing = append(passing, int32(n))
 		}
 	}
-	out := Passing{Share: float64(len(passing)) / float64(len(sh.byID))}
+	out := FilterMatches{Share: float64(len(passing)) / float64(len(sh.byID))}
 	if len(passing) <= most {
 		for _, n := range passing {
 			out.IDs = append(out.IDs, sh.id(n))
@@ -81,8 +80,8 @@ func (ix *Index) Passing(ctx context.Context, owner memory.Owner, s memory.Searc
 	return out, nil
 }
 
-// Measure sets the vectors of an owner's candidates, as [vector.Pack] has them by id, and their
-// cosines with a question's vector, which may be nil, and sorts all candidates again.
+// Measure sets the vectors of an owner's candidates (by id, in the format of [vector.Pack]) and
+// their cosines with the question's vector, which may be nil. Then it sorts all candidates again.
 func Measure(found []memory.Candidate, owner memory.Owner, question []float32, vectors map[string][]uint16) {
 	var rows [][]uint16
 	var of []int

@@ -2,11 +2,11 @@ package index
 
 import "math"
 
-// scoreOwn sets own of the found documents and of the rest of their conversations, and session of
-// these.
+// scoreOwn scores the own words of the found documents and of all turns of their conversations, and
+// sets the session score of these conversations.
 func scoreOwn(parts []*segment, asked []words, list []found) {
 	for _, f := range list {
-		parts[f.part].need(f.n)
+		parts[f.part].requestScore(f.n)
 	}
 	for _, p := range parts {
 		p.needConversations()
@@ -27,19 +27,18 @@ func scoreOwn(parts []*segment, asked []words, list []found) {
 	}
 }
 
-// need marks a document, and requests its conversation if it is a turn.
-func (p *segment) need(n int32) {
+// requestScore marks a document and, if it is a turn, requests its conversation.
+func (p *segment) requestScore(n int32) {
 	mark(p.needed, n)
 	t := p.docs[n].thread
 	if p.kinds[n] != turn || p.session[t] != 0 {
 		return
 	}
-	p.session[t] = -1 // requested
+	p.session[t] = -1 // -1 marks the conversation as requested
 	p.ranked = append(p.ranked, t)
 }
 
-// needConversations marks the turns of the requested conversations, or everything if that is not
-// much more.
+// needConversations marks the turns of requested conversations, or all if that costs little.
 func (p *segment) needConversations() {
 	turns := 0
 	for _, t := range p.ranked {
@@ -75,7 +74,7 @@ func (p *segment) bestOf(t int32) float32 {
 	var first, second, third float32
 	for _, n := range p.threads[t] {
 		switch x := p.own[n]; {
-		case x <= third: // the usual case
+		case x <= third: // the most frequent case
 		case x > first:
 			first, second, third = x, first, second
 		case x > second:
@@ -87,7 +86,7 @@ func (p *segment) bestOf(t int32) float32 {
 	return (first + second + third) / 3
 }
 
-// peak returns by how much a turn's own score exceeds the best within two turns.
+// peak returns how much a turn's own score exceeds the best own score within two turns.
 func (p *segment) peak(n int32) float32 {
 	var best float32
 	prev, next := p.link[n].prev, p.link[n].next

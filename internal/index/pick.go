@@ -8,17 +8,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// found is a document with a score for picking. The score may be off by the margin.
+// found is a document with the score by which it is picked. The score may be off by the margin.
 type found struct {
 	part, n       int32
 	score, margin float32
 	cosine        float32
 }
 
-// unknown is a cosine not computed yet.
+// unknown marks a cosine that is not computed yet.
 const unknown = -2
 
-// pickWords returns the best by words, unordered.
+// pickWords returns the best documents by words, unordered.
 func pickWords(parts []*segment, best *topPicks) []found {
 	best.peaks = best.peaks[:0]
 	for _, p := range parts {
@@ -28,7 +28,7 @@ func pickWords(parts []*segment, best *topPicks) []found {
 		}
 	}
 	best.list = best.list[:0]
-	best.foretold(0, func() {
+	best.pickPredicted(0, func() {
 		for i, p := range parts {
 			for from, to := range p.scored() {
 				for _, j := range p.reaching(from, to, best.least) {
@@ -50,12 +50,12 @@ type sorter struct {
 	list []found
 }
 
-// sort sorts a list by score, and equal ones by id, and returns the best limit.
+// sort sorts a list by score, then by id, and returns the first limit entries.
 func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	// Numbers sort several times faster than structs with a function.
 	keys := slices.Grow(x.keys[:0], len(list))[:len(list)]
 	for i, f := range list {
-		keys[i] = uint64(^ascending(f.score))<<32 | uint64(i)
+		keys[i] = uint64(^sortableBits(f.score))<<32 | uint64(i)
 	}
 	slices.Sort(keys)
 	x.keys, x.list = keys, append(x.list[:0], list...)
@@ -77,8 +77,8 @@ func (x *sorter) sort(parts []*segment, list []found, limit int) []found {
 	return list[:min(len(list), limit)]
 }
 
-// ascending returns bits in the order of the numbers.
-func ascending(x float32) uint32 {
+// sortableBits returns bits in the order of the numbers.
+func sortableBits(x float32) uint32 {
 	bits := math.Float32bits(x + 0) // no negative zero
 	if bits>>31 == 1 {
 		return ^bits
@@ -86,26 +86,27 @@ func ascending(x float32) uint32 {
 	return bits | 1<<31
 }
 
-// topPicks keeps the entries of its list that may be among the best limit.
+// topPicks keeps the entries of its list that may be among the best limit entries.
 type topPicks struct {
 	limit int
-	least float32 // the least score plus margin
+	least float32 // the lowest score kept, plus margin
 	list  []found
 	full  int // length of the list that triggers squeeze
 	sure  []float32
-	peaks []float32 // of the scores to pick from: see [vector.Peaks]
+	peaks []float32 // peaks of the scores to pick from: see [vector.Peaks]
 }
 
-// begin empties the list. Earlier picks are not used any more.
+// begin empties the list. Earlier picks must no longer be used.
 func (k *topPicks) begin(limit int, least float32) {
 	k.limit, k.least, k.list, k.full = limit, least, k.list[:0], 2*limit
 	k.peaks = k.peaks[:0]
 }
 
-// foretold calls pick, which lists the scores that reach least, with least predicted from the
-// scores' peaks and their margin: then there is little to drop again. If some peaks are not picked,
-// and too few reach it, the prediction was too high, and everything is picked again.
-func (k *topPicks) foretold(margin float32, pick func()) {
+// pickPredicted calls pick, which lists the scores of at least least. It predicts least from the
+// peaks of the scores and their margin, so that few entries are dropped later. If too few scores
+// reach least although some peaks are below it, the prediction was too high, and it picks
+// everything again.
+func (k *topPicks) pickPredicted(margin float32, pick func()) {
 	least, held := k.least, len(k.list)
 	if len(k.peaks) >= k.limit {
 		k.least = max(least, nthLargest(k.peaks, k.limit)-margin)
@@ -118,7 +119,7 @@ func (k *topPicks) foretold(margin float32, pick func()) {
 	pick()
 }
 
-// reached reports whether enough entries surely reach least.
+// reached reports whether enough entries certainly reach least.
 func (k *topPicks) reached() bool {
 	n := 0
 	for _, f := range k.list {
@@ -134,7 +135,7 @@ func (k *topPicks) squeezeFull() {
 	}
 }
 
-// squeeze drops entries that cannot be among the best.
+// squeeze drops entries that cannot be among the best limit entries.
 func (k *topPicks) squeeze() {
 	if len(k.list) < k.limit {
 		return
@@ -152,8 +153,8 @@ func (k *topPicks) squeeze() {
 	k.list = k.list[:kept]
 }
 
-// nthLargest returns the n-th largest of x, whose order it changes. n is from 1 to its length. It
-// partitions without branches, whose direction no processor could predict.
+// nthLargest returns the n-th largest of x, and reorders x. n is from 1 to len(x). It partitions
+// without branches, which no processor could predict.
 func nthLargest(x []float32, n int) float32 {
 	for {
 		pivot := x[len(x)/2]

@@ -42,7 +42,7 @@ func TestPruningChangesNothing(t *testing.T) {
 			s.Conversation = fmt.Sprint(r.IntN(8000 / 30))
 		}
 		p := open(&x.shards[0].contents, &s)
-		p.look(unique(text.Terms(s.Text)))
+		p.findPostings(unique(text.Terms(s.Text)))
 		best := new(topPicks)
 		best.begin(s.Limit, math.SmallestNonzeroFloat32)
 		scoreWords([]*segment{p}, len(p.lists)/2, func(int) float64 { return 1 }, best, func() {})

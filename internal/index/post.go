@@ -15,7 +15,7 @@ func (s *contents) post(n int32, m memory.Memory, origin time.Time) (length int3
 		props := dictionary.of(w)
 		if props.term != "" {
 			length += weight
-			s.count1(n, s.term(props.term), weight)
+			s.addPosting(n, s.term(props.term), weight)
 		}
 		return props
 	}
@@ -40,39 +40,39 @@ func (s *contents) post(n int32, m memory.Memory, origin time.Time) (length int3
 	return length, marks, classes
 }
 
-// term returns the number of a term, a new one if needed. It keeps the text.
+// term returns the number of a term, and adds a missing one. It keeps the text.
 func (s *contents) term(t string) int32 {
 	id, ok := s.terms[t]
 	if !ok {
 		id = int32(len(s.posts))
 		s.terms[t] = id
-		s.characterise(t, id)
+		s.indexCharacters(t, id)
 		s.posts = append(s.posts, nil)
 	}
 	return id
 }
 
-// count1 adds to the posting of a term in the newest document.
-func (s *contents) count1(n, term int32, weight int32) {
-	if s.gathered != nil {
-		s.gathered.count1(n, term, weight)
+// addPosting adds to the posting of a term in the newest document.
+func (s *contents) addPosting(n, term int32, weight int32) {
+	if s.buffer != nil {
+		s.buffer.addPosting(n, term, weight)
 		return
 	}
 	list := s.posts[term]
 	if last := len(list) - 1; last >= 0 && int32(list[last]>>8) == n {
-		list[last] = more(list[last], weight)
+		list[last] = raisedPosting(list[last], weight)
 		return
 	}
 	s.posts[term] = append(list, uint32(n)<<8|uint32(weight))
-	s.held += cap(s.posts[term]) - cap(list)
+	s.postingCapacity += cap(s.posts[term]) - cap(list)
 }
 
-// more returns a posting with its count raised by weight.
-func more(posting uint32, weight int32) uint32 {
+// raisedPosting returns a posting with its count raised by weight.
+func raisedPosting(posting uint32, weight int32) uint32 {
 	return posting&^maxCount | min(maxCount, posting&maxCount+uint32(weight))
 }
 
-// dateWords returns the words that ask for a day.
+// dateWords returns the words by which a question asks for a day.
 func dateWords(t time.Time) [3]string {
 	y, m, d := t.UTC().Date()
 	return [3]string{months[m-1], strconv.Itoa(y), strconv.Itoa(d)}

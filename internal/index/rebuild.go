@@ -6,8 +6,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebuild derives the data that a checkpoint omits, and checks that all fits together: searching
-// any numbers that pass is safe.
+// rebuild derives the data that a checkpoint omits, and checks that everything is consistent.
+// Searching any data that passes the checks is safe.
 func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postings []uint32) error {
 	n := len(s.docs)
 	if len(s.kinds) != n || len(s.olen) != n || n >= 1<<24 {
@@ -16,22 +16,22 @@ func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postin
 	s.dims, s.scopes, s.newest = f.Dims, f.Scopes, newest{f.Newest, f.IDs}
 	for _, scope := range s.scopes {
 		if scope.Owner != owner {
-			return unusablef("it holds what is another owner's")
+			return unusablef("it contains another owner's memories")
 		}
 	}
-	if !s.convs.take(f.Convs) || !s.names.take(f.Names) {
+	if !s.convs.load(f.Convs) || !s.names.load(f.Names) {
 		return unusablef("it has a name twice")
 	}
 	for doc, id := range f.Odd {
 		if k, uuid := keyOf(id); doc < 0 || int(doc) >= n || s.docs[doc].id != k || uuid {
-			return unusablef("it has an id that is not its own")
+			return unusablef("it has a malformed id")
 		}
 	}
 	if f.Odd != nil {
 		s.odd = f.Odd
 	}
-	if !within(f.Tags, n) || !within(f.Expires, n) {
-		return unusablef("it says something of memory that it does not have")
+	if !keysWithin(f.Tags, n) || !keysWithin(f.Expires, n) {
+		return unusablef("it refers to a memory that it does not contain")
 	}
 	if f.Tags != nil {
 		s.tags = f.Tags
@@ -45,7 +45,7 @@ func (s *contents) rebuild(f *frame, owner memory.Owner, lengths []int32, postin
 	return s.placeDocs(f.Rows)
 }
 
-func within[T any](of map[int32]T, n int) bool {
+func keysWithin[T any](of map[int32]T, n int) bool {
 	for doc := range of {
 		if doc < 0 || int(doc) >= n {
 			return false
@@ -54,8 +54,8 @@ func within[T any](of map[int32]T, n int) bool {
 	return true
 }
 
-// take numbers a list of names and reports whether it has no duplicates.
-func (n *names) take(list []string) bool {
+// load numbers a list of names and reports whether it has no duplicates.
+func (n *names) load(list []string) bool {
 	n.list, n.ids = list, make(map[string]int32, len(list))
 	for i, name := range list {
 		n.ids[name] = int32(i)
@@ -67,7 +67,7 @@ func (s *contents) placePostings(terms []string, lengths []int32, postings []uin
 	if len(terms) != len(lengths) {
 		return unusablef("it has %d terms and %d lists", len(terms), len(lengths))
 	}
-	s.held, s.posts = len(postings), make([][]uint32, len(lengths))
+	s.postingCapacity, s.posts = len(postings), make([][]uint32, len(lengths))
 	for i, length := range lengths {
 		if length < 0 || int(length) > len(postings) {
 			return unusablef("it has a list of %d postings", length)
@@ -81,7 +81,7 @@ func (s *contents) placePostings(terms []string, lengths []int32, postings []uin
 			last = int64(p >> 8)
 		}
 		s.terms[terms[i]] = int32(i)
-		s.characterise(terms[i], int32(i))
+		s.indexCharacters(terms[i], int32(i))
 	}
 	if len(postings) > 0 || len(s.terms) != len(terms) {
 		return unusablef("it has postings of no term, or a term twice")
@@ -97,8 +97,8 @@ func (s *contents) placeDocs(rows int) error {
 	s.link, s.near, s.blen = slices.Repeat([]neighbours{{none, none}}, len(s.docs)), make([]reach, len(s.docs)), make([]int32, len(s.docs))
 	for i := range s.docs {
 		n, d := int32(i), &s.docs[i]
-		if !s.sound(d, s.kinds[i], rows) {
-			return unusablef("its memory %d makes no sense", i)
+		if !s.isValid(d, s.kinds[i], rows) {
+			return unusablef("its memory %d is invalid", i)
 		}
 		if s.kinds[i] == 0 {
 			s.dead++
@@ -111,7 +111,7 @@ func (s *contents) placeDocs(rows int) error {
 		s.byID[d.id] = n
 		switch d.row {
 		case none:
-			s.bare++
+			s.vectorless++
 		case away:
 		default:
 			s.rowDoc[d.row] = n
@@ -131,8 +131,8 @@ func (s *contents) placeDocs(rows int) error {
 	return nil
 }
 
-// sound reports whether everything that a document refers to exists.
-func (s *contents) sound(d *doc, k kind, rows int) bool {
+// isValid reports whether everything that a document refers to exists.
+func (s *contents) isValid(d *doc, k kind, rows int) bool {
 	in := func(i int32, n int, optional bool) bool { return 0 <= i && int(i) < n || optional && i == none }
 	return k <= summary && in(d.scope, len(s.scopes), false) && in(d.role, len(s.names.list), false) &&
 		in(d.thread, len(s.convs.list), k != turn) && (in(d.row, rows, true) || s.offloaded && d.row == away) &&
@@ -144,7 +144,7 @@ func (s *contents) sound(d *doc, k kind, rows int) bool {
 func (s *contents) chain() {
 	for _, t := range s.threads {
 		slices.SortFunc(t, func(a, b int32) int {
-			if s.comes(a, b) {
+			if s.precedes(a, b) {
 				return -1
 			}
 			return 1

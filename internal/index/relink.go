@@ -2,19 +2,19 @@ package index
 
 import "github.com/loci-memory/loci/memory"
 
-// newest are the ids of the newest version that an index has seen. A store restored to an older
-// state has other ids at that version: so a checkpoint of the lost history is detected.
+// newest holds the ids of the newest version that an index has read. A store restored from a backup
+// has other ids at that version, which shows that a checkpoint belongs to the lost history.
 type newest struct {
 	version int64
 	ids     []key
 }
 
-// maxNewest bounds the ids kept of a version, and thus the check.
+// maxNewest bounds the stored ids of a version, and thus the cost of the check.
 const maxNewest = 1000
 
 func (w *newest) add(version int64, id string) {
 	if version == 0 {
-		return // a snapshot follows nothing
+		return // a snapshot does not follow a store
 	}
 	if version > w.version {
 		w.version, w.ids = version, w.ids[:0]
@@ -25,8 +25,8 @@ func (w *newest) add(version int64, id string) {
 	}
 }
 
-// relink makes a shard from a checkpoint follow the store, from one version before its newest. It
-// returns [memory.Gone] if the store's history differs.
+// relink makes a shard from a checkpoint follow the store, starting one version before its newest.
+// It returns [memory.Gone] if the store's history differs.
 func (ix *Index) relink(sh *shard, owner memory.Owner) error {
 	after := sh.version
 	check := len(sh.newest.ids) > 0 && len(sh.newest.ids) <= maxNewest && sh.newest.version > 1
@@ -53,7 +53,7 @@ func (ix *Index) relink(sh *shard, owner memory.Owner) error {
 		return err
 	}
 	if check && (strange || len(missing) > 0) || version < sh.version {
-		return memory.Errorf(memory.Gone, "the checkpoint is of another history than the store")
+		return memory.Errorf(memory.Gone, "the checkpoint and the store have different histories")
 	}
 	items.flush(&sh.contents)
 	sh.version = version

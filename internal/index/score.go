@@ -8,37 +8,36 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// BM25's constants: k1 and b as fitted on conversations, where repeated words hardly matter, and
-// turns differ in length for no reason.
+// BM25's constants: k1 and b, fitted on conversations, where repeated words hardly matter and the
+// length of a turn says little.
 const (
 	k1 = 0.9
 	b  = 0.5
 )
 
-// relatedShare is the weight of a related word relative to the question's own, for picking
-// candidates.
+// relatedShare is the weight of a related word when candidates are picked.
 const relatedShare = 0.4
 
-// words is a unit of search: a term of the question, or the terms related to one.
+// words is a unit of search: a term of the question, or the terms related to it.
 type words struct {
 	related bool
 	idf     float64
 	df      int
 }
 
-// most returns the most that the words can add to the measure of picking, before division.
-func (w *words) most() float64 {
+// maxScore returns the largest score that the words can add, before division by the sum.
+func (w *words) maxScore() float64 {
 	if w.related {
 		return relatedShare * w.idf * (k1 + 1)
 	}
 	return w.idf * (k1 + 1)
 }
 
-// scoreWords scores the documents of all parts by the terms' blended BM25, and returns the words
-// searched, a term at 2i and its related ones at 2i+1, with the sum of the terms' idf and the share
-// of it that occurring words have. Scores are not divided by the sum. They are complete for
-// admitted documents that may be among the best by words, and for those marked as wanted once
-// wanted returns, which is called before any are left out.
+// scoreWords scores the documents of all segments by the terms' blended BM25. It returns the words,
+// a term at 2i and its related terms at 2i+1, the sum of the terms' idf, and the share of that sum
+// that occurring words have. Scores are not divided by the sum. They are complete for admitted
+// documents that may be among the best by words, and for documents marked as wanted. wanted is
+// called before any document is skipped.
 func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *topPicks, wanted func()) (list []words, sum, coverage float64) {
 	docs, means := statistics(parts)
 	list = make([]words, 2*terms)
@@ -64,17 +63,17 @@ func scoreWords(parts []*segment, terms int, weight func(i int) float64, best *t
 	return list, sum, coverage / sum
 }
 
-// scoreRareFirst adds up the words by their possible gain. Once the rest cannot lift a new document
-// into the best, only documents that can still get there are scored: a name in every turn costs
-// little.
+// scoreRareFirst adds up the words' scores, in order of their largest possible score. Once the
+// remaining words cannot lift a new document into the best, it scores only the documents that can
+// still get there, so that a name in every turn costs little.
 func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topPicks, wanted func()) {
 	order, left := make([]int, 0, len(list)), 0.0
 	for i := range list {
 		if list[i].df > 0 {
-			order, left = append(order, i), left+list[i].most()
+			order, left = append(order, i), left+list[i].maxScore()
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(list[j].most(), list[i].most()) })
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(list[j].maxScore(), list[i].maxScore()) })
 	for _, i := range order {
 		w := &list[i]
 		if hits := hitsOf(parts); hits >= best.limit && w.df > 2*hits {
@@ -83,17 +82,17 @@ func scoreRareFirst(parts []*segment, list []words, means [4]lengths, best *topP
 		for _, p := range parts {
 			p.score(p.lists[i], w, means)
 		}
-		left -= w.most()
+		left -= w.maxScore()
 	}
 }
 
-// narrow keeps in live only the documents that can still be among the best when at most left is
-// added, if it can tell.
+// narrow keeps in live only the documents that can still be among the best if at most left is
+// added. It does nothing if that cannot be decided yet.
 func narrow(parts []*segment, left float32, best *topPicks, wanted func()) {
 	if len(pickWords(parts, best)) < best.limit {
 		return
 	}
-	bound := left + best.least*1e-5 // rounding of float32 sums is smaller
+	bound := left + best.least*1e-5 // rounding errors of float32 sums are smaller
 	if best.least <= bound {
 		return
 	}
@@ -103,25 +102,25 @@ func narrow(parts []*segment, left float32, best *topPicks, wanted func()) {
 	}
 }
 
-// Imagined memories in addition to the owner's: a word that none of a dozen memories has is not
-// therefore rare, and one that three have is not common. Among thousands of memories they do not
-// matter.
+// Imagined memories are added to the owner's in the statistics. A word in none of a dozen memories
+// is not therefore rare, and a word in three of them is not common. Among thousands of memories
+// this does not matter.
 const (
-	imagined   = 300
-	imaginedDF = 1 // how many of them have a word
+	imaginedDocs = 300
+	imaginedDF   = 1 // how many of them have a word
 )
 
 // inverse returns the inverse document frequency of a word in df of docs documents.
 func inverse(docs, df int) float64 {
-	n, with := float64(docs)+imagined, float64(df)+imaginedDF
+	n, with := float64(docs)+imaginedDocs, float64(df)+imaginedDF
 	return math.Log1p((n - with + 0.5) / (with + 0.5))
 }
 
-// lengths are mean lengths of a kind of memory.
+// lengths are the mean lengths of one kind of memory.
 type lengths struct{ blended, own float64 }
 
-// bm25 returns the scores of words by count, for an inverse document frequency; scale turns counts
-// into term frequencies, and of selects the length.
+// bm25 returns the scores of words by count, for an inverse document frequency. scale converts
+// counts to term frequencies, and of selects which mean length is used.
 func bm25(scale, idf float32, means [4]lengths, of func(mean lengths) float64) vector.Blend {
 	words := vector.Blend{Scale: scale, Gain: k1 + 1, Base: k1 * (1 - b), IDF: idf}
 	for kind, mean := range means {
@@ -132,8 +131,8 @@ func bm25(scale, idf float32, means [4]lengths, of func(mean lengths) float64) v
 	return words
 }
 
-// statistics returns the number of documents and their mean lengths, over everything of the owners,
-// whatever the filters.
+// statistics returns the number of documents and their mean lengths, over all memories of the
+// owners, regardless of filters.
 func statistics(parts []*segment) (docs int, means [4]lengths) {
 	for kind := fact; kind <= summary; kind++ {
 		var count int

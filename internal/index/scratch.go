@@ -9,38 +9,38 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// scratch is the working memory of one search in one shard. Between searches all of it is zero,
-// except as noted.
+// scratch is the working memory of one search in one shard. Between searches it is all zero, except
+// where a field says otherwise.
 type scratch struct {
-	counts  []uint8   // of the current words by document, in thirds
+	counts  []uint8   // occurrences of the current words by document, in thirds
 	covered []uint64  // documents that the current words contribute to
 	hits    []uint64  // documents with a score
-	live    []uint64  // documents still scored, once some are not
-	wanted  []uint64  // documents scored whatever their words
+	live    []uint64  // documents still scored, once some documents are skipped
+	wanted  []uint64  // documents scored whether or not they contain a word
 	lexical []float32 // blended BM25 of the question's words, by document
-	related []float32 // of words related to them
+	related []float32 // BM25 of words related to the question's words
 	own     []float32 // BM25 of the document's own words
 	needed  []uint64  // documents whose own score is requested
-	session []float32 // by thread
-	ranked  []int32   // threads whose session is requested
+	session []float32 // session score by thread
+	ranked  []int32   // threads whose session score is requested
 
-	cosines  []float32 // of wanted documents; others undefined
-	measured []float32 // working memory for measures; undefined
+	cosines  []float32 // cosines of wanted documents; undefined for others
+	measured []float32 // working memory for measures; content undefined
 	measures []float32 // results of measure for scored blocks
-	above    []int32   // of the current block; otherwise undefined
+	above    []int32   // result for the current block; otherwise undefined
 }
 
 var scratches = sync.Pool{New: func() any { return &scratch{above: make([]int32, 0, blockDocs)} }}
 
-// fit makes room for so many documents and threads.
-func (x *scratch) fit(docs, threads int) {
-	words := (docs+2*lead)/64 + 2
+// grow makes room for the given number of documents and threads.
+func (x *scratch) grow(docs, threads int) {
+	words := (docs+2*predecessors)/64 + 2
 	if cap(x.lexical) < docs || x.covered == nil {
 		room := docs + docs/8
 		floats := func() []float32 { return make([]float32, room) }
-		set := func() []uint64 { return make([]uint64, (room+2*lead)/64+2) }
+		set := func() []uint64 { return make([]uint64, (room+2*predecessors)/64+2) }
 		*x = scratch{
-			session: x.session, measured: x.measured, above: x.above, counts: make([]uint8, room+2*lead+8),
+			session: x.session, measured: x.measured, above: x.above, counts: make([]uint8, room+2*predecessors+8),
 			lexical: floats(), related: floats(), own: floats(), cosines: floats(),
 			covered: set(), hits: set(), live: set(), wanted: set(), needed: set(),
 		}
@@ -48,15 +48,15 @@ func (x *scratch) fit(docs, threads int) {
 	if len(x.session) < threads {
 		x.session = make([]float32, threads+threads/8)
 	}
-	x.counts = x.counts[:docs+2*lead+8]
+	x.counts = x.counts[:docs+2*predecessors+8]
 	x.lexical, x.related, x.own, x.cosines = x.lexical[:docs], x.related[:docs], x.own[:docs], x.cosines[:docs]
 	x.covered, x.hits, x.live, x.wanted, x.needed = x.covered[:words], x.hits[:words], x.live[:words], x.wanted[:words], x.needed[:words]
 }
 
 // reset clears everything.
 func (x *scratch) reset() {
-	for i := range x.hits { // for many words clearing everything is faster
-		from, to := min(max(0, i<<6-lead), len(x.own)), min((i+1)<<6-lead, len(x.own))
+	for i := range x.hits { // for many words it is faster to clear everything
+		from, to := min(max(0, i<<6-predecessors), len(x.own)), min((i+1)<<6-predecessors, len(x.own))
 		if x.hits[i]|x.wanted[i]|x.live[i] != 0 {
 			clear(x.lexical[from:to])
 			clear(x.related[from:to])
@@ -75,7 +75,7 @@ func (x *scratch) reset() {
 	clear(x.needed)
 }
 
-// byWords returns the measure for picking candidates.
+// byWords returns the word score for picking candidates.
 func (x *scratch) byWords(n int32) float32 { return x.lexical[n] + relatedShare*x.related[n] }
 
 // hitsOf returns how many documents have a score.
@@ -92,7 +92,7 @@ func hitsOf(parts []*segment) int {
 // blockDocs is how many documents are compared with a threshold together.
 const blockDocs = 512
 
-// scored yields the blocks, [from, to), that may have documents among the best.
+// scored yields the blocks [from, to) that may contain documents among the best.
 func (p *segment) scored() iter.Seq2[int, int] {
 	among := p.hits
 	if p.pruned {
@@ -101,14 +101,14 @@ func (p *segment) scored() iter.Seq2[int, int] {
 	return func(yield func(from, to int) bool) {
 		for from := 0; from < len(p.docs); from += blockDocs {
 			to := min(from+blockDocs, len(p.docs))
-			if !empty(among[from>>6:(to-1+lead)>>6+1]) && !yield(from, to) {
+			if !empty(among[from>>6:(to-1+predecessors)>>6+1]) && !yield(from, to) {
 				return
 			}
 		}
 	}
 }
 
-// measure computes the measures of the scored documents.
+// measure computes the word scores (see byWords) of the documents in scored blocks.
 func (p *segment) measure() {
 	if !p.relates {
 		p.measures = p.lexical
@@ -123,8 +123,8 @@ func (p *segment) measure() {
 	p.measures = p.measured
 }
 
-// reaching returns the documents of a block whose measure is at least least, which is above 0,
-// relative to the block. It is valid until the next call.
+// reaching returns the documents of a block, relative to its start, whose score is at least least,
+// which must be above 0. The result is valid until the next call.
 func (p *segment) reaching(from, to int, least float32) []int32 {
 	p.above = vector.Above(p.measures[from:to], least, p.above)
 	return p.above
@@ -139,7 +139,7 @@ func empty(set []uint64) bool {
 	return true
 }
 
-// keep sets live to the hits with a measure of at least least, and the wanted ones.
+// keep sets live to the hits with a score of at least least, and the wanted documents.
 func (p *segment) keep(least float32) {
 	next := p.covered
 	copy(next, p.wanted)

@@ -11,24 +11,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// defaultLimit exceeds what recall needs: beyond the best hundred by words ranking hardly finds
-// more.
+// defaultLimit exceeds what recall needs: ranking rarely selects beyond the best hundred.
 const defaultLimit = 200
 
-// segment is a shard, locked for reading, in a search.
+// segment is a shard that is locked for reading during a search.
 type segment struct {
 	*contents
 	*scratch
 	filter filter
-	lists  [][][]uint32 // postings: at 2i of the question's term i, at 2i+1 of the terms related to it
+	lists  [][][]uint32 // postings: at 2i those of the question's term i, at 2i+1 those of its related terms
 	asked  []string     // the question's terms
-	pruned bool         // only scores of live documents are complete
+	pruned bool         // only the scores of live documents are complete
 
-	relates bool // some word has related words
+	relates bool // at least one word has related words
 }
 
-// searchState is the working memory of one search, besides that of its parts. Nothing in it
-// outlives a search.
+// searchState is the working memory of one search, in addition to that of its segments.
 type searchState struct {
 	words   topPicks
 	vectors vectorSearch
@@ -37,9 +35,9 @@ type searchState struct {
 	ids     []byte
 }
 
-var desks = sync.Pool{New: func() any { return new(searchState) }}
+var statePool = sync.Pool{New: func() any { return new(searchState) }}
 
-// searching counts searches in progress: a single one may use the whole machine.
+// searching counts searches in progress: a search that runs alone may use the whole machine.
 var searching atomic.Int32
 
 // search finds candidates in shards, which the caller has locked for reading.
@@ -56,7 +54,7 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 	for i, sh := range shards {
 		parts[i] = open(&sh.contents, &s)
 	}
-	d := desks.Get().(*searchState)
+	d := statePool.Get().(*searchState)
 	out, err := d.search(ctx, parts, &s)
 	d.release(parts)
 	return out, err
@@ -64,8 +62,8 @@ func search(ctx context.Context, shards []*shard, s memory.Search) ([]memory.Can
 
 // search finds candidates in parts.
 func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Search) ([]memory.Candidate, error) {
-	d.vectors.rest()
-	defer d.vectors.wait() // also after a panic: scanners read what the locks guard
+	d.vectors.reset()
+	defer d.vectors.wait() // also after a panic, since scanners read data that the locks guard
 	if !s.WordsFirst {
 		d.vectors.begin(parts, s)
 	}
@@ -74,11 +72,11 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	}
 	terms := unique(text.Terms(s.Text))
 	for _, p := range parts {
-		p.look(terms)
+		p.findPostings(terms)
 	}
-	widen(parts, s.Text, terms)
+	addCharacterPostings(parts, s.Text, terms)
 	var misspelt []memory.Misspelt
-	if !s.ByWords { // a text to compare with memory is not a question
+	if !s.ByWords { // the text is compared with memories and is not a question
 		misspelt = correct(parts, s.Text, terms)
 	}
 	offloaded := markOffloaded(parts, s)
@@ -105,7 +103,7 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 		d.vectors.exact.rescore(parts, words, s.Vector)
 		words, near = near, slices.DeleteFunc(words, func(f found) bool {
 			p := parts[f.part]
-			return f.cosine != 0 || p.docs[f.n].row == away && !p.resting
+			return f.cosine != 0 || p.docs[f.n].row == away && !p.vectorsUnused
 		})
 	}
 	list := d.unite(parts, words, near, s.Limit)
@@ -119,15 +117,15 @@ func (d *searchState) search(ctx context.Context, parts []*segment, s *memory.Se
 	return out, nil
 }
 
-// release returns the working memory. After a panic it is not called, so that half-finished state
-// is not reused.
+// release returns the working memory for reuse. It is not called after a panic, so that
+// inconsistent state is not reused.
 func (d *searchState) release(parts []*segment) {
 	for _, p := range parts {
 		p.reset()
 		scratches.Put(p.scratch)
 	}
 	d.vectors.release()
-	desks.Put(d)
+	statePool.Put(d)
 }
 
 func unique(terms []string) []string {
@@ -142,12 +140,12 @@ func unique(terms []string) []string {
 
 func open(c *contents, s *memory.Search) *segment {
 	p := &segment{contents: c, scratch: scratches.Get().(*scratch), filter: newFilter(c, s)}
-	p.fit(len(c.docs), len(c.threads))
+	p.grow(len(c.docs), len(c.threads))
 	return p
 }
 
-// look finds the postings of the question's terms and of their related ones.
-func (p *segment) look(terms []string) {
+// findPostings finds the postings of the question's terms and of their related terms.
+func (p *segment) findPostings(terms []string) {
 	p.asked, p.lists = terms, make([][][]uint32, 2*len(terms))
 	add := func(i int, term string) {
 		if id, ok := p.terms[term]; ok {
@@ -164,8 +162,8 @@ func (p *segment) look(terms []string) {
 	}
 }
 
-// unite takes the best of one list, and fills the reserved quarter and the rest from another. It
-// marks what it takes as needed.
+// unite takes the best of the first list, and fills the reserved quarter and the rest from the
+// second list. It marks the chosen documents as needed.
 func (d *searchState) unite(parts []*segment, first, second []found, limit int) []found {
 	if len(second) == 0 {
 		return first

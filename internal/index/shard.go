@@ -13,7 +13,7 @@ import (
 // Units of the whole-number sums. A posting counts in thirds of an occurrence,
 // blending multiplies by sixtieths.
 const (
-	occurrence = 3 // thirds, of a word, a tag's or the speaker's name
+	occurrence = 3 // thirds, of a word of the text, a tag or the speaker's name
 	dated      = 1 // thirds, of a word of the date
 	maxCount   = 255
 
@@ -25,49 +25,49 @@ const (
 
 var shares = [...]int32{nearShare, nearShare, farShare}
 
-// none is a missing document, row or neighbour, and away the row of a vector stored outside.
+// none is a missing document, row or neighbour; away is the row of a vector that is stored outside.
 const (
 	none = -1
 	away = -2
 )
 
-// shard is one owner's contents behind a lock. Several locks are taken in order of their owners.
+// shard is one owner's contents behind a lock. Locks are taken in the order of owners.
 type shard struct {
 	mu sync.RWMutex // guards contents
 	contents
 	space space // at the time of loading
 }
 
-// contents are one owner's memories. Documents are numbered in order of arrival; a number is not
-// reused before compaction. There are few pointers, so that the garbage collector has little to
+// contents are one owner's memories. Documents are numbered in order of arrival, and a number is
+// not reused before compaction. There are few pointers, so that the garbage collector has little to
 // scan.
 type contents struct {
 	version int64 // the store's version of this state
-	steps   int   // applied since the last checkpoint
+	steps   int   // changes applied since the last checkpoint
 	newest  newest
 
 	offloaded bool // vectors are searched outside and not stored here
 
-	dims    int  // of vectors; 0 until the first
-	bare    int  // living documents without a vector
-	resting bool // too many are: vectors are not used
+	dims          int  // of vectors; 0 before the first vector
+	vectorless    int  // living documents without a vector
+	vectorsUnused bool // too many documents lack a vector, so vectors are not used
 
 	docs  []doc
-	kinds []kind // 0 for the dead
+	kinds []kind // 0 for deleted documents
 	link  []neighbours
 	near  []reach
-	olen  []int32 // own length in thirds; 0 also for the dead
+	olen  []int32 // own length in thirds; 0 also for deleted documents
 	blen  []int32 // blended length in units
 	dead  int
 
-	byID  map[key]int32
-	odd   map[int32]string // ids that are not UUIDs, by document
-	terms map[string]int32
-	pairs map[rune]*bigrams // by character of a script without spaces; nil without any
-	posts [][]uint32        // by term: document << 8 | thirds, ascending
-	held  int               // capacity of all posting lists
+	byID            map[key]int32
+	odd             map[int32]string // ids that are not UUIDs, by document
+	terms           map[string]int32
+	pairs           map[rune]*bigrams // by character of a script without spaces; nil if there are none
+	posts           [][]uint32        // by term: document << 8 | thirds, ascending
+	postingCapacity int               // capacity of all posting lists
 
-	gathered *gathered // postings not in a list yet; nil: none
+	buffer *postingBuffer // postings not in a list yet; nil if there are none
 
 	threads []thread // by conversation
 	convs   names
@@ -78,22 +78,22 @@ type contents struct {
 	expires map[int32]int64 // microseconds
 
 	chunks   []chunk
-	rowDoc   []int32   // the document of a row, none if dead
-	maxScale float32   // of the chunks' rows
-	floats   []float32 // working memory for one vector, for writers
-	halves   []uint16  // the same
+	rowDoc   []int32   // document of a row; none if it was deleted
+	maxScale float32   // the largest scale of all rows
+	floats   []float32 // working memory of writers for one vector
+	halves   []uint16  // the same for its float16 form
 
 	count [4]int   // of living documents by kind
-	total [4]int64 // of their blended lengths
-	words [4]int64 // of their own lengths
+	total [4]int64 // sum of their blended lengths
+	words [4]int64 // sum of their own lengths
 }
 
-// doc is the data of a memory's candidate, besides its measures.
+// doc is the data of a memory's candidate, except its measures.
 type doc struct {
 	id         key
 	at, origin int64 // microseconds
 	scope      int32
-	thread     int32 // conversation, none without one
+	thread     int32 // conversation; none if there is none
 	place      int32 // a turn's Index
 	speaker    int32
 	category   int32
@@ -164,7 +164,7 @@ func (s *contents) follow(item *step) {
 		s.add(item.Memory, item.Vector, item.half)
 	}
 	if s.dead > 256 && s.dead > len(s.docs)/3 {
-		s.settle()
+		s.flushPostings()
 		s.compact()
 	}
 }
@@ -186,7 +186,7 @@ func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	}
 	d.row = s.keep(n, vec, half)
 	if d.row == none {
-		s.bare++
+		s.vectorless++
 	}
 	s.docs = append(s.docs, d)
 	s.byID[d.id] = n
@@ -210,8 +210,8 @@ func (s *contents) add(m memory.Memory, vec []float32, half []uint16) {
 	s.measureAround(n)
 }
 
-// describe returns a memory's document without words and id, its kind, and the origin of its
-// relative dates.
+// describe returns a memory's document without words and id, its kind, and the date that its
+// relative dates refer to.
 func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 	d := doc{at: m.CreatedAt().UnixMicro(), scope: s.scope(m.Scope()), sure: 1, thread: none, place: none, speaker: none, category: none, row: none}
 	origin, conversation, kind := m.CreatedAt(), m.Scope().Conversation, summary
@@ -240,7 +240,7 @@ func (s *contents) describe(m memory.Memory) (doc, kind, time.Time) {
 	return d, kind, origin
 }
 
-// momentsOf returns the dates in a document, not to be written to.
+// momentsOf returns the dates in a document. Callers must not change them.
 func (s *contents) momentsOf(n int32) []memory.Moment {
 	d := &s.docs[n]
 	if d.dated == 0 {
@@ -251,7 +251,7 @@ func (s *contents) momentsOf(n int32) []memory.Moment {
 }
 
 func (s *contents) scope(scope memory.Scope) int32 {
-	for i := len(s.scopes) - 1; i >= 0 && i >= len(s.scopes)-8; i-- { // most share few
+	for i := len(s.scopes) - 1; i >= 0 && i >= len(s.scopes)-8; i-- { // most memories share a few scopes
 		if s.scopes[i] == scope {
 			return int32(i)
 		}
@@ -284,7 +284,7 @@ func (s *contents) remove(id string) {
 	s.olen[n], s.blen[n] = 0, 0
 	switch row := s.docs[n].row; row {
 	case none:
-		s.bare--
+		s.vectorless--
 	case away:
 	default:
 		s.rowDoc[row] = none

@@ -8,7 +8,7 @@ import (
 // join inserts a turn among its conversation's turns.
 func (s *contents) join(n int32) {
 	t := s.threads[s.docs[n].thread]
-	at := sort.Search(len(t), func(i int) bool { return s.comes(n, t[i]) })
+	at := sort.Search(len(t), func(i int) bool { return s.precedes(n, t[i]) })
 	t = slices.Insert(t, at, n)
 	s.threads[s.docs[n].thread] = t
 	prev, next := int32(none), int32(none)
@@ -27,9 +27,9 @@ func (s *contents) join(n int32) {
 	}
 }
 
-// comes reports whether turn a precedes turn b: by index, then by id, so that the order does not
-// depend on arrival.
-func (s *contents) comes(a, b int32) bool {
+// precedes reports whether turn a precedes turn b. Turns are sorted by index, then by id, so that
+// the order does not depend on arrival.
+func (s *contents) precedes(a, b int32) bool {
 	if x, y := s.docs[a].place, s.docs[b].place; x != y {
 		return x < y
 	}
@@ -40,7 +40,7 @@ func (s *contents) comes(a, b int32) bool {
 func (s *contents) leave(n int32) {
 	l := s.link[n]
 	t := s.threads[s.docs[n].thread]
-	at := sort.Search(len(t), func(i int) bool { return !s.comes(t[i], n) })
+	at := sort.Search(len(t), func(i int) bool { return !s.precedes(t[i], n) })
 	s.threads[s.docs[n].thread] = slices.Delete(t, at, at+1)
 	s.link[n] = neighbours{none, none}
 	if l.prev != none {
@@ -87,13 +87,13 @@ func (s *contents) around(n int32, yield func(m, share int32)) {
 	}
 }
 
-// reach is the position of a document's neighbours: how many directly before and after it by number
-// (before | after<<2), the usual case, or far.
+// reach is where a document's neighbours are. Usually they have adjacent numbers, and reach holds
+// how many precede and follow the document (before | after<<2). Otherwise it is far.
 type reach uint8
 
 const (
-	far  reach = 1 << 4 // somewhere else: follow the links
-	gone reach = 1 << 5 // the document is dead
+	far  reach = 1 << 4 // the neighbours are elsewhere: follow the links
+	gone reach = 1 << 5 // the document is deleted
 )
 
 func (s *contents) reach(n int32) reach {

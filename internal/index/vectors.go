@@ -6,16 +6,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// chunkRows is how many vectors lie in one piece. A full piece is never copied again, so that
-// growing leaves no garbage, its scores fit the nearest cache, and four values of each row are half
-// a page to read sequentially.
+// chunkRows is how many vectors are stored together. A full chunk is never copied again, so growing
+// leaves no garbage. Its scores fit the nearest cache, and four values of each row are half a page
+// to read sequentially.
 const chunkRows = 512
 
 // chunk is up to chunkRows vectors, each as int8 for the scan and as float16 for the exact cosine.
-// Its values never change, but int8 forms move, under the shard's lock, when a chunk grows.
+// Its values never change, but the int8 forms move when a chunk grows; the shard's lock is then
+// held.
 type chunk struct {
 	quant  vector.Block
-	halves []uint16 // rows of [vector.Pack], one after the other
+	halves []uint16 // rows of [vector.Pack], stored consecutively
 	ends   []uint32 // end of each row in halves
 }
 
@@ -33,8 +34,8 @@ func (s *contents) keep(n int32, vec []float32, half []uint16) int32 {
 	return s.addVector(n, vec)
 }
 
-// addVector stores the vector of document n and returns its row. Vectors of another length than the
-// first are of another model and skipped.
+// addVector stores the vector of document n and returns its row. It skips a vector whose length
+// differs from the first, since that belongs to another model.
 func (s *contents) addVector(n int32, vec []float32) int32 {
 	if s.dims == 0 {
 		s.dims = len(vec)
@@ -46,20 +47,20 @@ func (s *contents) addVector(n int32, vec []float32) int32 {
 		s.halves = make([]uint16, s.dims)
 	}
 	vector.EncodeHalves(s.halves[:s.dims], vec)
-	c := s.room()
+	c := s.lastChunk()
 	c.halves = vector.Pack(c.halves, s.halves[:s.dims])
 	return s.finishRow(n)
 }
 
-// addHalf stores a vector of float16, as [vector.Pack] has it.
+// addHalf stores a float16 vector of [vector.Pack].
 func (s *contents) addHalf(n int32, half []uint16) int32 {
-	c := s.room()
+	c := s.lastChunk()
 	c.halves = append(c.halves, half...)
 	return s.finishRow(n)
 }
 
-// finishRow makes the int8 form of the last row from its float16 form, not from the original, so
-// that it is the same after a checkpoint. It returns the row.
+// finishRow computes the int8 form of the last row from its float16 form, not from the original
+// vector, so that it is the same after a checkpoint. It returns the row.
 func (s *contents) finishRow(n int32) int32 {
 	if len(s.floats) < s.dims {
 		s.floats = make([]float32, s.dims)
@@ -74,7 +75,7 @@ func (s *contents) finishRow(n int32) int32 {
 	return int32(len(s.rowDoc) - 1)
 }
 
-// trim returns x without spare room, if that is worth a copy.
+// trim returns x without spare capacity, if that is worth a copy.
 func trim(x []uint16) []uint16 {
 	if cap(x)-len(x) < len(x)/16 {
 		return x
@@ -82,9 +83,10 @@ func trim(x []uint16) []uint16 {
 	return append(make([]uint16, 0, len(x)), x...)
 }
 
-// room returns the last chunk, a new one if that is full. The first chunk grows, since most owners
-// need less than one; later ones start with their full size, as estimated from the one before.
-func (s *contents) room() *chunk {
+// lastChunk returns the last chunk, or a new one if that is full. The first chunk grows, since most
+// owners need less than one. Later chunks are allocated in full, with the size estimated from the
+// previous chunk.
+func (s *contents) lastChunk() *chunk {
 	if len(s.rowDoc) == len(s.chunks)*chunkRows {
 		var c chunk
 		if n := len(s.chunks); n > 0 {
@@ -97,14 +99,13 @@ func (s *contents) room() *chunk {
 	return &s.chunks[len(s.chunks)-1]
 }
 
-// grow extends everything but the float16 forms to a full chunk.
+// grow extends all data of a chunk, except the float16 forms, to the size of a full chunk.
 func (c *chunk) grow(dims int) {
 	c.quant.Grow(chunkRows-len(c.quant.Scales), dims)
 	c.ends = slices.Grow(c.ends, chunkRows-len(c.ends))
 }
 
-// quantize makes the missing int8 forms, and returns their largest scale. values is working memory
-// for one row.
+// quantize computes missing int8 forms and returns the largest scale. values is working memory.
 func (c *chunk) quantize(values []float32) (most float32) {
 	for row := len(c.quant.Scales); row < len(c.ends); row++ {
 		vector.Unpack(values, c.half(row))
@@ -113,8 +114,8 @@ func (c *chunk) quantize(values []float32) (most float32) {
 	return most
 }
 
-// split finds the ends of the rows, and reports whether the chunk's float16 form holds exactly that
-// many. If so, it makes room for the int8 forms of a full chunk, so that the last can grow.
+// split finds the ends of the rows, and reports whether the float16 form has exactly that many
+// rows. If so, it allocates the int8 forms of a full chunk, so that the last chunk can grow.
 func (c *chunk) split(rows, dims int) bool {
 	at := 0
 	c.ends = make([]uint32, 0, chunkRows)
@@ -141,7 +142,7 @@ func (c *chunk) half(row int) []uint16 {
 	return c.halves[from:c.ends[row]:c.ends[row]]
 }
 
-// half returns the float16 form of a row, as [vector.Pack] has it, not to be written to.
+// half returns the float16 form of a row, as [vector.Pack] has it. Callers must not change it.
 func (s *contents) half(row int32) []uint16 {
 	return s.chunks[row/chunkRows].half(int(row % chunkRows))
 }

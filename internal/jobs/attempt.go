@@ -26,11 +26,11 @@ func (r *Runner) work(ctx context.Context, job memory.Job) {
 	log := r.o.Log.With("job", job.ID, "kind", job.Kind, "owner", job.Owner)
 	switch {
 	case errors.Is(err, memory.LeaseLost), err != nil && errors.Is(lost, memory.LeaseLost):
-		log.Warn("job went to another worker")
+		log.Warn("another worker took over the job")
 		r.o.Metrics.JobEnded(job.Kind, "lost")
 	case errors.As(err, &off):
 		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: off.Until, Cause: off.Why}, "later")
-	case err != nil && ctx.Err() != nil: // the runner stops: the next process need not wait
+	case err != nil && ctx.Err() != nil: // the runner stops; another process may take the job at once
 		r.finish(ctx, job, memory.Outcome{Later: true, RetryAt: r.o.Now(), Cause: job.Error}, "later")
 	case err != nil:
 		r.fail(ctx, job, err)
@@ -41,10 +41,10 @@ func (r *Runner) work(ctx context.Context, job memory.Job) {
 	}
 }
 
-// fail ends a failed attempt.
+// fail records a failed attempt.
 func (r *Runner) fail(ctx context.Context, job memory.Job, err error) {
 	outcome := memory.Outcome{Cause: err.Error(), Park: errors.Is(err, memory.Invalid)}
-	// The store counts this attempt in Finish; the claimed job does not have it yet.
+	// The store counts this attempt in Finish; the claimed job does not include it yet.
 	end := "retry"
 	if outcome.Park || job.Attempts+1 >= memory.MaxAttempts {
 		end = "parked"
@@ -69,7 +69,7 @@ func (r *Runner) finish(ctx context.Context, job memory.Job, o memory.Outcome, e
 	r.o.Metrics.JobEnded(job.Kind, end)
 }
 
-// handle calls the job's handler and makes an error of its panic.
+// handle calls the job's handler and converts a panic to an error.
 func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -83,9 +83,9 @@ func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error
 	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read in order to write
 }
 
-// keep extends the job's lease until ctx ends, and cancels it with [memory.LeaseLost] if another
-// worker has the job. It retries if the queue does not answer: if the lease ends meanwhile, the
-// store keeps a late worker from committing.
+// keep extends the job's lease until ctx ends. If another worker has the job, it cancels the
+// handler with [memory.LeaseLost]. It retries if the queue does not answer; if the lease expires
+// meanwhile, the store rejects the late worker's commit.
 func (r *Runner) keep(ctx context.Context, cancel context.CancelCauseFunc, job memory.Job) {
 	tick := time.NewTicker(r.o.Lease / 3)
 	defer tick.Stop()
@@ -113,18 +113,16 @@ const (
 	firstDelay = time.Second
 	maxDelay   = 10 * time.Minute
 
-	// delayFactor makes the attempts before [memory.MaxAttempts] span more than ten
-	// minutes, which is when learning falls back to rules: that must come
-	// before the job is parked.
+	// delayFactor makes the attempts before [memory.MaxAttempts] span more than ten minutes.
+	// Learning then falls back to rules, which must happen before the job is parked.
 	delayFactor = 3
 
-	// jitter is the random share of a delay, so that jobs that failed together are not retried
-	// together.
+	// jitter is the random share of a delay, so that failed jobs are not retried together.
 	jitter = 0.2
 )
 
-// Delay returns the wait after a failed attempt: failed counts earlier failures, chance is from 0
-// to 1. It grows from a second to ten minutes.
+// Delay returns the wait after a failed attempt, from a second to ten minutes. failed is the number
+// of earlier failures, and chance is a random number from 0 to 1.
 func Delay(failed int, chance float64) time.Duration {
 	d := firstDelay
 	for range failed {

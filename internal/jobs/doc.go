@@ -1,13 +1,10 @@
-// Package jobs runs the work that a store's queue holds: it claims a job, keeps
-// its lease while a handler works, and says how the attempt ended. It knows
-// neither what jobs are about nor where they are kept, and starts nothing that is
-// not in the queue.
+// Package jobs runs the jobs in a store's queue: it claims a job, extends its lease while a handler
+// works, and records the outcome. It does not depend on the kinds of jobs or on the store.
 //
 //	Append(turns, job) ─Wake→ Claim ─lease→ Handler ─┬ Applied: the handler's own Apply completed it
 //	                              ↑    extended      ├ Nothing: Finish as done
 //	                              └── meanwhile      └ error:   Finish, to be tried again later
 //
-// A job runs at least once; that twice equals once is up to the handler, whose
-// Apply carries the job's lease and so cannot commit after another worker took
-// over.
+// A job runs at least once, and handlers must be idempotent. A handler's Apply carries the job's
+// lease, so it cannot commit after another worker took over.
 package jobs

@@ -2,14 +2,13 @@ package jobs
 
 import "time"
 
-// PutOff is a handler's error that defers the job to a time. It counts neither as a failure nor as
-// an attempt.
+// PutOff is a handler's error that defers the job. It does not count as an attempt.
 type PutOff struct {
 	Until time.Time
-	Why   string // for people
+	Why   string // reason, for people
 }
 
-// Error returns why, and until when.
+// Error returns the reason and the time of the next attempt.
 func (p *PutOff) Error() string {
 	return "put off until " + p.Until.UTC().Format(time.RFC3339) + ": " + p.Why
 }

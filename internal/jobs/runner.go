@@ -14,51 +14,49 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Handler does one job. After an error the job is tried again; [memory.Invalid] parks it, since
-// trying again cannot help, and a [*PutOff] defers it. The context ends when the lease is lost or
-// the runner stops.
+// Handler performs one job. After an error the job is retried, except that [memory.Invalid] parks
+// it and a [*PutOff] defers it. The context ends when the lease is lost or the runner stops.
 type Handler func(ctx context.Context, job memory.Job) (End, error)
 
-// End is how a handler left its job.
+// End is how a handler completed its job.
 type End string
 
-// The ends.
+// The possible ends.
 const (
-	Applied End = "applied" // a run that carried job.Lease was applied: the job is complete
+	Applied End = "applied" // the handler applied a run with job.Lease, which completed the job
 	Nothing End = "nothing" // there was nothing to do; the runner completes the job
 )
 
-// Options tunes a [Runner]. The zero value means the defaults.
+// Options configures a [Runner]. The zero value selects the defaults.
 type Options struct {
-	Workers int           // jobs at a time; 0: DefaultWorkers
+	Workers int           // number of concurrent jobs; 0: DefaultWorkers
 	Lease   time.Duration // 0: DefaultLease
 	Poll    time.Duration // 0: DefaultPoll
 	Grace   time.Duration // how long handlers may continue after the runner is stopped; 0: DefaultGrace
 
-	Now     func() time.Time // the store's clock, for the time of retries; nil: time.Now
-	Log     *slog.Logger     // nil: nothing is logged
-	Metrics *obs.Metrics     // nil: nothing is counted
+	Now     func() time.Time // the store's clock, for the times of retries; nil: time.Now
+	Log     *slog.Logger     // nil: no log
+	Metrics *obs.Metrics     // nil: no metrics
 }
 
 // The defaults.
 const (
-	// DefaultWorkers is few: jobs wait for a model rather than for a processor, and
-	// small models answer one question at a time.
+	// DefaultWorkers is small, since jobs wait for a model rather than for a processor, and small
+	// models answer one request at a time.
 	DefaultWorkers = 4
 
-	// DefaultLease is how long a job stays with a process that was killed. Leases are
-	// extended three times as often, so that it need not cover a slow model.
+	// DefaultLease is how long a job stays with a killed process. Leases are extended three times
+	// per lease, so that slow models do not need a longer one.
 	DefaultLease = time.Minute
 
-	// DefaultPoll is how soon a job whose time has come is seen. A new job does not wait for it:
-	// see [Runner.Wake].
+	// DefaultPoll is how often the queue is checked for jobs that become due. New jobs do not wait
+	// for it: see [Runner.Wake].
 	DefaultPoll = time.Second
 
-	// DefaultGrace is shorter than the ten seconds that container engines wait before
-	// they kill.
+	// DefaultGrace is less than the ten seconds after which container engines kill a process.
 	DefaultGrace = 8 * time.Second
 
-	// finishTime bounds recording a job's outcome during shutdown.
+	// finishTime bounds the recording of a job's outcome during shutdown.
 	finishTime = 5 * time.Second
 )
 
@@ -75,13 +73,13 @@ type Runner struct {
 	wake  chan struct{} // holds one signal to check the queue
 	slots chan struct{} // holds one value per running job
 
-	mu      sync.Mutex // guards the rest
-	busy    int        // claimed and not yet finished
+	mu      sync.Mutex // guards the following fields
+	busy    int        // number of jobs claimed and not yet finished
 	waiters []chan error
 	stopped bool
 }
 
-// New returns a runner for the kinds of job that have a handler.
+// New returns a runner for the kinds of jobs that have a handler.
 func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Runner {
 	o.Workers = cmp.Or(o.Workers, DefaultWorkers)
 	o.Lease = cmp.Or(o.Lease, DefaultLease)
@@ -103,9 +101,9 @@ func New(queue memory.Queue, handlers map[memory.JobKind]Handler, o Options) *Ru
 	}
 }
 
-// Run works until ctx ends. It then claims nothing more, lets running handlers continue for the
-// grace period, cancels those still running, and returns when all have returned and their jobs are
-// released. A queue's error is logged and retried, so the error is nil.
+// Run runs jobs until ctx ends. Then it claims no more jobs, lets running handlers continue for the
+// grace period, cancels those still running, and releases their jobs. Errors of the queue are
+// logged and retried, so Run returns nil.
 func (r *Runner) Run(ctx context.Context) error {
 	handling, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
@@ -118,8 +116,8 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// dispatch hands due jobs to workers until ctx ends. While a job runs that may kill the process it
-// claims nothing else, so that only that job counts as abandoned.
+// dispatch assigns due jobs to workers until ctx ends. While a job runs that may crash the process,
+// it claims no other job, so that only that job counts as abandoned.
 func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup) {
 	for {
 		select {
@@ -151,7 +149,7 @@ func (r *Runner) dispatch(ctx, handling context.Context, workers *sync.WaitGroup
 	}
 }
 
-// alone waits until no other job runs, or ctx ends. Call release when others may run again.
+// alone waits until no other job runs, or ctx ends. Call release to let other jobs run again.
 func (r *Runner) alone(ctx context.Context) (release func()) {
 	held := 0
 	for held < cap(r.slots)-1 && ctx.Err() == nil {
@@ -172,12 +170,12 @@ func (r *Runner) alone(ctx context.Context) (release func()) {
 func (r *Runner) Wake() {
 	select {
 	case r.wake <- struct{}{}:
-	default: // a signal is pending already
+	default: // a signal is already pending
 	}
 }
 
-// Drain waits until no job is due and none is running, or ctx ends. It ignores jobs to be tried
-// later. It needs Run to be running, and returns [ErrStopped] once Run has returned.
+// Drain waits until no job is due or running, or ctx ends. It ignores jobs that are deferred or
+// wait for a retry. It returns [ErrStopped] once Run has returned.
 func (r *Runner) Drain(ctx context.Context) error {
 	waiter := make(chan error, 1)
 	r.mu.Lock()
@@ -196,9 +194,9 @@ func (r *Runner) Drain(ctx context.Context) error {
 	}
 }
 
-// claim takes the next due job. If there is none, it answers the callers of Drain that came before
-// the check, provided that no job was running: a job that ran meanwhile may have held back the
-// owner's next.
+// claim takes the next due job. If there is none and no job was running, it wakes the callers of
+// Drain that called before the check. A running job may have held back another job of the same
+// owner.
 func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	r.mu.Lock()
 	asked, idle := len(r.waiters), r.busy == 0
@@ -220,7 +218,7 @@ func (r *Runner) claim(ctx context.Context) (memory.Job, bool) {
 	return memory.Job{}, false
 }
 
-// sleep waits for a signal or the next poll; false when ctx ends.
+// sleep waits for a signal or the next poll. It returns false when ctx ends.
 func (r *Runner) sleep(ctx context.Context) bool {
 	poll := time.NewTimer(r.o.Poll)
 	defer poll.Stop()
@@ -233,7 +231,7 @@ func (r *Runner) sleep(ctx context.Context) bool {
 	return true
 }
 
-// release ends a worker. The owner's next job of that kind may have waited for it.
+// release ends a worker and wakes the runner, since the owner's next job may have waited.
 func (r *Runner) release() {
 	r.mu.Lock()
 	r.busy--
@@ -248,7 +246,7 @@ func (r *Runner) stop() {
 	r.answer(len(r.waiters), ErrStopped)
 }
 
-// answer answers the first n callers of Drain. The caller holds mu.
+// answer wakes the first n callers of Drain. The caller holds mu.
 func (r *Runner) answer(n int, err error) {
 	for _, w := range r.waiters[:n] {
 		w <- err

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes the changes of a run: see [memory.Facts]. After an error the shelf is partly written.
+// Apply makes a run's changes: see [memory.Facts]. After an error it may be partly done.
 func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Change, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
@@ -18,7 +18,7 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 		return memory.Receipt{}, err
 	}
 	if run.Lease != nil {
-		job, err := s.Held(*run.Lease, now)
+		job, err := s.LeasedJob(*run.Lease, now)
 		if err != nil {
 			return memory.Receipt{}, err
 		}
@@ -51,12 +51,12 @@ func (s *Shelf) Apply(owner memory.Owner, run memory.Run, changes []memory.Chang
 func (s *Shelf) change(owner memory.Owner, run string, author memory.Author, changes []memory.Change) error {
 	for i, c := range changes {
 		before := s.present(c.After.Target())
-		if err := s.judge(c, before); err != nil {
+		if err := s.checkChange(c, before); err != nil {
 			return fmt.Errorf("change %d of run %s: %s %s: %w", i+1, run, c.Action, c.After.Target(), err)
 		}
 		c.After = Stamp(c.After, s.Version)
 		s.put(c.After)
-		if !before.IsZero() && Words(before) != Words(c.After) {
+		if !before.IsZero() && TextOf(before) != TextOf(c.After) {
 			s.forgetVectors(c.After)
 		}
 		if c.Author == (memory.Author{}) {
@@ -112,8 +112,8 @@ func (s *Shelf) put(image memory.Image) {
 	}
 }
 
-// judge returns why a change cannot be made to the current image, nil if it can.
-func (s *Shelf) judge(c memory.Change, before memory.Image) error {
+// checkChange returns an error if a change cannot be applied to the current image.
+func (s *Shelf) checkChange(c memory.Change, before memory.Image) error {
 	if err := CheckConflict(c, before, s.versionOf(before)); err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Shelf) judge(c memory.Change, before memory.Image) error {
 	return nil
 }
 
-// CheckConflict returns an error if the target changed since the change was planned. before is the
+// CheckConflict returns an error if the target changed after the change was planned. before is the
 // current image, and version its version.
 func CheckConflict(c memory.Change, before memory.Image, version int64) error {
 	there := !before.IsZero()
@@ -135,7 +135,7 @@ func CheckConflict(c memory.Change, before memory.Image, version int64) error {
 	case c.Action != memory.ActionAdd && c.Action != memory.ActionLink && !there:
 		return memory.Errorf(memory.Conflict, "it is not there")
 	case c.Base != 0 && c.Base != version:
-		return memory.Errorf(memory.Conflict, "it was planned on version %d and is at %d", c.Base, version)
+		return memory.Errorf(memory.Conflict, "it was planned on version %d but is now at %d", c.Base, version)
 	case (c.Action == memory.ActionReplace || c.Action == memory.ActionReinforce) && before.Fact != nil && !before.Status().Live():
 		return memory.Errorf(memory.Conflict, "it is %s", before.Status())
 	}
@@ -159,18 +159,18 @@ func (s *Shelf) versionOf(image memory.Image) int64 {
 	case image.Conversation != nil:
 		return s.Conversations[image.Conversation.ID].Version
 	}
-	return Version(image)
+	return VersionOf(image)
 }
 
-// Version returns the version that wrote an image, 0 of a mark, which has none.
-func Version(image memory.Image) int64 {
+// VersionOf returns the version at which an image was written, or 0 for a mark.
+func VersionOf(image memory.Image) int64 {
 	if at := versionIn(image); at != nil {
 		return *at
 	}
 	return 0
 }
 
-// versionIn returns the version field of an image, nil of a mark.
+// versionIn returns the version field of an image, or nil for a mark.
 func versionIn(image memory.Image) *int64 {
 	switch {
 	case image.Fact != nil:
@@ -189,7 +189,7 @@ func versionIn(image memory.Image) *int64 {
 	return nil
 }
 
-// Stamp returns a copy of an image as stores keep it: with a version, and times in microseconds.
+// Stamp returns a copy of an image with a version, and with times in microseconds.
 func Stamp(image memory.Image, version int64) memory.Image {
 	image = copyImage(image)
 	if at := versionIn(image); at != nil {
@@ -198,8 +198,8 @@ func Stamp(image memory.Image, version int64) memory.Image {
 	return image
 }
 
-// Words returns a thing's text, "" of a turn.
-func Words(image memory.Image) string {
+// TextOf returns the text of an image, or "" for a turn.
+func TextOf(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
 		return image.Fact.Content
@@ -217,7 +217,7 @@ func Words(image memory.Image) string {
 	return ""
 }
 
-// MemoryID returns the id of an image's memory, "" for a mark or another kind.
+// MemoryID returns the id of an image's memory, or "" for a mark or another kind.
 func MemoryID(image memory.Image) string {
 	switch {
 	case image.Fact != nil:
@@ -238,7 +238,7 @@ func (s *Shelf) forgetVectors(image memory.Image) {
 	}
 }
 
-// embed stores vectors of existing memories, and makes those appear in Since again.
+// embed stores vectors of existing memories, and makes Since return these memories again.
 func (s *Shelf) embed(vectors []memory.Vector) {
 	for _, v := range vectors {
 		if !s.touch(v.Memory) {
@@ -248,7 +248,7 @@ func (s *Shelf) embed(vectors []memory.Vector) {
 	}
 }
 
-// touch gives a memory the shelf's version, and reports whether it exists.
+// touch sets a memory's version to the shelf's, and reports whether the memory exists.
 func (s *Shelf) touch(id string) bool {
 	if t, ok := s.Turns[id]; ok {
 		t.Version = s.Version

@@ -7,11 +7,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PlaceOfAudit returns an entry's place in a record that is newest first.
+// PlaceOfAudit returns an entry's place in a list that is newest first.
 func PlaceOfAudit(e memory.AuditEntry) Place { return Place{e.At, e.ID} }
 
-// Note adds entries to the record, except those with an existing id.
-func (s *Shelf) Note(entries ...memory.AuditEntry) {
+// AddAudit adds entries to the audit log, except those whose id exists.
+func (s *Shelf) AddAudit(entries ...memory.AuditEntry) {
 	s.Audit = slices.Clone(s.Audit)
 	for _, e := range entries {
 		if !slices.ContainsFunc(s.Audit, func(old memory.AuditEntry) bool { return old.ID == e.ID }) {
@@ -21,28 +21,28 @@ func (s *Shelf) Note(entries ...memory.AuditEntry) {
 	}
 }
 
-// Noted returns the entries that match.
-func (s *Shelf) Noted(q memory.AuditQuery) (memory.AuditPage, error) {
+// AuditEntries returns the audit entries that match a query.
+func (s *Shelf) AuditEntries(q memory.AuditQuery) (memory.AuditPage, error) {
 	var found []memory.AuditEntry
 	for _, e := range s.Audit {
 		if (q.User == "" || e.User == q.User) && (q.Act == "" || e.Act == q.Act) && !e.At.Before(q.Since) && (q.Until.IsZero() || e.At.Before(q.Until)) {
 			found = append(found, e)
 		}
 	}
-	entries, next, err := Cut(found, q.Limit, q.Cursor, PlaceOfAudit)
+	entries, next, err := PageAfter(found, q.Limit, q.Cursor, PlaceOfAudit)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes the entries before a time and returns their number.
-func (s *Shelf) DropNoted(before time.Time) int {
+// DropAudit removes the audit entries before a time and returns their number.
+func (s *Shelf) DropAudit(before time.Time) int {
 	kept := slices.DeleteFunc(slices.Clone(s.Audit), func(e memory.AuditEntry) bool { return e.At.Before(before) })
 	n := len(s.Audit) - len(kept)
 	s.Audit = kept
 	return n
 }
 
-// RenameNoted replaces a user's name and returns the number of changed entries.
-func (s *Shelf) RenameNoted(user, to string) (n int) {
+// RenameInAudit replaces a user's name in the audit log and returns the number of changed entries.
+func (s *Shelf) RenameInAudit(user, to string) (n int) {
 	s.Audit = slices.Clone(s.Audit)
 	for i := range s.Audit {
 		e := &s.Audit[i]

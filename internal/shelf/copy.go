@@ -6,7 +6,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Copies share nothing with the originals, and have their times as stores keep them.
+// Copies share no memory with the originals, and have their times in the precision of stores.
 
 func copyImage(i memory.Image) memory.Image {
 	switch {
@@ -99,7 +99,7 @@ func copyJob(j memory.Job) memory.Job {
 	return j
 }
 
-// CopyTrace returns a copy that shares nothing with the trace.
+// CopyTrace returns a deep copy of a trace.
 func CopyTrace(t memory.Trace) memory.Trace {
 	t.At = memory.Time(t.At)
 	t.Hits, t.Cut = copyTraceHits(t.Hits), copyTraceHits(t.Cut)
@@ -119,7 +119,7 @@ func copyTraceHits(hits []memory.TraceHit) []memory.TraceHit {
 	return hits
 }
 
-// Memory returns a copy of an image's memory; the zero Memory for profile entries, relations,
+// Memory returns a copy of an image's memory, or the zero Memory for profile entries, relations,
 // contexts and marks.
 func Memory(i memory.Image) memory.Memory {
 	i = copyImage(i)

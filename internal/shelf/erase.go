@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes text for good: see [memory.Eraser]. After an error the shelf is unchanged.
+// Erase removes text permanently: see [memory.Eraser]. After an error the shelf is unchanged.
 func (s *Shelf) Erase(owner memory.Owner, run memory.Run, ids []string, now time.Time) (memory.Receipt, error) {
 	if first, ok := s.Runs[run.ID]; ok {
 		first.Again = true
@@ -68,7 +68,7 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 			if image.IsZero() || image.Target() != target {
 				continue
 			}
-			content := Words(image)
+			content := TextOf(image)
 			switch {
 			case image.Turn != nil:
 				content = s.Turns[id].Content
@@ -84,7 +84,7 @@ func (s *Shelf) toErase(ids []string) []memory.Image {
 	return out
 }
 
-// blank removes a thing's text and returns the rest.
+// blank removes a memory's text and returns the remaining image.
 func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 	after := Blank(before, run, s.At)
 	switch {
@@ -110,7 +110,7 @@ func (s *Shelf) blank(before memory.Image, run string) memory.Image {
 	return after
 }
 
-// Blank returns what remains of a thing whose text a run erases.
+// Blank returns the remaining image of a memory whose text a run erases.
 func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	after := copyImage(before.Erased(run))
 	switch {
@@ -132,7 +132,7 @@ func Blank(before memory.Image, run string, at time.Time) memory.Image {
 	return after
 }
 
-// untitle removes the present and past titles of a turn's conversation that occur in the turn.
+// untitle removes current and past conversation titles that occur in the turn's text.
 func (s *Shelf) untitle(t memory.Turn) {
 	content := strings.Join(strings.Fields(t.Content), " ")
 	c, ok := s.Conversations[t.Conversation]
@@ -147,8 +147,7 @@ func (s *Shelf) untitle(t memory.Turn) {
 	}
 }
 
-// untitled returns the image without its title, if it is of that conversation and content contains
-// the title.
+// untitled returns the conversation's image without its title, if that occurs in content.
 func untitled(i memory.Image, conversation, content string) memory.Image {
 	if i.Conversation == nil || i.Conversation.ID != conversation || !strings.Contains(content, i.Conversation.Title) {
 		return i

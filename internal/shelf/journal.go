@@ -23,7 +23,7 @@ func matchesChange(q memory.ChangeQuery, c memory.Change) bool {
 		(q.After.IsZero() || c.At.After(q.After))
 }
 
-// imagesAt returns the images at asOf, or the current ones, of all but turns and conversations.
+// imagesAt returns the images as of asOf, or the current images, except turns and conversations.
 func (s *Shelf) imagesAt(asOf time.Time) map[string]memory.Image {
 	if asOf.IsZero() {
 		return s.Things
@@ -51,19 +51,19 @@ func (s *Shelf) Changes(q memory.ChangeQuery) (memory.ChangePage, error) {
 			found = append(found, copyChange(c))
 		}
 	}
-	found, next, err := Cut(found, q.Limit, q.Cursor, func(c memory.Change) Place {
+	found, next, err := PageAfter(found, q.Limit, q.Cursor, func(c memory.Change) Place {
 		return Place{ID: fmt.Sprintf("%020d/%020d", c.Version, Ordinal(c))}
 	})
 	return memory.ChangePage{Changes: found, Next: next}, err
 }
 
-// Ordinal returns the place of a change in its run, from 1.
+// Ordinal returns the position of a change in its run, from 1.
 func Ordinal(c memory.Change) int {
-	n, _ := strconv.Atoi(strings.TrimPrefix(c.ID, c.Run+"/")) // as change and Erase write it
+	n, _ := strconv.Atoi(strings.TrimPrefix(c.ID, c.Run+"/")) // the format is that of change and Erase
 	return n
 }
 
-// ByPlace compares two journal entries by order.
+// ByPlace compares two journal entries by their order in the journal.
 func ByPlace(a, b memory.Change) int {
 	return cmp.Or(cmp.Compare(a.Version, b.Version), cmp.Compare(Ordinal(a), Ordinal(b)))
 }

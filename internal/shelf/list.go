@@ -16,7 +16,7 @@ const (
 	maxLimit     = 500
 )
 
-// CopyMemory returns a copy that shares nothing with the memory.
+// CopyMemory returns a deep copy of a memory.
 func CopyMemory(m memory.Memory) memory.Memory {
 	switch {
 	case m.Link != nil:
@@ -28,7 +28,7 @@ func CopyMemory(m memory.Memory) memory.Memory {
 	return Memory(memory.Image{Fact: m.Fact, Summary: m.Summary})
 }
 
-// memories returns copies of all memories at asOf, or of the current ones.
+// memories returns copies of all memories as of asOf, or of the current memories.
 func (s *Shelf) memories(asOf time.Time) []memory.Memory {
 	var all []memory.Memory
 	for _, image := range s.imagesAt(asOf) {
@@ -42,7 +42,7 @@ func (s *Shelf) memories(asOf time.Time) []memory.Memory {
 	return all
 }
 
-// Counts returns the counts of the shelf.
+// Counts returns how many memories and other entries the shelf has.
 func (s *Shelf) Counts() memory.Counts {
 	n := memory.Counts{Changes: len(s.Journal)}
 	for _, c := range s.Conversations {
@@ -81,7 +81,7 @@ func (s *Shelf) Counts() memory.Counts {
 	return n
 }
 
-// Place is a place in a list that is newest first.
+// Place is a position in a list that is newest first.
 type Place struct {
 	At time.Time
 	ID string
@@ -91,8 +91,8 @@ func (p Place) compare(q Place) int {
 	return cmp.Or(q.At.Compare(p.At), strings.Compare(q.ID, p.ID))
 }
 
-// Cut returns the sorted page after the cursor, and the cursor of the next page.
-func Cut[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, string, error) {
+// PageAfter returns the page of a sorted list after the cursor, and the cursor of the next page.
+func PageAfter[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, string, error) {
 	slices.SortFunc(all, func(a, b T) int { return at(a).compare(at(b)) })
 	if cursor != "" {
 		after, err := ReadCursor(cursor)
@@ -101,7 +101,7 @@ func Cut[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, strin
 		}
 		all = slices.DeleteFunc(all, func(x T) bool { return at(x).compare(after) <= 0 })
 	}
-	limit = Limit(limit)
+	limit = PageSize(limit)
 	if len(all) <= limit {
 		return all, "", nil
 	}
@@ -111,11 +111,11 @@ func Cut[T any](all []T, limit int, cursor string, at func(T) Place) ([]T, strin
 
 // WriteCursor returns the cursor that [ReadCursor] reads.
 func WriteCursor(p Place) string {
-	text, _ := json.Marshal(p) // a time and a string always encode
+	text, _ := json.Marshal(p) // a time and a string can always be encoded
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// ReadCursor returns the place after which a page starts.
+// ReadCursor returns the position after which a page starts.
 func ReadCursor(cursor string) (Place, error) {
 	text, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err != nil {
@@ -128,8 +128,8 @@ func ReadCursor(cursor string) (Place, error) {
 	return p, nil
 }
 
-// Limit returns the number of entries of a page, for a query that asks for some.
-func Limit(asked int) int {
+// PageSize returns the page size for a query that asks for asked entries.
+func PageSize(asked int) int {
 	if asked <= 0 {
 		return defaultLimit
 	}
@@ -151,10 +151,10 @@ func (s *Shelf) Get(ids ...string) []memory.Memory {
 	return found
 }
 
-// List returns the memories that match: see [memory.Facts].
+// List returns the memories that match a query: see [memory.Facts].
 func (s *Shelf) List(q memory.Query) (memory.Page, error) {
 	matching := slices.DeleteFunc(s.memories(q.At.AsOf), func(m memory.Memory) bool { return !q.Matches(m) })
-	found, next, err := Cut(matching, q.Limit, q.Cursor, func(m memory.Memory) Place { return Place{m.CreatedAt(), m.ID()} })
+	found, next, err := PageAfter(matching, q.Limit, q.Cursor, func(m memory.Memory) Place { return Place{m.CreatedAt(), m.ID()} })
 	return memory.Page{Memories: found, Next: next}, err
 }
 
@@ -170,7 +170,7 @@ func (s *Shelf) Profile(at memory.At) []memory.ProfileEntry {
 	return entries
 }
 
-// Contexts returns active contexts: see [memory.Facts].
+// Contexts returns the active contexts: see [memory.Facts].
 func (s *Shelf) Contexts(at memory.At, ids ...string) []memory.Context {
 	var contexts []memory.Context
 	for _, image := range s.imagesAt(at.AsOf) {

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Append writes a batch: see [memory.Log]. After an error the shelf is partly written.
+// Append writes a batch: see [memory.Log]. After an error the shelf may be partly changed.
 func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memory.Receipt, error) {
 	if err := b.Check(owner); err != nil {
 		return memory.Receipt{}, err
@@ -17,12 +17,12 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	if marked {
 		b.Marks = nil
 	}
-	if s.hasAll(b.Turns) || len(b.Turns) == 0 && marked {
+	if s.hasAllTurns(b.Turns) || len(b.Turns) == 0 && marked {
 		return memory.Receipt{Run: b.Run, Version: s.Version, At: s.At, Again: true}, nil
 	}
 	at := s.tick(now)
 	s.Version++
-	s.converse(b.Conversation, at)
+	s.putConversation(b.Conversation, at)
 	for _, t := range b.Turns {
 		if _, ok := s.Turns[t.ID]; ok {
 			continue
@@ -34,13 +34,13 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 		}
 		s.Turns[t.ID] = t
 	}
-	if err := s.marks(b); err != nil {
+	if err := s.applyMarks(b); err != nil {
 		return memory.Receipt{}, err
 	}
 	if err := s.change(owner, b.Run, memory.Author{}, b.Marks); err != nil {
 		return memory.Receipt{}, err
 	}
-	if err := s.holds(b); err != nil {
+	if err := s.checkPath(b); err != nil {
 		return memory.Receipt{}, err
 	}
 	s.embed(b.Vectors)
@@ -52,52 +52,52 @@ func (s *Shelf) Append(owner memory.Owner, b memory.Batch, now time.Time) (memor
 	return receipt, nil
 }
 
-// CheckPath returns the Conflict that Append would return for a batch whose turns exist already: of
-// its path, or of active turns in a deleted conversation. It makes the batch's marks.
+// CheckPath returns the Conflict that Append would return for a batch of existing turns: the path
+// is another one, or active turns are in a deleted conversation. It also applies the batch's marks.
 func (s *Shelf) CheckPath(b memory.Batch) error {
-	if err := s.marks(b); err != nil {
+	if err := s.applyMarks(b); err != nil {
 		return err
 	}
 	for _, c := range b.Marks {
 		s.put(c.After)
 	}
-	return s.holds(b)
+	return s.checkPath(b)
 }
 
-// marks returns a Conflict if a batch with a path would restore a forgotten turn.
-func (s *Shelf) marks(b memory.Batch) error {
+// applyMarks applies a batch's marks, or returns a Conflict if it would restore a forgotten turn.
+func (s *Shelf) applyMarks(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
 	for _, c := range b.Marks {
 		if next := c.After.Turn; next != nil && !b.Path.Marks(s.Turns[next.ID].Status, next.Status) {
-			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was taken out of memory since", next.ID, b.Conversation.ID)
+			return memory.Errorf(memory.Conflict, "turn %s of conversation %s was removed from memory meanwhile", next.ID, b.Conversation.ID)
 		}
 	}
 	return nil
 }
 
-// holds returns a Conflict if a written batch leaves another path than it names, or active turns in
-// a deleted conversation.
-func (s *Shelf) holds(b memory.Batch) error {
+// checkPath returns a Conflict if the path after a batch differs from the one that the batch names,
+// or if active turns are in a deleted conversation.
+func (s *Shelf) checkPath(b memory.Batch) error {
 	if b.Path == nil {
 		return nil
 	}
 	holds := b.Path.Check()
 	for _, t := range s.Turns {
 		if t.Conversation == b.Conversation.ID && !holds(t.ID, t.Index, t.Status) {
-			return memory.Errorf(memory.Conflict, "the path of conversation %s is another since: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
+			return memory.Errorf(memory.Conflict, "the path of conversation %s changed meanwhile: turn %s is %s", b.Conversation.ID, t.ID, t.Status)
 		}
 	}
 	deleted := s.Conversations[b.Conversation.ID].Status == memory.Retired
 	if deleted && b.Speaks(func(turn string) memory.Status { return s.Turns[turn].Status }) {
-		return memory.Errorf(memory.Conflict, "conversation %s was deleted since", b.Conversation.ID)
+		return memory.Errorf(memory.Conflict, "conversation %s was deleted meanwhile", b.Conversation.ID)
 	}
 	return nil
 }
 
-// hasAll reports whether there are turns, and all of them exist.
-func (s *Shelf) hasAll(turns []memory.Turn) bool {
+// hasAllTurns reports whether turns is not empty and all turns exist.
+func (s *Shelf) hasAllTurns(turns []memory.Turn) bool {
 	for _, t := range turns {
 		if _, ok := s.Turns[t.ID]; !ok {
 			return false
@@ -106,7 +106,7 @@ func (s *Shelf) hasAll(turns []memory.Turn) bool {
 	return len(turns) > 0
 }
 
-func (s *Shelf) converse(c memory.Conversation, at time.Time) {
+func (s *Shelf) putConversation(c memory.Conversation, at time.Time) {
 	c = copyConversation(c)
 	c.Version, c.Status = 0, cmp.Or(c.Status, memory.Active)
 	if c.UpdatedAt.IsZero() {
@@ -136,7 +136,7 @@ func matchesConversation(q memory.ConversationQuery, c memory.Conversation) bool
 	return len(q.IDs) > 0 || c.Status == memory.Active
 }
 
-func (s *Shelf) messages(conversation string) int {
+func (s *Shelf) countMessages(conversation string) int {
 	if s.Messages != nil {
 		return s.Messages[conversation]
 	}
@@ -174,7 +174,7 @@ func lastOfEach(turns []memory.Turn, n int) []memory.Turn {
 	return kept
 }
 
-// turnsAt returns copies of the turns at asOf, or of the current ones.
+// turnsAt returns copies of the turns as of asOf, or of the current turns.
 func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	var turns []memory.Turn
 	for _, t := range s.Turns {
@@ -193,8 +193,8 @@ func (s *Shelf) turnsAt(asOf time.Time) []memory.Turn {
 	return turns
 }
 
-// statusAt returns a turn's status at a time: that of the last mark until then, or that before its
-// first.
+// statusAt returns a turn's status at a time. The last mark before that time determines it or, if
+// there is none, the first later mark's old status.
 func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	target := turnImage(t).Target()
 	status, marked := t.Status, false
@@ -210,7 +210,7 @@ func (s *Shelf) statusAt(t memory.Turn, asOf time.Time) memory.Status {
 	return status
 }
 
-// ListConversations returns conversations: see [memory.Log].
+// ListConversations returns the conversations that match a query: see [memory.Log].
 func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.ConversationPage, error) {
 	var all []memory.Conversation
 	for _, c := range s.Conversations {
@@ -218,17 +218,17 @@ func (s *Shelf) ListConversations(q memory.ConversationQuery) (memory.Conversati
 			all = append(all, copyConversation(c))
 		}
 	}
-	all, next, err := Cut(all, q.Limit, q.Cursor, func(c memory.Conversation) Place { return Place{c.UpdatedAt, c.ID} })
+	all, next, err := PageAfter(all, q.Limit, q.Cursor, func(c memory.Conversation) Place { return Place{c.UpdatedAt, c.ID} })
 	for i := range all {
-		all[i].MessageCount = s.messages(all[i].ID)
+		all[i].MessageCount = s.countMessages(all[i].ID)
 	}
 	return memory.ConversationPage{Conversations: all, Next: next}, err
 }
 
-// ListTurns returns turns: see [memory.Log].
+// ListTurns returns the turns that match a query: see [memory.Log].
 func (s *Shelf) ListTurns(q memory.TurnQuery) []memory.Turn { return SelectTurns(s.turnsAt(q.AsOf), q) }
 
-// SelectTurns returns the turns that q selects, in order; turns are those at q's time.
+// SelectTurns returns the turns that q selects, in order. turns must be as of q's time.
 func SelectTurns(turns []memory.Turn, q memory.TurnQuery) []memory.Turn {
 	turns = slices.DeleteFunc(turns, func(t memory.Turn) bool { return !matchesTurn(q, t) })
 	slices.SortFunc(turns, func(a, b memory.Turn) int {

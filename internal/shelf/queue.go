@@ -25,16 +25,16 @@ func (s *Shelf) queue(jobs []memory.Job) {
 	}
 }
 
-// CheckLease refuses an invalid length of a lease.
+// CheckLease returns an error for an invalid duration of a lease.
 func CheckLease(lease time.Duration) error {
 	if lease <= 0 {
-		return memory.Errorf(memory.Invalid, "a lease of %v is none", lease)
+		return memory.Errorf(memory.Invalid, "invalid lease duration %v", lease)
 	}
 	return nil
 }
 
-// TakeBack ends the attempts whose lease ran out. Their jobs keep their due time.
-func (s *Shelf) TakeBack(now time.Time) {
+// ExpireLeases ends the attempts whose lease expired. Their jobs keep their due time.
+func (s *Shelf) ExpireLeases(now time.Time) {
 	for _, j := range s.Jobs {
 		if j.State == memory.JobRunning && !now.Before(j.Lease.Until) {
 			n := j.Abandoned() + 1
@@ -43,7 +43,7 @@ func (s *Shelf) TakeBack(now time.Time) {
 	}
 }
 
-// Running returns the kinds with a running job.
+// Running returns the kinds of job that are running.
 func (s *Shelf) Running() map[memory.JobKind]bool {
 	kinds := map[memory.JobKind]bool{}
 	for _, j := range s.Jobs {
@@ -54,8 +54,8 @@ func (s *Shelf) Running() map[memory.JobKind]bool {
 	return kinds
 }
 
-// Held returns the job with this current lease.
-func (s *Shelf) Held(l memory.Lease, now time.Time) (memory.Job, error) {
+// LeasedJob returns the job that a lease currently holds.
+func (s *Shelf) LeasedJob(l memory.Lease, now time.Time) (memory.Job, error) {
 	j, ok := s.Jobs[l.Job]
 	if !ok || j.State != memory.JobRunning || j.Lease.Token != l.Token || !now.Before(j.Lease.Until) {
 		return memory.Job{}, memory.Errorf(memory.LeaseLost, "job %s is not held by this worker any more", l.Job)
@@ -91,7 +91,7 @@ func (s *Shelf) Finish(j memory.Job, o memory.Outcome, now time.Time) {
 	s.Jobs[j.ID] = j
 }
 
-// Due returns the job that [memory.Queue.Claim] is to lease, if one is due.
+// Due returns the job that [memory.Queue.Claim] leases next, if a job is due.
 func (s *Shelf) Due(kinds []memory.JobKind, now time.Time) (due memory.Job, is bool) {
 	running := s.Running()
 	for _, j := range s.Jobs {
@@ -110,7 +110,7 @@ func ByDue(a, b memory.Job) int {
 	return cmp.Or(a.RunAt.Compare(b.RunAt), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.Owner, b.Owner), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
 }
 
-// Lease leases a due job to the holder of the token.
+// Lease leases a due job to the worker with the token.
 func (s *Shelf) Lease(j memory.Job, token string, until time.Time) memory.Job {
 	j.State = memory.JobRunning
 	j.Lease = memory.Lease{Owner: j.Owner, Job: j.ID, Token: token, Until: memory.Time(until)}
@@ -120,7 +120,7 @@ func (s *Shelf) Lease(j memory.Job, token string, until time.Time) memory.Job {
 
 // Extend moves the end of a lease: see [memory.Queue].
 func (s *Shelf) Extend(held memory.Lease, lease time.Duration, now time.Time) (memory.Lease, error) {
-	j, err := s.Held(held, now)
+	j, err := s.LeasedJob(held, now)
 	if err != nil {
 		return memory.Lease{}, err
 	}
@@ -143,7 +143,7 @@ func (s *Shelf) Requeue(job string, now time.Time) error {
 	return nil
 }
 
-// ListJobs returns the jobs in any of the states: see [memory.Queue].
+// ListJobs returns the jobs that are in one of the states: see [memory.Queue].
 func (s *Shelf) ListJobs(states ...memory.JobState) []memory.Job {
 	var jobs []memory.Job
 	for _, j := range s.Jobs {

@@ -9,13 +9,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Since returns what was written after a version: see [memory.Source].
+// Since returns the items written after a version: see [memory.Source].
 func (s *Shelf) Since(owner memory.Owner, model string, after int64) ([]memory.Item, error) {
 	if after > s.Version {
 		return nil, memory.Errorf(memory.Gone, "%s is at version %d, not yet at %d", owner, s.Version, after)
 	}
 	if after > 0 && after < s.Horizon {
-		return nil, memory.Errorf(memory.Gone, "what %s had at version %d was erased", owner, after)
+		return nil, memory.Errorf(memory.Gone, "memories of %s at version %d were erased since", owner, after)
 	}
 	var items []memory.Item
 	for _, m := range s.memories(time.Time{}) {
@@ -39,7 +39,7 @@ func (s *Shelf) Since(owner memory.Owner, model string, after int64) ([]memory.I
 	return items, nil
 }
 
-// VectorModels returns the models that have vectors: see [memory.Facts].
+// VectorModels returns the models of the stored vectors: see [memory.Facts].
 func (s *Shelf) VectorModels() []string {
 	models := map[string]bool{}
 	for key, values := range s.Vectors {

@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bury records turns so that they are recognized: see [memory.Tombstones].
+// Bury stores tombstones of turns, so that their text is recognized later: see [memory.Tombstones].
 func (s *Shelf) Bury(turns ...memory.Turn) {
 	for _, t := range turns {
 		s.bury(t)
 	}
 }
 
-// Buried looks for turns with the same text that are out of recall.
+// Buried reports, for each turn, whether a turn with the same text is excluded from recall.
 func (s *Shelf) Buried(turns ...memory.Turn) []bool {
 	gone := map[string]bool{}
 	for id, mark := range s.Tombs {
@@ -37,7 +37,7 @@ func (s *Shelf) bury(t memory.Turn) {
 	}
 }
 
-// Tombstone returns a hash, keyed by owner, of a turn's role and text.
+// Tombstone returns a hash of a turn's role and text, keyed by owner.
 func (s *Shelf) Tombstone(t memory.Turn) string {
 	h := hmac.New(sha256.New, []byte(s.Secret))
 	h.Write([]byte(string(t.Role) + "\x00" + text.Normalize(t.Content)))

@@ -223,7 +223,7 @@ func ChangeLine(c memory.Change, all []memory.Change) string {
 	switch {
 	case c.After.Summary != nil && c.Action == memory.ActionAdd:
 		return "summed up: " + oneLine(c.After.Summary.Text)
-	case c.After.Profile != nil && share.TellsSharing(c.After.Profile.Key):
+	case c.After.Profile != nil && share.IsShareKey(c.After.Profile.Key):
 		return oneLine(c.Reason + ": " + c.NewID)
 	case c.After.Profile != nil:
 		return "profile: " + oneLine(c.After.Profile.Key+" is "+c.After.Profile.Value)

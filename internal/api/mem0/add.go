@@ -346,7 +346,7 @@ func (h *handler) store(ctx context.Context, a addition) (added, error) {
 func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 	conversation := a.ids.conversation(a.wishes)
 	if a.wishes != "" { // the learning job finds them by conversation
-		if _, err := h.engine.SetProfile(c.Context(), a.caller.owner, core.WishesKey(a.caller.owner, conversation), a.wishes, a.caller.author); err != nil {
+		if _, err := h.engine.SetProfile(c.Context(), a.caller.owner, core.InstructionsKey(a.caller.owner, conversation), a.wishes, a.caller.author); err != nil {
 			return added{}, err
 		}
 	}

@@ -330,7 +330,7 @@ func (h *handler) feedback(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := h.engine.Curate.Judged(c.Context(), who.owner, f.ID, verdict, "", who.author); err != nil {
+	if _, err := h.engine.Curate.Rate(c.Context(), who.owner, f.ID, verdict, "", who.author); err != nil {
 		return nil, err
 	}
 	return map[string]string{"message": "Feedback noted", "id": b.ID, "memory_id": b.ID, "feedback": b.Feedback, "feedback_reason": b.Reason}, nil

@@ -743,12 +743,12 @@ func TestProjectKeepsItsInstructions(t *testing.T) {
 				t.Errorf("the project is %v", got)
 			}
 			own, err := r.engine.LearningOf(t.Context(), memory.Scope{Owner: in.of}, "")
-			if err != nil || own.Wishes != "only boats" {
-				t.Errorf("its learning goes by %q, %v", own.Wishes, err)
+			if err != nil || own.Instructions != "only boats" {
+				t.Errorf("its learning goes by %q, %v", own.Instructions, err)
 			}
 			wish := map[bool]string{true: "only boats"}[name == "everybody"]
-			if own, err := r.engine.LearningOf(t.Context(), memory.Scope{Owner: memory.User(memory.DefaultNamespace, "cleo")}, ""); err != nil || own.Wishes != wish {
-				t.Errorf("another user's goes by %q, %v; want %q", own.Wishes, err, wish)
+			if own, err := r.engine.LearningOf(t.Context(), memory.Scope{Owner: memory.User(memory.DefaultNamespace, "cleo")}, ""); err != nil || own.Instructions != wish {
+				t.Errorf("another user's goes by %q, %v; want %q", own.Instructions, err, wish)
 			}
 			askAs[map[string]any](r, key, "PATCH", path, `{"custom_instructions":"","custom_categories":null}`)
 			got = askAs[map[string]any](r, key, "GET", path, "")

@@ -47,7 +47,7 @@ func (d *handler) memoryOperations(a adder) {
 		return d.changed(ctx, by, in.ID, curate.Edit{Core: &core, Idempotency: in.Key})
 	})
 	owned(a, http.MethodPost, "/api/memory/{id}/feedback", "feedback-memory", "Report that a fact was useful or wrong", func(ctx context.Context, by caller, in *change[client.FeedbackRequest]) (client.Memory, error) {
-		return viewed(factView)(d.engine.Curate.Judged(ctx, by.owner, in.ID, curate.Verdict(in.Body.Verdict), in.Key, by.author))
+		return viewed(factView)(d.engine.Curate.Rate(ctx, by.owner, in.ID, curate.Verdict(in.Body.Verdict), in.Key, by.author))
 	})
 }
 

@@ -26,7 +26,7 @@ type putEntryInput struct {
 
 func (d *handler) profileOperations(a adder) {
 	owned(a, http.MethodGet, "/api/core", "get-core", "Show the core, which every conversation begins with: who the user is", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
-		in, left, budget, err := d.engine.Retrieve.Standing(ctx, memory.Scope{Owner: by.owner})
+		in, left, budget, err := d.engine.Retrieve.OpeningFacts(ctx, memory.Scope{Owner: by.owner})
 		return client.Core{
 			Tokens: in.Tokens(), Budget: budget, Facts: each(in.Facts, coreFact), Left: each(left.Facts, coreFact), Profile: each(in.Profile, entryView),
 		}, err

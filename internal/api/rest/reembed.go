@@ -35,7 +35,7 @@ func vectorsView(v vectors.Vectors) client.Vectors {
 	return client.Vectors{Model: v.Model, Memories: v.Memories, Lacking: v.Lacking, UnderWay: v.UnderWay, Error: v.Error}
 }
 
-func allVectorsView(v vectors.Everyone) client.AllVectors {
+func allVectorsView(v vectors.TotalProgress) client.AllVectors {
 	return client.AllVectors{Vectors: vectorsView(v.Vectors), Users: v.Owners, Complete: v.Complete}
 }
 

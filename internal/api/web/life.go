@@ -126,7 +126,7 @@ func wordsOf(i memory.Image) string {
 		return i.Fact.Content
 	case i.Link != nil:
 		return i.Link.Fact.Content
-	case i.Profile != nil && share.TellsSharing(i.Profile.Key):
+	case i.Profile != nil && share.IsShareKey(i.Profile.Key):
 		return "" // the reason says it
 	case i.Profile != nil:
 		return i.Profile.Key + " = " + i.Profile.Value

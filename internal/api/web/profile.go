@@ -28,7 +28,7 @@ func (p *Page) profile(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	core, left, budget, err := p.engine.Retrieve.Standing(r.Context(), memory.Scope{Owner: v.owner})
+	core, left, budget, err := p.engine.Retrieve.OpeningFacts(r.Context(), memory.Scope{Owner: v.owner})
 	view := profileView{Here: here(r), Entries: entries, Editing: r.FormValue("edit"), Tokens: core.Tokens(), Budget: budget, Left: len(left.Facts)}
 	why := map[string]string{"pinned": "pinned", "answers": "always told"}
 	for _, m := range core.Facts {

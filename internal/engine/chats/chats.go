@@ -1,4 +1,4 @@
-// Package chats keeps conversations whose history Loci knows itself, and says messages in them.
+// Package chats stores conversations whose history Loci itself keeps, and answers messages in them.
 package chats
 
 import (
@@ -21,7 +21,7 @@ func (e *Chats) Chats(ctx context.Context, owner memory.Owner, q memory.Conversa
 	return e.Store.Conversations(ctx, owner, q)
 }
 
-// Chat returns a conversation, or [memory.NotFound] for a deleted one.
+// Chat returns a conversation, or [memory.NotFound] if it was deleted.
 func (e *Chats) Chat(ctx context.Context, owner memory.Owner, id string) (memory.Conversation, error) {
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{id}, Statuses: []memory.Status{memory.Active}})
 	if err != nil {
@@ -33,7 +33,7 @@ func (e *Chats) Chat(ctx context.Context, owner memory.Owner, id string) (memory
 	return page.Conversations[0], nil
 }
 
-// Turns returns the turns on a chat's current path.
+// Turns returns the turns on a chat's current branch.
 func (e *Chats) Turns(ctx context.Context, owner memory.Owner, chat string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: chat})
 }
@@ -41,12 +41,12 @@ func (e *Chats) Turns(ctx context.Context, owner memory.Owner, chat string) ([]m
 // ChatEdit is an edit of a conversation. A nil field stays unchanged.
 type ChatEdit struct {
 	Title       *string
-	Contexts    *[]string // ids, in their order in the prompt
+	Contexts    *[]string // ids, in the order of the prompt
 	Rules       *string
-	Idempotency string // repeating a key changes nothing
+	Idempotency string // a repeated key changes nothing
 }
 
-// NewChat makes an empty conversation.
+// NewChat creates an empty conversation.
 func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string, edit ChatEdit) (memory.Conversation, error) {
 	ctx = memory.ForWrite(ctx)
 	next := memory.Conversation{ID: core.NewID(), Owner: owner, Project: project, Status: memory.Active, CreatedAt: e.Time(), UpdatedAt: e.Time()}
@@ -67,8 +67,8 @@ func (e *Chats) NewChat(ctx context.Context, owner memory.Owner, project string,
 	return e.Chat(ctx, owner, next.ID)
 }
 
-// EditChat changes a conversation by hand, in a run that can be undone. Every attached context must
-// exist. Concurrent changes to other fields are kept.
+// EditChat applies a person's edit to a conversation, in a run that can be undone. Every attached
+// context must exist. Concurrent changes to other fields are kept.
 func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edit ChatEdit, author memory.Author) (memory.Conversation, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.NewID(), Kind: "manual", Author: author}
@@ -84,7 +84,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 		if err != nil {
 			return err
 		}
-		if run.Base = 0; was.Version == 0 { // it was not edited yet
+		if run.Base = 0; was.Version == 0 { // the conversation was never edited
 			run.Base = memory.PlannedOn(version)
 		}
 		mark := was.Mark()
@@ -105,7 +105,7 @@ func (e *Chats) EditChat(ctx context.Context, owner memory.Owner, id string, edi
 	return e.Chat(ctx, owner, id)
 }
 
-// MaxAttached bounds the contexts of a conversation.
+// MaxAttached bounds how many contexts are attached to a conversation.
 const MaxAttached = 50
 
 // WriteChat applies an edit to a chat's mark.
@@ -141,7 +141,7 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 	}
 	for _, id := range ids {
 		there := slices.ContainsFunc(found, func(c memory.Context) bool { return c.ID == id })
-		if !there && !slices.Contains(mark.Contexts, id) { // a context attached before may be deleted
+		if !there && !slices.Contains(mark.Contexts, id) { // a context that was attached earlier may be deleted
 			return memory.Errorf(memory.Invalid, "contexts: there is no context %q", core.Clip(id, 60))
 		}
 	}
@@ -149,9 +149,9 @@ func (e *Chats) WriteChat(ctx context.Context, owner memory.Owner, mark *memory.
 	return nil
 }
 
-// DeleteChat deletes a conversation in one run that can be undone: its turns and summaries leave
-// recall, and a reply in progress ends. With facts it also deletes facts that have no other source
-// and that no person decided about.
+// DeleteChat deletes a conversation in one run that can be undone: its turns and summaries are
+// excluded from recall, and a reply in progress ends. If facts is set, it also deletes facts that
+// have no other source and that no person decided on.
 func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	reopen, err := e.Talks.clear(ctx, owner, id, memory.Errorf(memory.Gone, "the chat was deleted"))
@@ -167,8 +167,8 @@ func (e *Chats) DeleteChat(ctx context.Context, owner memory.Owner, id string, f
 	return receipt, err
 }
 
-// tryDeleteChat deletes a conversation as read, or returns a Conflict: a concurrent writer could
-// leave a turn or a summary in recall.
+// tryDeleteChat deletes the version of a conversation that it read. It returns a Conflict after a
+// concurrent write, since that could leave a turn or a summary in recall.
 func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string, facts bool, author memory.Author) (memory.Receipt, error) {
 	version, err := e.Version(ctx, owner)
 	if err != nil {
@@ -204,12 +204,12 @@ func (e *Chats) tryDeleteChat(ctx context.Context, owner memory.Owner, id string
 	if facts {
 		q := memory.Query{Conversation: id, Statuses: []memory.Status{memory.Active, memory.Pending}}
 		err := e.Everything(ctx, owner, q, func(m memory.Memory) {
-			if m.Link == nil && m.Fact != nil && curate.RestsOn(*m.Fact, own) && m.Fact.Source == memory.Extracted && m.Fact.Trust != memory.TrustPerson {
+			if m.Link == nil && m.Fact != nil && curate.LearnedOnlyFrom(*m.Fact, own) && m.Fact.Source == memory.Extracted && m.Fact.Trust != memory.TrustPerson {
 				gone = append(gone, m)
 			}
 		})
 		if err != nil {
-			return memory.Receipt{}, fmt.Errorf("list what was learned: %w", err)
+			return memory.Receipt{}, fmt.Errorf("list the learned facts: %w", err)
 		}
 	}
 	changes = append(changes, learn.Forget(gone, e.Time(), reason, author)...)
@@ -228,7 +228,7 @@ func dedupeTargets(changes []memory.Change) []memory.Change {
 	})
 }
 
-// Chats stores conversations of Loci's own and replies to messages in them.
+// Chats stores Loci's own conversations and replies to messages in them.
 type Chats struct {
 	*core.Core
 	Traces   *traces.Keeper

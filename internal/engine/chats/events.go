@@ -15,7 +15,7 @@ import (
 // EventType is the kind of a chat event.
 type EventType string
 
-// The events.
+// The types of events.
 const (
 	EventPrompt   EventType = "prompt"   // a message of the user
 	EventRecall   EventType = "recall"   // recalled memories, from the trace; few traces are kept
@@ -24,14 +24,14 @@ const (
 	EventMemory   EventType = "memory"   // a change of memory: learned, replaced, summarized, edited, forgotten
 )
 
-// order is the order of events of the same time.
+// order is the order of events that have the same time.
 var order = []EventType{EventPrompt, EventRecall, EventOther, EventResponse, EventMemory}
 
 // Event is one step of a chat. One of Turn, Trace and Change is set.
 type Event struct {
 	ID     string
 	Type   EventType
-	At     time.Time // when it was recorded
+	At     time.Time // time of recording
 	Turn   *memory.Turn
 	Trace  *memory.Trace
 	Change *memory.Change
@@ -51,7 +51,7 @@ const (
 
 // Events returns a chat's events in the order of recording: messages of every branch, recalled
 // memories and changes of memory. They are derived from turns, traces and the journal, so erased
-// text is gone from them too. A cursor continues after the last event returned. It returns
+// text is missing from them too. A cursor continues after the last returned event. It returns
 // [memory.NotFound] for an unknown chat.
 func (e *Chats) Events(ctx context.Context, owner memory.Owner, chat string, limit int, cursor string) (EventPage, error) {
 	if _, err := e.Chat(ctx, owner, chat); err != nil {
@@ -94,7 +94,7 @@ func (x Event) place() string {
 	return x.At.UTC().Format("2006-01-02T15:04:05.000000000Z") + fmt.Sprint(slices.Index(order, x.Type)) + second + x.ID
 }
 
-// turnEvents returns the messages, without the text of forgotten ones.
+// turnEvents returns the messages as events, with the text of forgotten messages removed.
 func (e *Chats) turnEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: chat, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
@@ -131,8 +131,7 @@ func (e *Chats) traceEvents(ctx context.Context, owner memory.Owner, chat string
 	return out, nil
 }
 
-// changeEvents returns the journal's changes of the chat, its turns and summaries, and of facts
-// learned from it.
+// changeEvents returns the changes of the chat, its turns, its summaries and its facts.
 func (e *Chats) changeEvents(ctx context.Context, owner memory.Owner, chat string) ([]Event, error) {
 	queries := []memory.ChangeQuery{{Target: "conversation:" + chat}}
 	every := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindSummary, memory.KindTurn}, Statuses: core.EveryStatus, Conversation: chat}

@@ -7,29 +7,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talks admits one reply at a time to a chat in this process, and ends it when the chat is deleted.
-// The zero value is ready.
+// talks admits one reply at a time to a chat in this process, and ends the reply when the chat is
+// deleted. The zero value is ready to use.
 type talks struct {
-	mu   sync.Mutex // guards the rest
+	mu   sync.Mutex // guards the following fields
 	Open map[string]*talk
 }
 
 // talk is a chat with a reply in progress or waiting.
 type talk struct {
-	slot   chan struct{}           // holds one
-	users  int                     // holders of the slot and waiters
-	stop   context.CancelCauseFunc // stops the holder; nil for none
+	slot   chan struct{}           // holds one value
+	users  int                     // number of holders and waiters of the slot
+	stop   context.CancelCauseFunc // stops the holder; nil if there is none
 	ending error                   // why new replies are refused; nil: they are admitted
 }
 
-// enter waits for the chat's turn. The context ends when the chat is cleared; leave must be called.
+// enter waits until the chat has no other reply. Clearing the chat ends the context. Call leave.
 func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ context.Context, leave func(), err error) {
 	key := string(owner) + "\x00" + chat
 	g := t.join(key)
 	select {
 	case g.slot <- struct{}{}:
 	case <-ctx.Done():
-		t.part(key, g)
+		t.release(key, g)
 		return nil, nil, context.Cause(ctx)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
@@ -45,7 +45,7 @@ func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ c
 		g.stop = nil
 		t.mu.Unlock()
 		<-g.slot
-		t.part(key, g)
+		t.release(key, g)
 	}
 	if ending != nil {
 		leave()
@@ -54,8 +54,8 @@ func (t *talks) enter(ctx context.Context, owner memory.Owner, chat string) (_ c
 	return ctx, leave, nil
 }
 
-// clear ends the reply in progress and the waiting ones with why as the reason, waits for them, and
-// refuses others until leave is called.
+// clear ends the current reply and the waiting ones with why as the cause, waits for them, and
+// refuses new replies until leave is called.
 func (t *talks) clear(ctx context.Context, owner memory.Owner, chat string, why error) (leave func(), err error) {
 	key := string(owner) + "\x00" + chat
 	g := t.join(key)
@@ -72,10 +72,10 @@ func (t *talks) clear(ctx context.Context, owner memory.Owner, chat string, why 
 	}
 	select {
 	case g.slot <- struct{}{}:
-		return func() { reopen(); <-g.slot; t.part(key, g) }, nil
+		return func() { reopen(); <-g.slot; t.release(key, g) }, nil
 	case <-ctx.Done():
 		reopen()
-		t.part(key, g)
+		t.release(key, g)
 		return nil, context.Cause(ctx)
 	}
 }
@@ -95,7 +95,7 @@ func (t *talks) join(key string) *talk {
 	return g
 }
 
-func (t *talks) part(key string, g *talk) {
+func (t *talks) release(key string, g *talk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if g.users--; g.users == 0 {

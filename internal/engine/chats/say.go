@@ -21,41 +21,40 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SayRequest is a user's message in a chat of Loci's own.
+// SayRequest is a user's message in one of Loci's own chats.
 type SayRequest struct {
 	Owner   memory.Owner
 	Chat    string
 	Content string
 	Again   bool   // answer the last message again; Content is ignored
-	Model   string // [responder.Name]: the built-in one, which needs no Talker
-	Rules   string // for this reply, after the chat's
+	Model   string // [responder.Name] is the built-in model, which needs no Talker
+	Rules   string // for this reply; added to the chat's rules
 }
 
-// Message is one message of a chat, as sent to a model.
+// Message is one message of a chat in the form in which a model gets it.
 type Message struct {
 	Role    memory.Role `json:"role"`
 	Content string      `json:"content"`
 }
 
-// Talker lets a model answer a chat, and calls heard with each piece of the answer. If it fails
+// Talker makes a model answer a chat, and calls heard with each piece of the answer. If it fails
 // midway, it returns the partial answer with the error. [memory.Invalid] and [memory.TooLarge] mean
-// that the model cannot take the request in this form.
+// that the model does not accept the request in this form.
 type Talker func(ctx context.Context, model string, chat []Message, heard func(piece string)) (chatapi.Answer, error)
 
-// Listener receives a reply piece by piece. Other replies wait until Recalled and Heard return.
-// Both are required.
+// Listener receives a reply piece by piece. Recalled and Heard are required; other replies wait for
+// them.
 type Listener struct {
-	Recalled func(retrieve.Prepared) // once, before the first piece
+	Recalled func(retrieve.Prepared) // called once, before the first piece
 	Heard    func(piece string)      // each piece of the answer
 
-	// Ended, called concurrently, reports that the chat is deleted or the client is gone: Recalled
-	// and Heard must then return, even if nobody reads what they pass on. nil: they never block.
+	// Ended is called concurrently when the chat is deleted or the client is gone. Recalled and
+	// Heard must then return, even if nobody reads their output. nil: they never block.
 	Ended func()
 }
 
-// hurry calls Ended when ctx ends. The returned stop waits for a call in progress and prevents a
-// later one.
-func (l Listener) hurry(ctx context.Context) (let func()) {
+// callEnded calls Ended when ctx ends. let waits for a running call and prevents a later one.
+func (l Listener) callEnded(ctx context.Context) (let func()) {
 	if l.Ended == nil {
 		return func() {}
 	}
@@ -71,24 +70,24 @@ func (l Listener) hurry(ctx context.Context) (let func()) {
 // Reply is the stored result of a [SayRequest].
 type Reply struct {
 	Question *memory.Turn // nil: not stored
-	Answer   *memory.Turn // nil: not stored; may be partial
+	Answer   *memory.Turn // nil: not stored; may be incomplete
 	Model    string
 }
 
-// Limits on earlier messages sent to a model; the latest are sent.
+// Limits on earlier messages that are sent to a model; the latest ones are sent.
 const (
 	SentTurns = 100
 	sentBytes = 96 << 10
 )
 
-// Say answers a user's message in a chat with attached and recalled memory, and stores both for
-// learning. It is an exchange like any client's, except that Loci itself keeps the history. A chat
-// has one reply at a time; others wait.
+// Say answers a user's message in a chat, using attached and recalled memory, and stores both for
+// learning. Unlike other clients' chats, Loci itself keeps the history. A chat has one reply at a
+// time; other replies wait.
 //
 // An error before Recalled is called means that nothing was written: [memory.NotFound] for an
-// unknown chat, [memory.Conflict] if there is no message to answer again. After it, the user's
-// message and the partial answer are stored. If the client hangs up or the chat is deleted, the
-// error is the context's cause.
+// unknown chat, [memory.Conflict] if there is no message to answer again. After that call, the
+// user's message and the partial answer are stored. If the client hangs up or the chat is deleted,
+// the error is the context's cause.
 func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) (Reply, error) {
 	var err error
 	if s.Rules != "" {
@@ -106,7 +105,7 @@ func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) 
 		return Reply{}, err
 	}
 	defer leave()
-	defer to.hurry(ctx)()
+	defer to.callEnded(ctx)()
 	c, err := e.openTalking(ctx, s)
 	if err != nil {
 		return Reply{}, err
@@ -135,17 +134,17 @@ func (e *Chats) Say(ctx context.Context, s SayRequest, ask Talker, to Listener) 
 	return reply, err
 }
 
-// saying is a [SayRequest] in progress.
-type saying struct {
+// reply is a [SayRequest] in progress.
+type reply struct {
 	SayRequest
 	e    *Chats
 	conv memory.Conversation
-	path []memory.Turn // earlier turns, and the message to answer as the last
+	path []memory.Turn // earlier turns, then the message to answer
 	x    *exchange.Exchange
 }
 
-// openTalking reads the chat and adds the new message to its path.
-func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) {
+// openTalking reads the chat and adds the new message to its current branch.
+func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*reply, error) {
 	conv, err := e.Chat(ctx, s.Owner, s.Chat)
 	if err != nil {
 		return nil, err
@@ -154,8 +153,8 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	if err != nil {
 		return nil, fmt.Errorf("read turns: %w", err)
 	}
-	c := &saying{SayRequest: s, e: e, conv: conv, path: path}
-	if err := c.lay(); err != nil {
+	c := &reply{SayRequest: s, e: e, conv: conv, path: path}
+	if err := c.addMessage(); err != nil {
 		return nil, err
 	}
 	chat := c.request()
@@ -166,8 +165,8 @@ func (e *Chats) openTalking(ctx context.Context, s SayRequest) (*saying, error) 
 	return c, c.placed()
 }
 
-// lay adds the message to answer to the path.
-func (c *saying) lay() error {
+// addMessage adds the message to answer to the branch.
+func (c *reply) addMessage() error {
 	last := len(c.path) - 1
 	if !c.Again {
 		next := memory.Turn{Role: memory.RoleUser, Content: c.Content}
@@ -187,11 +186,11 @@ func (c *saying) lay() error {
 	return nil
 }
 
-// request returns the path as a chat request that a client could have made.
-func (c *saying) request() *chatapi.Chat {
+// request returns the branch as a chat request like a client's.
+func (c *reply) request() *chatapi.Chat {
 	body, err := json.Marshal(map[string]any{"model": c.Model, "stream": true, "messages": messagesOf(c.path)})
 	if err != nil {
-		panic(err) // strings always encode
+		panic(err) // strings can always be encoded
 	}
 	chat, err := chatapi.Decode(body)
 	if err != nil {
@@ -211,29 +210,29 @@ func messagesOf(path []memory.Turn) []Message {
 	return out
 }
 
-// placed returns an error if the message cannot be answered; nothing is written yet.
-func (c *saying) placed() error {
+// placed returns an error if the message cannot be answered. Nothing is written yet.
+func (c *reply) placed() error {
 	p := c.x.Placed()
 	switch {
 	case p.Deleted != nil:
 		return memory.Errorf(memory.NotFound, "there is no chat %q", core.Clip(c.Chat, 60))
 	case !c.Again:
 		return nil
-	case c.x.Hides():
+	case c.x.Redacts():
 		return memory.Errorf(memory.Conflict, "memory is paused: messages cannot be changed now")
 	case p.Err != nil:
-		return fmt.Errorf("find what is to be answered again: %w", p.Err)
+		return fmt.Errorf("find the message to answer again: %w", p.Err)
 	case p.Found() && !p.At.Retry:
 		return memory.Errorf(memory.Conflict, "the last message was stored redacted, so it cannot be answered again; send it again")
 	}
 	return nil
 }
 
-// command is a prefix of a message that is meant for an application; recall ignores it (design 1).
+// command is a prefix of a message that addresses an application; recall ignores it (design 1).
 var command = lazy.Compile(`^\s*/[A-Za-z][\w-]*(?:\s+|$)`)
 
-// prepare recalls and returns the messages for the model.
-func (c *saying) prepare(ctx context.Context) ([]Message, error) {
+// prepare recalls memory and returns the messages for the model.
+func (c *reply) prepare(ctx context.Context) ([]Message, error) {
 	contexts, err := c.e.ContextsNamed(ctx, c.Owner, c.conv.Contexts)
 	if err != nil {
 		return nil, err
@@ -251,7 +250,7 @@ func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	rules := strings.TrimSpace(c.conv.Rules + "\n" + c.Rules)
 	documents, ruled := recall.WithContexts("", contexts, c.e.Opts.Recall.Contexts), exchange.WithRules(p.Block, rules)
 	c.x.Pin(ruled)
-	if block := strings.TrimSpace(documents + "\n\n" + ruled); block != p.Block && !p.Untold {
+	if block := strings.TrimSpace(documents + "\n\n" + ruled); block != p.Block && !p.TextlessTrace {
 		c.e.Traces.Amend(ctx, c.Owner, p.Trace, func(t *memory.Trace) { t.Block = block })
 	}
 	ask, err := c.e.Prompts.For(c.Model).Fill(prompt.System{
@@ -264,8 +263,8 @@ func (c *saying) prepare(ctx context.Context) ([]Message, error) {
 	return joined(append(messages, Message{memory.RoleUser, ask.User})), nil
 }
 
-// joined merges consecutive messages of one role, as after a message without an answer: some models
-// require alternating roles.
+// joined merges consecutive messages of one role, such as those after an unanswered message,
+// because some models require alternating roles.
 func joined(messages []Message) []Message {
 	out := messages[:1]
 	for _, m := range messages[1:] {
@@ -278,8 +277,8 @@ func joined(messages []Message) []Message {
 	return out
 }
 
-// before returns the latest earlier messages that fit the limits, starting with one of the user.
-func (c *saying) before() []Message {
+// before returns the latest earlier messages that fit the limits, starting with a user's message.
+func (c *reply) before() []Message {
 	path := c.path[:len(c.path)-1]
 	from, size := len(path), 0
 	for i, t := range slices.Backward(path) {
@@ -297,9 +296,9 @@ func (c *saying) before() []Message {
 	return out
 }
 
-// ask lets the model answer. If the model cannot take the request, it gets the messages alone,
-// without instructions and memory, as in the other APIs.
-func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
+// ask calls the model. If the model does not accept the request, it sends the messages alone,
+// without instructions and memory, as the other APIs do.
+func (c *reply) ask(ctx context.Context, ask Talker, messages []Message, heard func(string)) (chatapi.Answer, error) {
 	begun := false
 	hear := func(piece string) {
 		if piece == "" {
@@ -321,8 +320,8 @@ func (c *saying) ask(ctx context.Context, ask Talker, messages []Message, heard 
 	return a, err
 }
 
-// answerLocally lets the built-in model answer, word by word.
-func (c *saying) answerLocally(o responder.Outlook, heard func(string)) chatapi.Answer {
+// answerLocally makes the built-in model answer, word by word.
+func (c *reply) answerLocally(o responder.Outlook, heard func(string)) chatapi.Answer {
 	a := chatapi.Answer{
 		Role: memory.RoleAssistant, Model: responder.Name, Finish: "stop",
 		Text: responder.Respond(c.path[len(c.path)-1].Content, c.x.Prepared.Hits, o),
@@ -335,16 +334,17 @@ func (c *saying) answerLocally(o responder.Outlook, heard func(string)) chatapi.
 	return a
 }
 
-// keep records the answer, and returns question and answer as stored. The context is the client's.
-func (c *saying) keep(client context.Context, a chatapi.Answer) (s Reply) {
+// keep records the answer, and returns question and answer as stored. client is the client's
+// context.
+func (c *reply) keep(client context.Context, a chatapi.Answer) (s Reply) {
 	place := c.x.RecordAnswer(client, a)
-	if place.Turn == "" { // it was not stored in time
+	if place.Turn == "" { // the answer was not stored in time
 		return s
 	}
-	question, _ := c.x.Asked() // or the answer was not stored
+	question, _ := c.x.Asked() // ignores the error, since the answer may not have been stored
 	turns, err := c.e.Store.Turns(context.WithoutCancel(client), c.Owner, memory.TurnQuery{Conversation: c.Chat, Last: 2})
 	if err != nil {
-		c.e.Log.Warn("what was kept of a chat cannot be read", "conversation", c.Chat, "err", err)
+		c.e.Log.Warn("the stored turns of a chat cannot be read", "conversation", c.Chat, "err", err)
 	}
 	for i := range turns {
 		switch turns[i].ID {

@@ -14,16 +14,16 @@ import (
 
 // Conflicts returns the owner's active facts that contradict f by the rules of reconciling
 // ([learn.Reconcile]): facts with the same single-valued attribute of the same subject, and
-// opposite statements. Facts visible where f is not are left out: what holds in one project says
-// nothing about the others. named is the id of one more fact; "" for none.
+// opposite statements. It omits facts that are visible where f is not, since a fact of one project
+// says nothing about others. named is the id of one more fact; "" for none.
 func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) ([]memory.Fact, error) {
 	var near []extract.Neighbour
 	var err error
 	if f.Subject != "" || learn.Denied(f.Content) {
 		near, err = e.opposed(ctx, f, MostAlike)
 	}
-	if err != nil { // a person's fact is written even if this fails
-		e.Log.Warn("a fact was not compared with those in the same words", "fact", f.ID, "err", err)
+	if err != nil { // a person's fact is written even if the comparison fails
+		e.Log.Warn("a fact was not compared with facts of the same words", "fact", f.ID, "err", err)
 	}
 	if near, err = e.sameAttribute(ctx, f, near); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) (
 	}
 	found, err := e.Store.Get(ctx, f.Scope.Owner, ids...)
 	if err != nil {
-		return nil, fmt.Errorf("read what %s contradicts: %w", f.ID, err)
+		return nil, fmt.Errorf("read the facts that %s contradicts: %w", f.ID, err)
 	}
 	var out []memory.Fact
 	for _, m := range found {
@@ -48,9 +48,9 @@ func (e *Comparer) Conflicts(ctx context.Context, f memory.Fact, named string) (
 	return out, nil
 }
 
-// OwnAgainst returns the owner's active facts that a fact shared by another user contradicts,
-// whichever of the two denies the other. Statements of the other about themselves are about the
-// other.
+// OwnAgainst returns the owner's active facts that contradict a fact shared by another user,
+// whichever of the two is the denial. Statements of the other user about themselves count as being
+// about that user.
 func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.Fact, error) {
 	f := link.Fact
 	f.Scope = memory.Scope{Owner: link.Owner}
@@ -74,7 +74,7 @@ func (e *Comparer) OwnAgainst(ctx context.Context, link memory.Link) ([]memory.F
 	return out, nil
 }
 
-// sameAttribute adds the facts with f's subject and attribute, if f has one.
+// sameAttribute appends the facts with the subject and attribute of f, if f has an attribute.
 func (e *Comparer) sameAttribute(ctx context.Context, f memory.Fact, near []extract.Neighbour) ([]extract.Neighbour, error) {
 	if f.Attribute == "" {
 		return near, nil
@@ -83,7 +83,7 @@ func (e *Comparer) sameAttribute(ctx context.Context, f memory.Fact, near []extr
 		near = append(near, extract.Neighbour{Fact: *m.Fact, Link: m.Link})
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list what %s may contradict: %w", f.ID, err)
+		return nil, fmt.Errorf("list the facts that %s may contradict: %w", f.ID, err)
 	}
 	return near, nil
 }
@@ -93,8 +93,8 @@ func mayContradict(f memory.Fact) bool {
 	return f.Subject != "" || f.Attribute != "" || learn.Denied(f.Content)
 }
 
-// PlannedOn returns the base of a run that activates a fact: the second of two concurrent
-// contradicting writes is then planned again. A fact that is compared with nothing has no base.
+// PlannedOn returns the base of a run that activates a fact. With it, the second of two concurrent
+// contradicting writes is planned again. A fact that is not compared has no base.
 func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) {
 	if !mayContradict(f) {
 		return 0, nil
@@ -103,7 +103,7 @@ func (e *Comparer) PlannedOn(ctx context.Context, f memory.Fact) (int64, error) 
 	return memory.PlannedOn(version), err
 }
 
-// Contradicted returns the ids of the owner's facts that contradict f.
+// Contradicted returns the ids of the facts in near that contradict f.
 func Contradicted(f memory.Fact, near []extract.Neighbour) (ids []string) {
 	if len(near) == 0 {
 		return nil
@@ -122,20 +122,21 @@ func Contradicted(f memory.Fact, near []extract.Neighbour) (ids []string) {
 	return ids
 }
 
-// mostAlike bounds the facts that are checked for the opposite statement: it uses the same words,
-// so there are few. For a shared fact there are more, since other shared facts with the same words
-// are among them.
+// mostAlike bounds how many facts are checked for an opposite statement. Few are needed, since that
+// uses the same words. A shared fact needs more, since other shared facts with the same words are
+// found too.
 const (
 	MostAlike       = 3
 	mostAlikeShared = 24
 )
 
-// opposed returns the facts sharing words with f of which one denies or ends something and the
-// other does not. It costs a search, so facts about unknown people that deny nothing are skipped.
+// opposed returns the facts that share words with f, if either denies or ends something and the
+// other does not. Since this needs a search, facts about unknown people without a denial are
+// skipped.
 func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extract.Neighbour, error) {
-	memories, err := core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Limit: most})
+	memories, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{f.Scope}, Text: f.Content, ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Limit: most})
 	if err != nil {
-		return nil, fmt.Errorf("find what %s may contradict: %w", f.ID, err)
+		return nil, fmt.Errorf("find the facts that %s may contradict: %w", f.ID, err)
 	}
 	var near []extract.Neighbour
 	for _, m := range memories {
@@ -146,14 +147,15 @@ func (e *Comparer) opposed(ctx context.Context, f memory.Fact, most int) ([]extr
 	return near, nil
 }
 
-// Narrower reports whether all who see scope a see scope b.
+// Narrower reports whether everyone who sees scope a also sees scope b.
 func Narrower(a, b memory.Scope) bool {
 	return a.Owner == b.Owner && (b.Project == "" || a.Project == b.Project) &&
 		(b.Agent == "" || a.Agent == b.Agent) && (b.Conversation == "" || a.Conversation == b.Conversation)
 }
 
-// Prevail returns the changes by which a person's fact replaces others, and makes it the newest:
-// the person asserts now that it holds and they do not. It is pinned if one of them was.
+// Prevail returns the changes by which a person's fact replaces others, and makes it the newest,
+// since the person states now that it holds and the others do not. It is pinned if a replaced fact
+// was.
 func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, author memory.Author) []memory.Change {
 	now := e.Time()
 	for _, old := range olds {
@@ -165,7 +167,7 @@ func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, au
 	var ends []memory.Change
 	for _, old := range olds {
 		end := memory.Replace(old, *f, now, reason, author)[0]
-		if gone := end.After.Fact; gone.ValidTo.Before(gone.ValidFrom) { // it was never valid
+		if gone := end.After.Fact; gone.ValidTo.Before(gone.ValidFrom) { // the fact was never valid
 			gone.ValidTo = gone.ValidFrom
 		}
 		ends = append(ends, end)
@@ -173,8 +175,8 @@ func (e *Comparer) Prevail(f *memory.Fact, olds []memory.Fact, reason string, au
 	return ends
 }
 
-// Replacing appends change to the changes that end replaced facts: their text is then free, and one
-// undo takes back both.
+// Replacing returns the changes that end replaced facts, followed by change. In this order their
+// text is free, and one undo reverts both.
 func Replacing(ends []memory.Change, change memory.Change) []memory.Change {
 	if len(ends) > 0 {
 		change.OldID, change.NewID = ends[0].OldID, ends[0].NewID

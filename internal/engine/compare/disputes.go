@@ -8,30 +8,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// mostDisputes bounds the pending facts that recall reads.
+// mostDisputes bounds how many pending facts recall reads.
 const mostDisputes = 100
 
-// Disputes returns the number of pending facts, and those that would replace an active fact, by its
-// id.
+// Disputes returns the number of pending facts, and the pending replacements by the id of the
+// active fact that they would replace.
 func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending int, disputed map[string]memory.Fact, err error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: mostDisputes})
 	if err != nil {
-		return 0, nil, fmt.Errorf("list what waits: %w", err)
+		return 0, nil, fmt.Errorf("list pending facts: %w", err)
 	}
 	for _, m := range page.Memories {
 		if m.Link != nil || m.Fact == nil {
 			continue
 		}
-		old, found := e.instead.Get(m.ID())
+		old, found := e.replacedIDs.Get(m.ID())
 		if !found {
 			why, err := e.Proposed(ctx, owner, m)
 			if err != nil {
 				return 0, nil, err
 			}
 			if old = why.OldID; learn.ByReview(why.Reason) {
-				old = "" // facts under review are in no prompt
+				old = "" // prompts do not show facts under review
 			}
-			e.instead.Set(m.ID(), old)
+			e.replacedIDs.Set(m.ID(), old)
 		}
 		if old != "" {
 			if disputed == nil {
@@ -43,8 +43,8 @@ func (e *Comparer) Disputes(ctx context.Context, owner memory.Owner) (pending in
 	return len(page.Memories), disputed, nil
 }
 
-// Proposed returns the change that made a fact pending, the zero Change without one. An undo that
-// restored it is skipped, since it does not say why.
+// Proposed returns the change that made a fact pending, or the zero Change. It skips an undo that
+// restored the fact, since an undo does not say why it is pending.
 func (e *Comparer) Proposed(ctx context.Context, owner memory.Owner, m memory.Memory) (memory.Change, error) {
 	target := memory.Image{Fact: m.Fact}.Target()
 	if m.Link != nil {
@@ -52,7 +52,7 @@ func (e *Comparer) Proposed(ctx context.Context, owner memory.Owner, m memory.Me
 	}
 	changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Target: target})
 	if err != nil {
-		return memory.Change{}, fmt.Errorf("read why %s waits: %w", m.ID(), err)
+		return memory.Change{}, fmt.Errorf("read why %s is pending: %w", m.ID(), err)
 	}
 	for _, c := range changes {
 		if c.Action != memory.ActionUndo && c.After.Status() == memory.Pending && c.Before.Status() != memory.Pending {

@@ -1,5 +1,5 @@
 // Package core holds what all packages of the engine share: store, index, embedder, models,
-// settings, clock and ids, and plain reads and writes of an owner's memory.
+// settings, clock and ids, and simple reads and writes of an owner's memory.
 package core
 
 import (
@@ -26,9 +26,9 @@ type Core struct {
 	Writes     *KeyedMutex
 	Idle       IdleGate
 	Closed     ClosedOwners
-	names      recent.Map[memory.Owner, string] // written already, or read as written
+	names      recent.Map[memory.Owner, string] // names that are known to be stored
 	Clients    clientsSeen
-	Background sync.WaitGroup // work of chats that may outlast them
+	Background sync.WaitGroup // work of chats that may outlast their requests
 }
 
 // New returns a core with the parts and options.
@@ -36,10 +36,10 @@ func New(parts Parts, opts Options) *Core {
 	return &Core{Parts: parts, Opts: opts, Blocks: NewBlockCache(), Writes: NewKeyedMutex()}
 }
 
-// Ping reports whether the store answers. One that has a database asks that.
+// Ping reports whether the store answers. A store with a database asks the database.
 func (e *Core) Ping(ctx context.Context) error { return Ping(ctx, e.Store) }
 
-// Ping asks a store whether it answers; a store that cannot say so does.
+// Ping reports whether a store answers. A store without a Ping method always does.
 func Ping(ctx context.Context, store memory.Store) error {
 	if p, ok := store.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)
@@ -48,11 +48,11 @@ func Ping(ctx context.Context, store memory.Store) error {
 	return err
 }
 
-// secretLength is how much of a message beyond limits.text is searched for secrets, so that a
-// secret cut in two is recognized. It exceeds a private key.
+// secretLength is how many bytes of a message beyond limits.text are searched for secrets, so that
+// a secret at the limit is recognized. It exceeds the length of a private key.
 const secretLength = 8 << 10
 
-// CutMark returns the mark at the end of a message cut to limits.text, "" for others.
+// CutMark returns the end mark of a message that is cut to limits.text, or "" for others.
 func (e *Core) CutMark(words string) string {
 	if e.Opts.MaxText <= 0 || len(words) <= e.Opts.MaxText {
 		return ""
@@ -60,13 +60,13 @@ func (e *Core) CutMark(words string) string {
 	return fmt.Sprintf("\n[cut: %d bytes in all, SHA-256 %x]", len(words), sha256.Sum256([]byte(words)))
 }
 
-// Beginning returns a copy of the part of a message that memory reads.
+// Beginning returns a copy of the part of a message that memory uses.
 func (e *Core) Beginning(words string) string {
 	return strings.Clone(Clip(words, e.Opts.MaxText+secretLength))
 }
 
-// CutMessages cuts a chat's messages over limits.text, and returns their marks by index. Digests
-// stay those of the whole messages, since placing compares them.
+// CutMessages cuts the chat's messages that exceed limits.text, and returns their marks by index.
+// Digests remain those of the complete messages, since placing compares them.
 func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	marks := map[int]string{}
 	for i := range chat.Messages {
@@ -78,8 +78,8 @@ func (e *Core) CutMessages(chat *chatapi.Chat) map[int]string {
 	return marks
 }
 
-// Stored returns a message as it is stored: without secrets and, if it has a mark, cut to
-// limits.text with the mark at its end.
+// Stored returns the stored form of a message: without secrets and, if it has a mark, cut to
+// limits.text and followed by the mark.
 func (e *Core) Stored(words, mark string) string {
 	words = learn.Redact(words, e.Opts.Learn.Personal)
 	if mark == "" {
@@ -88,13 +88,13 @@ func (e *Core) Stored(words, mark string) string {
 	return Clip(words, max(0, e.Opts.MaxText-len(mark))) + mark
 }
 
-// Acceptance is whose consent sharing a fact with another user needs.
+// Acceptance determines whose consent is needed to share a fact with another user.
 type Acceptance string
 
-// ByDialog is the author of changes caused by turns that left or rejoined the path.
+// ByDialog is the author of changes caused by turns that left or rejoined the current branch.
 var ByDialog = memory.Author{Kind: memory.ByRule, Name: "dialog"}
 
-// Guarded turns a panic of do into an error, so that a chat goes on.
+// Guarded converts a panic of do into an error, so that a chat can continue.
 func Guarded(e *Core, do func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -105,8 +105,8 @@ func Guarded(e *Core, do func() error) (err error) {
 	return do()
 }
 
-// Async runs do, [Guarded], in the background. The returned wait blocks for the result or the end
-// of its context.
+// Async runs do in the background, like [Guarded]. The returned wait function blocks until the
+// result is there or its context ends.
 func Async[T any](e *Core, do func() (T, error)) (wait func(context.Context) (T, error)) {
 	var value T
 	var err error

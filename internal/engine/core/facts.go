@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of the cache: owners, facts of each, and the newest facts that these are chosen from.
+// Bounds of the cache: owners, facts per owner, and newest facts from which these are chosen.
 const (
 	readyOwners = 128
 	readyFacts  = 512
@@ -21,33 +21,32 @@ const (
 	readyPage   = 500
 )
 
-// ReadyFacts caches the facts that matter most to each owner, for prompts that need them without a
-// search. It follows the owner's version. The zero value is not usable.
+// ReadyFacts caches the most important facts of each owner, for prompts without a search. It
+// follows the owner's version. The zero value is not usable.
 type ReadyFacts struct {
 	of *recent.Map[memory.Owner, *ownersFacts]
 }
 
-// ownersFacts are the facts of one owner.
+// ownersFacts are the cached facts of one owner.
 type ownersFacts struct {
-	mu      sync.Mutex // guards the rest, and is held while facts are read
+	mu      sync.Mutex // guards the following fields; held while facts are read
 	read    bool
 	version int64
-	facts   []recall.CoreFact // replaced, never changed
-	more    bool              // the owner has other facts, which matter less
+	facts   []recall.CoreFact // the slice is replaced, never modified
+	more    bool              // the owner has other, less important facts
 }
 
 func newReadyFacts() ReadyFacts {
 	return ReadyFacts{recent.New[memory.Owner, *ownersFacts](readyOwners)}
 }
 
-// Forget drops the facts of an owner, or of all for "": an erased fact may have been shared with
-// anybody.
+// Forget drops the facts of an owner, or of all owners for "": an erased fact may be shared.
 func (r ReadyFacts) Forget(owner memory.Owner) {
 	r.of.DeleteFunc(func(o memory.Owner, _ *ownersFacts) bool { return owner == "" || o == owner })
 }
 
-// Of returns up to about a hundred visible facts of an owner, own and shared ones, those that
-// matter most. Callers must not change them.
+// Of returns up to about a hundred visible facts of an owner, own and shared: the most important
+// ones. Callers must not modify them.
 func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now time.Time) ([]recall.CoreFact, error) {
 	var of *ownersFacts
 	r.of.Update(owner, func(was *ownersFacts, found bool) (*ownersFacts, bool) {
@@ -71,8 +70,7 @@ func (r ReadyFacts) Of(ctx context.Context, e *Core, owner memory.Owner, now tim
 	return of.facts, err
 }
 
-// readAll reads an owner's newest and pinned facts. version is the owner's version or an earlier
-// one.
+// readAll reads an owner's newest and pinned facts, of this version or a later one.
 func (f *ownersFacts) readAll(ctx context.Context, e *Core, owner memory.Owner, version int64, now time.Time) error {
 	pinned, err := e.Store.List(ctx, owner, memory.Query{Pinned: true})
 	if err != nil {
@@ -122,8 +120,8 @@ func (f *ownersFacts) follow(ctx context.Context, e *Core, owner memory.Owner, n
 	return nil
 }
 
-// keep keeps the facts that matter most, and up to half as many more, so that not every write sorts
-// them. It reuses the values of cached facts.
+// keep stores the most important facts, and up to half as many more, so that not every write needs
+// sorting. It reuses the values of cached facts.
 func (f *ownersFacts) keep(facts []memory.Memory, now time.Time) {
 	if len(facts) > readyFacts*3/2 {
 		f.more = true

@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// IdleTime is how long no question must have waited before background work goes on: longer
-	// than a client needs between an answer and its next question, far shorter than a person.
+	// IdleTime is how long no question must be waiting before background work continues. It exceeds
+	// the time a client program needs between an answer and its next question, and is far less than
+	// a person needs.
 	IdleTime = 5 * time.Millisecond
 
-	// IdlePatience bounds that wait. Under constant questions a worker still runs ten jobs a
-	// second; most of the others then find their turns learned already.
+	// IdlePatience bounds that wait. Under constant load a worker still runs ten jobs a second;
+	// most other jobs then have nothing left to learn.
 	IdlePatience = 100 * time.Millisecond
 )
 
-// IdleGate tracks waiting questions, so that learning uses the processors between them.
+// IdleGate counts waiting questions, so that learning uses the processors only between questions.
 type IdleGate struct {
-	asked atomic.Int32 // how many questions wait
-	last  atomic.Int64 // when the last one waited, in nanoseconds
-	woken atomic.Bool  // a goroutine waits to wake the runner
+	asked atomic.Int32 // number of waiting questions
+	last  atomic.Int64 // time at which the last question was waiting, in Unix nanoseconds
+	woken atomic.Bool  // true while a goroutine waits to wake the runner
 }
 
 // Begin counts a waiting question until end is called.
@@ -34,7 +35,7 @@ func (l *IdleGate) Begin() (end func()) {
 	}
 }
 
-// busy reports whether a question waits.
+// busy reports whether a question is waiting.
 func (l *IdleGate) busy() bool { return l.asked.Load() > 0 }
 
 // Quiet reports whether no question has waited for [IdleTime].
@@ -42,7 +43,7 @@ func (l *IdleGate) Quiet() bool {
 	return !l.busy() && time.Since(time.Unix(0, l.last.Load())) >= IdleTime
 }
 
-// Wait returns at an idle moment, at the end of ctx, or after [IdlePatience].
+// Wait returns once no question has waited for [IdleTime], when ctx ends, or after [IdlePatience].
 func (l *IdleGate) Wait(ctx context.Context) {
 	for range IdlePatience / IdleTime {
 		if l.Quiet() {
@@ -56,11 +57,11 @@ func (l *IdleGate) Wait(ctx context.Context) {
 	}
 }
 
-// warmer is a searcher that can load recent writes ahead of a search. Warm does not block.
+// warmer is a searcher that can load recent writes before a search. Warm does not block.
 type warmer interface{ Warm(memory.Owner) }
 
-// Warm loads an owner's recent writes into the index, unless questions are in progress, which load
-// them themselves.
+// Warm loads an owner's recent writes into the index. If questions are running, it does nothing,
+// because they load the writes themselves.
 func (e *Core) Warm(owner memory.Owner) {
 	if e.Idle.busy() {
 		return
@@ -70,8 +71,8 @@ func (e *Core) Warm(owner memory.Owner) {
 	}
 }
 
-// WakeWhenIdle wakes the job runner once no question waits: claiming a job is a commit, which would
-// compete with the client's next question.
+// WakeWhenIdle wakes the job runner once no question is waiting: claiming a job needs a commit,
+// which would slow down the client's next question.
 func (e *Core) WakeWhenIdle() {
 	if e.Idle.woken.Swap(true) {
 		return

@@ -17,36 +17,35 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Parts are the parts of an engine. All but LLM and Reranker are required.
+// Parts are the components of an engine. All are required except LLM and Reranker.
 type Parts struct {
 	Store    memory.Store
 	Searcher memory.Searcher
 	Embedder memory.Embedder
-	LLM      memory.LLM      // nil: rules learn
-	Reranker memory.Reranker // reranks the best candidates; nil: none
+	LLM      memory.LLM      // nil: only rules learn
+	Reranker memory.Reranker // reranks the best candidates; nil: no reranking
 	Prompts  *prompt.Set
 	Metrics  *obs.Metrics
 	Log      *slog.Logger
 	Now      func() time.Time
-	Wake     func() // tells the job runner about new jobs
+	Wake     func() // notifies the job runner of new jobs
 }
 
-// Options are an engine's settings. The zero value of each field is not a
-// default: package loci fills them from its Config.
+// Options are an engine's settings. Package loci sets all fields; zero is not a default.
 type Options struct {
-	TopK          int           // below 0: [Options.Most] decides
-	Budget        int           // tokens
-	Threshold     float64       // below 0: the fitted value
-	OwnEmbedder   bool          // the embedder is the profile's own: plain cosine finds duplicates
+	TopK          int           // number of memories; below 0: the default of [Options.Most]
+	Budget        int           // of a block, in tokens
+	Threshold     float64       // below 0: the calibrated value
+	OwnEmbedder   bool          // the embedder is the profile's own, so duplicates are found by plain cosine
 	RecencyWeight float64       // 0 to 1
-	Deadline      time.Duration // of recall in a chat, by words or with remote models
-	DeadlineMax   time.Duration // of recall in a chat with local models, if these need it
+	Deadline      time.Duration // time limit of recall in a chat, by words or with remote models
+	DeadlineMax   time.Duration // the extended time limit with slow local models
 	Recall        Rules
-	Words         *Scale // replaces Threshold and Recall.Measure while only words embed; nil: no replacement
+	Words         *Scale // replaces Threshold and Recall.Measure while the embedder uses only words; nil: no replacement
 	LearnAfter    Trigger
 	LearnModel    string // "": the model of the user's last chat
-	ClientKeys    bool   // the learning model gets the key of the user's last chat
-	Rules         bool   // learn by rule when there is no model or it keeps failing
+	ClientKeys    bool   // the learning model gets the API key of the user's last chat
+	Rules         bool   // learn by rules if there is no model or it keeps failing
 	Assistant     bool   // learn from the assistant's turns too
 	MaxText       int    // bytes of one memory or message
 	History       History
@@ -60,11 +59,10 @@ type Options struct {
 // Scale is a measure of relevance and its threshold.
 type Scale struct {
 	Measure   recall.Measure
-	Threshold float64 // below 0: the fitted value
+	Threshold float64 // below 0: the calibrated value
 }
 
-// Most returns the default number of memories: for a chat, or for an explicit search, whose caller
-// can read more.
+// Most returns the default number of memories for a chat or for an explicit search.
 func (o Options) Most(chat bool) int {
 	switch {
 	case o.TopK >= 0:
@@ -75,15 +73,15 @@ func (o Options) Most(chat bool) int {
 	return recall.DefaultAsked
 }
 
-// Learning is what Loci learns from and how.
+// Learning determines what Loci learns from, and how.
 type Learning struct {
-	Every     int           // user messages learned from together; 0 counts as 1
-	Exchanges int           // the first exchange of a conversation that is learned from; 0 counts as 1
+	Every     int           // number of user messages that are learned from together; 0 counts as 1
+	Exchanges int           // number of the first exchange in a conversation that is learned from; 0 counts as 1
 	Scope     FactScope     // of learned facts; "": OfUser
-	Idle      time.Duration // how long a conversation rests before the remaining messages are learned from
-	Context   int           // earlier messages that the model reads too
+	Idle      time.Duration // how long a conversation must be idle before the remaining messages are learned from
+	Context   int           // number of earlier messages that the model also reads
 
-	Trust    string // whether facts of a model become active without review: tried, always, never
+	Trust    string // whether a model's facts become active without review: tried, always, never
 	Personal bool   // blank personal identifiers before learning and storing
 	Spending Spending
 	Review   Review
@@ -91,52 +89,52 @@ type Learning struct {
 	Upkeep   Upkeep
 }
 
-// MaxMessages bounds the new messages kept of a chat request, and the turns of a stored
-// conversation that a request is compared with.
+// MaxMessages bounds how many new messages of a chat request are stored, and how many turns of a
+// stored conversation a request is compared with.
 const MaxMessages = 2000
 
-// History is the treatment of messages that a client sends along and that Loci did not observe.
+// History determines how messages are treated that a client sends along and Loci did not observe.
 type History string
 
-// The treatments of history.
+// The values of History.
 const (
-	AlignHistory  History = "align"  // stored, so that the chat is recognized again; also ""
-	RecallHistory History = "recall" // and recalled
-	LearnHistory  History = "learn"  // and the user's messages are learned from
+	AlignHistory  History = "align"  // stored, so that the chat is recognized later; "" means the same
+	RecallHistory History = "recall" // also recalled
+	LearnHistory  History = "learn"  // also learned from, if the user wrote them
 )
 
-// Mark marks a turn of history. heard reports whether it follows observed turns: it is then the
-// user's chat, and may be recalled.
+// Mark marks a turn of history. heard reports whether it follows observed turns; it then belongs to
+// the user's chat and may be recalled.
 func (h History) Mark(t *memory.Turn, heard bool) {
 	t.NoLearn = t.NoLearn || h != LearnHistory || t.Role != memory.RoleUser
 	t.History = !heard && h != RecallHistory && h != LearnHistory
 }
 
-// Review selects the learned facts that a person must review.
+// Review determines which learned facts a person must review.
 type Review struct {
-	Confidence float64  // facts below this confidence, 0 to 1
-	Categories []string // facts of these categories
-	Conflicts  bool     // facts that would replace another
+	Confidence float64  // review facts below this confidence, 0 to 1
+	Categories []string // review facts of these categories
+	Conflicts  bool     // review facts that would replace another one
 }
 
-// Trigger is when learning starts.
+// Trigger determines when learning starts.
 type Trigger string
 
-// The triggers.
+// The values of Trigger.
 const (
 	AfterExchange Trigger = "exchange"
 	AfterUser     Trigger = "user"
 	Never         Trigger = "never"
 )
 
-// Time returns the current time in Loci's precision.
+// Time returns the current time in the precision that Loci stores.
 func (e *Core) Time() time.Time { return memory.Time(e.Now()) }
 
-// NewID returns a UUIDv7, so that ids sort by when they were made.
+// NewID returns a UUIDv7, so that ids are sorted by their creation.
 func NewID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// IDFor returns the owner's id for a key, always the same, so that a repeated request writes once.
-// Without a key it returns a new one.
+// IDFor returns the id derived from an owner and a key, so that a repeated request writes only
+// once. Without a key it returns a new id.
 func IDFor(owner memory.Owner, key string) string {
 	if key == "" {
 		return NewID()
@@ -145,7 +143,7 @@ func IDFor(owner memory.Owner, key string) string {
 	return "key-" + hex.EncodeToString(sum[:16])
 }
 
-// DerivedID returns the id derived from parts, always the same.
+// DerivedID returns the id derived from an owner and parts. Equal arguments give equal ids.
 func DerivedID(owner memory.Owner, parts ...string) string {
 	return uuid.NewSHA1(uuid.NameSpaceURL, []byte(string(owner)+"\x00"+strings.Join(parts, "\x00"))).String()
 }
@@ -153,29 +151,29 @@ func DerivedID(owner memory.Owner, parts ...string) string {
 // Clip is [text.Clip].
 func Clip(s string, n int) string { return text.Clip(s, n) }
 
-// FactScope is the scope of a learned fact, and so who sees it.
+// FactScope is the scope of a learned fact and thus determines who sees it.
 type FactScope string
 
-// The scopes of learned facts.
+// The values of FactScope.
 const (
-	OfUser         FactScope = "user"         // the user, or the chat's project for facts about it
-	OfProject      FactScope = "project"      // the chat's project, or the user without one
-	OfConversation FactScope = "conversation" // the conversation that the fact was learned from (design 4)
+	OfUser         FactScope = "user"         // the user; for facts about the chat's project, that project
+	OfProject      FactScope = "project"      // the chat's project; the user if there is none
+	OfConversation FactScope = "conversation" // the conversation from which the fact was learned (design 4)
 )
 
-// Channels is what a channel may do with the memory of the user who writes in it.
+// Channels determines how a channel may use the memory of the user who writes in it.
 type Channels string
 
-// The choices. Neither writes: in a channel other people's messages surround the user's own.
+// The values of Channels. Neither stores other people's messages.
 const (
-	ChannelsOff  Channels = "off"  // nothing
-	ChannelsRead Channels = "read" // read it, into answers that the whole channel reads
+	ChannelsOff  Channels = "off"  // no memory
+	ChannelsRead Channels = "read" // read memory, for answers that the whole channel reads
 )
 
-// Spending is the price of the learning model, and how much of it a user may use in a day (UTC). It
-// stops learning, never a chat.
+// Spending is the price of the learning model, and how many tokens a user may spend per day (UTC).
+// Reaching the limit stops learning, but never a chat.
 type Spending struct {
-	InputPrice, OutputPrice float64 // of a million tokens, in any currency
+	InputPrice, OutputPrice float64 // per million tokens, in any currency
 	DayTokens               int64   // 0: unlimited
 }
 
@@ -184,36 +182,35 @@ func (s Spending) Cost(input, output int64) float64 {
 	return (float64(input)*s.InputPrice + float64(output)*s.OutputPrice) / 1e6
 }
 
-// Counts reports whether learning waits for a number of messages or exchanges.
+// Counts reports whether learning waits for several messages or exchanges.
 func (l Learning) Counts() bool { return l.Every > 1 || l.Exchanges > 1 }
 
-// Summaries is how often conversations are summarized.
+// Summaries determines how often conversations are summarized.
 type Summaries struct {
-	Every int  // exchanges; 0: never
-	Keep  bool // earlier summaries stay, and a new one covers only the last turns (design 2)
+	Every int  // number of exchanges; 0: never
+	Keep  bool // keep earlier summaries; a new one then covers only the last turns (design 2)
 }
 
-// The turns that a summary covers: the last ones after an earlier summary, more without one, so
-// that a summary forgotten with its content is rewritten from the rest.
+// A summary covers the last turns after an earlier summary. Without one it covers more turns, so
+// that a summary that was forgotten can be rewritten from the rest.
 const (
 	SummaryTurns = 12
 	SummaryFirst = 60
-	summaryLeast = 4 // turns below which there is nothing to summarize, unless summaries are due sooner
+	summaryLeast = 4 // minimum number of turns of a summary, unless summaries are due sooner
 )
 
-// Least returns the fewest turns of a summary, at most those of the first one due.
+// Least returns the minimum number of turns of a summary.
 func (s Summaries) Least() int { return min(summaryLeast, 2*s.Every-1) }
 
-// RuleBased is the model name of summaries written by rule.
+// RuleBased is the model name of summaries that the rules wrote.
 const RuleBased = "rule_based"
 
-// Due reports whether a conversation is to be summarized when its exchanges grow from before to
-// after.
+// Due reports whether a summary is due when the exchanges grow from before to after.
 func (s Summaries) Due(before, after int) bool {
 	return s.Every == 1 || s.Every > 0 && after/s.Every > before/s.Every
 }
 
-// SummaryJob returns the job that summarizes a conversation; after identifies its cause.
+// SummaryJob returns the job that summarizes a conversation. after identifies its cause.
 func SummaryJob(owner memory.Owner, conversation, after string) memory.Job {
 	return memory.Job{ID: "summarize-" + conversation + "-" + after, Owner: owner, Kind: memory.JobSummarize, Conversation: conversation}
 }

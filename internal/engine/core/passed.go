@@ -15,42 +15,42 @@ import (
 )
 
 const (
-	// shingle is the number of consecutive words that identify passed text.
+	// shingle is the number of consecutive words that identify text.
 	shingle = 8
 
-	// passedTime is how long passed text is recognized at least, and mostPassed bounds the
-	// shingles of an owner. Both apply to halves, of which the older one is dropped.
+	// passedTime is how long text is recognized at least, and mostPassed bounds the shingles of an
+	// owner. Both limit the newer half of the stored shingles; when it is full, the older half is
+	// dropped.
 	passedTime = time.Hour
 	mostPassed = 4096
 
-	// orderTime is how long a message that quotes a model's order counts as an agent's: a person
+	// orderTime is how long a message that quotes a model's order counts as an agent's; a person
 	// may quote it later. minOrder is the length in bytes of an order with fewer words than a
 	// shingle.
 	orderTime = 2 * time.Minute
 	minOrder  = 24
 )
 
-// Passed recognizes text that Loci recently passed on for each owner, by keyed hashes of shingles:
-// a model's answers and orders and tool results are not the person's words, even inside a later
-// message. Words that the person wrote first stays theirs. The zero value is ready and safe for
-// concurrent use.
+// Passed recognizes text that Loci recently passed on to or from each owner, by keyed hashes of
+// shingles. A model's answers, its orders and tool results are not the person's words, even inside
+// a later message. Words that the person wrote first remain theirs. The zero value is ready to use
+// and safe for concurrent use.
 type Passed struct {
-	mu     sync.Mutex // guards the owners' values
+	mu     sync.Mutex // guards the values of owners
 	owners recent.Map[memory.Owner, *passedOn]
 }
 
-// passedOn is the text passed on for one owner.
+// passedOn is the text that Loci passed on for one owner.
 type passedOn struct {
-	halves [2]map[uint64]carried // the newer half first
-	since  time.Time             // of the newer half
-	read   bool                  // the store's turns are included
+	halves [2]map[uint64]textOrigin // the newer half first
+	since  time.Time                // creation time of the newer half
+	read   bool                     // turns of the store have been added
 }
 
-// carried is whose text it is: the person's own, an answer's or a tool's, or a model's order to an
-// agent.
-type carried struct {
+// textOrigin tells who wrote a text: the person, a model or tool, or a model ordering an agent.
+type textOrigin struct {
 	own   bool
-	order time.Time // zero: none
+	order time.Time // zero: not an order
 }
 
 var passedSeed = maphash.MakeSeed()
@@ -60,20 +60,20 @@ func (p *Passed) Forget(owner memory.Owner) {
 	p.owners.DeleteFunc(func(o memory.Owner, _ *passedOn) bool { return o == owner })
 }
 
-// of returns an owner's hashes. The caller holds mu.
+// of returns an owner's hashes. The caller must hold mu.
 func (p *Passed) of(owner memory.Owner, now time.Time) *passedOn {
 	o, found := p.owners.Get(owner)
 	if !found {
-		o = &passedOn{halves: [2]map[uint64]carried{{}, {}}, since: now}
+		o = &passedOn{halves: [2]map[uint64]textOrigin{{}, {}}, since: now}
 		p.owners.Set(owner, o)
 	}
 	if now.Sub(o.since) > passedTime || len(o.halves[0]) > mostPassed {
-		o.halves, o.since = [2]map[uint64]carried{{}, o.halves[0]}, now
+		o.halves, o.since = [2]map[uint64]textOrigin{{}, o.halves[0]}, now
 	}
 	return o
 }
 
-func (o *passedOn) get(key uint64) (carried, bool) {
+func (o *passedOn) get(key uint64) (textOrigin, bool) {
 	c, ok := o.halves[0][key]
 	if !ok {
 		c, ok = o.halves[1][key]
@@ -81,8 +81,8 @@ func (o *passedOn) get(key uint64) (carried, bool) {
 	return c, ok
 }
 
-// put adds the shingles of a text that are new.
-func (o *passedOn) put(owner memory.Owner, text string, c carried) {
+// put adds those shingles of a text that are new.
+func (o *passedOn) put(owner memory.Owner, text string, c textOrigin) {
 	eachShingle(owner, text, func(_, _ int, key uint64) {
 		if _, found := o.get(key); !found {
 			o.halves[0][key] = c
@@ -90,8 +90,7 @@ func (o *passedOn) put(owner memory.Owner, text string, c carried) {
 	})
 }
 
-// AddRequest adds a request's new text: the person's messages, and tool results since the last
-// answer.
+// AddRequest adds a request's new text: user messages, and tool results since the last answer.
 func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,32 +100,32 @@ func (p *Passed) AddRequest(owner memory.Owner, chat *chatapi.Chat, now time.Tim
 		case memory.RoleAssistant:
 			return
 		case memory.RoleUser, memory.RoleTool:
-			o.put(owner, m.Text, carried{own: m.Role == memory.RoleUser})
+			o.put(owner, m.Text, textOrigin{own: m.Role == memory.RoleUser})
 			if key := hashOf(owner, m.Text); m.Role == memory.RoleUser && o.halves[0][key].order.IsZero() {
-				o.halves[0][key] = carried{own: true}
+				o.halves[0][key] = textOrigin{own: true}
 			}
 		}
 	}
 }
 
-// Answered adds an answer's text, and the orders in the arguments of its calls.
+// Answered adds the text of an answer, and the orders in the arguments of its tool calls.
 func (p *Passed) Answered(owner memory.Owner, a chatapi.Answer, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	o := p.of(owner, now)
-	o.put(owner, a.Text, carried{})
+	o.put(owner, a.Text, textOrigin{})
 	var calls any
-	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // else a broken stream
+	if a.ToolCalls != "" && json.Unmarshal([]byte(a.ToolCalls), &calls) == nil { // otherwise the stream broke off
 		eachText(calls, func(text string) {
-			o.put(owner, text, carried{order: now})
+			o.put(owner, text, textOrigin{order: now})
 			if key := hashOf(owner, text); !o.halves[0][key].own {
-				o.halves[0][key] = carried{order: now}
+				o.halves[0][key] = textOrigin{order: now}
 			}
 		})
 	}
 }
 
-// Ordered reports whether a message is a model's order, or quotes one of the last minutes.
+// Ordered reports whether a message is a model's order, or quotes one from the last minutes.
 func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,14 +140,13 @@ func (p *Passed) Ordered(owner memory.Owner, message string, now time.Time) (is 
 		c, _ := o.get(key)
 		is = is || !c.order.IsZero() && now.Sub(c.order) <= orderTime
 	})
-	if is { // the agent's later requests also begin with it
-		o.halves[0][hashOf(owner, message)] = carried{order: now}
+	if is { // later requests of the agent also begin with it
+		o.halves[0][hashOf(owner, message)] = textOrigin{order: now}
 	}
 	return is
 }
 
-// In returns the parts of a message that Loci passed on earlier, with the fragments of sentences
-// around them.
+// In returns the parts of a message that Loci passed on, with adjacent sentence fragments.
 func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -177,24 +175,24 @@ func (p *Passed) In(owner memory.Owner, message string) (foreign memory.Ranges) 
 	return foreign
 }
 
-// fragment is the number of words below which a piece of a sentence means nothing by itself.
-const fragment = 4
+// fragmentWords is the number of words below which a part of a sentence has no meaning of its own.
+const fragmentWords = 4
 
-// around extends a part of a text by the sentence fragments next to it.
+// around extends a part of a text by adjacent sentence fragments.
 func around(text string, start, end int) (from, to int) {
 	from = strings.LastIndexAny(text[:start], ".!?\n") + 1
-	if len(strings.Fields(text[from:start])) > fragment {
+	if len(strings.Fields(text[from:start])) > fragmentWords {
 		from = start
 	}
 	to = end + strings.IndexAny(text[end:]+"\n", ".!?\n")
-	if len(strings.Fields(text[end:to])) > fragment {
+	if len(strings.Fields(text[end:to])) > fragmentWords {
 		to = end
 	}
 	return from, to
 }
 
-// Recall adds the turns passed on before this process first saw the owner: before a restart, or by
-// another server. turns returns them, newest first.
+// Recall adds turns that were passed on before this process first handled the owner: before a
+// restart, or by another server. turns returns them, newest first.
 func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memory.Memory, error)) error {
 	p.mu.Lock()
 	read := p.of(owner, now).read
@@ -212,7 +210,7 @@ func (p *Passed) Recall(owner memory.Owner, now time.Time, turns func() ([]memor
 	o.read = true
 	for _, m := range slices.Backward(found) {
 		if t := m.Turn; now.Sub(t.CreatedAt) < passedTime {
-			o.put(owner, t.Content, carried{own: t.Role == memory.RoleUser})
+			o.put(owner, t.Content, textOrigin{own: t.Role == memory.RoleUser})
 		}
 	}
 	return nil
@@ -248,7 +246,7 @@ func hashWords(owner memory.Owner, words []string) uint64 {
 	return h.Sum64()
 }
 
-// eachText yields the long strings in a JSON value; arguments are JSON in a string.
+// eachText yields the long strings in a JSON value, also in strings that contain JSON.
 func eachText(v any, yield func(string)) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -7,34 +7,34 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Pause is which part of memory a user has paused.
+// Pause is the part of memory that a user has paused.
 type Pause string
 
-// The pauses.
+// The values of Pause.
 const (
 	PauseNone     Pause = "none"
 	PauseLearning Pause = "learning" // messages are stored, but not learned from
 	PauseMemory   Pause = "memory"   // chats neither read nor write memory
 
-	PauseUnknown Pause = "unknown" // the store cannot say; nothing is read or written until it can
+	PauseUnknown Pause = "unknown" // the store did not reply; nothing is read or written until it does
 )
 
-// OwnKeys is the prefix of Loci's own profile keys: a user's settings, journalled like the rest,
-// and hidden from models.
+// OwnKeys is the prefix of the profile keys that Loci uses for a user's settings. Changes of these
+// entries are in the journal, but models do not see them.
 const OwnKeys = "loci."
 
-// PauseKey is the profile entry that holds a [Pause].
+// PauseKey is the key of the profile entry that holds a [Pause].
 const PauseKey = OwnKeys + "pause"
 
-// Pause pauses or resumes an owner's memory. Repeating a key does nothing.
+// Pause pauses or resumes an owner's memory. A repeated key does nothing.
 func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key string, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
 	switch p {
 	case PauseNone, PauseLearning, PauseMemory:
 	default:
-		return memory.Errorf(memory.Invalid, "pause: %q is none of %s, %s and %s", p, PauseNone, PauseLearning, PauseMemory)
+		return memory.Errorf(memory.Invalid, "pause: invalid value %q (valid: %s, %s, %s)", p, PauseNone, PauseLearning, PauseMemory)
 	}
-	done, err := e.Done(ctx, owner, key)
+	done, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return err
@@ -53,7 +53,7 @@ func (e *Core) Pause(ctx context.Context, owner memory.Owner, p Pause, key strin
 	return nil
 }
 
-// Paused returns an owner's pause, or [PauseUnknown] if the store cannot say. It is not cached,
+// Paused returns an owner's pause, or [PauseUnknown] if the store does not reply. It is not cached,
 // since another process may change it.
 func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
 	p, err := e.AskPaused(ctx, owner)
@@ -67,7 +67,7 @@ func (e *Core) Paused(ctx context.Context, owner memory.Owner) Pause {
 func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
-		return PauseUnknown, fmt.Errorf("ask whether memory is paused: %w", err)
+		return PauseUnknown, fmt.Errorf("read whether memory is paused: %w", err)
 	}
 	for _, entry := range entries {
 		if entry.Key == PauseKey {
@@ -77,5 +77,5 @@ func (e *Core) AskPaused(ctx context.Context, owner memory.Owner) (Pause, error)
 	return PauseNone, nil
 }
 
-// ErrPauseUnknown refuses an explicit write while the pause is unknown.
-var ErrPauseUnknown = memory.Errorf(memory.Unavailable, "the store cannot say now whether memory is paused")
+// ErrPauseUnknown is returned for an explicit write while the pause is unknown.
+var ErrPauseUnknown = memory.Errorf(memory.Unavailable, "the store currently does not report whether memory is paused")

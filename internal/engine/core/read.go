@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Get returns one memory, whatever its status, or NotFound.
+// Get returns one memory, regardless of status, or NotFound.
 func (e *Core) Get(ctx context.Context, owner memory.Owner, id string) (memory.Memory, error) {
 	found, err := e.Store.Get(ctx, owner, id)
 	if err != nil {
@@ -31,19 +31,19 @@ func (e *Core) Fact(ctx context.Context, owner memory.Owner, id string) (memory.
 	case err != nil:
 		return memory.Fact{}, err
 	case m.Link != nil:
-		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s and is changed there", id, m.Fact.Scope.Owner)
+		return memory.Fact{}, memory.Errorf(memory.Forbidden, "%s belongs to %s and can only be changed by that owner", id, m.Fact.Scope.Owner)
 	case m.Fact == nil:
 		return memory.Fact{}, memory.Errorf(memory.Invalid, "%s is a %s, which cannot be edited", id, m.Kind())
 	}
 	return *m.Fact, nil
 }
 
-// List returns a page of an owner's memory, newest first.
+// List returns a page of an owner's memories, newest first.
 func (e *Core) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
 	return e.Store.List(ctx, owner, q)
 }
 
-// History returns a memory's changes, newest first, or NotFound.
+// History returns the changes of a memory, newest first, or NotFound.
 func (e *Core) History(ctx context.Context, owner memory.Owner, id, cursor string) (memory.ChangePage, error) {
 	if _, err := e.Get(ctx, owner, id); err != nil {
 		return memory.ChangePage{}, err
@@ -56,12 +56,12 @@ func (e *Core) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQ
 	return e.Store.Changes(ctx, owner, q)
 }
 
-// Stats returns how much an owner has stored.
+// Stats returns the counts of an owner's memories.
 func (e *Core) Stats(ctx context.Context, owner memory.Owner) (memory.Counts, error) {
 	return e.Store.Counts(ctx, owner)
 }
 
-// maxKey is the largest length of a profile key in bytes.
+// maxKey is the maximum length of a profile key in bytes.
 const maxKey = 128
 
 // Entries returns the profile at a time, ordered by key, without Loci's own entries.
@@ -76,7 +76,7 @@ func (e *Core) Entries(ctx context.Context, owner memory.Owner, at memory.At) ([
 	return out, err
 }
 
-// SetProfile writes a profile entry, in a run that can be undone. If the entry already has the
+// SetProfile writes a profile entry, in a run that can be undone. If the entry already has that
 // value, nothing changes and the receipt is zero.
 func (e *Core) SetProfile(ctx context.Context, owner memory.Owner, key, value string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
@@ -85,7 +85,7 @@ func (e *Core) SetProfile(ctx context.Context, owner memory.Owner, key, value st
 		return memory.Receipt{}, err
 	}
 	if len(key) > maxKey || strings.ContainsFunc(key, unicode.IsControl) {
-		return memory.Receipt{}, memory.Errorf(memory.Invalid, "key: is one line of at most %d bytes", maxKey)
+		return memory.Receipt{}, memory.Errorf(memory.Invalid, "key: must be one line of at most %d bytes", maxKey)
 	}
 	if value, err = e.CheckText("value", value); err != nil {
 		return memory.Receipt{}, err
@@ -116,7 +116,7 @@ func (e *Core) trySetProfile(ctx context.Context, owner memory.Owner, run, key, 
 	return ApplyAgain(ctx, e, owner, memory.Run{ID: run, Kind: "manual", Author: author}, change)
 }
 
-// ApplyAgain applies a change. If it adds something that existed and ended, it restores that.
+// ApplyAgain applies a change. If it adds an entry that existed and ended, it restores that.
 func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run, change memory.Change) (memory.Receipt, error) {
 	receipt, err := e.Store.Apply(ctx, owner, run, change)
 	if change.Action == memory.ActionAdd && errors.Is(err, memory.Conflict) {
@@ -126,12 +126,12 @@ func ApplyAgain(ctx context.Context, e *Core, owner memory.Owner, run memory.Run
 	return receipt, err
 }
 
-// DropProfile removes a profile entry, in a run that can be undone; [memory.NotFound] without one.
+// DropProfile removes a profile entry, in a run that can be undone, or returns [memory.NotFound].
 func (e *Core) DropProfile(ctx context.Context, owner memory.Owner, key string, author memory.Author) (memory.Receipt, error) {
 	return e.DropProfileIn(ctx, owner, memory.Run{ID: NewID(), Kind: "forget", Author: author}, key)
 }
 
-// DropProfileIn is [Core.DropProfile] in the caller's run.
+// DropProfileIn is [Core.DropProfile] in a run of the caller.
 func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory.Run, key string) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	gone, err := e.ReadEntry(ctx, owner, key)
@@ -148,10 +148,10 @@ func (e *Core) DropProfileIn(ctx context.Context, owner memory.Owner, run memory
 // ReadEntry returns an active profile entry, or [memory.NotFound].
 func (e *Core) ReadEntry(ctx context.Context, owner memory.Owner, key string) (memory.ProfileEntry, error) {
 	all, err := e.Store.Profile(ctx, owner, memory.At{})
-	return named(all, key, err)
+	return entryNamed(all, key, err)
 }
 
-func named(all []memory.ProfileEntry, key string, err error) (memory.ProfileEntry, error) {
+func entryNamed(all []memory.ProfileEntry, key string, err error) (memory.ProfileEntry, error) {
 	if err != nil {
 		return memory.ProfileEntry{}, fmt.Errorf("read the profile: %w", err)
 	}
@@ -186,7 +186,7 @@ func (e *Core) Context(ctx context.Context, owner memory.Owner, id string, at me
 func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation string) ([]memory.Context, error) {
 	page, err := e.Store.Conversations(ctx, owner, memory.ConversationQuery{IDs: []string{conversation}})
 	if err != nil {
-		return nil, fmt.Errorf("read what is attached: %w", err)
+		return nil, fmt.Errorf("read attached contexts: %w", err)
 	}
 	if len(page.Conversations) == 0 {
 		return nil, nil
@@ -194,7 +194,7 @@ func (e *Core) ContextsOf(ctx context.Context, owner memory.Owner, conversation 
 	return e.ContextsNamed(ctx, owner, page.Conversations[0].Contexts)
 }
 
-// ContextsNamed returns contexts in the order of ids, without missing ones and duplicates.
+// ContextsNamed returns the contexts with these ids in this order, without duplicates.
 func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []string) ([]memory.Context, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -207,19 +207,19 @@ func (e *Core) ContextsNamed(ctx context.Context, owner memory.Owner, ids []stri
 	return found, nil
 }
 
-// Entry returns one of [Core.Entries], or [memory.NotFound].
+// Entry returns one of the [Core.Entries], or [memory.NotFound].
 func (e *Core) Entry(ctx context.Context, owner memory.Owner, key string, at memory.At) (memory.ProfileEntry, error) {
 	if err := NotOwn(key); err != nil {
 		return memory.ProfileEntry{}, err
 	}
 	all, err := e.Entries(ctx, owner, at)
-	return named(all, strings.TrimSpace(key), err)
+	return entryNamed(all, strings.TrimSpace(key), err)
 }
 
-// NotOwn refuses keys of Loci's own entries, which have their own methods.
+// NotOwn returns an error for keys that Loci uses itself, since these have their own methods.
 func NotOwn(key string) error {
 	if strings.HasPrefix(strings.TrimSpace(key), OwnKeys) {
-		return memory.Errorf(memory.Invalid, "key: %q is Loci's own; those begin with %s", key, OwnKeys)
+		return memory.Errorf(memory.Invalid, "key: %q is reserved for Loci; reserved keys begin with %s", key, OwnKeys)
 	}
 	return nil
 }
@@ -229,7 +229,7 @@ func (e *Core) AllChanges(ctx context.Context, owner memory.Owner, q memory.Chan
 	return memory.Collect(memory.AllChanges(ctx, e.Store.Changes, owner, q))
 }
 
-// LastChange returns a target's last change, or the zero change.
+// LastChange returns the last change of a target, or the zero Change.
 func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string) (memory.Change, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Target: target, Limit: 1})
 	if err != nil || len(page.Changes) == 0 {
@@ -238,18 +238,18 @@ func (e *Core) LastChange(ctx context.Context, owner memory.Owner, target string
 	return page.Changes[0], nil
 }
 
-// Compared are the statuses of facts that a candidate is compared with: live ones, and those that a
-// person removed, which do not come back.
-var Compared = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
+// ComparedStatuses are the statuses of facts with which a candidate is compared: live facts, and
+// those that a person removed and that must not be learned again.
+var ComparedStatuses = []memory.Status{memory.Active, memory.Pending, memory.Retired, memory.Rejected}
 
-// OfWords reports whether an embedder finds no similarity between texts without a common word.
+// OfWords reports whether an embedder finds no similarity between texts that share no word.
 func OfWords(e memory.Embedder) bool {
 	w, ok := e.(interface{ OfWords() bool })
 	return ok && w.OfWords()
 }
 
-// Found returns the current memories of the first scope's owner that a search finds.
-func Found(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
+// FindMemories returns the current memories that a search finds; all scopes must have one owner.
+func FindMemories(ctx context.Context, e *Core, s memory.Search) ([]memory.Memory, error) {
 	s.Now = e.Time()
 	found, err := e.Searcher.Search(ctx, s)
 	if err != nil {

@@ -11,26 +11,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Profile entries by which a user configures learning. An entry with "@" and a project's name takes
-// precedence, an entry of the global pool comes last.
+// Keys of profile entries by which a user configures learning. An entry whose key ends with "@" and
+// a project's name takes precedence; an entry of the global pool is used last.
 const (
 	entryTimezone     = "timezone"           // "Europe/Lisbon"
 	EntryInstructions = "learn.instructions" // what to remember and what not, in plain language
-	entryCategories   = "learn.categories"   // the only wanted categories of facts, separated by commas
+	entryCategories   = "learn.categories"   // the only categories of facts to learn, separated by commas
 )
 
-// WishesKey is the profile key of the instructions for learning from one conversation.
-func WishesKey(owner memory.Owner, conversation string) string {
+// InstructionsKey returns the profile key of the instructions for learning from one conversation.
+func InstructionsKey(owner memory.Owner, conversation string) string {
 	return OwnKeys + EntryInstructions + "@" + DerivedID(owner, conversation)
 }
 
-// LearningSettings are a user's settings of learning.
+// LearningSettings are a user's settings for learning.
 type LearningSettings struct {
-	Wishes string
-	Zone   *time.Location
+	Instructions string
+	Zone         *time.Location
 }
 
-// LearningOf returns a user's settings of learning for a project and a conversation.
+// LearningOf returns a user's settings for learning in a project and a conversation.
 func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation string) (LearningSettings, error) {
 	own := LearningSettings{Zone: e.Clients.zone(scope.Owner)}
 	values := map[string]string{}
@@ -50,31 +50,31 @@ func (e *Core) LearningOf(ctx context.Context, scope memory.Scope, conversation 
 		return values[key]
 	}
 	if own.Zone == nil {
-		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // an invalid zone means the server's
+		own.Zone, _ = time.LoadLocation(values[entryTimezone]) // an invalid zone means that of the server
 	}
 	if own.Zone == nil || values[entryTimezone] == "" && own.Zone == time.UTC {
 		own.Zone = time.Local
 	}
-	own.Wishes = strings.TrimSpace(of(EntryInstructions) + "\n" + values[WishesKey(scope.Owner, conversation)])
+	own.Instructions = strings.TrimSpace(of(EntryInstructions) + "\n" + values[InstructionsKey(scope.Owner, conversation)])
 	if only := of(entryCategories); only != "" {
-		own.Wishes = strings.TrimSpace(own.Wishes + "\nOnly facts of these kinds: " + only)
+		own.Instructions = strings.TrimSpace(own.Instructions + "\nOnly facts of these kinds: " + only)
 	}
 	return own, nil
 }
 
-// clientsSeen is the client data of each user's last chat. It is never written to disk.
+// clientsSeen holds the client data of each user's last chat. It is never written to disk.
 type clientsSeen struct {
 	recent.Map[memory.Owner, ClientSeen]
 }
 
-// ClientSeen is a request's data about its client.
+// ClientSeen is the data of a request about its client.
 type ClientSeen struct {
 	Zone  *time.Location // nil: unknown
-	Model string         // that the request asked
-	Key   string         // for the upstream
+	Model string         // the model that the request names
+	Key   string         // API key for the upstream
 }
 
-// See updates an owner's data with the fields that a request has.
+// See updates an owner's data with the fields that a request sets.
 func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
 	if owner == "" || is == (ClientSeen{}) {
 		return
@@ -84,7 +84,7 @@ func (c *clientsSeen) See(owner memory.Owner, is ClientSeen) {
 	})
 }
 
-// Of returns the data of a user's last chat.
+// Of returns the data of an owner's last chat.
 func (c *clientsSeen) Of(owner memory.Owner) ClientSeen {
 	is, _ := c.Get(owner)
 	return is

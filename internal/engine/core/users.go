@@ -12,32 +12,31 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ClosedKey is the profile entry of an erased owner, with the time as its value. Until the owner is
-// opened again, nothing is written.
+// ClosedKey is the key of the profile entry of an erased owner. Its value is the time. Until the
+// owner is reopened, nothing is written.
 const ClosedKey = OwnKeys + "closed"
 
-// ClosedOwners caches which owners are closed. The zero value is empty.
+// ClosedOwners caches which owners are closed. The zero value is ready to use.
 type ClosedOwners struct {
 	states recent.Map[memory.Owner, look]
 }
 
-// look is an owner's cached state.
+// look is the cached state of an owner.
 type look struct {
 	closed bool
 	at     time.Time
-	set    bool // this process set it; else it was read
+	set    bool // this process set the state; otherwise it was read
 }
 
-// looksHold is how long a look is valid: another server may close or open an owner. It is well
-// shorter than the first delay of erase.EraseAgain, which removes what this server writes to a
-// closed owner meanwhile.
-const looksHold = 10 * time.Second
+// lookTTL is how long a look is valid, since another server may close or open an owner. It is much
+// less than the first delay of erase.EraseAgain, which removes what this server writes meanwhile.
+const lookTTL = 10 * time.Second
 
 // holds reports whether the look is still valid.
-func (l look) holds(now time.Time) bool { return now.Sub(l.at).Abs() < looksHold }
+func (l look) holds(now time.Time) bool { return now.Sub(l.at).Abs() < lookTTL }
 
-// is returns an owner's valid look.
-func (c *ClosedOwners) is(owner memory.Owner, now time.Time) (l look, found bool) {
+// cached returns the valid look of an owner.
+func (c *ClosedOwners) cached(owner memory.Owner, now time.Time) (l look, found bool) {
 	l, found = c.states.Get(owner)
 	if !found || !l.holds(now) {
 		return look{}, false
@@ -50,7 +49,7 @@ func (c *ClosedOwners) Set(owner memory.Owner, closed bool, now time.Time) {
 	c.states.Set(owner, look{closed, now, true})
 }
 
-// Follow records what this process's changes did to an owner, and replaces earlier looks.
+// Follow updates the cache after this process's changes of an owner.
 func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now time.Time) {
 	for _, change := range changes {
 		if p := change.After.Profile; p != nil && p.Key == ClosedKey {
@@ -59,8 +58,7 @@ func (c *ClosedOwners) Follow(owner memory.Owner, changes []memory.Change, now t
 	}
 }
 
-// Learn records a state that was read, unless this process set another meanwhile, and returns the
-// current one.
+// Learn records a read state, unless this process set another, and returns the current one.
 func (c *ClosedOwners) Learn(owner memory.Owner, closed bool, now time.Time) bool {
 	c.states.Update(owner, func(l look, found bool) (look, bool) {
 		if found && l.set && l.holds(now) {
@@ -84,38 +82,38 @@ func (e *Core) MayWrite(ctx context.Context, owner memory.Owner) error {
 	return err
 }
 
-// IsClosed reports whether an owner was erased and not opened since. Another server's closing is
-// seen after at most [looksHold], its opening at once.
+// IsClosed reports whether an owner was erased and not reopened. A closing by another server is
+// detected after at most [lookTTL], an opening at once.
 func (e *Core) IsClosed(ctx context.Context, owner memory.Owner) (bool, error) {
-	if l, found := e.Closed.is(owner, e.Time()); found && (!l.closed || l.set) {
+	if l, found := e.Closed.cached(owner, e.Time()); found && (!l.closed || l.set) {
 		return l.closed, nil
 	}
 	_, err := e.ReadEntry(memory.ForWrite(ctx), owner, ClosedKey)
 	if err != nil && !errors.Is(err, memory.NotFound) {
-		return false, fmt.Errorf("ask whether the memory is closed: %w", err)
+		return false, fmt.Errorf("read whether the memory is closed: %w", err)
 	}
 	closed := e.Closed.Learn(owner, err == nil, e.Time())
 	if closed {
-		e.Blocks.Forget(GivenTo(owner))
+		e.Blocks.Forget(BlocksFor(owner))
 		e.Blocks.Passed.Forget(owner)
 		e.Blocks.Ready.Forget(owner)
 	}
 	return closed, nil
 }
 
-// SeenClosed is IsClosed from the cache alone.
+// SeenClosed is IsClosed without reading the store.
 func (e *Core) SeenClosed(owner memory.Owner) bool {
-	l, _ := e.Closed.is(owner, e.Time())
+	l, _ := e.Closed.cached(owner, e.Time())
 	return l.closed
 }
 
-// NameKey is the profile entry of a user's display name in a front end.
+// NameKey is the key of the profile entry with a user's display name in a front end.
 const NameKey = OwnKeys + "name"
 
-// byFrontEnd is the author of display names.
+// byFrontEnd is the author of changes of display names.
 var byFrontEnd = memory.Author{Kind: memory.ByRule, Name: "front end"}
 
-// SetDisplayName stores a user's display name if it is new.
+// SetDisplayName stores a user's display name if it changed.
 func (e *Core) SetDisplayName(ctx context.Context, owner memory.Owner, name string) error {
 	if was, _ := e.names.Get(owner); name == "" || was == name {
 		return nil
@@ -125,17 +123,17 @@ func (e *Core) SetDisplayName(ctx context.Context, owner memory.Owner, name stri
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("keep the user's name: %w", err)
+		return fmt.Errorf("store the user's name: %w", err)
 	}
 	e.names.Set(owner, name)
 	return nil
 }
 
-// User is a user as the server's operator sees them.
+// User is the operator's view of a user.
 type User struct {
 	Owner  memory.Owner
-	Name   string // the display name; "": unknown
-	Closed bool   // erased, and not opened since
+	Name   string // display name; "": unknown
+	Closed bool   // erased and not reopened
 }
 
 // User returns one user.
@@ -156,8 +154,8 @@ func (e *Core) User(ctx context.Context, owner memory.Owner) (User, error) {
 	return u, nil
 }
 
-// Users returns at most limit users of a namespace, ordered by name, after one; next is where the
-// next page begins, "" after the last.
+// Users returns at most limit users of a namespace, ordered by name, that follow after. next is the
+// value of after for the next page, or "" on the last page.
 func (e *Core) Users(ctx context.Context, namespace, after string, limit int) (users []User, next string, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Remote reports whether a model runs on a server; writes do not wait for it.
+// Remote reports whether a model runs on a server. Writes do not wait for such a model.
 func Remote(model any) bool {
 	r, ok := model.(interface{ Remote() bool })
 	return ok && r.Remote()
 }
 
-// Skipped returns why an embedder or a reranker is currently not used, nil if it is.
+// Skipped returns why an embedder or a reranker is currently not used, or nil if it is used.
 func Skipped(model any) error {
 	if s, ok := model.(interface{ Skipped() error }); ok {
 		return s.Skipped()
@@ -22,11 +22,11 @@ func Skipped(model any) error {
 	return nil
 }
 
-// ComparingTime bounds the wait for a remote embedder when a text is compared with memory.
+// ComparingTime bounds the wait for a remote embedder that embeds a text to compare with memory.
 const ComparingTime = 2 * time.Second
 
-// VectorToCompare embeds a text to compare with stored ones. The vector is nil if a remote embedder
-// is unavailable; words alone compare then.
+// VectorToCompare embeds a text to compare with stored texts. The vector is nil if a remote
+// embedder is unavailable; the comparison then uses only words.
 func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, error) {
 	within := ctx
 	if Remote(e.Embedder) {
@@ -39,14 +39,13 @@ func (e *Core) VectorToCompare(ctx context.Context, content string) ([]float32, 
 	case err == nil:
 		return vectors[0], nil
 	case Remote(e.Embedder) && ctx.Err() == nil:
-		e.Log.Warn("memories are compared by words alone", "err", err)
+		e.Log.Warn("memories are compared only by words", "err", err)
 		return nil, nil
 	}
 	return nil, fmt.Errorf("embed to compare: %w", err)
 }
 
-// DocumentVectors embeds texts as vectors of the memories with these ids; nil if a job does so
-// later.
+// DocumentVectors embeds the texts of these memories. It returns nil if a job does so later.
 func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memory.Vector, error) {
 	if len(texts) == 0 || Remote(e.Embedder) {
 		return nil, nil
@@ -58,7 +57,7 @@ func (e *Core) DocumentVectors(ctx context.Context, ids, texts []string) ([]memo
 	return VectorsOf(ids, e.Embedder.Fingerprint(), values), nil
 }
 
-// VectorsOf returns one model's vectors of the memories with these ids.
+// VectorsOf returns vectors of one model for the memories with these ids.
 func VectorsOf(ids []string, model string, values [][]float32) []memory.Vector {
 	out := make([]memory.Vector, len(ids))
 	for i, id := range ids {
@@ -67,12 +66,12 @@ func VectorsOf(ids []string, model string, values [][]float32) []memory.Vector {
 	return out
 }
 
-// TextVectors embeds one text: see [Core.DocumentVectors].
+// TextVectors embeds one text, like [Core.DocumentVectors].
 func (e *Core) TextVectors(ctx context.Context, id, content string) ([]memory.Vector, error) {
 	return e.DocumentVectors(ctx, []string{id}, []string{content})
 }
 
-// TurnVectors embeds turns that have text: see [Core.DocumentVectors].
+// TurnVectors embeds the turns that have text, like [Core.DocumentVectors].
 func (e *Core) TurnVectors(ctx context.Context, turns []memory.Turn) ([]memory.Vector, error) {
 	var ids, texts []string
 	for _, t := range turns {

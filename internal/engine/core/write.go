@@ -14,24 +14,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxConflicts is how often a change is planned again at once after a Conflict.
+// MaxConflicts is how often a change is replanned without delay after a Conflict.
 const MaxConflicts = 10
 
-// MaxReplans bounds all attempts: while another server writes to the owner constantly, ten
-// conflicts in a row do happen.
+// MaxReplans bounds all attempts. More than ten conflicts in a row occur while another server
+// writes to the owner constantly.
 const MaxReplans = 100
 
-// replanPause is the longest wait before each attempt after [MaxConflicts], so that other writers
-// finish. All waits together take less than half a second.
+// replanPause is the longest delay before each attempt after [MaxConflicts], so that other writers
+// can finish. All delays together take less than half a second.
 const replanPause = 5 * time.Millisecond
 
-// lasting is a Conflict that planning again does not resolve.
+// lasting is a Conflict that replanning does not resolve.
 type lasting struct{ error }
 
 // Unwrap returns the Conflict.
 func (l lasting) Unwrap() error { return l.error }
 
-// Lasting marks an error as one that [Replan] returns at once; nil stays nil.
+// Lasting wraps an error so that [Replan] returns it at once. For nil it returns nil.
 func Lasting(err error) error {
 	if err == nil {
 		return nil
@@ -39,7 +39,7 @@ func Lasting(err error) error {
 	return lasting{err}
 }
 
-// Replan plans and makes a change again after each Conflict, with a wait after many.
+// Replan plans and makes a change, and repeats that after a Conflict.
 func Replan(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -56,7 +56,7 @@ func Replan(ctx context.Context, do func() error) error {
 	}
 }
 
-// CheckText returns the text trimmed, or an Invalid or TooLarge error with the field's name.
+// CheckText returns the trimmed text, or an Invalid or TooLarge error that names the field.
 func (e *Core) CheckText(field, s string) (string, error) {
 	trimmed := strings.TrimSpace(s)
 	switch {
@@ -70,21 +70,21 @@ func (e *Core) CheckText(field, s string) (string, error) {
 	return trimmed, nil
 }
 
-// Done returns the changes of the first request with this key.
-func (e *Core) Done(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
+// ChangesByKey returns the changes of the first request with this key.
+func (e *Core) ChangesByKey(ctx context.Context, owner memory.Owner, key string) ([]memory.Change, error) {
 	if key == "" {
 		return nil, nil
 	}
 	return e.AllChanges(ctx, owner, memory.ChangeQuery{Run: IDFor(owner, key)})
 }
 
-// ErrOtherRequest reports a key that another request used.
+// ErrOtherRequest reports that another request used the same key.
 var ErrOtherRequest = Lasting(memory.Errorf(memory.Conflict, "this Idempotency-Key was used for another request"))
 
 // RunOf returns the id of the run that completes a job.
 func RunOf(job string) string { return "run-" + job }
 
-// Version returns the owner's version.
+// Version returns the owner's current version.
 func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
 	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Core) Version(ctx context.Context, owner memory.Owner) (int64, error) {
 	return versions[0], nil
 }
 
-// rewords are the actions that may change a fact's text.
+// rewords are the actions that may change the text of a fact.
 var rewords = map[memory.Action]bool{memory.ActionAdd: true, memory.ActionUpdate: true, memory.ActionUndo: true}
 
 // FactVectors embeds the facts that changes add or reword.
@@ -112,7 +112,7 @@ func (e *Core) FactVectors(ctx context.Context, changes []memory.Change) ([]memo
 	return out, nil
 }
 
-// Mode returns what a channel's request may do with memory: what it asks for, at most read.
+// Mode returns the memory mode of a request in a channel: the requested mode, but at most read.
 func (c Channels) Mode(asked string) string {
 	if c != ChannelsRead || asked == chatapi.ModeOff || asked == chatapi.ModeWrite {
 		return chatapi.ModeOff
@@ -120,39 +120,39 @@ func (c Channels) Mode(asked string) string {
 	return chatapi.ModeRead
 }
 
-// FilesRoot is the folder of a model's files. Such a file is a context with its path as title.
+// FilesRoot is the folder of a model's files. Such a file is a context whose title is its path.
 const FilesRoot = "/memories"
 
 // IsFile reports whether a context is a model's file.
 func IsFile(c memory.Context) bool { return strings.HasPrefix(c.Title, FilesRoot+"/") }
 
-// ErrMeanwhile reports text that both sides changed.
-var ErrMeanwhile = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same words meanwhile"))
+// ErrConcurrentEdit reports that both sides changed the same text.
+var ErrConcurrentEdit = Lasting(memory.Errorf(memory.Conflict, "Loci changed the same text meanwhile"))
 
 // EveryStatus lists all statuses.
 var EveryStatus = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 
-// WasErased reports whether only ids and times of a fact are left.
+// WasErased reports whether a fact was erased, so that only ids and times are left.
 func WasErased(f memory.Fact) bool { return f.Status == memory.Retired && f.Content == "" }
 
-// ErrErased reports that a thing's text was erased.
+// ErrErased returns the error for a memory whose text was erased.
 func ErrErased(target string) error {
-	return memory.Errorf(memory.Conflict, "%s was erased: its words are gone for good", strings.Replace(target, ":", " ", 1))
+	return memory.Errorf(memory.Conflict, "%s was erased: its text cannot be restored", strings.Replace(target, ":", " ", 1))
 }
 
-// Upkeep is what leaves recall automatically. It stays in the history and can be restored; what a
-// person wrote, approved or pinned never leaves.
+// Upkeep configures which memories are removed from recall automatically. They stay in the history
+// and can be restored. Facts that a person wrote, approved or pinned are never removed.
 type Upkeep struct {
-	User         int           // most facts and turns of a user; 0: unlimited
-	Conversation int           // most turns and facts of a conversation; 0: unlimited
-	HalfLife     time.Duration // in which a fact that is not repeated loses half its confidence; 0: never
+	User         int           // largest number of a user's facts and turns; 0: unlimited
+	Conversation int           // largest number of a conversation's turns and facts; 0: unlimited
+	HalfLife     time.Duration // time in which a fact that is not repeated loses half its confidence; 0: never
 }
 
-// UpkeepAtOnce bounds the changes of a transaction, so that other writes do not wait for long.
+// UpkeepAtOnce bounds the changes of a transaction, so that other writers do not wait for long.
 const UpkeepAtOnce = 200
 
-// UpkeepJobs returns the owner's daily job and, with a limit per conversation, a job for a run that
-// added to one.
+// UpkeepJobs returns the owner's daily job. If conversations have a limit, it also returns a job
+// for a run that added to one.
 func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory.Job {
 	out := []memory.Job{{ID: "upkeep-" + e.Time().Format(time.DateOnly), Owner: owner, Kind: memory.JobUpkeep}}
 	if e.Opts.Learn.Upkeep.User+e.Opts.Learn.Upkeep.Conversation > 0 {
@@ -161,26 +161,26 @@ func (e *Core) UpkeepJobs(owner memory.Owner, run, conversation string) []memory
 	return out
 }
 
-// faded is the confidence below which a fact that was not repeated leaves.
-const faded = 0.2
+// fadedConfidence is the confidence below which a fact that was not repeated is removed.
+const fadedConfidence = 0.2
 
-// Over returns why a fact leaves, "" if it stays.
-func (u Upkeep) Over(f *memory.Fact, now time.Time) string {
+// RemovalReason returns why a fact is removed, or "" if it stays.
+func (u Upkeep) RemovalReason(f *memory.Fact, now time.Time) string {
 	switch {
 	case f == nil:
 		return ""
 	case !f.ExpiresAt.IsZero() && !now.Before(f.ExpiresAt):
 		return "expired"
-	case Kept(f) || u.HalfLife <= 0:
+	case IsConfirmed(f) || u.HalfLife <= 0:
 		return ""
-	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < faded:
+	case f.Confidence*math.Exp2(-now.Sub(f.ObservedAt).Hours()/u.HalfLife.Hours()) < fadedConfidence:
 		return "not repeated for long"
 	}
 	return ""
 }
 
-// Kept reports whether a fact stays whatever its age, because a person confirmed it.
-func Kept(f *memory.Fact) bool {
+// IsConfirmed reports whether a fact is kept at any age, because a person confirmed it.
+func IsConfirmed(f *memory.Fact) bool {
 	return f.Pinned() || f.Source == memory.Manual || f.Trust == memory.TrustPerson
 }
 

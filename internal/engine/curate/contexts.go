@@ -17,7 +17,7 @@ type ContextEdit struct {
 	Idempotency string // a repeated key returns the first result
 }
 
-// AddContext writes a context by hand.
+// AddContext adds a context that a person wrote.
 func (e *Curator) AddContext(ctx context.Context, owner memory.Owner, edit ContextEdit, author memory.Author) (memory.Context, error) {
 	ctx = memory.ForWrite(ctx)
 	next := memory.Context{ID: core.NewID(), Owner: owner, Status: memory.Active, CreatedAt: e.Time(), UpdatedAt: e.Time()}
@@ -33,7 +33,7 @@ func (e *Curator) AddContext(ctx context.Context, owner memory.Owner, edit Conte
 	return e.applyContext(ctx, next, edit.Idempotency, memory.Change{Action: memory.ActionAdd, Reason: "written by hand"}, author)
 }
 
-// EditContext changes a context by hand. Concurrent changes to other fields are kept.
+// EditContext applies a person's edit to a context. Concurrent changes to other fields are kept.
 func (e *Curator) EditContext(ctx context.Context, owner memory.Owner, id string, edit ContextEdit, author memory.Author) (next memory.Context, err error) {
 	ctx = memory.ForWrite(ctx)
 	err = core.Replan(ctx, func() error {
@@ -68,7 +68,7 @@ func (e *Curator) Write(c *memory.Context, edit ContextEdit) (err error) {
 	return err
 }
 
-// CheckLine returns the text as one line, which may be empty, or Invalid or TooLarge.
+// CheckLine returns the text as one line, which may be empty, or an Invalid or TooLarge error.
 func (e *Curator) CheckLine(field, s string) (string, error) {
 	line := strings.Join(strings.Fields(s), " ")
 	switch {
@@ -80,7 +80,7 @@ func (e *Curator) CheckLine(field, s string) (string, error) {
 	return line, nil
 }
 
-// MaxTitleBytes is the longest title set by hand.
+// MaxTitleBytes is the largest length of a title that a person sets.
 const MaxTitleBytes = 500
 
 func (e *Curator) applyContext(ctx context.Context, next memory.Context, key string, c memory.Change, author memory.Author) (memory.Context, error) {
@@ -100,13 +100,13 @@ func (e *Curator) applyContext(ctx context.Context, next memory.Context, key str
 	return next, nil
 }
 
-// DropContext removes a context in a run that can be undone. Conversations keep its id, so it is in
-// their prompts again if restored. With erase its text is removed for good.
+// DropContext removes a context in a run that can be undone. Conversations keep its id, so a
+// restored context is in their prompts again. With erase its text is removed permanently.
 func (e *Curator) DropContext(ctx context.Context, owner memory.Owner, id string, erase bool, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	gone, err := e.Context(ctx, owner, id, memory.At{})
 	if erase {
-		if err != nil && !errors.Is(err, memory.NotFound) { // one removed before has text too
+		if err != nil && !errors.Is(err, memory.NotFound) { // a context that was removed earlier still has text
 			return memory.Receipt{}, err
 		}
 		receipt, failed := e.Store.Erase(ctx, owner, memory.Run{ID: core.NewID(), Kind: "erase", Author: author}, id)

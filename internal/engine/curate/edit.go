@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Edit is what a person changes about a fact; nil leaves a field as it is.
+// Edit is a person's edit of a fact. A nil field stays unchanged.
 type Edit struct {
 	Content    *string
 	Category   *string
@@ -26,8 +26,7 @@ type Edit struct {
 	Idempotency string // a repeated key returns the first result
 }
 
-// EditFact changes a live fact in place; new text gets a new vector, and facts that it contradicts
-// are superseded.
+// EditFact changes a live fact in place. New text supersedes the facts that it contradicts.
 func (e *Curator) EditFact(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, edit.Idempotency, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
@@ -61,8 +60,8 @@ func set[T any](field *T, to *T) {
 	}
 }
 
-// Restore restores a forgotten, superseded or rejected fact, which replaces what it contradicts. A
-// repeated key returns the first result.
+// Restore restores a forgotten, superseded or rejected fact and supersedes the facts that it
+// contradicts. A repeated key returns the first result.
 func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if core.WasErased(*f) {
@@ -70,19 +69,20 @@ func (e *Curator) Restore(ctx context.Context, owner memory.Owner, id, key strin
 		}
 		from := []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}
 		if !slices.Contains(from, f.Status) {
-			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore needs it to be one of %v", id, f.Status, from)
+			return "", "", memory.Errorf(memory.Conflict, "%s is %s; only these can be restored: %v", id, f.Status, from)
 		}
 		f.Status, f.SupersededBy, f.ValidTo = memory.Active, "", time.Time{}
 		return memory.ActionRestore, "restore by a person", nil
 	})
 }
 
-// change reads a fact, lets edit change a copy, and applies that, again after a conflict. A
-// restored or reworded fact supersedes what it contradicts. With a used key it does nothing.
+// change reads a fact, lets edit change a copy, and applies the change; after a conflict it repeats
+// that. A restored or reworded fact supersedes the facts that it contradicts. With a used key it
+// does nothing.
 func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string, author memory.Author, edit func(*memory.Fact) (memory.Action, string, error)) (memory.Fact, error) {
 	ctx = memory.ForWrite(ctx)
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author}
-	done, err := e.Done(ctx, owner, key)
+	done, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return memory.Fact{}, err
@@ -122,9 +122,9 @@ func (e *Curator) change(ctx context.Context, owner memory.Owner, id, key string
 	return next, nil
 }
 
-// Revise completes next, a fact's new state in an author's run: the run gets the vectors of new
-// text and, for a restored or reworded fact, its base and the ids of answers that repeat ended
-// facts. It returns the changes that end what next contradicts.
+// Revise completes next, a fact's new state in an author's run. It adds the vectors of new text to
+// the run and, for a restored or reworded fact, the base and the ids of answers that repeat
+// superseded facts. It returns the changes that supersede the facts that next contradicts.
 func (e *Curator) Revise(ctx context.Context, run *memory.Run, was memory.Fact, next *memory.Fact, reason string, author memory.Author) ([]memory.Change, error) {
 	var err error
 	next.UpdatedAt = e.Time()
@@ -156,9 +156,9 @@ func (e *Curator) sameFact(ctx context.Context, owner memory.Owner, id string, d
 	return e.Fact(ctx, owner, id)
 }
 
-// Free reports whether no live fact of the scope has this text, and none with it was rejected or
-// forgotten. If that cannot be read, it returns false.
+// Free reports whether no live fact of the scope has this text and none with this text was rejected
+// or forgotten. If the facts cannot be read, it returns false.
 func (e *Curator) Free(ctx context.Context, scope memory.Scope, words string) bool {
-	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: core.Compared})
+	page, err := e.Store.List(ctx, scope.Owner, memory.Query{Hash: text.Hash(words), Statuses: core.ComparedStatuses})
 	return err == nil && !slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Fact.Scope == scope })
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Erase removes the text of memories for good, with everything that repeats it (see saidElsewhere).
-// Only ids and times remain. It cannot be undone.
+// Erase removes the text of memories permanently, with everything that repeats it (see
+// withRepetitions). Only ids and times remain. It cannot be undone.
 func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gone []memory.Memory, author memory.Author) (memory.Receipt, error) {
 	ids := make([]string, len(gone))
 	conversations := map[string]bool{}
@@ -32,21 +32,21 @@ func (e *Curator) Erase(ctx context.Context, owner memory.Owner, run string, gon
 	return receipt, err
 }
 
-// saidElsewhere returns memories with all that says the same, whatever became of it,
-// each once:
+// withRepetitions returns memories together with everything that states the same, regardless of
+// status and without duplicates:
 //
 //   - of a fact, the turns that it was learned from, other turns and summaries that say
 //     it, and facts of the same words;
 //   - of a turn, the facts that rest on it and on nothing that stays;
 //   - of a turn, the answers to it that take up one of its words, and every summary of
 //     its conversation, which may hold it in other words.
-func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
+func (e *Curator) withRepetitions(ctx context.Context, owner memory.Owner, found []memory.Memory) ([]memory.Memory, error) {
 	b := bundle{have: map[string]bool{}}
 	for _, m := range found {
 		b.add(m)
 	}
 	var facts []memory.Fact
-	from, turns := map[string]bool{}, map[string]bool{} // facts' source turns; turns to erase themselves
+	from, turns := map[string]bool{}, map[string]bool{} // the facts' source turns; turns that are erased themselves
 	for _, m := range found {
 		switch {
 		case m.Turn != nil:
@@ -70,17 +70,17 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 		switch {
 		case m.Link != nil || m.Content() == "":
 		case m.Fact != nil:
-			if RestsOn(*m.Fact, turns) || slices.ContainsFunc(facts, func(f memory.Fact) bool { return f.Hash == m.Fact.Hash }) {
+			if LearnedOnlyFrom(*m.Fact, turns) || slices.ContainsFunc(facts, func(f memory.Fact) bool { return f.Hash == m.Fact.Hash }) {
 				b.add(m)
 			}
-		case from[m.ID()] || sayOne(m, facts):
+		case from[m.ID()] || statesAny(m, facts):
 			b.add(m)
 		case m.Summary != nil:
 			summaries = append(summaries, m)
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("find who else says what is erased: %w", err)
+		return nil, fmt.Errorf("find memories that repeat the erased text: %w", err)
 	}
 	conversations := map[string]bool{}
 	for _, m := range slices.Clone(b.all) {
@@ -100,8 +100,8 @@ func (e *Curator) saidElsewhere(ctx context.Context, owner memory.Owner, found [
 	return b.all, nil
 }
 
-// stillSay names the owner's other memories that repeat one of these; they are not erased.
-func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
+// remainingMentions names the owner's other memories that repeat an erased memory.
+func (e *Curator) remainingMentions(ctx context.Context, owner memory.Owner, gone []memory.Memory) (held []string, err error) {
 	var facts []memory.Fact
 	for _, m := range gone {
 		if m.Fact != nil && m.Content() != "" {
@@ -109,7 +109,7 @@ func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memor
 		}
 	}
 	look := func(what, words string) {
-		if words != "" && sayOne(memory.Memory{Summary: &memory.Summary{Text: words}}, facts) {
+		if words != "" && statesAny(memory.Memory{Summary: &memory.Summary{Text: words}}, facts) {
 			held = append(held, what)
 		}
 	}
@@ -136,14 +136,14 @@ func (e *Curator) stillSay(ctx context.Context, owner memory.Owner, gone []memor
 	return held, nil
 }
 
-// answersTo adds the answers to a bundle's turns of a conversation that use one of their words:
-// without the turn they say little.
+// answersTo adds the answers to a bundle's turns of a conversation that use one of the turns'
+// words. Without the turn such answers mean little.
 func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversation string, b *bundle) error {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: conversation, Statuses: core.EveryStatus})
 	if err != nil {
-		return fmt.Errorf("read the answers to what is erased: %w", err)
+		return fmt.Errorf("read the answers to erased messages: %w", err)
 	}
-	asked := map[string][]string{} // terms, by id
+	asked := map[string][]string{} // terms of each turn, by id
 	for _, t := range turns {
 		if b.have[t.ID] {
 			asked[t.ID] = text.Terms(t.Content)
@@ -157,7 +157,7 @@ func (e *Curator) answersTo(ctx context.Context, owner memory.Owner, conversatio
 	return nil
 }
 
-// bundle is a set of memories.
+// bundle is a set of memories without duplicates.
 type bundle struct {
 	all  []memory.Memory
 	have map[string]bool
@@ -170,20 +170,20 @@ func (b *bundle) add(m memory.Memory) {
 	}
 }
 
-// RestsOn reports whether a fact was learned from these turns and from no others.
-func RestsOn(f memory.Fact, turns map[string]bool) bool {
+// LearnedOnlyFrom reports whether a fact was learned only from these turns.
+func LearnedOnlyFrom(f memory.Fact, turns map[string]bool) bool {
 	return f.Source == memory.Extracted && len(f.Provenance.Turns) > 0 &&
 		!slices.ContainsFunc(f.Provenance.Turns, func(id string) bool { return !turns[id] })
 }
 
-// sayOne reports whether a turn or a summary states one of the facts. Text without a common word
-// does not, which is a quick check.
-func sayOne(m memory.Memory, facts []memory.Fact) bool {
+// statesAny reports whether a turn or a summary states one of the facts. As a quick check, text
+// without a common word does not.
+func statesAny(m memory.Memory, facts []memory.Fact) bool {
 	if len(facts) == 0 {
 		return false
 	}
 	terms := text.Terms(m.Content())
 	return slices.ContainsFunc(facts, func(f memory.Fact) bool {
-		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && retrieve.Says(m, f)
+		return slices.ContainsFunc(text.Terms(f.Content), func(t string) bool { return slices.Contains(terms, t) }) && retrieve.States(m, f)
 	})
 }

@@ -25,19 +25,19 @@ type Note struct {
 	Tags         []string
 	Project      string
 	Agent        string
-	Conversation string   // its source
+	Conversation string   // its source; "": none
 	Confidence   *float64 // nil: 1
 	Core         memory.Core
 	ObservedAt   time.Time // zero: now
 	ExpiresAt    time.Time
 	Metadata     json.RawMessage
-	Replaces     string // id of the fact that it replaces; "": those that it contradicts
+	Replaces     string // id of the fact that it replaces; "": the facts that it contradicts
 	Idempotency  string // a repeated key returns the first result
 }
 
-// Remember writes a fact by hand. A live fact of the same scope with the same text takes over what
-// the note adds, and is returned with created false. Facts that it contradicts are superseded in
-// the same run. A model's fact may become pending: see waits.
+// Remember adds a fact that a person or program wrote. If a live fact of the same scope has the
+// same text, the note is merged into it, and created is false. Facts that it contradicts are
+// superseded in the same run. A model's fact may become pending: see reviewReason.
 func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, author memory.Author) (fact memory.Fact, created bool, err error) {
 	ctx = memory.ForWrite(ctx)
 	byModel := author.Kind == memory.ByModel
@@ -47,7 +47,7 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 		}
 		n.Content = learn.Redact(n.Content, e.Opts.Learn.Personal)
 	}
-	fact, err = e.Noted(owner, n)
+	fact, err = e.FactFromNote(owner, n)
 	if err != nil {
 		return memory.Fact{}, false, err
 	}
@@ -62,15 +62,15 @@ func (e *Curator) Remember(ctx context.Context, owner memory.Owner, n Note, auth
 	err = core.Replan(ctx, func() error {
 		written, created, err = e.remember(ctx, fact, vectors, n.Replaces, n.Idempotency, author)
 		if errors.Is(err, memory.Duplicate) {
-			written, err = e.writtenAgain(ctx, fact, n.Idempotency, author)
+			written, err = e.mergeNote(ctx, fact, n.Idempotency, author)
 		}
 		return err
 	})
 	return written, created, err
 }
 
-// remember adds a fact, or returns the fact that the same key added, or a Conflict after a
-// concurrent write.
+// remember adds a fact, or returns the fact that the same key added earlier. It returns a Conflict
+// after a concurrent write.
 func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memory.Vector, replaces, key string, author memory.Author) (_ memory.Fact, created bool, err error) {
 	owner := next.Scope.Owner
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: author, Vectors: vectors}
@@ -90,9 +90,9 @@ func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memo
 	why := "a person wrote what replaces it"
 	if author.Kind == memory.ByModel {
 		add.Reason, why = "written by a tool call", "a tool call wrote what replaces it"
-		if wait := e.waits(ctx, next, olds); wait != "" {
+		if wait := e.reviewReason(ctx, next, olds); wait != "" {
 			next.Status, add.Reason = memory.Pending, wait
-			if len(olds) > 0 { // replaced on approval
+			if len(olds) > 0 { // pending: the facts are replaced on approval
 				add.OldID, olds = olds[0].ID, nil
 			}
 		}
@@ -112,11 +112,11 @@ func (e *Curator) remember(ctx context.Context, next memory.Fact, vectors []memo
 	return next, true, nil
 }
 
-// Replaced returns the facts that a fact replaced in the write of its current state.
+// Replaced returns the facts that were replaced in the run that wrote a fact's current state.
 func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.Memory) {
 	page, err := e.Store.Changes(ctx, f.Scope.Owner, memory.ChangeQuery{Fact: f.ID, Action: memory.ActionReplace})
-	if err != nil { // it is written all the same
-		e.Log.Warn("an answer does not name what was replaced", "fact", f.ID, "err", err)
+	if err != nil { // the fact is written anyway
+		e.Log.Warn("cannot list the facts that a new fact replaced", "fact", f.ID, "err", err)
 	}
 	for _, c := range page.Changes {
 		if c.NewID == f.ID && c.Version == f.Version {
@@ -126,20 +126,21 @@ func Replaced(ctx context.Context, e *core.Core, f memory.Fact) (olds []memory.M
 	return olds
 }
 
-// seenAgain is the time after which a repeated note counts as a new observation.
-const seenAgain = time.Minute
+// observationInterval is the interval after which a repeated note counts as a new observation.
+const observationInterval = time.Minute
 
-// writtenAgain adds a repeated note to the live fact with its text: tags, other fields and the
-// observation. A pending fact becomes approved. It returns a Conflict if the fact has gone.
-func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
-	twin, err := e.twin(ctx, next)
+// mergeNote merges a repeated note into the live fact with its text: tags, other fields and the
+// time of observation. It approves a pending fact. It returns a Conflict if the fact is no longer
+// live.
+func (e *Curator) mergeNote(ctx context.Context, next memory.Fact, key string, author memory.Author) (memory.Fact, error) {
+	twin, err := e.factWithText(ctx, next)
 	if err != nil {
 		return memory.Fact{}, err
 	}
 	same := errors.New("it adds nothing")
 	fact, err := e.change(ctx, next.Scope.Owner, twin.ID, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		if !f.Status.Live() {
-			return "", "", memory.Errorf(memory.Conflict, "%s is %s since", f.ID, f.Status)
+			return "", "", memory.Errorf(memory.Conflict, "%s became %s meanwhile", f.ID, f.Status)
 		}
 		was := *f
 		if author.Kind != memory.ByModel {
@@ -157,10 +158,10 @@ func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string
 		if next.Metadata != nil {
 			f.Metadata = next.Metadata
 		}
-		if next.ObservedAt.Sub(f.ObservedAt) >= seenAgain {
+		if next.ObservedAt.Sub(f.ObservedAt) >= observationInterval {
 			f.ObservedAt = next.ObservedAt
 		}
-		if key == "" && reflect.DeepEqual(*f, was) { // a key must be recorded
+		if key == "" && reflect.DeepEqual(*f, was) { // a key must always be recorded
 			twin = was
 			return "", "", same
 		}
@@ -172,8 +173,8 @@ func (e *Curator) writtenAgain(ctx context.Context, next memory.Fact, key string
 	return fact, err
 }
 
-// Noted returns the fact of a note.
-func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
+// FactFromNote returns the fact that a note describes.
+func (e *Curator) FactFromNote(owner memory.Owner, n Note) (memory.Fact, error) {
 	content, err := e.CheckText("content", n.Content)
 	if err != nil {
 		return memory.Fact{}, err
@@ -208,7 +209,7 @@ func (e *Curator) Noted(owner memory.Owner, n Note) (memory.Fact, error) {
 	return f, CheckFact(f)
 }
 
-// CheckFact refuses invalid fields of a fact.
+// CheckFact returns an error for invalid fields of a fact.
 func CheckFact(f memory.Fact) error {
 	if f.Confidence < 0 || f.Confidence > 1 {
 		return memory.Errorf(memory.Invalid, "confidence: %v is out of range; valid is 0 to 1", f.Confidence)
@@ -222,7 +223,7 @@ func CheckFact(f memory.Fact) error {
 	return nil
 }
 
-// Tags returns tags trimmed, without duplicates, in order.
+// Tags returns trimmed, sorted tags without duplicates.
 func Tags(in []string) []string {
 	var out []string
 	for _, t := range in {
@@ -233,8 +234,8 @@ func Tags(in []string) []string {
 	return out
 }
 
-// twin returns the live fact with f's text and scope.
-func (e *Curator) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) {
+// factWithText returns the live fact with f's text and scope.
+func (e *Curator) factWithText(ctx context.Context, f memory.Fact) (memory.Fact, error) {
 	page, err := e.Store.List(ctx, f.Scope.Owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}})
 	if err != nil {
 		return memory.Fact{}, err
@@ -244,10 +245,10 @@ func (e *Curator) twin(ctx context.Context, f memory.Fact) (memory.Fact, error) 
 			return *m.Fact, nil
 		}
 	}
-	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was just written and is gone again")
+	return memory.Fact{}, memory.Errorf(memory.Conflict, "the same fact was just added and removed again")
 }
 
-// firstOf returns the current state of a run's fact.
+// firstOf returns the current state of the fact that a run wrote.
 func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (memory.Fact, error) {
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Run: run})
 	if err != nil {
@@ -261,8 +262,8 @@ func (e *Curator) firstOf(ctx context.Context, owner memory.Owner, run string) (
 	return memory.Fact{}, core.ErrOtherRequest
 }
 
-// MayUse reports whether a model's tools may use an owner's memory: [memory.Conflict] while
-// memory is paused and, for a write, while learning is.
+// MayUse reports whether a model's tools may use an owner's memory. It returns [memory.Conflict]
+// while memory is paused and, for a write, while learning is paused.
 func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) error {
 	switch p := e.Paused(ctx, owner); {
 	case p == core.PauseUnknown:
@@ -273,8 +274,8 @@ func (e *Curator) MayUse(ctx context.Context, owner memory.Owner, write bool) er
 	return nil
 }
 
-// EditByTool changes a fact for a model. New text makes a new fact, which replaces the old one or
-// becomes pending: see waits.
+// EditByTool changes a fact for a model. New text becomes a new fact, which replaces the old one or
+// becomes pending: see reviewReason.
 func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string, edit Edit, author memory.Author) (memory.Fact, error) {
 	if err := e.MayUse(ctx, owner, true); err != nil {
 		return memory.Fact{}, err
@@ -298,9 +299,9 @@ func (e *Curator) EditByTool(ctx context.Context, owner memory.Owner, id string,
 	return f, err
 }
 
-// waits returns why a model's fact needs a person's review, "" if it does not, by the rules for
-// learned facts (learn.Plan). olds are the facts that it would replace.
-func (e *Curator) waits(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
+// reviewReason returns why a person must review a model's fact, or "" if no review is needed. The
+// rules are those for learned facts (learn.Plan). olds are the facts that it would replace.
+func (e *Curator) reviewReason(ctx context.Context, f memory.Fact, olds []memory.Fact) string {
 	review := e.Opts.Learn.Review
 	reviewed := learn.Reviewed(f.Content, f.Confidence, review.Confidence, f.Category, review.Categories)
 	switch {
@@ -325,6 +326,6 @@ func ofPerson(f memory.Fact) bool {
 
 // live reports whether a live fact has the same text.
 func (e *Curator) live(ctx context.Context, f memory.Fact) bool {
-	_, err := e.twin(ctx, f)
+	_, err := e.factWithText(ctx, f)
 	return err == nil
 }

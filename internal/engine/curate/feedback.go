@@ -20,28 +20,27 @@ const (
 	Wrong  Verdict = "wrong"
 )
 
-// The effect of feedback on confidence (design 5, "Confidence Score"). The numbers are set by hand:
-// a verdict counts as much as a repetition (learn's reinforcement), a use far less, and a fact that
-// is called wrong twice ranks behind others, but is not forgotten. Approving a pending fact removes
-// all doubt: see [Curator.Judge].
+// The effect of feedback on confidence (design 5, "Confidence Score"), set by hand. A verdict
+// counts as much as a repetition (learn's reinforcement), and a use far less. A fact that was twice
+// called wrong ranks behind others, but is not forgotten. Approving a pending fact removes all
+// doubt: see [Curator.Judge].
 const (
-	usefulGains = 0.25 // share of the remaining doubt
-	wrongLeaves = 0.5  // share of the confidence
-	useGains    = 0.05 // share of the remaining doubt, per use
-	mostUses    = 10   // uses of a fact that count at once
+	usefulGain  = 0.25 // fraction of the doubt that a verdict removes
+	wrongFactor = 0.5  // fraction of the confidence that remains
+	useGain     = 0.05 // fraction of the doubt that each use removes
+	maxUses     = 10   // uses of a fact that are counted in one write
 )
 
-// Judged raises or lowers the confidence of an owner's live fact by a person's verdict, and returns
-// it. It can be undone.
-func (e *Curator) Judged(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
+// Rate changes the confidence of a live fact by a person's verdict. It can be undone.
+func (e *Curator) Rate(ctx context.Context, owner memory.Owner, id string, v Verdict, key string, author memory.Author) (memory.Fact, error) {
 	return e.change(ctx, owner, id, key, author, func(f *memory.Fact) (memory.Action, string, error) {
 		switch {
 		case !f.Status.Live():
 			return "", "", memory.Errorf(memory.Conflict, "%s is %s; restore it first", id, f.Status)
 		case v == Useful:
-			f.Confidence += (1 - f.Confidence) * usefulGains
+			f.Confidence += (1 - f.Confidence) * usefulGain
 		case v == Wrong:
-			f.Confidence *= wrongLeaves
+			f.Confidence *= wrongFactor
 		default:
 			return "", "", memory.Errorf(memory.Invalid, "verdict: %q is neither %s nor %s", v, Useful, Wrong)
 		}
@@ -49,19 +48,18 @@ func (e *Curator) Judged(ctx context.Context, owner memory.Owner, id string, v V
 	})
 }
 
-// byUse is the author of confidence raised by use in answers.
+// byUse is the author of changes that raise confidence because answers used the fact.
 var byUse = memory.Author{Kind: memory.ByRule, Name: "use"}
 
-// UsesAtOnce is how many used facts are collected before a write, so that not every answer is a
-// transaction.
+// UsesAtOnce is how many used facts are collected for one transaction.
 const UsesAtOnce = 8
 
-// Uses count how often answers used an owner's facts since the last write. They may be lost.
+// Uses count how often answers used an owner's facts since the last write. A crash loses them.
 type Uses struct {
 	of recent.Map[memory.Owner, map[string]int]
 }
 
-// Add counts hits that an answer used.
+// Add counts the hits that an answer used.
 func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
 	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
 		if of == nil {
@@ -76,7 +74,7 @@ func (u *Uses) Add(owner memory.Owner, hits []memory.Hit) {
 	})
 }
 
-// Take returns and clears an owner's uses, if they are of at least so many facts.
+// Take returns and clears an owner's uses if they are of at least the given number of facts.
 func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
 	u.of.Update(owner, func(of map[string]int, _ bool) (map[string]int, bool) {
 		if len(of) < least {
@@ -88,15 +86,15 @@ func (u *Uses) Take(owner memory.Owner, least int) (taken map[string]int) {
 	return taken
 }
 
-// Credit raises the confidence of used facts in one run, if there are at least so many. Their time
-// of change stays. Uses of concurrently changed facts are lost.
+// Credit raises the confidence of used facts in one run, if there are at least least of them. It
+// does not change their time of change. Uses of concurrently changed facts are lost.
 func (e *Curator) Credit(ctx context.Context, owner memory.Owner, least int) {
 	used := e.Used.Take(owner, least)
 	if len(used) == 0 {
 		return
 	}
 	if err := e.creditAll(ctx, owner, used); err != nil {
-		e.Log.Warn("what answers used was not noted", "owner", owner, "facts", len(used), "err", err)
+		e.Log.Warn("the uses of facts were not recorded", "owner", owner, "facts", len(used), "err", err)
 	}
 }
 
@@ -104,7 +102,7 @@ func (e *Curator) creditAll(ctx context.Context, owner memory.Owner, used map[st
 	ctx = memory.ForWrite(ctx)
 	found, err := e.Store.Get(ctx, owner, slices.Sorted(maps.Keys(used))...)
 	if err != nil {
-		return fmt.Errorf("read what was used: %w", err)
+		return fmt.Errorf("read the used facts: %w", err)
 	}
 	var changes []memory.Change
 	for _, m := range found {
@@ -112,8 +110,8 @@ func (e *Curator) creditAll(ctx context.Context, owner memory.Owner, used map[st
 			continue
 		}
 		next := *m.Fact
-		for range min(used[m.ID()], mostUses) {
-			next.Confidence += (1 - next.Confidence) * useGains
+		for range min(used[m.ID()], maxUses) {
+			next.Confidence += (1 - next.Confidence) * useGain
 		}
 		changes = append(changes, memory.Change{
 			Action: memory.ActionUpdate, After: memory.Image{Fact: &next}, Base: m.Fact.Version, Reason: "answers took it up", Author: byUse,

@@ -13,14 +13,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Forget removes memories from recall in one run that can be undone: facts with the turns that they
-// quote, turns, summaries.
+// Forget removes memories, and the turns that facts quote, from recall. It can be undone.
 func (e *Curator) Forget(ctx context.Context, owner memory.Owner, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	return e.ForgetAll(ctx, owner, core.NewID(), ids, reason, author)
 }
 
-// ForgetAll is Forget in the caller's run.
+// ForgetAll is Forget in a run that the caller names.
 func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string, ids []string, reason string, author memory.Author) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	err := core.Replan(ctx, func() error {
@@ -37,8 +36,8 @@ func (e *Curator) ForgetAll(ctx context.Context, owner memory.Owner, run string,
 	return receipt, err
 }
 
-// forgetFound forgets memories in a run. Their summaries go with them, and are rewritten from the
-// rest.
+// forgetFound forgets memories in a run. It also forgets their summaries and queues jobs that
+// rewrite these without the memories.
 func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) (memory.Receipt, error) {
 	changes, jobs, err := e.Forgetting(ctx, owner, run, found, reason, author)
 	if err != nil {
@@ -52,13 +51,13 @@ func (e *Curator) forgetFound(ctx context.Context, owner memory.Owner, run strin
 }
 
 // Forgetting returns the changes that forget memories, the turns that repeat them and the summaries
-// of all these, and the jobs to follow.
+// of both. It also returns the jobs to queue.
 func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string, found []memory.Memory, reason string, author memory.Author) ([]memory.Change, []memory.Job, error) {
 	for _, m := range slices.Clone(found) {
 		if m.Fact == nil || m.Link != nil {
 			continue
 		}
-		turns, err := e.Retrieve.SayingSo(ctx, *m.Fact)
+		turns, err := e.Retrieve.Stating(ctx, *m.Fact)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -73,17 +72,17 @@ func (e *Curator) Forgetting(ctx context.Context, owner memory.Owner, run string
 	}
 	turns, err := e.Store.Get(ctx, owner, ids...)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read what is forgotten: %w", err)
+		return nil, nil, fmt.Errorf("read the memories to forget: %w", err)
 	}
-	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // it left recall before
+	changes = slices.DeleteFunc(changes, func(c memory.Change) bool { // the target was forgotten earlier
 		return c.After.Turn != nil && slices.ContainsFunc(turns, func(m memory.Memory) bool { return m.ID() == c.After.Turn.ID && m.Status() == memory.Retired })
 	})
 	summaries, jobs, err := e.summariesOf(ctx, owner, run, changes, turns)
 	return append(changes, learn.Forget(summaries, e.Time(), reason, author)...), jobs, err
 }
 
-// summariesOf returns the summaries of turns that changes forget, without those forgotten already,
-// and the jobs that rewrite them.
+// summariesOf returns the summaries of turns that changes forget, except summaries already
+// forgotten, and the jobs that rewrite them.
 func (e *Curator) summariesOf(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, turns []memory.Memory) ([]memory.Memory, []memory.Job, error) {
 	var conversations []string
 	gone := map[string]bool{}
@@ -129,31 +128,31 @@ func missing(ids []string, found []memory.Memory) []string {
 	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return have[id] })
 }
 
-// Matching selects what to forget: the results of a query, or ids.
+// Matching selects the memories to forget: the results of a query, or ids.
 type Matching struct {
 	Query  string
 	IDs    []string
-	Erase  bool // remove the text for good; it cannot be undone
+	Erase  bool // remove the text permanently; this cannot be undone
 	DryRun bool
 
 	Idempotency string // a repeated key returns the first result
 }
 
-// wishOf parses a query as a wish to forget: "what I said about my job" is about the job.
-func wishOf(query string) extract.Command {
+// forgetRequest parses a forget request: "what I said about my job" means memories about the job.
+func forgetRequest(query string) extract.Command {
 	w := learn.MemoryRequestsIn(memory.Turn{Role: memory.RoleUser, Content: "Forget " + query})
 	if len(w.Forget) > 0 && w.Forget[0].Of == extract.NamesNothing {
 		return w.Forget[0]
 	}
-	return extract.Command{What: query} // an explicit request means memory, even by a mere name
+	return extract.Command{What: query} // an explicit request means memory, even if it is only a name
 }
 
 // everyKind lists the kinds that recall returns.
 var everyKind = []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}
 
-// Meant returns the memories of a scope that a wish to forget means. All facts are checked, since
-// "my job" has no word of "User works as a nurse"; of turns and summaries, those that a search
-// finds.
+// Meant returns the memories of a scope to which a forget request refers. It checks all facts,
+// since "my job" shares no word with "User works as a nurse", but only those turns and summaries
+// that a search finds.
 func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Command) ([]memory.Memory, error) {
 	var found []memory.Memory
 	have := map[string]bool{}
@@ -171,7 +170,7 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 	}
 	turns, err := e.Retrieve.Like(ctx, scope, wish.What, retrieve.Candidates)
 	if err != nil {
-		return nil, fmt.Errorf("find what to forget: %w", err)
+		return nil, fmt.Errorf("find the memories to forget: %w", err)
 	}
 	for _, m := range turns {
 		add(m)
@@ -183,15 +182,15 @@ func (e *Curator) Meant(ctx context.Context, scope memory.Scope, wish extract.Co
 }
 
 // ForgetMatching forgets or erases the selected memories, or only returns them. Of a query's
-// results it selects those that state what the query names. Memories out of recall are not
-// forgotten again, but are erased. Erased ones are returned without text.
+// results it selects those that state what the query names. Memories that are already forgotten are
+// skipped, or erased. Erased memories are returned without text.
 func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) ([]memory.Memory, error) {
 		switch {
 		case (m.Query == "") == (len(m.IDs) == 0):
 			return nil, memory.Errorf(memory.Invalid, "give either a query or ids")
 		case m.Query != "":
-			return e.asked(ctx, owner, m)
+			return e.queried(ctx, owner, m)
 		}
 		found, err := e.Store.Get(ctx, owner, m.IDs...)
 		if unknown := missing(m.IDs, found); err == nil && len(unknown) > 0 {
@@ -201,10 +200,9 @@ func (e *Curator) ForgetMatching(ctx context.Context, owner memory.Owner, m Matc
 	})
 }
 
-// forgetTargets forgets or erases what targets returns; a repeated request returns the first
-// result.
+// forgetTargets forgets or erases the memories that targets returns. It is idempotent.
 func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Matching, author memory.Author, targets func(context.Context) ([]memory.Memory, error)) ([]memory.Memory, memory.Receipt, error) {
-	done, err := e.Done(ctx, owner, m.Idempotency)
+	done, err := e.ChangesByKey(ctx, owner, m.Idempotency)
 	switch {
 	case err != nil:
 		return nil, memory.Receipt{}, err
@@ -213,7 +211,7 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Match
 	}
 	gone, err := targets(ctx)
 	if err == nil && m.Erase {
-		gone, err = e.saidElsewhere(ctx, owner, gone)
+		gone, err = e.withRepetitions(ctx, owner, gone)
 	}
 	switch {
 	case err != nil:
@@ -230,7 +228,7 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Match
 		r, err := e.ForgetAll(ctx, owner, run, ids, "forgotten by hand", author)
 		return gone, r, err
 	}
-	held, err := e.stillSay(ctx, owner, gone)
+	held, err := e.remainingMentions(ctx, owner, gone)
 	if err != nil {
 		return nil, memory.Receipt{}, err
 	}
@@ -243,9 +241,9 @@ func (e *Curator) forgetTargets(ctx context.Context, owner memory.Owner, m Match
 	return left, r, err
 }
 
-// asked returns the memories that a query means; to erase, also those out of recall.
-func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
-	wish := wishOf(m.Query)
+// queried returns the memories to which a query refers; to erase, also those excluded from recall.
+func (e *Curator) queried(ctx context.Context, owner memory.Owner, m Matching) ([]memory.Memory, error) {
+	wish := forgetRequest(m.Query)
 	found, err := e.Meant(ctx, memory.Scope{Owner: owner}, wish)
 	if err != nil || !m.Erase {
 		return found, err
@@ -260,7 +258,7 @@ func (e *Curator) asked(ctx context.Context, owner memory.Owner, m Matching) ([]
 	return append(found, learn.MemoriesToForget(wish, left)...), err
 }
 
-// sameForgotten returns what the first request forgot or erased.
+// sameForgotten returns the memories that the first request forgot or erased.
 func (e *Curator) sameForgotten(ctx context.Context, owner memory.Owner, done []memory.Change, erased bool) ([]memory.Memory, memory.Receipt, error) {
 	var ids []string
 	for _, c := range slices.Backward(done) {
@@ -279,9 +277,9 @@ func receiptOf(done []memory.Change) memory.Receipt {
 	return memory.Receipt{Run: done[0].Run, Version: done[0].Version, At: done[0].At, Changes: len(done), Again: true}
 }
 
-// SaidAfter reports whether a memory is newer than a turn: a wish that is read late, or again, does
-// not mean it.
-func SaidAfter(m memory.Memory, t memory.Turn) bool {
+// IsNewerThan reports whether a memory is newer than a turn. A forget request that is processed
+// late, or again, does not apply to newer memories.
+func IsNewerThan(m memory.Memory, t memory.Turn) bool {
 	switch {
 	case m.Fact != nil:
 		return m.Fact.ObservedAt.After(t.CreatedAt)
@@ -291,17 +289,17 @@ func SaidAfter(m memory.Memory, t memory.Turn) bool {
 	return m.CreatedAt().After(t.CreatedAt)
 }
 
-// mostFiltered bounds the memories that a filter forgets in its one run.
-const mostFiltered = 10_000
+// maxFiltered bounds the memories that a filter forgets in one run.
+const maxFiltered = 10_000
 
-// ForgetFiltered forgets or erases what a filter selects, facts unless it names other kinds, or
-// only returns it: [Curator.ForgetMatching] with their ids, in one run. It also erases memories out
-// of recall. It returns [memory.Invalid] for a filter that does not narrow, so that an empty one
-// never means everything, and [memory.TooLarge] for more than ten thousand results.
+// ForgetFiltered forgets or erases the memories that a filter selects, or only returns them, in one
+// run. By default it selects facts; it also erases forgotten memories. It returns [memory.Invalid]
+// for a filter without criteria, so that an empty filter never means everything, and
+// [memory.TooLarge] for more than ten thousand results.
 func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memory.Query, m Matching, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	q.Text = strings.TrimSpace(q.Text)
 	if q.Tag == "" && q.Category == "" && q.Project == "" && q.Conversation == "" && q.Text == "" {
-		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: it names nothing to forget by; give tag, category, project, conversation or q")
+		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "filter: it has no criterion; set tag, category, project, conversation or q")
 	}
 	if m.Query != "" || len(m.IDs) > 0 {
 		return nil, memory.Receipt{}, memory.Errorf(memory.Invalid, "give either a filter, a query or ids")
@@ -312,12 +310,12 @@ func (e *Curator) ForgetFiltered(ctx context.Context, owner memory.Owner, q memo
 	}
 	return e.forgetTargets(memory.ForWrite(ctx), owner, m, author, func(ctx context.Context) (found []memory.Memory, err error) {
 		err = e.Everything(ctx, owner, q, func(m memory.Memory) {
-			if m.Content() != "" { // was erased
+			if m.Content() != "" { // otherwise it was erased already
 				found = append(found, m)
 			}
 		})
-		if len(found) > mostFiltered {
-			return nil, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(found), mostFiltered)
+		if len(found) > maxFiltered {
+			return nil, memory.Errorf(memory.TooLarge, "filter: it finds %d memories, more than %d at once; narrow it", len(found), maxFiltered)
 		}
 		return found, err
 	})

@@ -9,12 +9,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// hiddenByReview is the reason of changes that hide turns until a person decides.
+// hiddenByReview is the reason of changes that hide turns while their facts are under review.
 const hiddenByReview = "what it says waits for review or is rejected"
 
-// Gate returns the changes that accompany those of facts, and the jobs to follow. Memories that
-// repeat a fact leave recall while review settings hold it, and when it is rejected; its turns
-// return on approval.
+// Gate returns the changes that accompany changes of facts, and the jobs to queue. Memories that
+// repeat a fact are excluded from recall while review settings hold the fact, and when it is
+// rejected. Its turns return on approval.
 func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, changes []memory.Change, author memory.Author) (more []memory.Change, jobs []memory.Job, err error) {
 	var facts []memory.Memory
 	for _, c := range changes {
@@ -24,17 +24,17 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 		}
 		is := f.Status == memory.Pending && learn.ByReview(c.Reason)
 		if !is && c.Action != memory.ActionAdd {
-			if is, err = held(ctx, e, *f); err != nil {
+			if is, err = heldForReview(ctx, e, *f); err != nil {
 				return nil, nil, err
 			}
 		}
 		if is {
 			says := *f
-			says.Status = memory.Pending // else it is out of recall already
+			says.Status = memory.Pending // otherwise it is excluded from recall already
 			facts = append(facts, memory.Memory{Fact: &says})
 		}
 		if c.Action == memory.ActionApprove {
-			back, err := shown(ctx, e, *f, changes, author)
+			back, err := restoredTurns(ctx, e, *f, changes, author)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -59,8 +59,8 @@ func (e *Curator) Gate(ctx context.Context, owner memory.Owner, run string, chan
 	}), jobs, nil
 }
 
-// held reports whether review settings hold a fact, or a person rejected it.
-func held(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
+// heldForReview reports whether a fact is held by review settings or was rejected by a person.
+func heldForReview(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	if f.Status != memory.Pending {
 		return f.Status == memory.Rejected, nil
 	}
@@ -68,10 +68,10 @@ func held(ctx context.Context, e *Curator, f memory.Fact) (bool, error) {
 	return learn.ByReview(why.Reason), err
 }
 
-// shown returns the changes that restore turns hidden for a fact that changes approve: those that
-// it names, and those that left in the run that made it pending. A turn stays hidden while another
-// fact of it is held or forgotten.
-func shown(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
+// restoredTurns returns the changes that restore turns hidden because of a fact that changes
+// approve: the fact's source turns and those hidden by the run that made it pending. A turn stays
+// hidden while another fact of it is held or forgotten.
+func restoredTurns(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Change, author memory.Author) (out []memory.Change, err error) {
 	owner := f.Scope.Owner
 	why, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
 	if err != nil || !learn.ByReview(why.Reason) {
@@ -79,7 +79,7 @@ func shown(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Chan
 	}
 	run, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: why.Run})
 	if err != nil {
-		return nil, fmt.Errorf("read what a fact that waits hid: %w", err)
+		return nil, fmt.Errorf("read the turns hidden by a pending fact: %w", err)
 	}
 	ids := slices.Clone(f.Provenance.Turns)
 	for _, c := range run {
@@ -90,21 +90,21 @@ func shown(ctx context.Context, e *Curator, f memory.Fact, changes []memory.Chan
 	for _, id := range ids {
 		left, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Target: "turn:" + id})
 		if err != nil {
-			return nil, fmt.Errorf("read why a turn left recall: %w", err)
+			return nil, fmt.Errorf("read why a turn was hidden: %w", err)
 		}
 		last := slices.IndexFunc(left, func(c memory.Change) bool { return c.Action == memory.ActionRetire })
 		stays := last < 0 || left[last].Reason != hiddenByReview || left[0].After.Status() != memory.Retired
 		others := memory.Query{Turn: id, Statuses: []memory.Status{memory.Pending, memory.Rejected, memory.Retired}}
 		for m, err := range memory.AllMemories(ctx, e.Store.List, owner, others) {
 			if err != nil {
-				return nil, fmt.Errorf("list what else a turn says: %w", err)
+				return nil, fmt.Errorf("list the other facts of a turn: %w", err)
 			}
 			if stays || slices.ContainsFunc(changes, func(c memory.Change) bool {
 				return c.Action == memory.ActionApprove && c.After.Fact != nil && c.After.Fact.ID == m.ID()
 			}) {
 				continue
 			}
-			if stays, err = held(ctx, e, *m.Fact); err != nil {
+			if stays, err = heldForReview(ctx, e, *m.Fact); err != nil {
 				return nil, err
 			}
 			stays = stays || m.Fact.Status == memory.Retired

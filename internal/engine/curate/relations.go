@@ -14,16 +14,17 @@ import (
 // RelationKinds are the kinds of relations between facts.
 var RelationKinds = []memory.RelationKind{memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows}
 
-// Relate adds a relation between an owner's facts, in a run that can be undone. If it exists,
-// nothing changes and the receipt is zero. It returns [memory.NotFound] for a fact that is not the
-// owner's own, and [memory.Invalid] for an unknown kind and for a fact with itself.
+// Relate adds a relation between an owner's facts, in a run that can be undone. If the relation
+// exists, nothing changes and the receipt is zero. It returns [memory.NotFound] for a fact that is
+// not the owner's own, and [memory.Invalid] for an unknown kind or for a relation of a fact to
+// itself.
 func (e *Curator) Relate(ctx context.Context, owner memory.Owner, from, to string, kind memory.RelationKind, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	switch {
 	case !slices.Contains(RelationKinds, kind):
 		return memory.Receipt{}, memory.Errorf(memory.Invalid, "kind: %q is none of %v", kind, RelationKinds)
 	case from == to:
-		return memory.Receipt{}, memory.Errorf(memory.Invalid, "a fact belongs to itself anyway")
+		return memory.Receipt{}, memory.Errorf(memory.Invalid, "a fact cannot be related to itself")
 	}
 	for _, id := range []string{from, to} {
 		f, err := e.Fact(ctx, owner, id)
@@ -43,7 +44,7 @@ func (e *Curator) Relate(ctx context.Context, owner memory.Owner, from, to strin
 	return core.ApplyAgain(ctx, e.Core, owner, run, change)
 }
 
-// Unrelate ends a relation in a run that can be undone; [memory.NotFound] without one.
+// Unrelate ends a relation in a run that can be undone, or returns [memory.NotFound].
 func (e *Curator) Unrelate(ctx context.Context, owner memory.Owner, from, to string, kind memory.RelationKind, author memory.Author) (memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
 	tie, err := e.Relation(ctx, owner, from, to, kind)
@@ -74,14 +75,14 @@ func (e *Curator) Relation(ctx context.Context, owner memory.Owner, from, to str
 
 // Related is a fact with its related facts.
 type Related struct {
-	Facts     []memory.Fact     // the requested one first, then by steps
-	Steps     []int             // of each fact; 0 for the first
-	Relations []memory.Relation // between these facts, each once
-	More      bool              // there are more facts
+	Facts     []memory.Fact     // the requested fact first, then by steps
+	Steps     []int             // number of steps to each fact; 0 for the first
+	Relations []memory.Relation // relations between these facts, without duplicates
+	More      bool              // there are more facts than the limit
 }
 
-// RelatedAt follows a fact's relations in both directions for so many steps, up to most facts: the
-// relations and facts of a time, without erased ones.
+// RelatedAt follows a fact's relations in both directions, for the given number of steps and up to
+// most facts. It returns the relations and facts as of a time, without erased facts.
 func (e *Curator) RelatedAt(ctx context.Context, owner memory.Owner, id string, at memory.At, steps, most int) (Related, error) {
 	first, err := e.Fact(ctx, owner, id)
 	if err != nil {
@@ -118,7 +119,7 @@ func (e *Curator) RelatedAt(ctx context.Context, owner memory.Owner, id string, 
 			met[next] = true
 			m, err := e.Retrieve.GetAt(ctx, owner, next, at)
 			if err != nil && !errors.Is(err, memory.NotFound) {
-				return Related{}, fmt.Errorf("read what is related: %w", err)
+				return Related{}, fmt.Errorf("read the related facts: %w", err)
 			}
 			if m.Fact == nil || m.Content() == "" {
 				continue
@@ -139,21 +140,21 @@ func (e *Curator) RelatedAt(ctx context.Context, owner memory.Owner, id string, 
 	return w, nil
 }
 
-// FoundRelation is a derived relation of a fact.
+// FoundRelation is a relation that is derived from a fact's history or text.
 type FoundRelation struct {
 	memory.Relation
 	Other memory.Fact
 }
 
-// How much of a fact's journal and how many facts of its subject are read for relations.
+// Bounds for derived relations: changes in a fact's journal, and facts about its subject.
 const (
 	mostChanges = 200
 	mostSubject = 20
 )
 
-// FoundRelations returns relations derived from history and text: what the fact replaced or was
-// replaced by, pending replacements, and other facts about the same person or thing. They are
-// computed at each call.
+// FoundRelations returns relations derived from history and text: the facts that the fact replaced
+// or was replaced by, pending replacements, and other facts about the same person or thing. They
+// are computed at each call.
 func (e *Curator) FoundRelations(ctx context.Context, owner memory.Owner, id string, at memory.At) ([]FoundRelation, error) {
 	m, err := e.Retrieve.GetAt(ctx, owner, id, at)
 	if err != nil {
@@ -165,7 +166,7 @@ func (e *Curator) FoundRelations(ctx context.Context, owner memory.Owner, id str
 	f := *m.Fact
 	page, err := e.Store.Changes(ctx, owner, memory.ChangeQuery{Fact: id, Limit: mostChanges})
 	if err != nil {
-		return nil, fmt.Errorf("read what was replaced: %w", err)
+		return nil, fmt.Errorf("read the replaced facts: %w", err)
 	}
 	var out []FoundRelation
 	for _, c := range page.Changes {
@@ -178,7 +179,7 @@ func (e *Curator) FoundRelations(ctx context.Context, owner memory.Owner, id str
 		}
 		m, err := e.Retrieve.GetAt(ctx, owner, other, at)
 		if err != nil && !errors.Is(err, memory.NotFound) {
-			return nil, fmt.Errorf("read what is related: %w", err)
+			return nil, fmt.Errorf("read the related facts: %w", err)
 		}
 		if m.Fact == nil || m.Content() == "" {
 			continue
@@ -195,7 +196,7 @@ func (e *Curator) FoundRelations(ctx context.Context, owner memory.Owner, id str
 			tie.Kind = memory.Refines
 		case c.Action == memory.ActionReplace && old.SupersededBy == next.ID:
 			tie.Kind = memory.Follows
-		default: // undone or decided on
+		default: // undone, or decided by a person
 			continue
 		}
 		out = append(out, FoundRelation{tie, *m.Fact})

@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PendingFact is a pending fact, the owner's own or shared by another user, with what a person
-// needs to decide on it.
+// PendingFact is a pending fact, the owner's own or one shared by another user, with the data that
+// a person needs to decide on it.
 type PendingFact struct {
 	Memory memory.Memory
-	Turn   *memory.Turn // its source; nil without one
+	Turn   *memory.Turn // its source; nil if there is none
 	Reason string       // why it is pending
 	Author memory.Author
-	// Conflicts are the owner's active facts that it contradicts, and the one that the journal
-	// says it would replace. Approving the owner's own fact replaces them. A shared one replaces
-	// nothing: recall omits it while they contradict it.
+	// Conflicts are the owner's active facts that it contradicts, and the fact that the journal
+	// says it would replace. Approving the owner's own fact replaces them. A shared fact does not
+	// replace them; it is not recalled while they contradict it.
 	Conflicts []memory.Fact
 }
 
@@ -32,7 +32,7 @@ type PendingPage struct {
 }
 
 // Waiting returns the pending facts, newest first, with reason, source turn and conflicts. limit 0
-// means 50; at most 500.
+// means 50; the maximum is 500.
 func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cursor string) (PendingPage, error) {
 	page, err := e.Store.List(ctx, owner, memory.Query{Statuses: []memory.Status{memory.Pending}, Limit: limit, Cursor: cursor})
 	if err != nil {
@@ -59,13 +59,13 @@ func (e *Curator) Waiting(ctx context.Context, owner memory.Owner, limit int, cu
 	return out, nil
 }
 
-// WhyWaiting returns why a fact is pending, "" if the journal does not say.
+// WhyWaiting returns why a fact is pending, or "" if the journal has no reason.
 func (e *Curator) WhyWaiting(ctx context.Context, owner memory.Owner, f memory.Fact) (string, error) {
 	c, err := e.Compare.Proposed(ctx, owner, memory.Memory{Fact: &f})
 	return c.Reason, err
 }
 
-// Source returns the turn that a fact quotes, nil without one.
+// Source returns the turn that a fact quotes, or nil if there is none.
 func (e *Curator) Source(ctx context.Context, f memory.Fact) (*memory.Turn, error) {
 	id := ""
 	switch p := f.Provenance; {
@@ -90,26 +90,27 @@ func (e *Curator) Source(ctx context.Context, f memory.Fact) (*memory.Turn, erro
 type Judgement struct {
 	ID      string
 	Action  memory.Action // approve or reject
-	Content string        // better text to approve; "": unchanged
-	Seen    string        // the text that the person saw; "": any
+	Content string        // reworded text to approve; "": unchanged
+	Seen    string        // the text that the person saw; "": not checked
 }
 
-// Judge approves and rejects pending facts, all or none, in one run that can be undone. An approved
-// fact is as certain as one that the person wrote, and replaces those it contradicts; of two
-// contradicting facts approved together the newer one holds. A rejected fact is not learned again.
+// Judge approves or rejects pending facts, all or none, in one run that can be undone. An approved
+// fact has full confidence, and replaces the facts that it contradicts. If two facts approved
+// together contradict each other, the newer one is kept.
 //
-// A fact shared by another user is accepted unchanged, replaces nothing, and is hidden if rejected.
+// A rejected fact is not learned again. A fact shared by another user is accepted unchanged and
+// replaces nothing; a rejected one is hidden.
 //
 // Judge returns the resulting facts in the order of the judgements. A fact that is not pending, or
-// that has other text than the person saw, is a Conflict.
+// whose text differs from the text that the person saw, causes a Conflict.
 func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Judgement, key string, author memory.Author) ([]memory.Memory, memory.Receipt, error) {
 	ctx = memory.ForWrite(ctx)
-	done, err := e.Done(ctx, owner, key)
+	done, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return nil, memory.Receipt{}, err
 	case len(done) > 0:
-		return e.judged(ctx, owner, judgements, done)
+		return e.firstJudgement(ctx, owner, judgements, done)
 	}
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "review", Author: author}
 	leave, err := e.Compare.Deciding(ctx, owner)
@@ -125,7 +126,7 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 			return err
 		}
 		run.Base = memory.PlannedOn(version)
-		j = judging{engine: e, owner: owner, author: author, met: map[string]bool{}}
+		j = judging{engine: e, owner: owner, author: author, seen: map[string]bool{}}
 		for _, one := range judgements {
 			if err := j.judge(ctx, one); err != nil {
 				return core.Lasting(err)
@@ -148,8 +149,8 @@ func (e *Curator) Judge(ctx context.Context, owner memory.Owner, judgements []Ju
 	return j.judged, receipt, nil
 }
 
-// judged returns what the first request with the key decided.
-func (e *Curator) judged(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
+// firstJudgement returns the facts that the first request with the key decided on.
+func (e *Curator) firstJudgement(ctx context.Context, owner memory.Owner, judgements []Judgement, done []memory.Change) ([]memory.Memory, memory.Receipt, error) {
 	var judged []memory.Memory
 	for _, one := range judgements {
 		if !slices.ContainsFunc(done, func(c memory.Change) bool {
@@ -172,12 +173,12 @@ type judging struct {
 	engine  *Curator
 	owner   memory.Owner
 	author  memory.Author
-	met     map[string]bool // ids of judged or replaced facts
-	ends    []memory.Change // replaced facts come first, so that their text is free
+	seen    map[string]bool // ids of judged or replaced facts
+	ends    []memory.Change // changes of replaced facts; applied first, so that their text is free
 	changes []memory.Change
 	vectors []memory.Vector
 	repeats []string        // ids of answers that repeat replaced facts
-	judged  []memory.Memory // the resulting facts of the judgements
+	judged  []memory.Memory // the resulting facts
 }
 
 func (j *judging) judge(ctx context.Context, one Judgement) error {
@@ -187,16 +188,16 @@ func (j *judging) judge(ctx context.Context, one Judgement) error {
 		return err
 	case m.Fact == nil:
 		return memory.Errorf(memory.Invalid, "%s is a %s; only facts are approved or rejected", one.ID, m.Kind())
-	case j.met[one.ID]:
+	case j.seen[one.ID]:
 		return memory.Errorf(memory.Invalid, "%s is judged twice", one.ID)
 	case m.Status() != memory.Pending:
-		return memory.Errorf(memory.Conflict, "%s is %s; only what is pending can be approved or rejected", one.ID, m.Status())
+		return memory.Errorf(memory.Conflict, "%s is %s; only pending facts can be approved or rejected", one.ID, m.Status())
 	case one.Seen != "" && one.Seen != m.Content():
 		return errChangedMeanwhile(one.ID)
 	case one.Action == memory.ActionApprove && j.author.Kind == memory.ByModel:
 		return memory.Errorf(memory.Forbidden, "only the user can approve %s: on Loci's page under Review, or with loci review", one.ID)
 	}
-	j.met[one.ID] = true
+	j.seen[one.ID] = true
 	if m.Link != nil {
 		return j.judgeShared(ctx, *m.Link, one)
 	}
@@ -258,8 +259,7 @@ func errNoJudgement(a memory.Action) error {
 	return memory.Errorf(memory.Invalid, "invalid judgement %q (valid: approve, reject)", a)
 }
 
-// settle lets the newer of two contradicting facts hold that are approved together. The other one
-// was true before.
+// settle ends the older of two contradicting facts that are approved together.
 func (j *judging) settle(f *memory.Fact) {
 	for _, m := range j.judged[:len(j.judged)-1] {
 		if m.Link != nil {
@@ -279,7 +279,7 @@ func (j *judging) settle(f *memory.Fact) {
 	}
 }
 
-// approve activates f and ends what it contradicts. It returns the first ended id.
+// approve activates f, ends the facts that it contradicts, and returns the first one's id.
 func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (replaced string, err error) {
 	e, now := j.engine, j.engine.Time()
 	f.Status, f.Confidence, f.Trust, f.UpdatedAt = memory.Active, 1, memory.TrustPerson, now
@@ -303,9 +303,9 @@ func (j *judging) approve(ctx context.Context, f *memory.Fact, words string) (re
 	if err != nil {
 		return "", err
 	}
-	olds = slices.DeleteFunc(olds, func(old memory.Fact) bool { return j.met[old.ID] })
+	olds = slices.DeleteFunc(olds, func(old memory.Fact) bool { return j.seen[old.ID] })
 	for _, old := range olds {
-		j.met[old.ID] = true
+		j.seen[old.ID] = true
 	}
 	ends := e.Compare.Prevail(f, olds, "a person approved what replaces it", j.author)
 	j.repeats = append(j.repeats, e.Retrieve.Repeats(ctx, ends)...)

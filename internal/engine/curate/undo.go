@@ -16,9 +16,9 @@ import (
 type UndoRequest struct {
 	Change      string
 	Run         string
-	ToTime      time.Time // everything recorded after
-	Cascade     bool      // undo later changes of the same targets first
-	DryRun      bool      // only return what would change
+	ToTime      time.Time // undo everything recorded later
+	Cascade     bool      // first undo later changes of the same targets
+	DryRun      bool      // only return the changes that would be made
 	Idempotency string
 }
 
@@ -26,17 +26,17 @@ type UndoRequest struct {
 type Undone struct {
 	memory.Receipt                 // zero in a dry run
 	Changes        []memory.Change // in order of application
-	// Later are the later changes of the same targets, newest first: cascade undoes them too,
-	// without it they are a Conflict. Only a dry run sets them.
+	// Later are later changes of the same targets, newest first. Cascade undoes them too; otherwise
+	// they cause a Conflict. Only a dry run sets Later.
 	Later []memory.Change
 }
 
-// Undo reverts changes by new ones, in one run that can itself be undone. Later changes of the same
-// targets are a Conflict, unless cascade reverts them too; a dry run returns them.
+// Undo reverts changes by new changes, in one run that can itself be undone. Later changes of the
+// same targets cause a Conflict, unless Cascade reverts them too. A dry run returns them.
 //
-// Erasures, whom facts are shared with, and whether the owner is closed are not undone: they are a
-// Conflict or, when undoing to a time, left as they are, together with changes that only followed a
-// chat's path.
+// Three kinds of changes cannot be undone: erasures, sharing, and closing or opening an owner. They
+// cause a Conflict. When undoing to a time, they are skipped, together with changes that only
+// followed a chat's branch.
 func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, author memory.Author) (Undone, error) {
 	ctx = memory.ForWrite(ctx)
 	named := 0
@@ -49,7 +49,7 @@ func (e *Curator) Undo(ctx context.Context, owner memory.Owner, u UndoRequest, a
 		return Undone{}, memory.Errorf(memory.Invalid, "give one of change, run and to_time")
 	}
 	run := memory.Run{ID: core.IDFor(owner, u.Idempotency), Kind: "undo", Author: author}
-	done, err := e.Done(ctx, owner, u.Idempotency)
+	done, err := e.ChangesByKey(ctx, owner, u.Idempotency)
 	switch {
 	case err != nil:
 		return Undone{}, err
@@ -89,7 +89,7 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 		return Undone{}, memory.Errorf(memory.NotFound, "there is no change or run %q", u.Change+u.Run)
 	}
 	journal := targets
-	if len(targets) > 0 && u.ToTime.IsZero() { // undoing to a time takes everything anyway
+	if len(targets) > 0 && u.ToTime.IsZero() { // undoing to a time includes all later changes anyway
 		first := targets[len(targets)-1]
 		if journal, err = e.AllChanges(ctx, owner, memory.ChangeQuery{After: first.At.Add(-time.Microsecond)}); err != nil {
 			return Undone{}, err
@@ -103,10 +103,10 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	}
 	if u.ToTime.IsZero() {
 		if err = notUndone(targets); err == nil {
-			err = comesBack(targets, erased)
+			err = checkErased(targets, erased)
 		}
 	} else {
-		targets = goingBack(withoutVerbs(targets), erased)
+		targets = undoableChanges(withoutRefused(targets), erased)
 		journal = targets
 	}
 	if err != nil {
@@ -116,7 +116,7 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	if err != nil {
 		return Undone{}, err
 	}
-	if err := comesBack(changes, erased); err != nil {
+	if err := checkErased(changes, erased); err != nil {
 		return Undone{}, err
 	}
 	now := map[string]memory.Image{} // by target
@@ -129,33 +129,33 @@ func (e *Curator) undoing(ctx context.Context, owner memory.Owner, u UndoRequest
 	return Undone{Changes: changes, Later: Later(targets, journal)}, nil
 }
 
-// notUndone returns a [memory.Conflict] for changes of an owner's closing or of sharing: others saw
-// them, and methods of their own check whether they are allowed.
+// notUndone returns a [memory.Conflict] for changes of sharing or of an owner's closing. Others saw
+// these changes, and only their own methods check permissions.
 func notUndone(changes []memory.Change) error {
 	for _, c := range changes {
 		switch p := c.After.Profile; {
 		case p == nil:
 		case p.Key == core.ClosedKey:
-			return memory.Errorf(memory.Conflict, "that a user was erased, or opened again, is not undone: erase or open the user")
+			return memory.Errorf(memory.Conflict, "erasing or opening a user cannot be undone: open or erase the user instead")
 		case strings.HasPrefix(p.Key, share.SharedKeys):
-			return memory.Errorf(memory.Conflict, "sharing of %s cannot be undone: share it again, or end that", strings.TrimPrefix(p.Key, share.SharedKeys))
+			return memory.Errorf(memory.Conflict, "sharing of %s cannot be undone: share it again, or stop sharing it", strings.TrimPrefix(p.Key, share.SharedKeys))
 		}
 	}
 	return nil
 }
 
-// withoutVerbs returns changes without those that [notUndone] refuses. If the owner was closed or
-// opened among them, the owner's pause stays too: it changed with that.
-func withoutVerbs(changes []memory.Change) []memory.Change {
+// withoutRefused returns changes without those that [notUndone] refuses. If the owner was closed or
+// opened among them, the change of the owner's pause is removed too, since it was part of that.
+func withoutRefused(changes []memory.Change) []memory.Change {
 	reopened := slices.ContainsFunc(changes, func(c memory.Change) bool { return c.After.Profile != nil && c.After.Profile.Key == core.ClosedKey })
 	return slices.DeleteFunc(changes, func(c memory.Change) bool {
 		return notUndone([]memory.Change{c}) != nil || reopened && c.After.Profile != nil && c.After.Profile.Key == core.PauseKey
 	})
 }
 
-// comesBack returns a [memory.Conflict] for changes of an erased thing, or of one whose text only
-// the journal lost: its erasure was interrupted, see [memory.Eraser].
-func comesBack(changes []memory.Change, erased map[string]bool) error {
+// checkErased returns a [memory.Conflict] for changes of an erased memory, or of one whose text
+// only the journal lost because its erasure was interrupted: see [memory.Eraser].
+func checkErased(changes []memory.Change, erased map[string]bool) error {
 	for _, c := range changes {
 		f := c.After.Fact
 		if target := c.After.Target(); erased[target] || f != nil && f.Content == "" {
@@ -165,9 +165,10 @@ func comesBack(changes []memory.Change, erased map[string]bool) error {
 	return nil
 }
 
-// goingBack returns the changes since a time that can be undone: not those of erased things, and
-// not those that followed a chat, which goes on from where it is.
-func goingBack(changes []memory.Change, erased map[string]bool) []memory.Change {
+// undoableChanges returns the changes since a time that can be undone. It skips changes of erased
+// memories and changes that followed a chat's branch, since the chat continues from its current
+// state.
+func undoableChanges(changes []memory.Change, erased map[string]bool) []memory.Change {
 	decided := map[string]bool{}
 	for _, c := range changes {
 		if target := c.After.Target(); c.Author != core.ByDialog && !erased[target] {
@@ -180,8 +181,8 @@ func goingBack(changes []memory.Change, erased map[string]bool) []memory.Change 
 	})
 }
 
-// Later returns the changes of a journal, newest first, that follow targets and have the same
-// targets. Both sides of a replacement are one target.
+// Later returns the changes of a journal, newest first, that are later than targets and have the
+// same targets. Both sides of a replacement count as one target.
 func Later(targets, journal []memory.Change) []memory.Change {
 	if len(targets) == len(journal) {
 		return nil
@@ -210,7 +211,7 @@ func Later(targets, journal []memory.Change) []memory.Change {
 	return out
 }
 
-// RetryJob lets a parked job run again.
+// RetryJob makes a parked job run again.
 func (e *Curator) RetryJob(ctx context.Context, owner memory.Owner, id string) error {
 	if err := e.Store.Requeue(ctx, owner, id); err != nil {
 		return err

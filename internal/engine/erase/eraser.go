@@ -1,4 +1,4 @@
-// Package erase erases whole users, closes them and opens them again.
+// Package erase erases whole users, closes them and reopens them.
 package erase
 
 import (
@@ -27,43 +27,43 @@ type Eraser struct {
 	Share  *share.Sharer
 }
 
-// Erased is the receipt of an owner's erasure.
+// Erased reports an owner's erasure.
 type Erased struct {
 	Owner    memory.Owner
 	ClosedAt time.Time
-	Runs     []string       // that removed something, in order; none if nothing was left
-	Count    map[string]int // removed things by kind: "fact", "turn", …, "trace"
-	Links    int            // copies of the owner's facts at others
-	Traces   int            // of others who saw such facts through a pool or with everybody
-	Audit    int            // audit entries that lost the owner's name
+	Runs     []string       // ids of runs that removed something, in order; empty if nothing was left
+	Count    map[string]int // number of removed memories by kind: "fact", "turn", …, "trace"
+	Links    int            // number of copies of the owner's facts at other owners
+	Traces   int            // number of other users' traces that showed such facts through a pool or the global owner
+	Audit    int            // number of audit entries from which the owner's name was removed
 
-	Since, Until time.Time // between which there was text, if recorded; zero Since: never
+	Since, Until time.Time // the period in which text was stored, if recorded; zero Since: none was ever stored
 }
 
-// there records that something of the owner existed at a time.
-func (e *Erased) there(at time.Time) {
+// extendPeriod extends the period by a time at which the owner's text was stored.
+func (e *Erased) extendPeriod(at time.Time) {
 	if !at.IsZero() && (e.Since.IsZero() || at.Before(e.Since)) {
 		e.Since = at
 	}
 }
 
 const (
-	// eraseAtOnce bounds the erasures of a transaction: after each one SQLite scans its file.
+	// eraseAtOnce bounds the erasures of a transaction, since SQLite scans its file after each one.
 	eraseAtOnce = 5000
 
-	// eraseRounds is how often the rest is searched: work in progress at the closing may still
-	// have been written.
+	// eraseRounds is how often remaining text is searched: work that was running when the owner was
+	// closed may still write.
 	eraseRounds = 3
 )
 
-// EraseAgain are the delays after which jobs search for the rest: after a crash, and for late
+// EraseAgain are the delays of the jobs that search for remaining text, after a crash or late
 // writes of another server.
 var EraseAgain = []time.Duration{time.Minute, 15 * time.Minute}
 
-// EraseOwner removes all text of an owner for good, with other owners' copies of the owner's facts,
-// and closes the owner: chats and jobs in progress write nothing more, and later chats run without
-// memory, until [Eraser.OpenOwner]. Ids, times and model usage stay. It can be repeated; after a
-// failure it continues, and a job does so too.
+// EraseOwner permanently removes all text of an owner and other owners' copies of the owner's
+// facts. It closes the owner: running chats and jobs write nothing more, and later chats have no
+// memory, until [Eraser.OpenOwner]. Ids, times and model usage remain. It can be repeated, and
+// continues after a failure; a job also continues it.
 func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
 	ctx = memory.ForWrite(ctx)
 	if !owner.Valid() {
@@ -88,8 +88,8 @@ func (e *Eraser) EraseOwner(ctx context.Context, owner memory.Owner, author memo
 	return out, err
 }
 
-// hideName replaces a user's name in the audit record by a hash. Its salt is stored nowhere, so
-// that nobody can test names.
+// hideName replaces a user's name in the audit log by a hash. The salt is not stored, so that
+// nobody can test names.
 func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) {
 	if owner.Kind() != memory.UserKind {
 		return 0, nil
@@ -97,28 +97,28 @@ func (e *Eraser) hideName(ctx context.Context, owner memory.Owner) (int, error) 
 	sum := sha256.Sum256([]byte(rand.Text() + owner.Name()))
 	n, err := e.Store.RenameNoted(ctx, owner.Namespace(), owner.Name(), "erased:"+hex.EncodeToString(sum[:6]))
 	if err != nil {
-		return n, fmt.Errorf("take the name out of the audit record: %w", err)
+		return n, fmt.Errorf("remove the name from the audit log: %w", err)
 	}
 	return n, nil
 }
 
-// EraseExisting is [Eraser.EraseOwner], but returns [memory.NotFound] if nothing was ever stored of
-// the owner.
+// EraseExisting is [Eraser.EraseOwner], but returns [memory.NotFound] if nothing was ever stored
+// for the owner.
 func (e *Eraser) EraseExisting(ctx context.Context, owner memory.Owner, author memory.Author) (Erased, error) {
 	found, err := e.wasThere(memory.ForWrite(ctx), owner)
 	if err != nil {
-		return Erased{}, fmt.Errorf("look for %s: %w", owner.Called(), err)
+		return Erased{}, fmt.Errorf("find %s: %w", owner.Called(), err)
 	}
 	if !found {
-		return Erased{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever kept of that name, and nothing was done", owner.Called())
+		return Erased{}, memory.Errorf(memory.NotFound, "there is no %s: nothing was ever stored under that name, and nothing was done", owner.Called())
 	}
 	return e.EraseOwner(ctx, owner, author)
 }
 
-// wasThere reports whether anything was ever stored of an owner: memory, or a trace.
+// wasThere reports whether anything was ever stored for an owner: memory or a trace.
 func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error) {
 	if !owner.Valid() {
-		return true, nil // EraseOwner reports the rest
+		return true, nil // EraseOwner reports other errors
 	}
 	versions, err := e.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] > 0 {
@@ -128,7 +128,7 @@ func (e *Eraser) wasThere(ctx context.Context, owner memory.Owner) (bool, error)
 	return len(traces) > 0, err
 }
 
-// OpenOwner lets an erased owner start over, with only what was shared with them since.
+// OpenOwner reopens an erased owner, whose memory is empty except for facts shared with them since.
 func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memory.Author) error {
 	ctx = memory.ForWrite(ctx)
 	if _, err := e.DropProfileIn(ctx, owner, memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}, core.ClosedKey); err != nil {
@@ -138,15 +138,15 @@ func (e *Eraser) OpenOwner(ctx context.Context, owner memory.Owner, author memor
 		return err
 	}
 	err := e.Pause(ctx, owner, core.PauseNone, "", author)
-	e.Blocks.Forget(core.GivenTo(owner))
+	e.Blocks.Forget(core.BlocksFor(owner))
 	e.Blocks.Passed.Forget(owner)
 	e.Blocks.Ready.Forget("")
 	e.Closed.Set(owner, false, e.Time())
-	return errors.Join(err, e.Share.Meanwhile(ctx, owner))
+	return errors.Join(err, e.Share.QueueMissedShares(ctx, owner))
 }
 
-// closeOwner marks an owner as closed, pauses chats on servers that have not seen that yet, and
-// queues the jobs that search for the rest. From then on the store's gate refuses other writes.
+// closeOwner marks an owner as closed, and pauses chats on servers that have not read the mark yet.
+// It queues the jobs that search for remaining text. The store's gate then refuses other writes.
 func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memory.Author) (time.Time, error) {
 	now := e.Time()
 	run := memory.Run{ID: core.NewID(), Kind: share.EraseRun, Author: author}
@@ -157,25 +157,25 @@ func (e *Eraser) closeOwner(ctx context.Context, owner memory.Owner, author memo
 			at = was.UpdatedAt
 		}
 		run.Jobs = eraseJobs(owner, run.ID, was.Value, now)
-		_, err = e.Store.Apply(ctx, owner, run) // only its jobs
+		_, err = e.Store.Apply(ctx, owner, run) // queues only its jobs
 		e.Closed.Set(owner, true, e.Time())
 		return at, err
 	}
 	if !errors.Is(err, memory.NotFound) {
 		return time.Time{}, err
 	}
-	e.Closed.Set(owner, false, now) // another server opened the owner
+	e.Closed.Set(owner, false, now) // another server reopened the owner
 	if err := e.Pause(ctx, owner, core.PauseMemory, "", author); err != nil {
 		return time.Time{}, err
 	}
-	e.Closed.Set(owner, true, now) // stops work in progress before the mark is written
+	e.Closed.Set(owner, true, now) // stops running work before the mark is written
 	mark := memory.ProfileEntry{Owner: owner, Key: core.ClosedKey, Value: now.Format(time.RFC3339Nano), Status: memory.Active, UpdatedAt: now}
 	run.Jobs = eraseJobs(owner, run.ID, mark.Value, now)
 	_, err = core.ApplyAgain(ctx, e.Core, owner, run, memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &mark}, Reason: "erased", Author: author})
 	return now, err
 }
 
-// eraseJobs returns the jobs that search for the rest after the erasure with a mark's value.
+// eraseJobs returns the jobs that search for remaining text. mark identifies the erasure.
 func eraseJobs(owner memory.Owner, run, mark string, now time.Time) []memory.Job {
 	var out []memory.Job
 	for _, after := range EraseAgain {
@@ -189,19 +189,19 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	if err := e.leaveSenders(ctx, owner); err != nil {
 		return false, fmt.Errorf("end sharing with the erased owner: %w", err)
 	}
-	left, shares, err := e.worded(ctx, owner, out)
+	left, shares, err := e.textsOf(ctx, owner, out)
 	if err != nil {
-		return false, fmt.Errorf("find what is erased: %w", err)
+		return false, fmt.Errorf("find the text to erase: %w", err)
 	}
 	var many []string
-	for _, g := range shares { // first, since erased facts no longer show it
+	for _, g := range shares { // first, since erased facts no longer name their receivers
 		if traces.SeenByMany(g.to) {
 			many = append(many, g.fact)
 		}
 		for _, to := range g.to {
 			had, err := e.Share.EraseLink(ctx, to, owner, g.fact)
 			if err != nil {
-				return false, fmt.Errorf("erase what %s was shown: %w", to.Called(), err)
+				return false, fmt.Errorf("erase the copies of %s: %w", to.Called(), err)
 			}
 			if had {
 				out.Links++
@@ -212,7 +212,7 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 	if out.Traces += shown; err != nil {
 		return false, err
 	}
-	own, err := e.Traces.EraseTraces(ctx, owner) // no run covers owners that have only traces
+	own, err := e.Traces.EraseTraces(ctx, owner) // no run covers an owner who has only traces
 	if own > 0 {
 		out.Count["trace"] += own
 	}
@@ -233,19 +233,20 @@ func (e *Eraser) empty(ctx context.Context, owner memory.Owner, author memory.Au
 		out.Runs = append(out.Runs, run.ID)
 		changes, err := e.AllChanges(ctx, owner, memory.ChangeQuery{Run: run.ID})
 		if err != nil {
-			return false, fmt.Errorf("count what was erased: %w", err)
+			return false, fmt.Errorf("count the erased memories: %w", err)
 		}
 		for _, c := range changes {
 			kind, _, _ := strings.Cut(c.After.Target(), ":")
 			out.Count[kind]++
 		}
 	}
-	shown, err = e.Traces.EraseReaders(ctx, owner, many) // written meanwhile; nothing is from here on
+	shown, err = e.Traces.EraseReaders(ctx, owner, many) // for traces written meanwhile; later ones cannot show the facts
 	out.Traces += shown
 	return removed, err
 }
 
-// leaveSenders ends sharing with an owner at the senders: a reopened owner starts without it.
+// leaveSenders makes other owners stop sharing with an owner, so that a reopened owner starts
+// without shared facts.
 func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	got := map[memory.Owner][]string{}
 	if err := e.Everything(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindFact}, Statuses: core.EveryStatus}, func(m memory.Memory) {
@@ -267,16 +268,16 @@ func (e *Eraser) leaveSenders(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// recipients are the present and past recipients of a fact.
+// recipients are the current and earlier recipients of a fact.
 type recipients struct {
 	fact string
 	to   []memory.Owner
 }
 
-// worded returns the ids of everything of an owner that has text, whatever its status, and all
-// recipients of the owner's facts, and records when they existed. Loci's own settings stay, except
-// the user's name.
-func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []recipients, err error) {
+// textsOf returns the ids of all memories of an owner that have text, regardless of status, and all
+// recipients of the owner's facts. It records when the memories existed. Loci's own settings are
+// kept, except the user's name.
+func (e *Eraser) textsOf(ctx context.Context, owner memory.Owner, out *Erased) (ids []string, shared []recipients, err error) {
 	have := map[string]bool{}
 	add := func(id string) {
 		if !have[id] {
@@ -286,8 +287,8 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 	}
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, Statuses: core.EveryStatus}
 	if err := e.Everything(ctx, owner, q, func(m memory.Memory) {
-		if m.Turn != nil { // no change records a turn
-			out.there(m.Turn.RecordedAt)
+		if m.Turn != nil { // turns are not in the journal
+			out.extendPeriod(m.Turn.RecordedAt)
 		}
 		if m.Content() != "" || m.Status() != memory.Retired {
 			add(m.ID())
@@ -302,14 +303,14 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 		}
 		add(c.ID)
 	}
-	// Other removed things are only in the journal.
+	// Other removed memories are only in the journal.
 	past, err := e.AllChanges(ctx, owner, memory.ChangeQuery{})
 	if err != nil {
 		return nil, nil, err
 	}
 	shares := map[string]bool{}
 	for _, c := range past {
-		out.there(c.At)
+		out.extendPeriod(c.At)
 		if c.Action == memory.ActionErase && c.At.After(out.Until) {
 			out.Until = c.At
 		}
@@ -335,19 +336,19 @@ func (e *Eraser) worded(ctx context.Context, owner memory.Owner, out *Erased) (i
 	return ids, shared, nil
 }
 
-// ResumeErasure is the handler of erase jobs: it removes what is left of an owner that is still
+// ResumeErasure is the handler of erase jobs. It removes remaining text of an owner who is still
 // closed by the job's erasure.
 func (e *Eraser) ResumeErasure(ctx context.Context, job memory.Job) (jobs.End, error) {
 	ctx = memory.ForWrite(ctx)
 	mark, err := e.ReadEntry(ctx, job.Owner, core.ClosedKey)
 	switch {
-	case errors.Is(err, memory.NotFound): // opened again
+	case errors.Is(err, memory.NotFound): // the owner was reopened
 		return jobs.Nothing, nil
 	case err != nil:
 		return "", err
 	}
 	e.Closed.Learn(job.Owner, true, e.Time())
-	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // closed again since
+	if len(job.Turns) > 0 && job.Turns[0] != mark.Value { // the owner was erased again
 		return jobs.Nothing, nil
 	}
 	out := Erased{Owner: job.Owner, Count: map[string]int{}}

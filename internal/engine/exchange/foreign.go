@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// recalled is how many stored turns are read to recognize text that Loci passed on.
-const recalled = 100
+// maxRecognized is how many stored turns are read to recognize text that Loci passed on.
+const maxRecognized = 100
 
-// markForeign marks text in the messages since the last answer that the person did not write: text
-// that Loci passed on, and forms that recur in their conversations. It skips lookups that do not
-// finish in time.
+// markForeign marks the text in the messages since the last answer that the person did not write:
+// text that Loci passed on, and boilerplate lines that recur in the person's conversations. It
+// skips lookups that do not finish in time.
 func (x *Exchange) markForeign(ctx context.Context) error {
 	chat, owner, passed := x.In.Chat, x.In.Owner, &x.e.Blocks.Passed
 	err := passed.Recall(owner, x.e.Time(), func() ([]memory.Memory, error) {
-		page, err := x.e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Limit: recalled})
+		page, err := x.e.Store.List(ctx, owner, memory.Query{Kinds: []memory.Kind{memory.KindTurn}, Limit: maxRecognized})
 		return page.Memories, err
 	})
 	for i := range slices.Backward(chat.Messages) {
@@ -31,38 +31,39 @@ func (x *Exchange) markForeign(ctx context.Context) error {
 			continue
 		}
 		if m.Foreign = passed.In(owner, m.Text); m.Foreign == "" && err == nil {
-			m.Foreign, err = x.forms(ctx, m.Text)
+			m.Foreign, err = x.recurringLines(ctx, m.Text)
 		}
 	}
 	passed.AddRequest(owner, chat, x.e.Time())
 	return err
 }
 
-// A line is a form if it recurs, word for word, in so many conversations with other text around it.
+// A line is a form if it recurs verbatim in at least the given number of conversations, with other
+// text around it.
 const (
-	formLine  = 40 // minimum bytes
-	formOften = 3
-	formLines = 16 // most lines of a message that are checked
+	minLineBytes     = 40 // minimum bytes
+	minConversations = 3
+	maxLines         = 16 // maximum number of lines of a message that are checked
 )
 
-// forms returns the lines of a message that recur.
-func (x *Exchange) forms(ctx context.Context, message string) (foreign memory.Ranges, err error) {
+// recurringLines returns the ranges of the lines in a message that are forms.
+func (x *Exchange) recurringLines(ctx context.Context, message string) (foreign memory.Ranges, err error) {
 	at, looked := 0, 0
 	for line := range strings.Lines(message) {
 		body := strings.TrimSpace(line)
 		start := at + strings.Index(line, body)
 		at += len(line)
-		if len(body) < formLine || len(body) == len(strings.TrimSpace(message)) || looked >= formLines {
+		if len(body) < minLineBytes || len(body) == len(strings.TrimSpace(message)) || looked >= maxLines {
 			continue
 		}
 		looked++
-		like, err := core.Found(ctx, x.e.Core, memory.Search{
-			Scopes: []memory.Scope{{Owner: x.In.Owner}}, Text: body, ByWords: true, Limit: 2 * formOften,
+		like, err := core.FindMemories(ctx, x.e.Core, memory.Search{
+			Scopes: []memory.Scope{{Owner: x.In.Owner}}, Text: body, ByWords: true, Limit: 2 * minConversations,
 		})
 		if err != nil {
 			return "", err
 		}
-		around := map[string]string{x.named(): message} // by conversation
+		around := map[string]string{x.named(): message} // text by conversation
 		for _, m := range like {
 			t := m.Turn
 			if t == nil || t.Role != memory.RoleUser || !strings.Contains("\n"+t.Content+"\n", "\n"+body+"\n") || strings.TrimSpace(t.Content) == body {
@@ -72,7 +73,7 @@ func (x *Exchange) forms(ctx context.Context, message string) (foreign memory.Ra
 				around[t.Conversation] = t.Content
 			}
 		}
-		if len(around) >= formOften {
+		if len(around) >= minConversations {
 			foreign = foreign.With(start, start+len(body))
 		}
 	}

@@ -14,30 +14,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Providers cache the beginning of a prompt. So each later request of a chat gets the same
-// blocks at the same user messages, and a new block has only memories that no earlier block
-// has. [memory.Turn].Given stores what is needed to write a block again: ids, dates and
-// checksums, but no text. So erased text is not kept there, and a memory that was forgotten,
-// hidden or edited disappears from old blocks.
+// Providers cache the beginning of a prompt. So each later request of a chat repeats the earlier
+// blocks at the same user messages, and a new block contains only memories that no earlier block
+// has. [memory.Turn].Given stores what is needed to rewrite a block: ids, dates and checksums, but
+// no text. So it contains no erased text, and a memory that was forgotten, hidden or edited
+// disappears from old blocks.
 
-// GivenBlock is the block of a user turn, without its text.
+// GivenBlock describes the block of a user turn, without its text.
 type GivenBlock struct {
-	Restart bool          `json:"anew,omitempty"` // earlier blocks of the conversation are left out
+	Restart bool          `json:"anew,omitempty"` // true if earlier blocks of the conversation are omitted
 	Part    int           `json:"part,omitempty"` // as in [chatapi.Block]
 	Lines   []recall.Line `json:"lines,omitempty"`
 }
 
-// Bounds of stored blocks: bytes of one, and bytes of all blocks of a request per token of a
-// block's budget, about twice as many tokens. Beyond them a request starts over and repeats what
-// matters.
+// Bounds of stored blocks: the bytes of one block, and the bytes of all blocks of a request per
+// token of a block's budget. Beyond them a request starts over and repeats the important memories.
 const (
-	maxGiven     = 64 << 10
-	keptBytes    = 8
-	kindRules    = memory.Kind("rules")
-	kindDocument = memory.Kind("context")
+	maxGiven           = 64 << 10
+	blockBytesPerToken = 8
+	kindRules          = memory.Kind("rules")
+	kindDocument       = memory.Kind("context")
 )
 
-// write returns the stored form; "" if it is too long.
+// write returns the stored form, or "" if that is too long.
 func (g GivenBlock) write(owner memory.Owner) string {
 	for i := range g.Lines {
 		if l := &g.Lines[i]; l.Owner == owner {
@@ -51,23 +50,23 @@ func (g GivenBlock) write(owner memory.Owner) string {
 	return string(b)
 }
 
-// ReadGiven reads [memory.Turn].Given; false if it is empty or unreadable.
+// ReadGiven parses [memory.Turn].Given. It returns false if that is empty or invalid.
 func ReadGiven(s string) (g GivenBlock, ok bool) {
 	return g, s != "" && json.Unmarshal([]byte(s), &g) == nil
 }
 
-// earlier is a block of an earlier turn.
-type earlier struct {
+// earlierBlock is a block of an earlier turn.
+type earlierBlock struct {
 	GivenBlock
-	message int // index in the request, -1 for a message that the upstream keeps
+	message int // index in the request; -1 for a message that the upstream stores
 }
 
 // earlierBlocks returns the blocks of the user turns that the model still sees, in the request or
-// at the upstream. The answer's record of the block takes precedence over the user turn's: the
-// first request may have been refused.
-func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn) []earlier {
+// at the upstream. If the answer records a block, that takes precedence over the user turn's, since
+// the upstream may have refused the first request.
+func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn) []earlierBlock {
 	byID, userOf, stored := map[string]memory.Turn{}, map[string]string{}, map[string]string{}
-	for _, t := range turns { // parents come first
+	for _, t := range turns { // parents precede their children
 		byID[t.ID] = t
 		if userOf[t.ID] = userOf[t.Parent]; t.Role == memory.RoleUser {
 			userOf[t.ID] = t.ID
@@ -79,7 +78,7 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 	if len(stored) == 0 {
 		return nil
 	}
-	message := map[string]int{} // of the request, by turn
+	message := map[string]int{} // index of the message in the request, by turn
 	var ids []string
 	for i, id := range at.Turns {
 		if id != "" && chat.Messages[i].Role == memory.RoleUser {
@@ -87,7 +86,7 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 		}
 	}
 	if chat.GoesOn() {
-		var kept []string // by the upstream
+		var kept []string // blocks of turns that the upstream stores
 		for t, ok := byID[at.Parent]; ok; t, ok = byID[t.Parent] {
 			if _, here := message[t.ID]; !here && t.Role == memory.RoleUser {
 				kept = append(kept, t.ID)
@@ -96,49 +95,49 @@ func earlierBlocks(chat *chatapi.Chat, at thread.Alignment, turns []memory.Turn)
 		slices.Reverse(kept)
 		ids = append(kept, ids...)
 	}
-	var out []earlier
+	var out []earlierBlock
 	for _, id := range ids {
 		i, here := message[id]
 		if !here {
 			i = -1
 		}
 		g, ok := ReadGiven(stored[id])
-		refused := g.Restart && len(g.Lines) == 0 // the upstream refused memory here; another place may work
+		refused := g.Restart && len(g.Lines) == 0 // the upstream refused memory here; another message may work
 		if !ok || byID[id].Status == memory.Retired || refused && here && i == chat.LastUser() && !chat.ToolLoop() {
 			continue
 		}
 		if g.Restart {
 			out = nil
 		}
-		out = append(out, earlier{g, i})
+		out = append(out, earlierBlock{g, i})
 	}
 	return out
 }
 
-// putBack are the earlier blocks of the request, rewritten.
-type putBack struct {
+// restoredBlocks is the rewritten earlier blocks of the request.
+type restoredBlocks struct {
 	blocks  []chatapi.Block
-	later   bool            // one of them has memories
+	later   bool            // one of the blocks has memories
 	shown   map[string]bool // content of the blocks, by keyOf
-	own     *chatapi.Block  // that of the last user message, if it had one; also among blocks
-	hits    []memory.Hit    // of own
-	restart bool            // there were too many: they are omitted
+	own     *chatapi.Block  // the block of the last user message, if it had one; also among blocks
+	hits    []memory.Hit    // memories in own
+	restart bool            // there were too many blocks, so they are omitted
 	room    int             // tokens left for documents
 
-	core       map[string]bool // the facts in their cores
-	coreTokens int             // their size
+	core       map[string]bool // core facts in the blocks
+	coreTokens int             // size of these facts in tokens
 }
 
-func (e *Exchanges) nothingBack() putBack {
-	return putBack{shown: map[string]bool{}, core: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
+func (e *Exchanges) noEarlierBlocks() restoredBlocks {
+	return restoredBlocks{shown: map[string]bool{}, core: map[string]bool{}, room: cmp.Or(e.Opts.Recall.Contexts, recall.DefaultContextBudget)}
 }
 
-// tells reports whether an earlier block has a line, by its memory or its text.
-func (b *putBack) tells(l recall.Line, words string) bool {
+// hasLine reports whether an earlier block has a line with the same memory or text.
+func (b *restoredBlocks) hasLine(l recall.Line, words string) bool {
 	return b.shown[keyOf(l)] || slices.ContainsFunc(b.blocks, func(block chatapi.Block) bool { return strings.Contains(block.Text, words+"\n") })
 }
 
-// keyOf identifies a line's content: its memory, and the fact that disputes it.
+// keyOf identifies a line's content by its memory and the fact that disputes it.
 func keyOf(l recall.Line) string {
 	key := string(l.Kind) + ":" + l.ID
 	if l.Disputed != nil {
@@ -147,8 +146,8 @@ func keyOf(l recall.Line) string {
 	return key
 }
 
-// readBack rewrites the request's earlier blocks from current memory.
-func (x *Exchange) readBack(ctx context.Context, p *Placement, blocks []earlier) error {
+// restoreBlocks rewrites the request's earlier blocks from the current memory.
+func (x *Exchange) restoreBlocks(ctx context.Context, p *Placement, blocks []earlierBlock) error {
 	if len(blocks) == 0 {
 		return nil
 	}
@@ -170,14 +169,14 @@ func (x *Exchange) readBack(ctx context.Context, p *Placement, blocks []earlier)
 			back.blocks = append(back.blocks, block)
 		}
 	}
-	if most := keptBytes * cmp.Or(x.e.Opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
-		*back = x.e.nothingBack()
+	if most := blockBytesPerToken * cmp.Or(x.e.Opts.Budget, recall.DefaultBudget); size > most && back.own == nil {
+		*back = x.e.noEarlierBlocks()
 		back.restart = true
 	}
 	return nil
 }
 
-// rewrite rewrites one block without the content of those before it, and records its content.
+// rewrite rewrites one block, without the content of the blocks before it, and records its content.
 func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Sources) string {
 	back := &p.back
 	lines = slices.DeleteFunc(slices.Clone(lines), func(l recall.Line) bool { return back.shown[keyOf(from.Settled(l))] })
@@ -208,8 +207,8 @@ func (x *Exchange) rewrite(p *Placement, lines []recall.Line, from recall.Source
 	return WithRules(block, rules)
 }
 
-// sources reads the memories of blocks.
-func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earlier) (recall.Sources, error) {
+// sources reads the memories that blocks refer to.
+func (e *Exchanges) sources(ctx context.Context, of memory.Owner, blocks []earlierBlock) (recall.Sources, error) {
 	from, ids, profile := recall.Sources{Memories: map[string]memory.Memory{}}, map[memory.Owner][]string{}, false
 	for _, b := range blocks {
 		for _, l := range b.Lines {
@@ -250,8 +249,8 @@ func hitsOf(lines []recall.Line, from recall.Sources) (hits []memory.Hit) {
 	return hits
 }
 
-// attachTo adds the conversation's documents and rules to a block, unless earlier blocks have them,
-// and returns their lines. room is the budget of documents in tokens.
+// attachTo adds the conversation's documents and rules to a block, unless earlier blocks have them.
+// It also returns their lines. room is the budget of documents in tokens.
 func (p *Placement) attachTo(block string, shown map[string]bool, room int) (string, []recall.Line) {
 	var lines []recall.Line
 	var documents strings.Builder
@@ -275,8 +274,8 @@ func (p *Placement) attachTo(block string, shown map[string]bool, room int) (str
 	return WithRules(recall.WithDocuments(block, documents.String()), rules), lines
 }
 
-// WithRules puts a conversation's rules before its block, outside the fence: the fence marks data,
-// and rules are instructions. Equal rules give equal bytes, whatever memory follows.
+// WithRules puts a conversation's rules before its block, outside the fence, because the fence
+// marks data and rules are instructions. Equal rules give equal bytes, whatever memory follows.
 func WithRules(block, rules string) string {
 	if rules == "" {
 		return block

@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Talk is a piece of conversation that a program submits.
+// Talk is a part of a conversation that a program submits.
 type Talk struct {
 	Conversation string // "": a new one
 	Project      string
-	Parent       *string // [Message.Ref] of the message before the first one, "" for the beginning; nil: the last one
+	Parent       *string // [Message.Ref] of the message before the first one; "": the beginning; nil: the last stored message
 	Messages     []Message
 	Infer        bool // learn from it
-	Wait         bool // until learning is done
+	Wait         bool // wait until learning is done
 	Idempotency  string
 }
 
@@ -42,11 +42,11 @@ type Kept struct {
 	Conversation string
 	Turns        []string
 	Job          string
-	Learned      []memory.Memory // with Wait
+	Learned      []memory.Memory // only with Wait
 }
 
 // Ingest appends the messages of a talk to its conversation and queues the learning in the last
-// transaction. With an Idempotency key a second call writes nothing.
+// transaction. With a used Idempotency key it writes nothing.
 func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (Kept, error) {
 	ctx = memory.ForWrite(ctx)
 	if len(talk.Messages) == 0 {
@@ -54,7 +54,7 @@ func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (
 	}
 	switch e.Paused(ctx, owner) {
 	case core.PauseMemory:
-		return Kept{}, memory.Errorf(memory.Conflict, "memory is paused; loci pause none, or PUT /api/pause, takes it off")
+		return Kept{}, memory.Errorf(memory.Conflict, "memory is paused; resume it with loci pause none or PUT /api/pause")
 	case core.PauseLearning:
 		talk.Infer = false
 	case core.PauseUnknown:
@@ -83,7 +83,7 @@ func (e *Exchanges) Ingest(ctx context.Context, owner memory.Owner, talk Talk) (
 }
 
 // keep stores the turns and the job of a talk, and sets kept. Turns that another server writes
-// meanwhile precede the rest of the talk.
+// meanwhile come before the rest of the talk.
 func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kept *Kept) error {
 	turns, err := e.turnsOf(owner, talk)
 	if err != nil {
@@ -93,12 +93,12 @@ func (e *Exchanges) keep(ctx context.Context, owner memory.Owner, talk Talk, kep
 		return e.layTalk(ctx, owner, talk, turns, again, kept)
 	})
 	if err != nil {
-		return fmt.Errorf("keep messages: %w", err)
+		return fmt.Errorf("store messages: %w", err)
 	}
 	return nil
 }
 
-// turnsOf makes turns of a talk's messages, without their places.
+// turnsOf converts a talk's messages to turns without positions.
 func (e *Exchanges) turnsOf(owner memory.Owner, talk Talk) ([]memory.Turn, error) {
 	var turns []memory.Turn
 	for i, m := range talk.Messages {
@@ -121,9 +121,9 @@ func (e *Exchanges) turnsOf(owner memory.Owner, talk Talk) ([]memory.Turn, error
 	return turns, nil
 }
 
-// layTalk makes the batch of a talk's turns. With a parent they follow it: stored ones are
-// recognized, and other turns behind it leave the path. Without one they go to the end. resumed
-// says that some may be stored already.
+// layTalk creates the batch of a talk's turns. With a parent the turns follow that message: stored
+// turns are recognized, and other turns after it leave the current branch. Without a parent they
+// are appended. resumed reports that some turns may be stored already.
 func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, turns []memory.Turn, resumed bool, kept *Kept) (w writing, err error) {
 	stored, after := thread.Candidate{}, ""
 	if talk.Parent != nil && talk.Conversation != "" {
@@ -146,7 +146,7 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	messages := make([]chatapi.Message, len(rest))
 	for i, t := range rest {
 		if messages[i] = (chatapi.Message{Role: t.Role, Text: t.Content, Digest: t.Chain}); t.Role == memory.RoleSystem {
-			messages[i].Role = memory.RoleTool // stored, too
+			messages[i].Role = memory.RoleTool // tool messages are stored too
 		}
 	}
 	at := thread.Follow(stored.Turns, thread.NewRequest(messages, 0), after, 0)
@@ -158,9 +158,9 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	for _, p := range at.New {
 		t := rest[p.Message]
 		if t.Index, t.Chain = p.Index, p.Chain; behind {
-			t.ID = "" // equal concurrent requests write one turn
+			t.ID = "" // equal concurrent requests write only one turn
 		}
-		confides := talk.Infer && w.confides(t.Role, t.Content) // without learning it is stored word for word
+		confides := talk.Infer && w.isOffTheRecord(t.Role, t.Content) // if nothing is learned, the message is stored verbatim
 		ids[p.Message] = w.add(t, confides).ID
 	}
 	kept.Turns = nil
@@ -170,16 +170,16 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	kept.Turns = append(kept.Turns, ids...)
 	unchanged := len(w.Turns)+len(w.Marks) == 0
 	if !unchanged {
-		w.Marks = append(w.Marks, goesOn(deleted(stored.Conversation))...)
+		w.Marks = append(w.Marks, reopenDeleted(deleted(stored.Conversation))...)
 	}
 	if kept.Job = ""; !talk.Infer || behind && unchanged {
 		return w, nil
 	}
 	job := lessons.LearnJob(owner, kept.Conversation, kept.Turns[len(kept.Turns)-1], e.Time(), w.moved...)
-	if len(w.moved) > 0 { // for each move of turns
+	if len(w.moved) > 0 { // one id for each move of turns
 		job.ID += "-" + w.Run
 	}
-	if kept.Job = job.ID; unchanged { // stored with the job before
+	if kept.Job = job.ID; unchanged { // the job was stored earlier
 		return w, nil
 	}
 	w.Jobs = []memory.Job{job}
@@ -189,8 +189,8 @@ func (e *Exchanges) layTalk(ctx context.Context, owner memory.Owner, talk Talk, 
 	return w, nil
 }
 
-// end returns the last turn of a conversation's current path. Without one it also returns the
-// conversation, which may be deleted.
+// end returns the last turn of a conversation's current branch. If there is none, it also returns
+// the conversation, which may be deleted.
 func (e *Exchanges) end(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, after string, err error) {
 	stored.Turns, err = e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: id, Last: 1})
 	if err != nil {
@@ -204,8 +204,8 @@ func (e *Exchanges) end(ctx context.Context, owner memory.Owner, id string) (sto
 	return stored, thread.Beginning, err
 }
 
-// notStored returns the rest of an interrupted or repeated talk, or a Conflict if another request
-// used its key.
+// notStored returns the turns of an interrupted or repeated talk that are not stored yet, or a
+// Conflict if another request used its key.
 func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) ([]memory.Turn, error) {
 	ids := make([]string, len(turns))
 	for i, t := range turns {
@@ -231,8 +231,8 @@ func (e *Exchanges) notStored(ctx context.Context, owner memory.Owner, conversat
 	return nil, nil
 }
 
-// turnNamed returns the id of the turn with a client's name, preferring the current path, ""
-// without one. The name "" is the beginning.
+// turnNamed returns the id of the turn with a client's name for it, or "". Turns of the current
+// branch take precedence. The name "" means the beginning.
 func turnNamed(turns []memory.Turn, name string) string {
 	if name == "" {
 		return thread.First
@@ -246,7 +246,7 @@ func turnNamed(turns []memory.Turn, name string) string {
 	return id
 }
 
-// Suffixed returns a key for one part of a request, "" without a key.
+// Suffixed returns a key for one part of a request, or "" if there is no key.
 func Suffixed(key, suffix string) string {
 	if key == "" {
 		return ""
@@ -254,7 +254,7 @@ func Suffixed(key, suffix string) string {
 	return key + "\x00" + suffix
 }
 
-// finished waits for a job. This process's learning wakes it; for other processes it polls at
+// finished waits for a job. Learning in this process signals the end; other processes are polled at
 // growing intervals.
 func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, 250*time.Millisecond) {
@@ -273,14 +273,14 @@ func (e *Exchanges) finished(ctx context.Context, owner memory.Owner, job string
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-taught: // perhaps from this job, which is about to finish
+		case <-taught: // the signal may be from this job, which is about to finish
 			wait = time.Millisecond
 		case <-time.After(wait):
 		}
 	}
 }
 
-// taught returns the live facts learned from these turns, each once.
+// taught returns the live facts learned from these turns, without duplicates.
 func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []string) ([]memory.Memory, error) {
 	var out []memory.Memory
 	seen := map[string]bool{}
@@ -299,15 +299,15 @@ func (e *Exchanges) taught(ctx context.Context, owner memory.Owner, turns []stri
 	return out, nil
 }
 
-// Preview is what learning from a talk would change.
+// Preview is the changes that learning from a talk would make.
 type Preview struct {
 	Changes   []memory.Change
-	Decisions []learn.Outcome // the outcome of each statement, also of dropped ones
-	Forgotten []memory.Memory // memories that its wishes to forget mean
+	Decisions []learn.Outcome // the outcome of each statement, including dropped ones
+	Forgotten []memory.Memory // memories to which its forget requests refer
 }
 
-// Preview returns what learning from a talk would change, without changing it. It calls, and pays,
-// the learning model.
+// Preview returns the changes that learning from a talk would make, without making them. It calls
+// the learning model, which costs tokens.
 func (e *Exchanges) Preview(ctx context.Context, owner memory.Owner, talk Talk) (Preview, error) {
 	if len(talk.Messages) == 0 {
 		return Preview{}, memory.Errorf(memory.Invalid, "messages: is empty; give messages or text")
@@ -333,7 +333,7 @@ func (e *Exchanges) Preview(ctx context.Context, owner memory.Owner, talk Talk) 
 			return Preview{}, err
 		}
 		out.Changes, out.Forgotten = append(out.Changes, p.Changes...), append(out.Forgotten, p.Forgotten...)
-		out.Decisions = append(append(out.Decisions, p.Outcomes...), l.PassedOver()...)
+		out.Decisions = append(append(out.Decisions, p.Outcomes...), l.DroppedOutcomes()...)
 	}
 	return out, nil
 }

@@ -12,11 +12,11 @@ import (
 
 // mode is what a chat may do with memory.
 type mode struct {
-	reads  bool // it gets memory
-	writes bool // its turns have text; else they are redacted
-	learns bool // its turns are learned from
-	keeps  bool // it stores turns and traces at all
-	unsure bool // the pause is unknown
+	reads  bool // its prompts get memory
+	writes bool // its turns are stored with text; otherwise they are redacted
+	learns bool // facts are learned from its turns
+	keeps  bool // turns and traces are stored
+	unsure bool // it is unknown whether memory is paused
 }
 
 // modes are the modes of stored chats, by the request's memory_mode.
@@ -28,8 +28,8 @@ var modes = map[string]mode{
 	chatapi.ModeOff:       {keeps: true},
 }
 
-// modeOf returns a request's mode while nothing is paused. A channel and, unless its mode overrides
-// it, a temporary chat store nothing.
+// modeOf returns a request's mode if nothing is paused. Nothing is stored for a channel, and for a
+// temporary chat unless its memory_mode overrides that.
 func (e *Exchanges) modeOf(in Incoming) mode {
 	asked := in.Extras.Mode
 	if in.temporary() && asked == "" {
@@ -43,9 +43,9 @@ func (e *Exchanges) modeOf(in Incoming) mode {
 	return m
 }
 
-// under restricts a mode by a pause. While the pause is unknown, memory is not read; it is checked
-// again before a write.
-func (m mode) under(p core.Pause) mode {
+// restrictedBy restricts a mode by a pause. If the pause is unknown, memory is not read, and the
+// pause is checked again before a write.
+func (m mode) restrictedBy(p core.Pause) mode {
 	switch p {
 	case core.PauseMemory:
 		return mode{keeps: m.keeps}
@@ -58,20 +58,21 @@ func (m mode) under(p core.Pause) mode {
 	return m
 }
 
-// heed checks the pause again right before a write. Messages from before a pause of learning are
-// learned from.
-func (e *Exchanges) heed(ctx context.Context, owner memory.Owner, m mode) (mode, error) {
+// recheckPause checks the pause again right before a write. Learning still includes messages from
+// before the pause.
+func (e *Exchanges) recheckPause(ctx context.Context, owner memory.Owner, m mode) (mode, error) {
 	pause, err := e.AskPaused(ctx, owner)
 	if pause == core.PauseLearning && !m.unsure {
 		return m, nil
 	}
-	return m.under(pause), err
+	return m.restrictedBy(pause), err
 }
 
-// temporaryChats are the id prefixes of Open WebUI's temporary chats, older versions last.
+// temporaryChats are the id prefixes of Open WebUI's temporary chats; the prefixes of older
+// versions are last.
 var temporaryChats = []string{"temporary:", "local:"}
 
-// channelChats is the id prefix of Open WebUI's channels, whose members all read the answers.
+// channelChats is the id prefix of Open WebUI's channels, in which all members read the answers.
 const channelChats = "channel:"
 
 func (in Incoming) temporary() bool { return in.idBegins(temporaryChats...) }

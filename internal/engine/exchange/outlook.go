@@ -13,29 +13,29 @@ import (
 )
 
 // Outlook predicts what will be stored, learned and forgotten because of the request, so that the
-// built-in model does not promise more. It changes nothing, and waits as long as recall may. Call
-// it before RecordQuestion.
+// built-in model does not promise more. It changes nothing, and waits at most as long as recall.
+// Call it before RecordQuestion.
 func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	ctx, cancel := context.WithTimeout(ctx, x.e.Opts.Deadline)
 	defer cancel()
 	pause := x.e.Paused(ctx, x.In.Owner)
-	m := x.mode.under(pause)
+	m := x.mode.restrictedBy(pause)
 	kept := m.writes && pause != core.PauseUnknown
 	learned := kept && m.learns && x.e.Lessons.Learns() && x.e.Opts.LearnAfter != core.Never
-	granted := learned || kept && pause == core.PauseLearning // wishes to forget are
+	granted := learned || kept && pause == core.PauseLearning // forget requests are also granted while learning is paused
 	err := core.Guarded(x.e.Core, func() (err error) {
 		o.Forget, o.Found, err = x.toForget(ctx, granted)
 		return err
 	})
 	if o.Unsure = err != nil; o.Unsure {
-		x.e.Log.Warn("the answer cannot tell what will be forgotten", "err", err)
+		x.e.Log.Warn("cannot predict the memories that will be forgotten", "err", err)
 	}
 	switch {
 	case pause == core.PauseMemory:
 		o.Unkept = "Memory is paused"
 	case !kept:
 		o.Unkept = "This chat leaves nothing in memory"
-	case granted && o.Forget != "": // done whether anything is learned or not
+	case granted && o.Forget != "": // forgetting does not depend on learning
 	case pause == core.PauseLearning:
 		o.Unlearned = "Learning is paused"
 	case !learned:
@@ -44,19 +44,19 @@ func (x *Exchange) Outlook(ctx context.Context) (o responder.Outlook) {
 	return o
 }
 
-// toForget returns what the user asks to forget, "everything" for all, and the number of memories
-// concerned.
+// toForget returns what the user asks to forget ("everything" for all memory), and the number of
+// memories.
 func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, found int, err error) {
 	var about []string
 	for _, wish := range x.wishes.Forget {
 		n := 0
 		if granted {
-			if n, err = x.foreseen(ctx, wish); err != nil {
+			if n, err = x.countToForget(ctx, wish); err != nil {
 				return wish.What, found, err
 			}
 		}
 		if wish.Of != extract.NamesNothing && n == 0 {
-			continue // no fact about them: not a wish about memory
+			continue // no memory matches, so it is not a forget request
 		}
 		if found += n; wish.All {
 			wish.What = "everything"
@@ -66,9 +66,9 @@ func (x *Exchange) toForget(ctx context.Context, granted bool) (what string, fou
 	return strings.Join(about, ", "), found, nil
 }
 
-// foreseen returns how many memories a wish will remove from recall, without earlier wishes and the
-// built-in model's answers, which repeat memories.
-func (x *Exchange) foreseen(ctx context.Context, wish extract.Command) (int, error) {
+// countToForget returns how many memories a forget request will remove from recall. Earlier
+// requests and the built-in model's answers, which repeat memories, do not count.
+func (x *Exchange) countToForget(ctx context.Context, wish extract.Command) (int, error) {
 	found, err := x.e.Curate.Meant(ctx, memory.Scope{Owner: x.In.Owner, Project: x.In.Extras.Project}, wish)
 	if err != nil {
 		return 0, err
@@ -80,7 +80,7 @@ func (x *Exchange) foreseen(ctx context.Context, wish extract.Command) (int, err
 		return len(learn.MemoryRequestsIn(*m.Turn).Forget) > 0
 	})
 	if wish.OffTheRecord {
-		return len(found) + 1, nil // this message too
+		return len(found) + 1, nil // also counts the current message
 	}
 	return len(found), nil
 }

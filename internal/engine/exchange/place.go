@@ -14,44 +14,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Placement is a request's position in its conversation. The zero Placement is none.
+// Placement is a request's position in its conversation. The zero Placement means that it has none.
 type Placement struct {
 	At      thread.Alignment
-	Err     error                    // why placing failed
-	Ended   time.Time                // when placing ended; zero if it was not tried
-	Deleted *memory.ConversationMark // the mark of a deleted conversation that continues
+	Err     error                    // why placing failed; nil: it succeeded
+	Ended   time.Time                // when placing ended; zero: it was not tried
+	Deleted *memory.ConversationMark // the mark of a deleted conversation that the request continues
 
 	conversation memory.Conversation
-	contexts     []memory.Context // attached to it
-	rules        string           // set by its user
+	contexts     []memory.Context // contexts attached to the conversation
+	rules        string           // rules that its user set
 	request      thread.Request
-	alone        string      // id for the turn of a message without history, "" for others
-	asked        memory.Turn // the last user message as stored, or only its chain; see askedIn
-	back         putBack     // earlier blocks of the conversation, restored
-	unkept       error       // why restoring failed
+	alone        string         // id for the turn of a message without history; "" otherwise
+	asked        memory.Turn    // the last user message as stored, or only its chain hash; see askedIn
+	back         restoredBlocks // restored blocks of earlier requests
+	unkept       error          // why restoring them failed
 }
 
 // Found reports whether the request was placed.
 func (p *Placement) Found() bool { return p.Err == nil && p.conversation.ID != "" }
 
-// Conversation returns the id of the conversation, "" before it is found.
+// Conversation returns the id of the conversation, or "" before it is found.
 func (p *Placement) Conversation() string { return p.conversation.ID }
 
-// Place is a turn that a conversation continues from. The zero Place is none.
+// Place is a turn after which a conversation continues. The zero Place means that there is none.
 type Place struct {
 	Conversation string
-	Turn         string // its id
+	Turn         string // id of the turn
 	Chain        string // of that turn if it is an answer, for [chatapi.Message]
 }
 
-// PlaceOf returns the place behind an answer with an upstream's id. It is zero if the owner has no
+// PlaceOf returns the place after the answer with an upstream's id. It is zero if the owner has no
 // such answer, the answer was empty, or the store did not reply in time.
 func (e *Exchanges) PlaceOf(ctx context.Context, owner memory.Owner, answer string) Place {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
 	found, err := e.Store.Get(ctx, owner, answerID(owner, answer))
 	if err != nil {
-		e.Log.Warn("the answer that a chat goes on from was not looked up", "user", owner.Name(), "err", err)
+		e.Log.Warn("could not look up the previous answer that a chat continues", "user", owner.Name(), "err", err)
 	}
 	if len(found) == 0 || found[0].Turn == nil {
 		return Place{}
@@ -63,8 +63,8 @@ func placeBehind(t memory.Turn) Place {
 	return Place{Conversation: t.Conversation, Turn: t.ID, Chain: t.Chain}
 }
 
-// PlacesOfItems returns the places behind the answers that contain these items, by item. Missing
-// are those that are not stored or that the store did not return in time.
+// PlacesOfItems returns the places after the answers that contain these items, by item. It omits
+// answers that are not stored or that the store did not return in time.
 func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items []string) map[string]Place {
 	ctx, cancel := context.WithTimeout(ctx, e.Opts.Deadline)
 	defer cancel()
@@ -72,25 +72,26 @@ func (e *Exchanges) PlacesOfItems(ctx context.Context, owner memory.Owner, items
 		Refs: items, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
 	})
 	if err != nil {
-		e.Log.Warn("the answers that a chat refers to were not looked up", "user", owner.Name(), "err", err)
+		e.Log.Warn("could not look up the answers that a chat refers to", "user", owner.Name(), "err", err)
 	}
 	slices.SortStableFunc(turns, func(a, b memory.Turn) int { return a.CreatedAt.Compare(b.CreatedAt) })
 	places := map[string]Place{}
 	for _, t := range turns {
 		if t.Role == memory.RoleAssistant {
-			places[t.Ref] = placeBehind(t) // if an upstream repeats an id, the later one counts
+			places[t.Ref] = placeBehind(t) // if an upstream reuses an id, the later answer counts
 		}
 	}
 	return places
 }
 
-// answerID returns the turn id derived from an upstream's answer id, so that any server finds it.
+// answerID returns the turn id derived from an upstream's answer id, so that every server can
+// compute it.
 func answerID(owner memory.Owner, answer string) string {
 	return core.DerivedID(owner, "answer", answer)
 }
 
-// answerID returns the turn id for an answer that a later request may name, "" for the usual one:
-// an upstream may repeat an id, and no answer may be lost.
+// answerID returns the turn id for an answer that a later request may name. It returns "" for a
+// generated id if the id is taken: an upstream may reuse ids, and no answer may be lost.
 func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) {
 	if !x.In.Named && x.In.Answer == "" || answer == "" {
 		return "", nil
@@ -103,15 +104,15 @@ func (x *Exchange) answerID(ctx context.Context, answer string) (string, error) 
 	return id, nil
 }
 
-// shortlist bounds the conversations with the request's beginning that are read.
+// shortlist bounds how many conversations that begin like the request are read.
 const shortlist = 8
 
-// place chooses the conversation and aligns the request with it.
+// place finds the conversation of the request and aligns the request with it.
 func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	p.request = thread.NewRequest(x.In.Chat.Messages, core.MaxMessages)
 	p.request.DeclaredRetry, p.request.ClientLeft = x.In.Again, client.Err() != nil
 	var id string
-	id, p.alone = x.proof(x.named(), p.request)
+	id, p.alone = x.identify(x.named(), p.request)
 	stored, err := x.find(ctx, id, p.request)
 	if err != nil {
 		return p, err
@@ -129,14 +130,14 @@ func (x *Exchange) place(ctx, client context.Context) (p Placement, err error) {
 	}
 	x.align(&p, stored)
 	p.asked = askedIn(p.At, stored.Turns, x.In.Chat.LastUser())
-	if p.back = x.e.nothingBack(); x.In.Keep && p.Deleted == nil {
-		p.unkept = x.readBack(ctx, &p, earlierBlocks(x.In.Chat, p.At, stored.Turns))
+	if p.back = x.e.noEarlierBlocks(); x.In.Keep && p.Deleted == nil {
+		p.unkept = x.restoreBlocks(ctx, &p, earlierBlocks(x.In.Chat, p.At, stored.Turns))
 	}
 	return p, nil
 }
 
-// maxTitle bounds the letters of a title, and titleBytes the part of the first message that is read
-// for it.
+// maxTitle bounds the letters of a title, and titleBytes the part of the first message from which
+// it is made.
 const (
 	maxTitle   = 80
 	titleBytes = 1 << 10
@@ -152,9 +153,9 @@ func title(c *chatapi.Chat, personal bool) string {
 	return ""
 }
 
-// proof identifies a message that comes without its history: by the client's key, or by a new id.
-// If the request names no conversation, the key or an unknown answer id identifies it.
-func (x *Exchange) proof(id string, r thread.Request) (conversation, alone string) {
+// identify identifies a message that comes without history, by the client's key or by a new id. If
+// the request names no conversation, the key or an unknown answer id identifies that too.
+func (x *Exchange) identify(id string, r thread.Request) (conversation, alone string) {
 	key, single := x.In.Chat.Previous, r.OnlyMessage() >= 0 && x.In.After == ""
 	if single {
 		key = cmp.Or(x.In.Once, x.In.Answer, key)
@@ -183,14 +184,14 @@ func (x *Exchange) align(p *Placement, stored thread.Candidate) {
 	}
 }
 
-// find reads the conversation with an id or, if id is "", the one that the request continues. It is
-// empty for a new one.
+// find reads the conversation with an id or, if id is "", the one that the request continues. A new
+// conversation is empty.
 func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (thread.Candidate, error) {
 	if id != "" {
 		return x.e.conversation(ctx, x.In.Owner, id)
 	}
-	for _, chains := range [][]string{r.AnswerChains(), r.Chains()} { // answers first: they usually suffice
-		cands, err := x.e.holding(ctx, x.In.Owner, chains)
+	for _, chains := range [][]string{r.AnswerChains(), r.Chains()} { // answers first, since they usually suffice
+		cands, err := x.e.conversationsWith(ctx, x.In.Owner, chains)
 		if err != nil {
 			return thread.Candidate{}, err
 		}
@@ -201,7 +202,7 @@ func (x *Exchange) find(ctx context.Context, id string, r thread.Request) (threa
 	return thread.Candidate{}, nil
 }
 
-// conversation reads a conversation and its last turns; it is empty for an unknown id.
+// conversation reads a conversation and its last turns. For an unknown id it is empty.
 func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id string) (stored thread.Candidate, err error) {
 	if stored.Turns, err = e.branches(ctx, owner, id); err != nil {
 		return stored, err
@@ -213,8 +214,8 @@ func (e *Exchanges) conversation(ctx context.Context, owner memory.Owner, id str
 	return stored, err
 }
 
-// attached reads a conversation's attached documents and rules. It returns none for a deleted
-// conversation and for one of Loci's own, which reads them elsewhere.
+// attached reads the documents and rules of a conversation. It returns nothing for a deleted
+// conversation, and for one of Loci's own, whose documents are read elsewhere.
 func (x *Exchange) attached(ctx context.Context, c memory.Conversation) (contexts []memory.Context, rules string, err error) {
 	if x.In.Own || c.Status == memory.Retired {
 		return nil, "", nil
@@ -223,7 +224,7 @@ func (x *Exchange) attached(ctx context.Context, c memory.Conversation) (context
 	return contexts, c.Rules, err
 }
 
-// deleted returns the mark of a deleted conversation, nil for others.
+// deleted returns the mark of a deleted conversation, or nil for others.
 func deleted(c memory.Conversation) *memory.ConversationMark {
 	if c.Status != memory.Retired {
 		return nil
@@ -232,9 +233,9 @@ func deleted(c memory.Conversation) *memory.ConversationMark {
 	return &mark
 }
 
-// goesOn returns the change that reopens a deleted conversation, without its earlier messages; nil
-// for others.
-func goesOn(deleted *memory.ConversationMark) []memory.Change {
+// reopenDeleted returns the change that reopens a deleted conversation, without its earlier
+// messages, or nil for others.
+func reopenDeleted(deleted *memory.ConversationMark) []memory.Change {
 	if deleted == nil {
 		return nil
 	}
@@ -243,8 +244,8 @@ func goesOn(deleted *memory.ConversationMark) []memory.Change {
 	return []memory.Change{{Action: memory.ActionRestore, After: memory.Image{Conversation: &mark}, Reason: "the chat goes on", Author: core.ByDialog}}
 }
 
-// askedIn returns the turn of a user message, only its chain if it is new. Without a message it
-// returns the user's last stored turn.
+// askedIn returns the turn of a user message. For a new message only its chain is set. If there is
+// no user message, it returns the user's last stored turn.
 func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn {
 	id := at.Parent
 	if message >= 0 {
@@ -268,8 +269,8 @@ func askedIn(at thread.Alignment, turns []memory.Turn, message int) memory.Turn 
 	return memory.Turn{}
 }
 
-// holding reads at most shortlist conversations that have a turn with one of these chains.
-func (e *Exchanges) holding(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
+// conversationsWith reads at most shortlist conversations with a turn that has one of these chains.
+func (e *Exchanges) conversationsWith(ctx context.Context, owner memory.Owner, chains []string) ([]thread.Candidate, error) {
 	if len(chains) == 0 {
 		return nil, nil
 	}
@@ -291,7 +292,7 @@ func (e *Exchanges) holding(ctx context.Context, owner memory.Owner, chains []st
 	return cands, nil
 }
 
-// branches reads the last turns of every branch of a conversation.
+// branches reads the last turns of all branches of a conversation.
 func (e *Exchanges) branches(ctx context.Context, owner memory.Owner, id string) ([]memory.Turn, error) {
 	return e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: id, Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired}, Last: core.MaxMessages,

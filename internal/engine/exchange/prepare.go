@@ -13,15 +13,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Prepare recalls memories for the request. Every step of a tool loop gets the block of its
-// user message. It has no error: at the deadline it returns what it has.
+// Prepare recalls memories for the request. Every step of a tool loop gets the block of its user
+// message. It returns no error: at the deadline it returns what it has.
 func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 	topK := x.In.Extras.TopK
 	if !x.mode.reads || (topK != nil && *topK == 0) {
 		return retrieve.Prepared{}
 	}
 	if x.In.Chat.ToolLoop() || x.resultsAlone() {
-		if p, ok := x.pinned(); ok || x.resultsAlone() { // or the request asks nothing
+		if p, ok := x.pinned(); ok || x.resultsAlone() { // or the request contains no question
 			x.Prepared = p
 			return p
 		}
@@ -42,13 +42,13 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		Door:           "chat",
 		Place:          x.retrievePlace,
 		Carries:        len(x.In.Chat.Messages),
-		Untold:         x.Hides(),
+		TextlessTrace:  x.Redacts(),
 		Core:           x.read(),
 	})
 	at := x.Placed()
 	p.Kept = at.back.blocks
 	block := ""
-	if own := at.back.own; own != nil { // a retry gets the same memories as the first try
+	if own := at.back.own; own != nil { // a retry gets the same memories as the first attempt
 		p.Block, p.Hits, p.Core, block = "", at.back.hits, recall.Core{}, own.Text
 		r.Hits, r.Opening = p.Hits, p.Core
 	} else {
@@ -57,7 +57,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		block = p.Block
 		lines := append(r.Lines, attached...)
 		if at.Found() && at.unkept == nil && (len(r.Degraded) == 0 || len(lines) > 0) {
-			x.gives(GivenBlock{Restart: at.back.restart, Part: x.In.Part, Lines: lines})
+			x.recordBlock(GivenBlock{Restart: at.back.restart, Part: x.In.Part, Lines: lines})
 		}
 	}
 	if at.unkept != nil {
@@ -67,7 +67,7 @@ func (x *Exchange) Prepare(ctx context.Context) retrieve.Prepared {
 		r.Degraded = append(r.Degraded, fmt.Sprintf("conversation: %v", at.Err))
 	}
 	if at.At.Dropped > 0 {
-		r.Degraded = append(r.Degraded, fmt.Sprintf("record: of the new messages the first %d are not kept (limits.messages)", at.At.Dropped))
+		r.Degraded = append(r.Degraded, fmt.Sprintf("record: the first %d of the new messages are not stored (limits.messages)", at.At.Dropped))
 	}
 	if x.In.Note != "" && block != "" {
 		r.Degraded = append(r.Degraded, x.In.Note)
@@ -88,7 +88,7 @@ func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
 	at := x.Placed()
 	b, ok := x.e.Blocks.Get(x.In.Owner, at.asked.Chain)
 	if own := at.back.own; own != nil {
-		if b.Text != own.Text { // from another server, before a restart, or outdated
+		if b.Text != own.Text { // it came from another server or from before a restart, or is outdated
 			b = core.PinnedBlock{Hits: at.back.hits, Trace: b.Trace}
 		}
 		b.Text, ok = "", true
@@ -99,12 +99,12 @@ func (x *Exchange) pinned() (p retrieve.Prepared, ok bool) {
 	return retrieve.Prepared{Block: b.Text, Kept: at.back.blocks, Hits: b.Hits, Core: b.Core, Trace: b.Trace, Read: true}, true
 }
 
-// retrievePlace waits for the chat's place, and returns it with what earlier blocks hold.
+// retrievePlace waits for the chat's place, and returns it with the content of earlier blocks.
 func (x *Exchange) retrievePlace() retrieve.Place {
 	p := x.Placed()
 	exclude, replaced := map[string]bool{}, map[string]bool{}
 	for i, id := range p.At.Turns {
-		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // without a reading model, the question alone
+		if id != "" && (x.read() || i >= x.In.Chat.LastUser()) { // for loci/recall only the question counts
 			exclude[id] = true
 		}
 	}
@@ -113,16 +113,17 @@ func (x *Exchange) retrievePlace() retrieve.Place {
 	}
 	return retrieve.Place{
 		In: p.conversation.ID, Exclude: exclude, Replaced: replaced,
-		Later: p.back.later, Shown: p.back.tells, Core: p.back.core, CoreTokens: p.back.coreTokens,
+		Later: p.back.later, Shown: p.back.hasLine, Core: p.back.core, CoreTokens: p.back.coreTokens,
 	}
 }
 
-// read reports whether a model reads the chat. loci/recall answers from memory alone.
+// read reports whether a model reads the chat. loci/recall is no such model: it answers from
+// memory.
 func (x *Exchange) read() bool {
 	return x.e.Opts.Recall.Read && x.In.Chat.Model != memory.RecallModel
 }
 
-// Texts returns the request's messages if a model reads them; recall then does not repeat them.
+// Texts returns the request's messages if a model reads them, so that recall does not repeat them.
 func (x *Exchange) Texts() []string {
 	if !x.read() {
 		return nil
@@ -134,32 +135,32 @@ func (x *Exchange) Texts() []string {
 	return texts
 }
 
-// SetFor returns the fenced documents attached to the conversation, and its rules, or "" if they
-// could not be read. Call it before anything is recorded.
-func (x *Exchange) SetFor() (contexts, rules string) {
+// Attachments returns the fenced documents attached to the conversation and its rules, or "" if
+// they could not be read. Call it before recording.
+func (x *Exchange) Attachments() (contexts, rules string) {
 	p := x.Placed()
 	contexts = recall.WithContexts("", p.contexts, x.e.Opts.Recall.Contexts)
-	x.Pin(WithRules(contexts, p.rules)) // an answer that repeats it is not learned from
+	x.Pin(WithRules(contexts, p.rules)) // nothing is learned from an answer that repeats the block
 	return contexts, p.rules
 }
 
-// Pin caches the block of the user message for the steps of a tool loop, and so that learning
-// recognizes text copied from it.
+// Pin caches the block of the user message for the steps of a tool loop. Learning also uses it to
+// recognize text copied from the block.
 func (x *Exchange) Pin(block string) {
 	if chain := x.Placed().asked.Chain; chain != "" {
-		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: block, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.begun)
+		x.e.Blocks.Put(core.PinnedBlock{Owner: x.In.Owner, Chain: chain, Text: block, Hits: x.Prepared.Hits, Core: x.Prepared.Core, Trace: x.Prepared.Trace}, x.blockEpoch)
 	}
 }
 
-// gives records the block sent with the request, for later requests.
-func (x *Exchange) gives(g GivenBlock) {
+// recordBlock records the block sent with the request, for later requests.
+func (x *Exchange) recordBlock(g GivenBlock) {
 	if x.In.Keep && g.Part != chatapi.Unplaced {
 		x.sentBlock = g.write(x.In.Owner)
 	}
 }
 
-// Shrink halves the block, keeping the best hits, for a prompt that was too long. It returns false
-// if that gains nothing. Later steps of the tool loop get the smaller block too.
+// Shrink halves the block and keeps the best hits, for a prompt that was too long. It returns false
+// if the block cannot get smaller. Later steps of the tool loop get the smaller block too.
 func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, bool) {
 	p, at, was := x.Prepared, x.Placed(), len(x.Prepared.Block)
 	for _, b := range p.Kept {
@@ -180,10 +181,10 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 		p.Block, p.Kept = "", []chatapi.Block{{Text: text, Message: own.Message, Part: part}}
 	}
 	x.Prepared = p
-	x.gives(GivenBlock{Restart: true, Part: part, Lines: append(block.Lines, attached...)})
+	x.recordBlock(GivenBlock{Restart: true, Part: part, Lines: append(block.Lines, attached...)})
 	x.e.Traces.Amend(ctx, x.In.Owner, p.Trace, func(t *memory.Trace) {
 		t.Degraded = append(slices.Clone(t.Degraded), "prompt: "+why)
-		if !p.Untold {
+		if !p.TextlessTrace {
 			t.Block = text
 		}
 	})
@@ -192,10 +193,10 @@ func (x *Exchange) Shrink(ctx context.Context, why string) (retrieve.Prepared, b
 }
 
 // Withdraw records that the upstream refused the request with memory and accepted it without. Later
-// steps of its tool loop get no memory either.
+// steps of the tool loop get no memory either.
 func (x *Exchange) Withdraw(ctx context.Context, why string) retrieve.Prepared {
 	x.Prepared.Block, x.Prepared.Kept, x.Prepared.Hits, x.Prepared.Core = "", nil, nil, recall.Core{}
-	x.gives(GivenBlock{Restart: true})
+	x.recordBlock(GivenBlock{Restart: true})
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, "prompt: "+why)
 	x.Pin("")
 	return x.Prepared

@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RecallBlock renders recalled memories for a client that puts the block into its prompt itself. It
-// omits the turns of the asking conversation ([retrieve.Question.In]) and facts learned from it
-// alone. While memory is paused it returns nothing.
+// RecallBlock renders recalled memories for a client that adds the block to its prompt itself. It
+// omits the turns of the asking conversation ([retrieve.Question.In]) and facts learned only from
+// that. While memory is paused it returns nothing.
 func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retrieve.Found, error) {
 	pause := e.Paused(ctx, q.Scope.Owner)
 	if pause == core.PauseUnknown {
@@ -24,11 +24,11 @@ func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retri
 	if q.In != "" {
 		turns, err := e.branches(ctx, q.Scope.Owner, q.In)
 		if err != nil {
-			return retrieve.Found{}, fmt.Errorf("read the conversation that asks: %w", err)
+			return retrieve.Found{}, fmt.Errorf("read the asking conversation: %w", err)
 		}
 		q.Exclude, q.Messages = make(map[string]bool, len(turns)), []string{q.Text}
 		for _, t := range turns {
-			q.Exclude[t.ID] = true // also edited turns, and those that the client is about to replace
+			q.Exclude[t.ID] = true // includes edited turns, and those that the client is about to replace
 			if t.Status == memory.Active {
 				q.Messages = append(q.Messages, t.Content)
 			}

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// RecordTime is how long a chat waits for its turns to be stored, and storeTime how long
-	// storing may continue in the background.
+	// RecordTime is how long a chat waits for its turns to be stored. storeTime is how long storing
+	// may continue in the background.
 	RecordTime = 2 * time.Second
 	storeTime  = 15 * time.Second
 
-	// LearnGrace is when learning starts if no answer is recorded, because the upstream or this
-	// process died.
+	// LearnGrace is the delay after which learning starts if no answer is recorded, because the
+	// upstream or this process died.
 	LearnGrace = 2 * time.Minute
 
-	// Courtesy is how long storing the question and its trace waits for the answer's first byte,
-	// which needs the processors.
-	Courtesy = 2 * time.Millisecond
+	// StoreDelay is how long storing the question and its trace is delayed until the answer's first
+	// byte is sent, which needs the processors.
+	StoreDelay = 2 * time.Millisecond
 )
 
 // question is a stored question.
@@ -34,15 +34,15 @@ type question struct {
 	Placement
 	mode  mode
 	turns []string // ids of the turns of the request's messages
-	id    string   // of the answered user turn, "" for none
-	asked string   // the same if it is new and to be learned from
-	end   string   // the turn that the answer follows
-	moved []string // turns that left or rejoined the path
+	id    string   // id of the answered user turn; "": none
+	asked string   // the same id if that turn is new and to be learned from
+	end   string   // id of the turn that precedes the answer
+	moved []string // ids of turns that left or rejoined the branch
 }
 
 // RecordQuestion stores the request's new messages during the upstream call, with a job that learns
-// from them if no answer follows; for a stream after [Exchange.Answered] or [Courtesy]. It places
-// the request if Open did not do so in time.
+// from them if no answer follows. For a stream it first waits for [Exchange.Answered] or
+// [StoreDelay]. It places the request if Open has not.
 func (x *Exchange) RecordQuestion(ctx context.Context) {
 	if !x.stores() {
 		x.question = func(context.Context) (question, error) { return question{}, nil }
@@ -59,19 +59,19 @@ func (x *Exchange) RecordQuestion(ctx context.Context) {
 	})
 }
 
-// Asked waits until the question is stored, and returns the id of the answered turn.
+// Asked waits until the question is stored, and returns the id of the user turn that is answered.
 func (x *Exchange) Asked() (id string, err error) {
 	q, err := x.question(context.Background())
 	return q.id, err
 }
 
-// Answered reports that the answer's first byte was sent to the client. It is optional and
-// idempotent.
+// Answered reports that the answer's first byte was sent to the client. Calling it is optional; it
+// may be called several times.
 func (x *Exchange) Answered() { x.once.Do(func() { close(x.answered) }) }
 
-// yield waits for Answered or Courtesy.
+// yield waits for Answered or StoreDelay.
 func (x *Exchange) yield() {
-	wait := time.NewTimer(Courtesy)
+	wait := time.NewTimer(StoreDelay)
 	defer wait.Stop()
 	select {
 	case <-x.answered:
@@ -81,7 +81,7 @@ func (x *Exchange) yield() {
 
 func (x *Exchange) storeQuestion(ctx, client context.Context, sentBlock string) (q question, err error) {
 	p := x.Placed()
-	if q.mode, err = x.e.heed(ctx, x.In.Owner, x.mode); err != nil {
+	if q.mode, err = x.e.recheckPause(ctx, x.In.Owner, x.mode); err != nil {
 		return q, err
 	}
 	if !p.Found() {
@@ -106,12 +106,12 @@ func (x *Exchange) storeQuestion(ctx, client context.Context, sentBlock string) 
 	return q, err
 }
 
-// layQuestion makes the batch of a request's new messages.
+// layQuestion creates the batch of a request's new messages.
 func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlock string) (q question, w writing, err error) {
 	at, last, now := p.At, x.In.Chat.LastUser(), x.e.Time()
 	q = question{Placement: p, mode: m, turns: slices.Clone(at.Turns)}
 	w = newWriting(p.conversation, at, (at.Retry || x.resultsAlone()) && x.confidential(p))
-	late := p.request.ClientLeft && at.UserContinued() // it moves no turns, and branches off the path
+	late := p.request.ClientLeft && at.UserContinued() // the request moves no turns and starts a side branch
 	if m.writes && !late {
 		w.move(at.Leave, at.Rejoin, at.Path())
 	}
@@ -124,7 +124,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 		if message.Role != memory.RoleTool {
 			t.Content = x.e.Stored(message.Text, x.marks[place.Message])
 		}
-		if t.Content != message.Text { // cut, or without a secret: foreign from the first range on
+		if t.Content != message.Text { // the message was shortened or a secret was removed: everything from the first foreign range on is foreign
 			t.Foreign = ""
 			for start := range message.Foreign.Within(len(t.Content)) {
 				t.Foreign = t.Foreign.With(start, len(t.Content))
@@ -134,7 +134,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 		if place.History {
 			x.e.Opts.History.Mark(&t, at.FollowsKnownTurn)
 		}
-		confides := w.confides(message.Role, message.Text)
+		confides := w.isOffTheRecord(message.Role, message.Text)
 		if place.Message == last && m.writes && !confides {
 			t.Given = sentBlock
 		}
@@ -149,7 +149,7 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 	if len(w.Turns)+len(w.Marks) == 0 {
 		return q, w, nil
 	}
-	w.Marks = append(w.Marks, goesOn(p.Deleted)...)
+	w.Marks = append(w.Marks, reopenDeleted(p.Deleted)...)
 	if err := x.e.redactForgotten(ctx, x.In.Owner, &w, at); err != nil {
 		return q, w, err
 	}
@@ -161,19 +161,19 @@ func (x *Exchange) layQuestion(ctx context.Context, p Placement, m mode, sentBlo
 }
 
 // confidential reports whether the user's last message is off the record. In a request with only
-// tool results a retired question counts as such.
+// tool results that is true if the question was retired.
 func (x *Exchange) confidential(p Placement) bool {
 	return x.wishes.Confidential() || x.resultsAlone() && p.asked.Status == memory.Retired
 }
 
 // RecordAnswer stores the answer with the job that learns from the exchange, and returns the place
-// behind it when both are stored. An empty answer stores nothing and lets the question be learned
-// from. After two seconds the exchange counts as not recorded, the place is zero, and the chat goes
-// on.
+// after the answer once both are stored. An empty answer is not stored, but the question may be
+// learned from. After two seconds the exchange counts as not recorded, the place is zero, and the
+// chat continues.
 //
-// The context is the client's. If it has ended, the answer so far is stored all the same. Since the
-// client may have asked again, on another server too, such an answer replaces no other and is
-// stored off the path.
+// The context is the client's. If it has ended, the partial answer is stored anyway. The client may
+// have asked again, even on another server, so such an answer replaces no other answer and is
+// stored on a side branch.
 func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 	x.e.Blocks.Passed.Answered(x.In.Owner, a, x.e.Time())
 	if !x.stores() || x.question == nil {
@@ -199,7 +199,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 		stored <- err
 		if err == nil {
 			x.nameOwner(ctx, q.mode)
-			x.e.Warm(x.In.Owner) // once the chat may go on
+			x.e.Warm(x.In.Owner) // when the chat may continue
 		}
 	})
 	wait := time.NewTimer(RecordTime)
@@ -217,7 +217,7 @@ func (x *Exchange) RecordAnswer(ctx context.Context, a chatapi.Answer) Place {
 }
 
 func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatapi.Answer, mark string) (place Place, err error) {
-	if q.mode, err = x.e.heed(ctx, x.In.Owner, q.mode); err != nil {
+	if q.mode, err = x.e.recheckPause(ctx, x.In.Owner, q.mode); err != nil {
 		return place, err
 	}
 	if !a.Empty() {
@@ -238,12 +238,13 @@ func (x *Exchange) storeAnswer(ctx, client context.Context, q question, a chatap
 	return place, err
 }
 
-// layAnswer makes the batch of an answer behind its question, and of the job that learns from both.
+// layAnswer creates the batch of an answer after its question, and of the job that learns from
+// both.
 func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, mark string, gone bool) (place Place, w writing, err error) {
-	place = Place{Conversation: q.conversation.ID, Turn: q.end} // of an empty answer
+	place = Place{Conversation: q.conversation.ID, Turn: q.end} // for an empty answer
 	now, exchanges, answers := x.e.Time(), 0, false
 	w = newWriting(q.conversation, q.At, false)
-	w.Conversation.Title = "" // the question's batch set it
+	w.Conversation.Title = "" // the question's batch set the title
 	if !a.Empty() {
 		turns, err := x.e.branches(ctx, x.In.Owner, q.conversation.ID)
 		if err != nil {
@@ -252,8 +253,8 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 		at := thread.Resume(turns, q.request, q.turns)
 		reply := at.Answer(a.Digest)
 		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
-		lost := len(at.New) > 0                                              // the question was removed
-		onPath := !at.UserContinued() && !(gone && (lost || len(leave) > 0)) // else it is off the path
+		lost := len(at.New) > 0                                       // the question was removed
+		onPath := !at.UserContinued() && !(gone && (lost || len(leave) > 0)) // otherwise the answer is on a side branch
 		asked := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.id }); i >= 0 {
 			asked = turns[i]
@@ -276,17 +277,17 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 			if t.ID, err = x.answerID(ctx, cmp.Or(x.In.Answer, a.ID)); err != nil {
 				return place, w, err
 			}
-			if q.mode.writes && !w.private && x.sentBlock != asked.Given { // not stored before, or changed since
+			if q.mode.writes && !w.private && x.sentBlock != asked.Given { // the block was not stored yet, or changed
 				t.Given = x.sentBlock
 			}
 			w.add(t, !q.mode.writes || w.private)
 			if answers = onPath; onPath && q.asked == "" {
-				w.moved = append(w.moved, w.parent) // asked again: the first try may have died before its answer was stored
+				w.moved = append(w.moved, w.parent) // a repeated question: the first attempt may have died before its answer was stored
 			}
 		}
 		place.Turn = cmp.Or(reply.Stored, w.parent)
 		exchanges = (reply.Index + 1) / 2
-		if len(w.Turns)+len(w.Marks) == 0 { // stored already
+		if len(w.Turns)+len(w.Marks) == 0 { // everything is stored already
 			w.Path = nil
 		}
 	}
@@ -300,19 +301,19 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 	return place, w, nil
 }
 
-// nameOwner stores the client's display name of the owner.
+// nameOwner stores the owner's display name in the client.
 func (x *Exchange) nameOwner(ctx context.Context, m mode) {
 	if !m.writes {
 		return
 	}
 	if err := x.e.SetDisplayName(ctx, x.In.Owner, x.In.Called); err != nil {
-		x.e.Log.Warn("the user's name was not kept", "user", x.In.Owner.Name(), "err", err)
+		x.e.Log.Warn("the user's name was not stored", "user", x.In.Owner.Name(), "err", err)
 	}
 }
 
-// failed counts, logs and traces a memory error of this chat.
+// failed counts and logs a memory error of this chat, and adds it to the trace.
 func (x *Exchange) failed(ctx context.Context, err error) {
 	x.e.Metrics.RecordFailed()
-	x.e.Log.Error("memory failed, the chat goes on", "conversation", x.Placed().conversation.ID, "err", err)
+	x.e.Log.Error("memory failed; the chat continues", "conversation", x.Placed().conversation.ID, "err", err)
 	x.e.Traces.Degrade(ctx, x.In.Owner, x.Prepared.Trace, fmt.Sprintf("record: %v", err))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// asksToLearn returns the job stored with a question: it learns if the exchange never ends or,
-// where learning counts messages, once the conversation rests.
+// asksToLearn returns the job that is stored with a question. It learns if the exchange never ends
+// or, if learning waits for several messages, once the conversation is idle.
 func (x *Exchange) asksToLearn(ctx context.Context, q question, now time.Time) ([]memory.Job, error) {
 	if !q.mode.writes || q.asked == "" {
 		return nil, nil
@@ -44,22 +44,22 @@ func (x *Exchange) asksToLearn(ctx context.Context, q question, now time.Time) (
 	return []memory.Job{x.e.Lessons.RestJob(x.In.Owner, q.conversation.ID, first, now)}, nil
 }
 
-// endToLearn returns the job stored with an answer: it learns from the exchange if enough messages
-// came, the user addressed memory, or turns moved that facts were learned from.
+// endToLearn returns the job that is stored with an answer. It learns from the exchange if there
+// are enough messages, the user addressed memory, or facts were learned from turns that moved.
 func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, exchanges int, now time.Time) ([]memory.Job, error) {
 	asked, l := q.asked, x.e.Opts.Learn
 	if asked == "" && len(moved) > 0 && !x.resultsAlone() {
-		asked = q.id // asked again, or the chat went back with the same answer
+		asked = q.id // a repeated question, or the chat went back and got the same answer
 	}
 	if !q.mode.learns || asked == "" || x.e.Opts.LearnAfter == core.Never {
 		return nil, nil
 	}
 	if x.e.Opts.LearnAfter == core.AfterUser && (q.asked != "" || len(moved) == 0) {
-		return nil, nil // the question's job does it
+		return nil, nil // the question's job learns
 	}
 	job := lessons.LearnJob(x.In.Owner, q.conversation.ID, asked, now, moved...)
 	job.ID += "-end"
-	if len(moved) > 0 { // for each move of turns
+	if len(moved) > 0 { // one id for each move of turns
 		job.ID += "-" + core.NewID()
 	}
 	if !l.Counts() {
@@ -79,7 +79,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 			Conversation: q.conversation.ID, IDs: moved, Statuses: []memory.Status{memory.Active, memory.Replaced},
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read turns that left or came back: %w", err)
+			return nil, fmt.Errorf("read the moved turns: %w", err)
 		}
 		enough = slices.ContainsFunc(turns, func(t memory.Turn) bool { return !t.LearnedAt.IsZero() })
 	}
@@ -89,11 +89,11 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 	return []memory.Job{job}, nil
 }
 
-// unlearned returns the conversation's turns that were not learned from.
+// unlearned returns the conversation's turns from which nothing was learned yet.
 func (x *Exchange) unlearned(ctx context.Context, q question) ([]memory.Turn, error) {
 	turns, err := x.e.Store.Turns(ctx, x.In.Owner, memory.TurnQuery{Conversation: q.conversation.ID, Unlearned: true})
 	if err != nil {
-		return nil, fmt.Errorf("count what is not learned from: %w", err)
+		return nil, fmt.Errorf("read turns not learned from: %w", err)
 	}
 	return turns, nil
 }

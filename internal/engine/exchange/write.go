@@ -12,17 +12,17 @@ import (
 )
 
 // A request may forbid storing (memory_mode off or read, memory paused), and a later request of the
-// same chat may send the same messages without that. To recognize them, each message leaves a
-// redacted turn: retired, without text, identified by its place in the chat. A recall leaves a
-// trace without text. Temporary chats and channels leave nothing.
+// same chat may send the same messages and allow storing. To recognize them, each message is stored
+// as a redacted turn: retired, without text, identified by its place in the chat. A recall is
+// stored as a trace without text. For temporary chats and channels nothing is stored.
 
-// writing is a batch of consecutive turns under construction.
+// writing is a batch of consecutive turns that is being created.
 type writing struct {
 	memory.Batch
-	parent  string        // id of the turn that the next one follows
-	moved   []string      // turns that left or rejoined the path
-	private bool          // the user's last message is off the record, and so are answers to it
-	unsaid  []memory.Turn // redacted turns of the batch, with their text
+	parent        string        // id of the turn that precedes the next one
+	moved         []string      // ids of turns that left or rejoined the branch
+	private       bool          // the user's last message is off the record, and so are its answers
+	redactedTurns []memory.Turn // the batch's redacted turns, with their text
 }
 
 // newWriting starts a batch at a request's position.
@@ -32,7 +32,8 @@ func newWriting(c memory.Conversation, at thread.Alignment, private bool) writin
 	return w
 }
 
-// move has turns leave and rejoin the current path; path is the resulting one with the added turns.
+// move removes turns from the current branch and lets others rejoin it. path is the resulting
+// branch with the added turns.
 func (w *writing) move(leave, rejoin []string, path *memory.Path) {
 	for _, id := range leave {
 		w.Marks = append(w.Marks, memory.Change{Action: memory.ActionUpdate, After: memory.Image{Turn: &memory.TurnMark{ID: id, Status: memory.Replaced}}, Reason: "edited or regenerated", Author: core.ByDialog})
@@ -44,22 +45,23 @@ func (w *writing) move(leave, rejoin []string, path *memory.Path) {
 	w.Path = path
 }
 
-// confides reports whether a message is off the record: the user asked not to remember it, or it
-// answers such a message and may repeat it.
-func (w *writing) confides(role memory.Role, words string) bool {
+// isOffTheRecord reports whether a message is off the record: the user asked not to remember it, or
+// it answers such a message and may repeat it.
+func (w *writing) isOffTheRecord(role memory.Role, words string) bool {
 	if role == memory.RoleUser {
 		w.private = learn.MemoryRequestsIn(memory.Turn{Role: role, Content: words}).Confidential()
 	}
 	return w.private
 }
 
-// add adds the next turn, off the path without one. A missing id is derived from place and text, so
-// that two concurrent requests with the same history store one turn.
+// add adds the next turn. The turn is on a side branch if the batch has no path. A missing id is
+// derived from position and text, so that two concurrent requests with the same history store one
+// turn.
 func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
 	t.Conversation, t.Project, t.Parent = w.Conversation.ID, w.Conversation.Project, w.parent
 	t.ID = cmp.Or(t.ID, core.DerivedID(t.Owner, t.Conversation, t.Parent, t.Chain))
 	if redact {
-		w.unsaid = append(w.unsaid, t)
+		w.redactedTurns = append(w.redactedTurns, t)
 		t = redacted(t)
 	} else if t.Status = memory.Active; w.Path == nil {
 		t.Status = memory.Replaced
@@ -71,7 +73,7 @@ func (w *writing) add(t memory.Turn, redact bool) memory.Turn {
 	return t
 }
 
-// redacted returns a turn's stored form without text.
+// redacted returns a turn in its redacted form, without text.
 func redacted(t memory.Turn) memory.Turn {
 	t = t.Erased()
 	t.Name, t.Status = "", memory.Retired
@@ -81,8 +83,8 @@ func redacted(t memory.Turn) memory.Turn {
 // IngestBatch bounds the turns of a transaction, since other writers wait for it.
 const IngestBatch = 500
 
-// write stores the batch that plan makes of the current conversation, and plans again after a
-// Conflict. For a waiting client, a job computes model vectors.
+// write stores the batch that plan creates from the current conversation, and plans again after a
+// Conflict. If waits is set, a client is waiting, and a job computes the vectors later.
 func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation string, waits bool, plan func(again bool) (writing, error)) error {
 	leave, err := e.Writes.Enter(ctx, owner, conversation)
 	if err != nil {
@@ -96,12 +98,12 @@ func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation 
 		if err != nil || len(w.Turns)+len(w.Marks)+len(w.Jobs) == 0 {
 			return err
 		}
-		if len(w.unsaid) > 0 {
-			if err := e.Store.Bury(ctx, owner, w.unsaid...); err != nil {
-				return fmt.Errorf("mark what is hidden: %w", err)
+		if len(w.redactedTurns) > 0 {
+			if err := e.Store.Bury(ctx, owner, w.redactedTurns...); err != nil {
+				return fmt.Errorf("mark redacted turns: %w", err)
 			}
 		}
-		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the last turns with the jobs
+		for turns := w.Turns; ; turns = turns[IngestBatch:] { // the jobs are stored with the last turns
 			part := w.Batch
 			if part.Turns = turns; len(turns) > IngestBatch {
 				part.Turns, part.Jobs, part.Run = turns[:IngestBatch:IngestBatch], nil, core.NewID()
@@ -120,7 +122,7 @@ func (e *Exchanges) write(ctx context.Context, owner memory.Owner, conversation 
 }
 
 // redactForgotten redacts new turns of the chat's history whose text the owner has forgotten or
-// erased. Otherwise a client that sends an old chat under a new id would restore it.
+// erased. Otherwise a client that sends an old chat with a new id would restore the text.
 func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, w *writing, at thread.Alignment) error {
 	var history []memory.Turn
 	var of []int
@@ -134,7 +136,7 @@ func (e *Exchanges) redactForgotten(ctx context.Context, owner memory.Owner, w *
 	}
 	gone, err := e.Store.Buried(ctx, owner, history...)
 	if err != nil {
-		return fmt.Errorf("look for what was forgotten: %w", err)
+		return fmt.Errorf("find forgotten messages: %w", err)
 	}
 	for i, found := range gone {
 		if found {

@@ -14,17 +14,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Back is what was restored of a run that forgot memories with their files.
+// Back is the result of restoring memories that a run forgot together with their files.
 type Back struct {
-	Run  string // that forgot them
-	Came int    // restored memories, including facts
-	Left int    // facts and turns of the run that were not restored, because of later facts or ones still forgotten
+	Run  string // id of the run that forgot them
+	Came int    // number of restored memories, including facts
+	Left int    // number of the run's facts and turns that were not restored, because of later facts or facts that are still forgotten
 }
 
-// BringBack restores facts forgotten with their files, and the turns that state them unless these
-// also state a fact that is still forgotten. It skips turns of chats deleted since, facts that were
-// forgotten in another way or changed since, and facts that contradict later ones. Other changes in
-// a file that contradict nothing are applied too. key names the call: repeating it changes nothing.
+// BringBack restores facts that were forgotten with their files, and the turns that state them
+// unless these also state a fact that is still forgotten. It skips turns of deleted chats, facts
+// that were forgotten otherwise or changed since, and facts that contradict later ones. Other edits
+// in a file are applied if they contradict nothing. A repeated key changes nothing.
 func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]Back, error) {
 	ctx = memory.ForWrite(ctx)
 	leave, err := e.Compare.Deciding(ctx, owner)
@@ -48,7 +48,7 @@ func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileE
 	for _, run := range slices.Sorted(maps.Keys(byRun)) {
 		var back Back
 		err := core.Replan(ctx, func() (err error) {
-			r := returning{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says}
+			r := restoration{e: e, owner: owner, back: Back{Run: run}, coming: maps.Clone(asked), says: says}
 			back, err = r.bringBack(ctx, byRun[run], core.IDFor(owner, key+run))
 			return err
 		})
@@ -60,16 +60,16 @@ func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileE
 	return all, nil
 }
 
-// withItsFile reports whether a change forgot a fact with its file, and its turns with it: not one
-// reworded by the same save, nor one that ended alone.
+// withItsFile reports whether a change forgot a fact together with its file and its turns. That
+// excludes facts reworded by the same save, and facts that ended without their turns.
 func withItsFile(c memory.Change) bool {
 	was := c.Before.Fact
 	return c.Action == memory.ActionRetire && c.Author == ByFile && was != nil && was.Content == c.After.Fact.Content &&
 		!strings.HasPrefix(c.Reason, fileWasBack)
 }
 
-// bringBack restores a part of what a run forgot, in a run with this id, or returns a Conflict.
-func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
+// bringBack restores a part of what a run forgot, in a new run with this id, or returns a Conflict.
+func (r *restoration) bringBack(ctx context.Context, facts []memory.Change, id string) (Back, error) {
 	if err := r.read(ctx, facts); err != nil || len(r.targets) == 0 {
 		return r.back, err
 	}
@@ -85,7 +85,7 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 		case after.Turn != nil:
 			changes[i].Reason = "the file of what it taught is back"
 		case after.Fact != nil:
-			changes[i].After.Fact = r.asFileSays(*after.Fact)
+			changes[i].After.Fact = r.withFileEdits(*after.Fact)
 		}
 	}
 	if run.Vectors, err = e.FactVectors(ctx, changes); err != nil {
@@ -100,30 +100,30 @@ func (r *returning) bringBack(ctx context.Context, facts []memory.Change, id str
 	return r.back, err
 }
 
-// returning is the part of a run to restore.
-type returning struct {
+// restoration is the part of a run that is to be restored.
+type restoration struct {
 	e       *Files
 	owner   memory.Owner
 	back    Back
-	targets []memory.Change // to undo
+	targets []memory.Change // changes to undo
 
-	coming     map[string]bool // ids of facts that are restored, also of other runs
+	coming     map[string]bool // ids of facts that are restored, including those of other runs
 	says       map[string]FileEdit
 	facts      []memory.Fact   // restored facts of this run
 	others     []memory.Fact   // facts that stay forgotten
-	summarized map[string]bool // conversations with restored turns, whose summary the run forgot
+	summarized map[string]bool // conversations with restored turns whose summary the run forgot
 }
 
-// asFileSays returns a restored fact with the other changes in its file, if these cannot contradict
-// anything; else they are applied as an edit afterwards.
-func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
+// withFileEdits returns a restored fact with the other edits of its file, if these cannot
+// contradict other facts. Otherwise it returns nil, and the edits are applied later.
+func (r *restoration) withFileEdits(f memory.Fact) *memory.Fact {
 	edit, there := r.says[f.ID]
 	if !there {
 		return &f
 	}
 	edit.Was.Fact = &f
 	next, err := edit.merged(r.e, f)
-	if err != nil { // the edit afterwards reports it
+	if err != nil { // the later edit reports the error
 		return &f
 	}
 	plain := next
@@ -134,7 +134,7 @@ func (r *returning) asFileSays(f memory.Fact) *memory.Fact {
 	return &next
 }
 
-func (r *returning) read(ctx context.Context, facts []memory.Change) error {
+func (r *restoration) read(ctx context.Context, facts []memory.Change) error {
 	for _, c := range facts {
 		olds, err := r.e.Compare.Conflicts(ctx, *c.Before.Fact, "")
 		if err != nil {
@@ -169,9 +169,9 @@ func (r *returning) read(ctx context.Context, facts []memory.Change) error {
 	return nil
 }
 
-// readOthers reads the facts forgotten in the run or since that stay forgotten: the turns state
-// them too.
-func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) error {
+// readOthers reads the facts that stay forgotten although the run, or a later one, forgot them: the
+// turns may state them too.
+func (r *restoration) readOthers(ctx context.Context, forgot []memory.Change) error {
 	var ids []string
 	for _, c := range forgot {
 		if f := c.After.Fact; f != nil && !r.coming[f.ID] {
@@ -180,7 +180,7 @@ func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) erro
 	}
 	found, err := r.e.Store.Get(ctx, r.owner, ids...)
 	if err != nil {
-		return fmt.Errorf("read what was forgotten together: %w", err)
+		return fmt.Errorf("read the facts forgotten together: %w", err)
 	}
 	for _, m := range found {
 		if m.Fact != nil && !m.Fact.Status.Live() {
@@ -190,8 +190,8 @@ func (r *returning) readOthers(ctx context.Context, forgot []memory.Change) erro
 	return nil
 }
 
-// readTurns adds the turns known only for restored facts, unless they or their chats changed since.
-func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error {
+// readTurns adds turns that are sources only of restored facts and that did not change since.
+func (r *restoration) readTurns(ctx context.Context, forgot []memory.Change) error {
 	changes, summed := map[string]memory.Change{}, map[string]bool{}
 	for _, c := range forgot {
 		switch {
@@ -206,16 +206,16 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 		return fmt.Errorf("read forgotten turns: %w", err)
 	}
 	r.summarized = map[string]bool{}
-	deep := len(turns)*(len(r.facts)+len(r.others)) <= mostReadAgain
+	deep := len(turns)*(len(r.facts)+len(r.others)) <= maxComparisons
 	for _, m := range turns {
-		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, knownFrom(m, deep)) {
+		if m.Turn == nil || m.Turn.Status == memory.Active || !slices.ContainsFunc(r.facts, isSourceOf(m, deep)) {
 			continue
 		}
-		if slices.ContainsFunc(r.others, knownFrom(m, deep)) {
+		if slices.ContainsFunc(r.others, isSourceOf(m, deep)) {
 			r.back.Left++
 			continue
 		}
-		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // deleted since
+		if _, err := r.e.Chats.Chat(ctx, r.owner, m.Turn.Conversation); errors.Is(err, memory.NotFound) { // the chat was deleted later
 			continue
 		} else if err != nil {
 			return err
@@ -234,15 +234,14 @@ func (r *returning) readTurns(ctx context.Context, forgot []memory.Change) error
 	return nil
 }
 
-// mostReadAgain bounds the pairs of turn and fact that are compared by text; beyond it only turns
-// that the facts name are restored.
-const mostReadAgain = 100_000
+// maxComparisons bounds the pairs of turn and fact whose text is compared. With more pairs, only
+// turns that the facts name are restored.
+const maxComparisons = 100_000
 
-// knownFrom reports whether a turn is a source of a fact: it was learned from it or, with deep, the
-// turn states it.
-func knownFrom(m memory.Memory, deep bool) func(memory.Fact) bool {
+// isSourceOf tests for facts learned from a turn or, with deep, that the turn states.
+func isSourceOf(m memory.Memory, deep bool) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		p := f.Provenance
-		return slices.Contains(p.Turns, m.Turn.ID) || p.Quote != nil && p.Quote.Turn == m.Turn.ID || deep && retrieve.Says(m, f)
+		return slices.Contains(p.Turns, m.Turn.ID) || p.Quote != nil && p.Quote.Turn == m.Turn.ID || deep && retrieve.States(m, f)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// contextFile writes a context from its file.
+// contextFile applies the edit of a context's file.
 func (e *Files) contextFile(ctx context.Context, edit FileEdit) (string, error) {
 	says := *edit.Says.Context
 	next := memory.Context{ID: says.ID, Owner: edit.Owner, CreatedAt: memory.Time(says.CreatedAt)}
@@ -31,13 +31,13 @@ func (e *Files) contextFile(ctx context.Context, edit FileEdit) (string, error) 
 	}
 	needed := was == nil || next != *was
 	next.UpdatedAt = e.Time()
-	if edit.Elsewhere { // that context differs, so there is something to write
+	if edit.Elsewhere { // the contexts differ, so there is something to write
 		needed, next.UpdatedAt = true, memory.Time(says.UpdatedAt)
 	}
 	return e.applyFile(ctx, edit, action, memory.Image{Context: &next}, needed)
 }
 
-// chatFile changes a conversation from its file: title, contexts and rules.
+// chatFile applies the edit of a conversation's file: title, contexts and rules.
 func (e *Files) chatFile(ctx context.Context, edit FileEdit) (string, error) {
 	was, says := edit.Was.Conversation, edit.Says.Conversation
 	if was.Status != says.Status {

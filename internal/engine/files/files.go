@@ -1,5 +1,5 @@
-// Package files turns edits of a vault's files into changes of memory, and serves the files that
-// models keep by Anthropic's memory tool.
+// Package files converts edits of a vault's files to changes of memory, and stores the files that
+// models keep with Anthropic's memory tool.
 package files
 
 import (
@@ -17,30 +17,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FileEdit is a person's edit of a vault's file, as values: the memory before, and the file's
-// content. An added file has no Was, a deleted one no Says.
+// FileEdit is a person's edit of a vault's file: the memory before (Was) and the content of the
+// file (Says). An added file has no Was, and a deleted file has no Says.
 type FileEdit struct {
 	Owner memory.Owner
-	Key   string // names the edit: repeating it changes nothing
+	Key   string // names the edit; a repeated key changes nothing
 	Was   memory.FileContent
 	Says  memory.FileContent
 
-	// PutBack: the file equals an earlier version by Loci. All its fields count, also Loci's own,
-	// and it ends a fact alone.
+	// PutBack: the file equals an earlier version that Loci wrote. All its fields count, also those
+	// that Loci maintains, and a fact ends without its turns.
 	PutBack bool
 
-	// Elsewhere: another machine's Loci wrote the file, after the state known here. Its
-	// bookkeeping counts too, except turns, which are not known here.
+	// Elsewhere: Loci on another machine wrote the file, later than the state stored here. Fields
+	// that Loci maintains count too, except turns, which are not stored here.
 	Elsewhere bool
 
-	// Coming are facts whose files were added with this one, and follow it.
+	// Coming are the facts whose files were added with this one and are processed later.
 	Coming map[string]bool
 
-	// Moved: to or from the folder of deleted memories.
+	// Moved: the file was moved to or from the folder of deleted memories.
 	Moved bool
 }
 
-// ByFile is the author of edits of files.
+// ByFile is the author of changes made by editing files.
 var ByFile = memory.Author{Kind: memory.ByPerson, Name: memory.AuthorFile}
 
 // Reasons in the journal.
@@ -49,23 +49,23 @@ const (
 	fileWasBack = "its file was put back"
 )
 
-// errVerbatim refuses to edit a turn's file.
+// errVerbatim is the error for an edit of a turn's file.
 var errVerbatim = memory.Errorf(memory.Invalid, "messages cannot be edited: delete the file to forget one")
 
-// TakeFile makes changes of an edit and returns the memory's target. Every difference counts,
-// except Loci's bookkeeping: a fact's source, provenance and times. New text is the person's, gets
-// a new vector, and ends what it contradicts. A deleted file forgets its memory as
-// [curate.Curator.Forget] does; one that returns restores it.
+// TakeFile converts an edit to changes and returns the memory's target. Every difference counts,
+// except fields that Loci maintains: a fact's source, provenance and times. New text counts as the
+// person's, gets a new vector, and supersedes the facts that it contradicts. A deleted file forgets
+// its memory as [curate.Curator.Forget] does, and a file that returns restores it.
 //
-// It returns [memory.Invalid] for an impossible edit, [memory.Conflict] if Loci changed the same
-// text meanwhile, and [memory.Duplicate] if another live fact has the text.
+// It returns [memory.Invalid] for an invalid edit, [memory.Conflict] if Loci changed the same text
+// meanwhile, and [memory.Duplicate] if another live fact has the text.
 func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err error) {
 	ctx = memory.ForWrite(ctx)
 	switch was, says := edit.Was, edit.Says; {
 	case says.Conversation != nil && was.Conversation != nil:
 		return e.chatFile(ctx, edit)
 	case says.Conversation != nil || was.Conversation != nil:
-		return "", memory.Errorf(memory.Invalid, "a conversation is neither begun nor ended by its file")
+		return "", memory.Errorf(memory.Invalid, "a conversation cannot be created or deleted by its file")
 	case says.Context != nil:
 		return e.contextFile(ctx, edit)
 	case says == memory.FileContent{}:
@@ -81,11 +81,11 @@ func (e *Files) TakeFile(ctx context.Context, edit FileEdit) (target string, err
 	case says.Profile != nil:
 		return e.profileFile(ctx, edit)
 	}
-	return "", memory.Errorf(memory.Invalid, "it is the file of nothing that Loci knows")
+	return "", memory.Errorf(memory.Invalid, "it does not belong to any memory that Loci knows")
 }
 
-// why returns the journal's reason for an action by an edit.
-func (f FileEdit) why(action memory.Action) string {
+// reason returns the reason in the journal for an action caused by an edit.
+func (f FileEdit) reason(action memory.Action) string {
 	switch action {
 	case memory.ActionAdd:
 		return "written in a file"
@@ -107,17 +107,17 @@ func (f FileEdit) why(action memory.Action) string {
 	return "its file says that it is " + string(f.Says.Image().Status())
 }
 
-// run returns the run of an edit.
+// run returns the run that applies an edit.
 func (f FileEdit) run() memory.Run {
 	return memory.Run{ID: core.IDFor(f.Owner, f.Key), Kind: "manual", Author: ByFile}
 }
 
-// Forget removes the memories of deleted files from recall, as [curate.Curator.Forget] does: facts,
-// turns and summaries in one run, profile entries and contexts in another, so that each is one
-// undo.
+// Forget removes the memories of deleted files from recall, as [curate.Curator.Forget] does. Facts,
+// turns and summaries are in one run, profile entries and contexts in another, so that each run can
+// be undone at once.
 func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit) error {
 	ctx = memory.ForWrite(ctx)
-	run, why := gone[0].run(), gone[0].why(memory.ActionRetire)
+	run, why := gone[0].run(), gone[0].reason(memory.ActionRetire)
 	if len(gone) > 1 {
 		run.ID, why = run.ID+"-together", "its file was deleted, with others"
 	}
@@ -155,7 +155,7 @@ func (e *Files) Forget(ctx context.Context, owner memory.Owner, gone []FileEdit)
 	return err
 }
 
-// applyFile makes an edit's change, if needed.
+// applyFile applies an edit's change, if a change is needed.
 func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action, after memory.Image, needed bool) (string, error) {
 	if !needed {
 		return after.Target(), nil
@@ -167,12 +167,12 @@ func (e *Files) applyFile(ctx context.Context, f FileEdit, action memory.Action,
 			return "", err
 		}
 	}
-	_, err := e.Store.Apply(ctx, f.Owner, run, memory.Change{Action: action, After: after, Reason: f.why(action), Author: ByFile})
+	_, err := e.Store.Apply(ctx, f.Owner, run, memory.Change{Action: action, After: after, Reason: f.reason(action), Author: ByFile})
 	return after.Target(), err
 }
 
-// addFile adds the fact of a file that Loci did not write. A file with an id, as one from another
-// machine, keeps it.
+// addFile adds the fact of a file that Loci did not write. If the file has an id, such as one from
+// another machine, the fact keeps it.
 func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (string, error) {
 	owner, key := edit.Owner, edit.Key
 	content, err := e.CheckText("the file", f.Content)
@@ -182,7 +182,7 @@ func (e *Files) addFile(ctx context.Context, edit FileEdit, f memory.Fact) (stri
 	run := memory.Run{ID: core.IDFor(owner, key), Kind: "manual", Author: ByFile}
 	f.Content, f.Hash, f.Tags = content, text.Hash(content), curate.Tags(f.Tags)
 	if edit.Elsewhere {
-		if f, err = edit.elsewhere(ctx, e, f); err != nil {
+		if f, err = edit.localFact(ctx, e, f); err != nil {
 			return "", err
 		}
 	} else {
@@ -228,12 +228,12 @@ func (e *Files) tryAddFile(ctx context.Context, edit FileEdit, run memory.Run, f
 		run.Learned = e.Retrieve.Repeats(ctx, ends)
 	}
 	_, err := e.Store.Apply(ctx, edit.Owner, run, compare.Replacing(ends, memory.Change{
-		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: edit.why(memory.ActionAdd), Author: ByFile,
+		Action: memory.ActionAdd, After: memory.Image{Fact: &f}, NewID: f.ID, Reason: edit.reason(memory.ActionAdd), Author: ByFile,
 	})...)
 	return err
 }
 
-// editFile applies a file's edit to its fact.
+// editFile applies the edit of a fact's file.
 func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	was := edit.Was.Fact
 	merged, err := edit.merged(e, *was)
@@ -243,7 +243,7 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	if sameButTimes(merged, *was) && (!edit.Elsewhere || merged.UpdatedAt.Equal(was.UpdatedAt)) {
 		return nil
 	}
-	if done, err := e.Done(ctx, edit.Owner, edit.Key); err != nil || len(done) > 0 {
+	if done, err := e.ChangesByKey(ctx, edit.Owner, edit.Key); err != nil || len(done) > 0 {
 		return err
 	}
 	leave, err := e.Compare.Deciding(ctx, edit.Owner)
@@ -254,8 +254,8 @@ func (e *Files) editFile(ctx context.Context, edit FileEdit) error {
 	return core.Replan(ctx, func() error { return e.tryFile(ctx, edit) })
 }
 
-// tryFile applies a file's content to its fact in one run. New text supersedes what it contradicts,
-// as an edit by a person does; a fact that ends by the same edit ends nothing.
+// tryFile applies a file's content to its fact in one run. New text supersedes the facts that it
+// contradicts, unless the same edit ends the fact.
 func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	run := edit.run()
 	f, err := e.Fact(ctx, edit.Owner, edit.Was.Fact.ID)
@@ -282,7 +282,7 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 		next.UpdatedAt = written
 	}
 	action := actionOf(f.Status, next.Status)
-	change := memory.Change{Action: action, After: memory.Image{Fact: &next}, Base: f.Version, Reason: edit.why(action), Author: ByFile}
+	change := memory.Change{Action: action, After: memory.Image{Fact: &next}, Base: f.Version, Reason: edit.reason(action), Author: ByFile}
 	if action == memory.ActionReplace {
 		change.OldID, change.NewID = f.ID, next.SupersededBy
 	}
@@ -301,7 +301,7 @@ func (e *Files) tryFile(ctx context.Context, edit FileEdit) error {
 	return err
 }
 
-// turnFile forgets a turn whose file was moved away, and restores it. Its text is fixed.
+// turnFile forgets a turn whose file was deleted, or restores it. Its text cannot be edited.
 func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
 	was, says := edit.Was.Turn, edit.Says.Turn
 	switch {
@@ -315,7 +315,7 @@ func (e *Files) turnFile(ctx context.Context, edit FileEdit) (string, error) {
 		mark := &memory.TurnMark{ID: was.ID, Status: memory.Active}
 		return e.applyFile(ctx, edit, memory.ActionRestore, memory.Image{Turn: mark}, true)
 	case was.Status != says.Status:
-		return "", memory.Errorf(memory.Invalid, "another turn took its place in the chat, or its words were erased")
+		return "", memory.Errorf(memory.Invalid, "another turn replaced it in the chat, or its text was erased")
 	}
 	return "", errVerbatim
 }
@@ -345,7 +345,7 @@ func (e *Files) summaryFile(ctx context.Context, edit FileEdit) (string, error) 
 	return e.applyFile(ctx, edit, action, memory.Image{Summary: &next}, next != *was)
 }
 
-// profileFile writes a profile entry.
+// profileFile applies the edit of a profile entry's file.
 func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) {
 	says := *edit.Says.Profile
 	value, err := e.CheckText("the file", says.Value)
@@ -362,13 +362,13 @@ func (e *Files) profileFile(ctx context.Context, edit FileEdit) (string, error) 
 		next.Tokens = text.Tokens(value)
 	}
 	next.Value, next.Status, next.UpdatedAt = value, says.Status, e.Time()
-	if edit.Elsewhere { // that entry differs, so there is something to write
+	if edit.Elsewhere { // the entries differ, so there is something to write
 		needed, next.Tokens, next.UpdatedAt = true, says.Tokens, memory.Time(says.UpdatedAt)
 	}
 	return e.applyFile(ctx, edit, action, memory.Image{Profile: &next}, needed)
 }
 
-// Files turns edits of a vault's files into changes, and serves models' files.
+// Files converts edits of a vault's files to changes, and stores models' files.
 type Files struct {
 	*core.Core
 	Chats    *chats.Chats

@@ -11,9 +11,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EditFiles calls edit with an owner's files by path, and stores its changes, all or none, in one
-// run that can be undone. A moved file keeps its ID; one without an ID is new. edit may be called
-// again.
+// EditFiles calls edit with an owner's files by path, and stores the changes, all or none, in one
+// run that can be undone. A moved file keeps its ID; a file without an ID is new. edit may be
+// called several times.
 func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(files map[string]memory.Context) error, author memory.Author) error {
 	leave, err := e.Writes.Enter(ctx, owner, core.FilesRoot)
 	if err != nil {
@@ -46,7 +46,7 @@ func (e *Files) EditFiles(ctx context.Context, owner memory.Owner, edit func(fil
 	})
 }
 
-// fileChanges returns the changes from the files before, by id, to those after, by path.
+// fileChanges compares the files before, by id, with those after, by path, and returns the changes.
 func (e *Files) fileChanges(owner memory.Owner, before, after map[string]memory.Context) ([]memory.Change, error) {
 	const reason = "written by the memory tool"
 	var out []memory.Change
@@ -78,8 +78,8 @@ func (e *Files) fileChanges(owner memory.Owner, before, after map[string]memory.
 	return out, nil
 }
 
-// checkFile refuses a path or content that a context cannot have. The content stays as it is,
-// including outer blanks.
+// checkFile returns an error for a path or content that a context cannot have. The content stays
+// unchanged, including leading and trailing spaces.
 func (e *Files) checkFile(c memory.Context) error {
 	switch {
 	case len(c.Title) > curate.MaxTitleBytes:

@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// merged returns a fact with a person's changes in its file. The file names its replacement; in a
-// restored version Loci's own fields count too.
+// merged returns a fact with the changes that a person made in its file. The file names the fact's
+// replacement. In a restored version, fields that Loci maintains count too.
 func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
 	was, says := *f.Was.Fact, *f.Says.Fact
 	next, err := e.merged(fact, was, says)
@@ -35,9 +35,9 @@ func (f FileEdit) merged(e *Files, fact memory.Fact) (memory.Fact, error) {
 		next.Subject, next.Attribute, next.Confidence, next.ValidTo = says.Subject, says.Attribute, says.Confidence, says.ValidTo
 		next.ObservedAt, next.ObservedSeq = says.ObservedAt, says.ObservedSeq
 	}
-	// Another machine never rewords a fact and still calls it learned.
+	// Loci on another machine never rewords a fact that it calls learned.
 	if learned := was.Source == memory.Extracted && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content); f.Elsewhere && !learned {
-		next.Source = sourceHere(says.Source)
+		next.Source = localSource(says.Source)
 	}
 	return next, curate.CheckFact(next)
 }
@@ -58,14 +58,14 @@ func actionOf(was, is memory.Status) memory.Action {
 	return memory.ActionUpdate
 }
 
-// merged returns a fact with a person's changes between was and says. Loci's concurrent changes
-// stay, but both must not change the same text.
+// merged returns a fact with a person's changes between was and says. Concurrent changes by Loci
+// are kept, unless both sides changed the same text.
 func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 	if content, err := e.CheckText("the file", says.Content); err != nil {
 		return f, err
 	} else if content != strings.TrimSpace(was.Content) {
 		if f.Content != was.Content {
-			return f, fmt.Errorf("%w: %s", core.ErrMeanwhile, f.ID)
+			return f, fmt.Errorf("%w: %s", core.ErrConcurrentEdit, f.ID)
 		}
 		f.Content, f.Hash = content, text.Hash(content)
 		f.Source, f.Trust = memory.FromFile, memory.TrustPerson
@@ -93,10 +93,10 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 	if !bytes.Equal(says.Metadata, was.Metadata) {
 		f.Metadata = says.Metadata
 	}
-	take(&f.Category, was.Category, says.Category)
-	take(&f.Core, was.Core, says.Core)
-	take(&f.Confidence, was.Confidence, says.Confidence)
-	take(&f.Scope, was.Scope, says.Scope)
+	copyEdited(&f.Category, was.Category, says.Category)
+	copyEdited(&f.Core, was.Core, says.Core)
+	copyEdited(&f.Confidence, was.Confidence, says.Confidence)
+	copyEdited(&f.Scope, was.Scope, says.Scope)
 	for _, t := range []struct{ to, was, says *time.Time }{
 		{&f.ObservedAt, &was.ObservedAt, &says.ObservedAt}, {&f.ValidFrom, &was.ValidFrom, &says.ValidFrom},
 		{&f.ValidTo, &was.ValidTo, &says.ValidTo}, {&f.ExpiresAt, &was.ExpiresAt, &says.ExpiresAt},
@@ -108,23 +108,23 @@ func (e *Files) merged(f, was, says memory.Fact) (memory.Fact, error) {
 	return f, curate.CheckFact(f)
 }
 
-// take copies a field if the person changed it.
-func take[T comparable](field *T, was, says T) {
+// copyEdited copies a field if the person changed it.
+func copyEdited[T comparable](field *T, was, says T) {
 	if says != was {
 		*field = says
 	}
 }
 
-// sameButTimes reports whether two facts differ only in times.
+// sameButTimes reports whether two facts are equal except for times.
 func sameButTimes(f, g memory.Fact) bool {
 	return f.Content == g.Content && f.Status == g.Status && f.Category == g.Category && f.Core == g.Core && f.Confidence == g.Confidence &&
 		f.Scope == g.Scope && f.Subject == g.Subject && f.Attribute == g.Attribute && slices.Equal(f.Tags, g.Tags) && bytes.Equal(f.Metadata, g.Metadata) &&
 		f.ObservedAt.Equal(g.ObservedAt) && f.ValidFrom.Equal(g.ValidFrom) && f.ValidTo.Equal(g.ValidTo) && f.ExpiresAt.Equal(g.ExpiresAt)
 }
 
-// endedByFile adjusts an edit to the current fact: it drops endings that already happened and sets
-// the replacement. alone: only the fact ends, since Loci wrote the file or its replacement; turns
-// have files of their own.
+// endedByFile adjusts an edit to the current fact: it drops an ending that already happened, and
+// sets the replacement. alone reports that only the fact ends and its turns stay, because Loci
+// wrote the file or its replacement.
 func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (_ FileEdit, alone bool, err error) {
 	was, says := edit.Was.Fact, *edit.Says.Fact
 	if !was.Status.Live() || says.Status.Live() {
@@ -143,18 +143,18 @@ func (e *Files) endedByFile(ctx context.Context, edit FileEdit, f memory.Fact) (
 	return edit, alone, nil
 }
 
-// elsewhere returns the fact of another machine's file as it is stored here: facts learned from
-// turns there are from a file here.
-func (f FileEdit) elsewhere(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
-	fact.Source = sourceHere(fact.Source)
+// localFact returns the fact of another machine's file in the form stored here. If its turns do not
+// exist here, its source is the file.
+func (f FileEdit) localFact(ctx context.Context, e *Files, fact memory.Fact) (memory.Fact, error) {
+	fact.Source = localSource(fact.Source)
 	if fact.Status != memory.Superseded {
 		return fact, nil
 	}
 	return e.successor(ctx, f, fact)
 }
 
-// sourceHere returns the source of another machine's fact here, where its turns are missing.
-func sourceHere(there memory.FactSource) memory.FactSource {
+// localSource returns the source of another machine's fact here, where its turns are missing.
+func localSource(there memory.FactSource) memory.FactSource {
 	if there == memory.Manual || there == memory.Imported {
 		return there
 	}
@@ -162,7 +162,7 @@ func sourceHere(there memory.FactSource) memory.FactSource {
 }
 
 // endRelated returns the changes that accompany forgetting or rejecting a fact: of the turns that
-// state it and their summaries. The run gets the jobs to follow.
+// state it and their summaries. It adds the jobs to the run.
 func (e *Files) endRelated(ctx context.Context, run *memory.Run, f memory.Fact, change memory.Change) (related []memory.Change, err error) {
 	owner := f.Scope.Owner
 	switch {
@@ -177,8 +177,7 @@ func (e *Files) endRelated(ctx context.Context, run *memory.Run, f memory.Fact, 
 	return related, err
 }
 
-// successor returns the content of a superseded fact's file: without a replacement the fact is only
-// retired.
+// successor returns the content of a superseded fact's file: retired if it has no replacement.
 func (e *Files) successor(ctx context.Context, edit FileEdit, says memory.Fact) (memory.Fact, error) {
 	if edit.Coming[says.SupersededBy] && says.SupersededBy != says.ID {
 		return says, nil

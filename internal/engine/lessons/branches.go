@@ -13,20 +13,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebranch lets facts follow their turns: facts learned from an edited message or a regenerated
-// answer are taken back, their predecessors are restored, and both return with the turn. Facts that
-// rest on other turns too, or that a person decided about since, stay; so do those learned after
-// the edited message. Turns leave from last to first, so that a predecessor is restored before its
-// own turn leaves, and return in the opposite order.
+// rebranch makes facts follow their turns. It takes back facts learned from an edited message or a
+// regenerated answer and restores their predecessors; if the turn returns, so do its facts. Facts
+// stay if they were learned from other turns too, or a person decided about them since, or they
+// were learned after the edited message. Turns leave from last to first, so that a predecessor is
+// restored before its own turn leaves, and return in the opposite order.
 func (e branches) rebranch(ctx context.Context, job memory.Job) error {
-	if len(job.Turns) < 2 { // the first is the one to learn from
+	if len(job.Turns) < 2 { // the first turn is the one to learn from
 		return nil
 	}
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{
 		Conversation: job.Conversation, IDs: job.Turns[1:], Statuses: []memory.Status{memory.Active, memory.Replaced},
 	})
 	if err != nil {
-		return fmt.Errorf("read turns that left or came back: %w", err)
+		return fmt.Errorf("read the moved turns: %w", err)
 	}
 	s, err := e.sayings(ctx, job.Owner, job.Conversation)
 	if err != nil {
@@ -37,8 +37,8 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 			continue
 		}
 		for _, one := range s.copies(t) {
-			if err := e.leaveWith(ctx, job, one, turns); err != nil {
-				return fmt.Errorf("leave with turn %s: %w", one.ID, err)
+			if err := e.removeFactsOf(ctx, job, one, turns); err != nil {
+				return fmt.Errorf("remove the facts of turn %s: %w", one.ID, err)
 			}
 		}
 	}
@@ -47,16 +47,15 @@ func (e branches) rebranch(ctx context.Context, job memory.Job) error {
 			continue
 		}
 		for _, one := range s.copies(t) {
-			if err := e.returnWith(ctx, job, one); err != nil {
-				return fmt.Errorf("return with turn %s: %w", one.ID, err)
+			if err := e.restoreFactsOf(ctx, job, one); err != nil {
+				return fmt.Errorf("restore the facts of turn %s: %w", one.ID, err)
 			}
 		}
 	}
 	return e.resummarize(ctx, job, turns)
 }
 
-// resummarize removes summaries of moved turns from recall, and queues a new summary of the current
-// path.
+// resummarize removes summaries of moved turns, and queues a new summary of the current branch.
 func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memory.Turn) error {
 	made, err := e.Summaries(ctx, job.Owner, job.Conversation)
 	if err != nil || len(moved) == 0 {
@@ -76,7 +75,7 @@ func (e branches) resummarize(ctx context.Context, job memory.Job, moved []memor
 	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" sums up anew"), Jobs: jobs}, changes)
 }
 
-// taughtBy returns an owner's own facts learned from a turn, with one of the statuses.
+// taughtBy returns an owner's own facts that were learned from a turn and have one of the statuses.
 func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memory.Status) ([]memory.Fact, error) {
 	var out []memory.Fact
 	err := e.Everything(ctx, t.Owner, memory.Query{Turn: t.ID, Statuses: statuses}, func(m memory.Memory) {
@@ -87,9 +86,9 @@ func (e branches) taughtBy(ctx context.Context, t memory.Turn, statuses ...memor
 	return out, err
 }
 
-// leaveWith removes facts learned only from turns off the path, and restores the facts that they
-// replaced, even if those leave next.
-func (e branches) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
+// removeFactsOf removes facts learned only from turns of abandoned branches. It restores the facts
+// that they replaced, even if those are removed next.
+func (e branches) removeFactsOf(ctx context.Context, job memory.Job, t memory.Turn, moved []memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Active, memory.Pending)
 	if err != nil {
 		return err
@@ -125,11 +124,11 @@ func (e branches) leaveWith(ctx context.Context, job memory.Job, t memory.Turn, 
 	return nil
 }
 
-// about reports whether a change is one of the fact.
+// about reports whether a change is a change of the fact.
 func about(c memory.Change, f memory.Fact) bool { return c.After.Target() == "fact:"+f.ID }
 
-// hasSupport reports whether a fact rests on more than turns that were taken back. Turns in moved
-// may count as not taken back.
+// hasSupport reports whether a fact was also learned from turns that were not taken back. A turn in
+// moved does not count as taken back if its text is still on the branch.
 func (e branches) hasSupport(ctx context.Context, f memory.Fact, moved []memory.Turn) (bool, error) {
 	if f.Source != memory.Extracted || len(f.Provenance.Turns) == 0 {
 		return true, nil
@@ -155,7 +154,7 @@ func (e branches) hasSupport(ctx context.Context, f memory.Fact, moved []memory.
 	return false, nil
 }
 
-// replacedBy returns the changes that restore the predecessors of a fact which are still supported.
+// replacedBy returns the changes that restore those predecessors of a fact that still have support.
 func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memory.Change, moved []memory.Turn) ([]memory.Change, error) {
 	var back []memory.Change
 	for _, c := range journal {
@@ -164,7 +163,7 @@ func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memor
 		}
 		found, err := e.Store.Get(ctx, f.Scope.Owner, c.OldID)
 		if err != nil {
-			return nil, fmt.Errorf("read what %s replaced: %w", f.ID, err)
+			return nil, fmt.Errorf("read the predecessors of %s: %w", f.ID, err)
 		}
 		if len(found) == 0 || found[0].Fact == nil || found[0].Fact.Status != memory.Superseded || found[0].Fact.SupersededBy != f.ID ||
 			slices.ContainsFunc(back, func(b memory.Change) bool { return b.After.Fact.ID == c.OldID }) {
@@ -183,30 +182,30 @@ func (e branches) replacedBy(ctx context.Context, f memory.Fact, journal []memor
 	return back, nil
 }
 
-// returnWith restores the facts that left with a turn: they replace what they contradict, or go
-// behind what was learned since.
-func (e branches) returnWith(ctx context.Context, job memory.Job, t memory.Turn) error {
+// restoreFactsOf restores the facts that left with a turn. They replace the facts they contradict,
+// unless those were learned later.
+func (e branches) restoreFactsOf(ctx context.Context, job memory.Job, t memory.Turn) error {
 	facts, err := e.taughtBy(ctx, t, memory.Retired)
 	if err != nil {
 		return err
 	}
 	for _, f := range facts {
-		err := core.Replan(ctx, func() error { return e.returnOne(ctx, job, f) })
-		if err != nil && !errors.Is(err, memory.Duplicate) { // a duplicate was learned again
+		err := core.Replan(ctx, func() error { return e.restoreFact(ctx, job, f) })
+		if err != nil && !errors.Is(err, memory.Duplicate) { // a Duplicate means that the fact was learned again
 			return err
 		}
 	}
 	return nil
 }
 
-// returnOne restores a fact that left with its turn, unless somebody decided about it since. It
+// restoreFact restores a fact that left with its turn, unless a person decided about it since. It
 // returns [memory.Conflict] after a concurrent write.
-func (e branches) returnOne(ctx context.Context, job memory.Job, f memory.Fact) error {
+func (e branches) restoreFact(ctx context.Context, job memory.Job, f memory.Fact) error {
 	base, err := e.Curate.Compare.PlannedOn(ctx, f)
 	if err != nil {
 		return err
 	}
-	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // before it is read who decided about it
+	if f, err = e.Fact(ctx, job.Owner, f.ID); err != nil { // read the fact before checking who decided about it
 		return err
 	}
 	last, err := e.LastChange(ctx, job.Owner, "fact:"+f.ID)
@@ -227,20 +226,20 @@ func (e branches) returnOne(ctx context.Context, job memory.Job, f memory.Fact) 
 		}
 	}
 	back := memory.Change{Action: memory.ActionRestore, After: last.Before, Base: f.Version, Reason: "the chat went back to its message"}
-	changes, err := e.returning(ctx, back, named)
+	changes, err := e.restoreChanges(ctx, back, named)
 	if err != nil {
 		return err
 	}
 	return e.follow(ctx, job, memory.Run{ID: core.IDFor(job.Owner, job.ID+" returns "+f.ID), Base: base}, changes)
 }
 
-// returning returns the changes that restore a fact: it replaces what it contradicts and the named
-// fact, or goes behind newer ones.
-func (e branches) returning(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
+// restoreChanges returns the changes that restore a fact. The fact replaces the named fact and
+// those it contradicts, unless those are newer.
+func (e branches) restoreChanges(ctx context.Context, back memory.Change, named string) ([]memory.Change, error) {
 	next := *back.After.Fact
 	var against []memory.Fact
 	var err error
-	if next.Status == memory.Active { // a pending fact replaces none
+	if next.Status == memory.Active { // a pending fact does not replace other facts
 		if against, err = e.Curate.Compare.Conflicts(ctx, next, named); err != nil {
 			return nil, err
 		}
@@ -259,10 +258,9 @@ func (e branches) returning(ctx context.Context, back memory.Change, named strin
 	return append(changes, back), nil
 }
 
-// follow applies the changes of a run while the job's lease holds. After a concurrent write the job
-// is tried again.
+// follow applies a run's changes while the job holds its lease. A concurrent write retries the job.
 func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, changes []memory.Change) error {
-	if err := e.Holds(ctx, job); err != nil {
+	if err := e.HoldLease(ctx, job); err != nil {
 		return err
 	}
 	run.Kind, run.Author = "branch", core.ByDialog
@@ -270,25 +268,25 @@ func (e branches) follow(ctx context.Context, job memory.Job, run memory.Run, ch
 	return err
 }
 
-// A message's id depends on its place on the path: if an earlier one is edited and the rest kept,
-// the rest is stored again. Its facts then rest on turns off the path, although their text is still
-// on it.
+// A message's id depends on its place on the branch. If an earlier message is edited and the later
+// ones are kept, the later ones are stored again. Their facts then refer to turns of the abandoned
+// branch, although the same text is still on the current one.
 
-// sayings is the text of a conversation's turns, on its path and off it.
+// sayings is the text of all turns of a conversation, on its current branch and on abandoned ones.
 type sayings struct {
 	on  map[string]bool          // by role and text
-	off map[string][]memory.Turn // replaced turns, likewise
+	off map[string][]memory.Turn // replaced turns, by role and text
 
-	instead map[string]int64 // by role and parent, the version of the turn last on the path
+	instead map[string]int64 // by role and parent: the version of the turn that was last on the branch
 }
 
-// sayings reads a conversation.
+// sayings reads all turns of a conversation.
 func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation string) (sayings, error) {
 	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{
 		Conversation: conversation, Statuses: []memory.Status{memory.Active, memory.Replaced},
 	})
 	if err != nil {
-		return sayings{}, fmt.Errorf("read the turns of the path: %w", err)
+		return sayings{}, fmt.Errorf("read the turns of the branch: %w", err)
 	}
 	s := sayings{on: map[string]bool{}, off: map[string][]memory.Turn{}, instead: map[string]int64{}}
 	for _, t := range turns {
@@ -297,7 +295,7 @@ func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation 
 			version = math.MaxInt64
 		}
 		s.instead[place] = max(s.instead[place], version)
-		switch key := Spoken(t); {
+		switch key := TurnKey(t); {
 		case key == "":
 		case t.Status == memory.Active:
 			s.on[key] = true
@@ -308,8 +306,8 @@ func (e branches) sayings(ctx context.Context, owner memory.Owner, conversation 
 	return s, nil
 }
 
-// Spoken is the key by which turns are compared: role and text; "" without text.
-func Spoken(t memory.Turn) string {
+// TurnKey is the key by which turns are compared: role and text, or "" if there is no text.
+func TurnKey(t memory.Turn) string {
 	words := text.Normalize(t.Content)
 	if words == "" {
 		return ""
@@ -317,17 +315,18 @@ func Spoken(t memory.Turn) string {
 	return string(t.Role) + "\n" + words
 }
 
-// takenBack reports whether another message replaced a turn, and no turn on the path repeats its
-// text. A turn that is off the path only because an earlier one was replaced is not taken back.
+// takenBack reports whether another message replaced a turn and no turn of the current branch has
+// its text. A turn is not taken back if it left the branch only because an earlier turn was
+// replaced.
 func (s sayings) takenBack(t memory.Turn) bool {
-	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[Spoken(t)]
+	return t.Status == memory.Replaced && s.instead[string(t.Role)+"\n"+t.Parent] > t.Version && !s.on[TurnKey(t)]
 }
 
-// copies returns the turn and the replaced turns with the same text, with its status: facts learned
-// from the text at another place leave and return with it.
+// copies returns the turn and the replaced turns with the same text, with the turn's status: facts
+// learned from a copy leave and return with the turn.
 func (s sayings) copies(t memory.Turn) []memory.Turn {
 	all := []memory.Turn{t}
-	for _, other := range s.off[Spoken(t)] {
+	for _, other := range s.off[TurnKey(t)] {
 		if other.ID != t.ID {
 			other.Status = t.Status
 			all = append(all, other)

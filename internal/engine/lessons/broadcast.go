@@ -2,13 +2,13 @@ package lessons
 
 import "sync"
 
-// broadcast wakes all waiters. The zero value is ready.
+// broadcast wakes all waiting goroutines. The zero value is ready to use.
 type broadcast struct {
 	mu   sync.Mutex // guards next
 	next chan struct{}
 }
 
-// Next returns a channel that the next Ring closes.
+// Next returns a channel that the next call of Ring closes.
 func (b *broadcast) Next() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -18,7 +18,7 @@ func (b *broadcast) Next() <-chan struct{} {
 	return b.next
 }
 
-// Ring wakes all waiters.
+// Ring wakes all waiting goroutines.
 func (b *broadcast) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

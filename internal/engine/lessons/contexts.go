@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dropKnownContexts drops candidates whose content is in one of the owner's contexts, attached to
-// this conversation or not: text of a document is never learned again.
+// dropKnownContexts drops candidates that repeat one of the owner's contexts, whether or not it is
+// attached to this conversation. Text of a document is never learned again.
 func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if len(l.cands) == 0 {
 		return nil
@@ -24,7 +24,7 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	if err != nil {
 		return fmt.Errorf("read contexts to compare with: %w", err)
 	}
-	// A model writes its files from the user's messages.
+	// A model's files contain text from the user's messages, so they are not compared.
 	if contexts = slices.DeleteFunc(contexts, core.IsFile); len(contexts) == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (e reader) dropKnownContexts(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// quote returns the text that a candidate was learned from, "" if unknown.
+// quote returns the text from which a candidate was learned, or "" if that is unknown.
 func (l Lesson) quote(c extract.Candidate) string {
 	if c.Span == nil {
 		return ""
@@ -58,7 +58,7 @@ func (l Lesson) quote(c extract.Candidate) string {
 	return words[c.Span.Start:c.Span.End]
 }
 
-// nearContext compares a candidate with every passage of contexts, by the embedder.
+// nearContext returns a passage of the contexts whose embedding is similar to a candidate.
 func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts []memory.Context) (string, error) {
 	near, err := e.VectorToCompare(ctx, c.Text)
 	if err != nil || near == nil {
@@ -78,7 +78,7 @@ func (e reader) nearContext(ctx context.Context, c extract.Candidate, contexts [
 	return "", nil
 }
 
-// cosine is the cosine of unit vectors.
+// cosine returns the cosine of two unit vectors.
 func cosine(a, b []float32) float64 {
 	if len(a) != len(b) {
 		return 0
@@ -90,11 +90,11 @@ func cosine(a, b []float32) float64 {
 	return sum
 }
 
-// contextsKept bounds the contexts with cached vectors: every candidate is compared with all
-// contexts of its owner.
+// contextsKept bounds how many contexts have cached vectors, since every candidate is compared with
+// all contexts of its owner.
 const contextsKept = 128
 
-// passages splits a context into passages of the embedder's length, with their vectors.
+// passages splits a context into passages that fit the embedder, with their vectors.
 func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]float32, error) {
 	most, count := 0, (func(string) int)(nil)
 	if w, ok := e.Embedder.(interface {
@@ -115,8 +115,8 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 	return passages, vectors, err
 }
 
-// attached returns the contexts attached to a conversation, so that the model does not learn them:
-// whole, or as much as fits in room, in tokens.
+// attached returns the contexts attached to a conversation, so that the model does not learn them
+// again. It cuts them to room, in tokens.
 func (e reader) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
 	contexts, err := e.ContextsOf(ctx, owner, conversation)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// grant plans what a lesson asks to forget in plain language. The asking turns leave recall too,
-// since they repeat it.
-func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) error {
+// planForgetting plans what a lesson's turns ask to forget in plain language. The asking turns are
+// forgotten too, since they repeat the text.
+func (e *Learner) planForgetting(ctx context.Context, l Lesson, run string, p *planned) error {
 	var found []memory.Memory
 	for _, wish := range l.forget {
-		meant, err := e.wished(ctx, l, wish)
+		meant, err := e.memoriesToForget(ctx, l, wish)
 		if err != nil {
 			return err
 		}
@@ -27,7 +27,7 @@ func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) e
 	for _, n := range l.named {
 		meant, err := e.Store.Get(ctx, l.scope.Owner, append(slices.Clone(n.Facts), n.Turn)...)
 		if err != nil {
-			return fmt.Errorf("read what is asked to be forgotten: %w", err)
+			return fmt.Errorf("read the memories to forget: %w", err)
 		}
 		found = append(found, meant...)
 	}
@@ -46,14 +46,14 @@ func (e *Learner) grant(ctx context.Context, l Lesson, run string, p *planned) e
 	return nil
 }
 
-// wished returns the earlier memories that a wish to forget means.
-func (e *Learner) wished(ctx context.Context, l Lesson, wish extract.Command) ([]memory.Memory, error) {
+// memoriesToForget returns the earlier memories to which a forget request refers.
+func (e *Learner) memoriesToForget(ctx context.Context, l Lesson, wish extract.Command) ([]memory.Memory, error) {
 	found, err := e.Curate.Meant(ctx, l.scope, wish)
 	if err != nil {
 		return nil, err
 	}
 	asked := l.turn(wish.Span.Turn)
-	meant := slices.DeleteFunc(found, func(m memory.Memory) bool { return curate.SaidAfter(m, asked) })
+	meant := slices.DeleteFunc(found, func(m memory.Memory) bool { return curate.IsNewerThan(m, asked) })
 	if len(meant) == 0 && !wish.OffTheRecord {
 		return nil, nil
 	}
@@ -64,11 +64,10 @@ func (e *Learner) wished(ctx context.Context, l Lesson, wish extract.Command) ([
 	return append(meant, stored...), nil
 }
 
-// ForgetPrefix begins the ids of jobs that only forget: a pause of learning does not pause
-// forgetting.
+// ForgetPrefix is the id prefix of jobs that only forget. They run even while learning is paused.
 const ForgetPrefix = "forget-"
 
-// forgetOnly handles a job that only forgets. Running it again is a no-op.
+// forgetOnly is the handler of jobs that only forget. It is idempotent.
 func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, IDs: job.Turns})
 	if err != nil {
@@ -78,7 +77,7 @@ func (e *Learner) forgetOnly(ctx context.Context, job memory.Job) (jobs.End, err
 		return jobs.Nothing, nil
 	}
 	for i := range turns {
-		turns[i].NoLearn = false // else the guard drops it; only the wish is read
+		turns[i].NoLearn = false // otherwise the guard drops the turn; only its forget request is read
 	}
 	l := Lesson{
 		scope:      memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent},

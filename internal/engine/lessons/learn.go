@@ -19,29 +19,28 @@ import (
 )
 
 const (
-	// learnTurns and learnBytes bound one call of the model; more is split.
+	// learnTurns and learnBytes bound the turns of one model call; more turns are split.
 	learnTurns = 16
 	learnBytes = 24 << 10
 
-	// patience is how many attempts a failing model gets before the rules learn instead: all but
-	// the last. With the delays between attempts that is more than ten minutes. The job's age does
-	// not count, since it may have waited in the queue.
-	patience = memory.MaxAttempts - 1
+	// modelAttempts is how many attempts a failing model gets before the rules learn instead: all
+	// but the last, which takes more than ten minutes. The age of the job does not count, since it
+	// may have waited in the queue.
+	modelAttempts = memory.MaxAttempts - 1
 
-	// halvings is how many failed attempts halve the input of one call, since the model may be
-	// slow.
+	// halvings is how many failed attempts halve the input of a call, since the model may be slow.
 	halvings = 2
 
-	// nearest is how many stored facts each candidate is compared with.
+	// nearest is the number of stored facts with which each candidate is compared.
 	nearest = 5
 )
 
-// Learn is the handler of learn jobs: it learns from all turns of the job's conversation not yet
-// learned from. Running it again is a no-op.
+// Learn is the handler of learn jobs. It learns from all turns of the job's conversation that were
+// not learned from yet. It is idempotent.
 func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	defer e.Taught.Ring()
 	e.Idle.Wait(ctx)
-	if err := e.rests(ctx, job); err != nil {
+	if err := e.putOffUntilIdle(ctx, job); err != nil {
 		return "", err
 	}
 	e.Curate.Credit(ctx, job.Owner, curate.UsesAtOnce)
@@ -58,10 +57,10 @@ func (e *Learner) Learn(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return e.learnAll(ctx, job, turns)
 }
 
-// Learns reports whether learning is possible: by a model or by rules.
+// Learns reports whether a model or rules are configured to learn.
 func (e *Learner) Learns() bool { return e.LLM != nil || e.Opts.Rules }
 
-// learnAll learns from turns of one conversation and completes the job.
+// learnAll learns from turns of one conversation, and completes the job.
 func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.Turn) (jobs.End, error) {
 	if len(turns) == 0 || !e.Learns() {
 		e.Metrics.Learned("nothing")
@@ -78,13 +77,12 @@ func (e *Learner) learnAll(ctx context.Context, job memory.Job, turns []memory.T
 			return "", err
 		}
 	}
-	e.Taught.Ring() // waiters do not need the rest
+	e.Taught.Ring() // waiting callers do not need the rest
 	e.Warm(job.Owner)
 	return jobs.Applied, nil
 }
 
-// Unlearned returns the turns to learn from: the user's and, by setting, the assistant's
-// answers to them.
+// Unlearned returns the user's turns to learn from and, if configured, the answers to them.
 func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn, error) {
 	turns, err := e.Store.Turns(ctx, job.Owner, memory.TurnQuery{Conversation: job.Conversation, Unlearned: true})
 	if err != nil {
@@ -114,14 +112,14 @@ func (e *Learner) Unlearned(ctx context.Context, job memory.Job) ([]memory.Turn,
 	return all, nil
 }
 
-// InChunks splits turns into the inputs of single model calls, after so many failed attempts.
+// InChunks splits turns into the inputs of model calls. More failed attempts give smaller chunks.
 func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	most := max(1, min(len(turns), learnTurns)>>min(failed, halvings))
 	var out [][]memory.Turn
 	size := 0
 	for _, t := range turns {
 		last := len(out) - 1
-		if last < 0 || len(out[last]) == most || size+len(t.Content) > learnBytes || apart(out[last], t) {
+		if last < 0 || len(out[last]) == most || size+len(t.Content) > learnBytes || startsChunk(out[last], t) {
 			out, size = append(out, nil), 0
 			last++
 		}
@@ -131,14 +129,14 @@ func InChunks(turns []memory.Turn, failed int) [][]memory.Turn {
 	return out
 }
 
-// apart reports whether a turn starts a new chunk: it belongs to another project or agent, or asks
-// to forget something that may be learned from the turns before.
-func apart(before []memory.Turn, t memory.Turn) bool {
+// startsChunk reports whether a turn starts a new chunk: it belongs to another project or agent, or
+// it asks to forget facts that may be learned from the turns before it.
+func startsChunk(before []memory.Turn, t memory.Turn) bool {
 	return t.Project != before[0].Project || t.Agent != before[0].Agent || len(learn.MemoryRequestsIn(t).Forget) > 0
 }
 
-// LearnFrom learns from one chunk of turns and stores the result. The run also retires what the
-// turns ask to forget.
+// LearnFrom learns from one chunk of turns and stores the result. The same run retires the memories
+// that the turns ask to forget.
 func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.Turn, run memory.Run) error {
 	for _, t := range turns {
 		run.Learned = append(run.Learned, t.ID)
@@ -151,8 +149,7 @@ func (e *Learner) LearnFrom(ctx context.Context, job memory.Job, turns []memory.
 	return e.apply(ctx, job, l, run)
 }
 
-// apply compares a lesson with stored facts and applies the changes. After a conflict it compares
-// again.
+// apply compares a lesson with stored facts and applies the changes; after a conflict, again.
 func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memory.Run) error {
 	for try := 1; ; try++ {
 		p, err := e.Plan(ctx, l, run.ID)
@@ -167,8 +164,8 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 		}
 		receipt, err := e.commit(ctx, job, p, attempt)
 		if err == nil {
-			if !receipt.Again { // else it was counted then
-				e.decided(ctx, l, p.Outcomes)
+			if !receipt.Again { // otherwise the first application was counted
+				e.logDecisions(ctx, l, p.Outcomes)
 			}
 			return nil
 		}
@@ -181,12 +178,12 @@ func (e *Learner) apply(ctx context.Context, job memory.Job, l Lesson, run memor
 // commit applies a plan. It returns [memory.Conflict] if the compared facts have changed, and
 // [memory.LeaseLost] if another worker has the job.
 func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run memory.Run) (memory.Receipt, error) {
-	version, err := e.unmoved(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
+	version, err := e.checkUnchanged(ctx, job.Owner, p, slices.Concat(run.Learned, p.turns))
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	if run.Lease == nil {
-		if err := e.Holds(ctx, job); err != nil {
+		if err := e.HoldLease(ctx, job); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -196,9 +193,9 @@ func (e *Learner) commit(ctx context.Context, job memory.Job, p planned, run mem
 	return e.Store.Apply(ctx, job.Owner, run, p.Changes...)
 }
 
-// Holds extends a job's lease for one more transaction that does not complete it, or returns
-// [memory.LeaseLost]. A job that was never claimed has no lease.
-func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
+// HoldLease extends a job's lease for one more transaction that does not complete the job, or
+// returns [memory.LeaseLost]. A job that was never claimed has no lease.
+func (e *Learner) HoldLease(ctx context.Context, job memory.Job) error {
 	if job.Lease == (memory.Lease{}) {
 		return nil
 	}
@@ -208,14 +205,14 @@ func (e *Learner) Holds(ctx context.Context, job memory.Job) error {
 	return nil
 }
 
-// planned is the changes of a lesson, and each candidate's outcome.
+// planned is the changes of a lesson and the outcome of each candidate.
 type planned struct {
 	scope     memory.Scope
-	turns     []string            // that were read
+	turns     []string            // ids of the turns that were read
 	version   int64               // the owner's version before comparing
-	cands     []extract.Candidate // each with its neighbours
-	Forgotten []memory.Memory     // memories that it asks to forget
-	gone      map[string]bool     // their ids
+	cands     []extract.Candidate // the candidates, each with its neighbours
+	Forgotten []memory.Memory     // memories that the lesson asks to forget
+	gone      map[string]bool     // ids of Forgotten
 	Changes   []memory.Change
 	Outcomes  []learn.Outcome
 	jobs      []memory.Job
@@ -232,7 +229,7 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	if p.version, err = e.Version(ctx, l.scope.Owner); err != nil {
 		return planned{}, err
 	}
-	if err := e.grant(ctx, l, run, &p); err != nil {
+	if err := e.planForgetting(ctx, l, run, &p); err != nil {
 		return planned{}, err
 	}
 	near, err := reader{e}.neighbors(ctx, l.scope, p.version, p.cands, p.gone)
@@ -254,7 +251,7 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	p.Changes, p.Outcomes = append(p.Changes, changes...), outcomes
 	current := slices.Clone(p.Changes)
 	for _, c := range p.cands {
-		for _, n := range c.Near { // it was repeated
+		for _, n := range c.Near { // the candidate repeats these facts
 			if !c.RememberRequested && n.Link == nil && n.Fact.Status != memory.Active && text.Hash(n.Fact.Content) == text.Hash(c.Text) {
 				current = append(current, memory.Change{Action: memory.ActionReject, After: memory.Image{Fact: &n.Fact}})
 			}
@@ -271,18 +268,18 @@ func (e *Learner) Plan(ctx context.Context, l Lesson, run string) (planned, erro
 	return p, nil
 }
 
-// unmoved returns the version for which the plan still holds. It returns [memory.Conflict] if
-// another run wrote a fact that the plan should have been compared with, since both runs would add
-// contradicting facts, and [memory.Unavailable] if a turn was forgotten or edited since it was
-// read; the job is then tried again.
-func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
-	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // the rest is of this version or later
+// checkUnchanged returns the version for which the plan still holds. It returns [memory.Conflict]
+// if another run wrote a fact with which the plan should have been compared, since both runs would
+// add contradicting facts. It returns [memory.Unavailable] if a turn was forgotten or edited after
+// it was read; the job is then retried.
+func (e *Learner) checkUnchanged(ctx context.Context, owner memory.Owner, p planned, turns []string) (version int64, err error) {
+	now, err := memory.LookAt(ctx, e.Store, owner, memory.Look{IDs: turns}) // later reads see this version or a newer one
 	if err != nil {
 		return 0, fmt.Errorf("read the turns again: %w", err)
 	}
 	for _, m := range now.Memories {
 		if m.Turn != nil && m.Turn.Status != memory.Active {
-			return 0, memory.Errorf(memory.Unavailable, "turn %s is %s since it was read", m.ID(), m.Turn.Status)
+			return 0, memory.Errorf(memory.Unavailable, "turn %s became %s after it was read", m.ID(), m.Turn.Status)
 		}
 	}
 	if now.Version == p.version {
@@ -294,13 +291,13 @@ func (e *Learner) unmoved(ctx context.Context, owner memory.Owner, p planned, tu
 	}
 	for i, c := range p.cands {
 		if !sameNear(near[i], c.Near) {
-			return 0, memory.Errorf(memory.Conflict, "what is near candidate %d has changed", i+1)
+			return 0, memory.Errorf(memory.Conflict, "the facts similar to candidate %d have changed", i+1)
 		}
 	}
 	return now.Version, nil
 }
 
-// sameNear reports whether two searches found the same facts in the same state.
+// sameNear reports whether two searches found the same facts at the same versions.
 func sameNear(a, b []extract.Neighbour) bool {
 	state := map[string]int64{}
 	for _, n := range a {
@@ -315,8 +312,8 @@ func sameNear(a, b []extract.Neighbour) bool {
 }
 
 // decisions returns what each candidate does to its neighbours: the model's reply or, if its prompt
-// asks for facts alone, its answer to a second question. Rules decide without a model, without
-// neighbours and after an unreadable reply.
+// asks only for facts, its answer to a second question. The rules decide if there is no model, no
+// neighbour or no readable reply.
 func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candidate) []learn.Decision {
 	asked := slices.ContainsFunc(cands, func(c extract.Candidate) bool { return len(c.Near) > 0 && c.Op == "" && !c.RememberRequested })
 	if e.LLM == nil || l.author.Kind != memory.ByModel || !asked {
@@ -328,7 +325,7 @@ func (e *Learner) decisions(ctx context.Context, l Lesson, cands []extract.Candi
 	}
 	decisions, err := ask(ctx, l.scope.Owner, cands)
 	if err != nil {
-		e.Log.Warn("the rules reconcile, since the model could not", "err", err)
+		e.Log.Warn("the model could not reconcile facts; the rules do it", "err", err)
 		return learn.Reconcile(cands)
 	}
 	return decisions
@@ -343,8 +340,8 @@ func (e *Learner) askForDecisions(ctx context.Context, owner memory.Owner, cands
 	return decisions, err
 }
 
-// askOneByOne asks about each candidate with neighbours separately: the prompt compares one new
-// fact with stored ones. The others are new.
+// askOneByOne asks about each candidate with neighbours separately, since the prompt compares one
+// new fact with stored facts. Candidates without neighbours are new.
 func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []extract.Candidate) ([]learn.Decision, error) {
 	var out []learn.Decision
 	for i, c := range cands {
@@ -364,17 +361,17 @@ func (e *Learner) askOneByOne(ctx context.Context, owner memory.Owner, cands []e
 	return out, nil
 }
 
-// decided logs and counts a run's decisions (design 3's memory_decision). Without LogContent a
-// decision has the stored fact's id instead of its text, and no reason by a model.
-func (e *Learner) decided(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
-	outcomes = append(outcomes, l.PassedOver()...)
+// logDecisions logs and counts a run's decisions (design 3's memory_decision). Without LogContent
+// it logs the stored fact's id instead of its text, and omits a model's reason.
+func (e *Learner) logDecisions(ctx context.Context, l Lesson, outcomes []learn.Outcome) {
+	outcomes = append(outcomes, l.DroppedOutcomes()...)
 	line := obs.MemoryDecision{UserID: l.scope.Owner.Name(), ExtractedCount: len(outcomes)}
 	for _, s := range l.utterances {
 		line.InputMessageLength += len(s.Text)
 	}
 	for _, o := range outcomes {
 		d := obs.Decision{Fact: o.Fact, Action: o.Action, TargetID: o.Target, Reason: o.Reason}
-		if o.Action == "reinforce" { // design 3's term, whatever it does to the stored fact
+		if o.Action == "reinforce" { // design 3's term, whether or not the stored fact changes
 			d.Action, d.Reason = "ignore", obs.Redundant
 		}
 		if !e.Opts.LogContent {

@@ -18,18 +18,18 @@ type Learner struct {
 	Retrieve *retrieve.Retriever
 
 	Asker
-	Taught   broadcast                                   // rung after each lesson
+	Taught   broadcast                                   // signaled after each lesson
 	contexts *recent.Map[[sha256.Size]byte, [][]float32] // vectors of passages, by model and text
 }
 
 // Asker calls the learning model within its budget.
 type Asker struct {
 	*core.Core
-	limited atomic.Int32 // consecutive replies of the server that it is called too often
-	trying  sync.Mutex   // held during a model's trial
+	limited atomic.Int32 // number of consecutive rate-limit replies of the server
+	trying  sync.Mutex   // locked during the trial of a model
 }
 
-// NewLearner returns a learner that uses other parts of the engine.
+// NewLearner returns a learner that uses the core, a curator and a retriever.
 func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learner {
 	return &Learner{Curate: cur, Retrieve: r, Asker: Asker{Core: c}, contexts: recent.New[[sha256.Size]byte, [][]float32](contextsKept)}
 }
@@ -37,5 +37,5 @@ func NewLearner(c *core.Core, cur *curate.Curator, r *retrieve.Retriever) *Learn
 // reader extracts facts from turns.
 type reader struct{ *Learner }
 
-// branches lets facts follow turns that leave or rejoin a conversation's path.
+// branches makes facts follow turns that leave or rejoin a conversation's current branch.
 type branches struct{ *Learner }

@@ -19,19 +19,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Lesson is the facts extracted from some turns, before they are compared with stored ones.
+// Lesson is the facts extracted from some turns, before the comparison with stored facts.
 type Lesson struct {
 	scope      memory.Scope // of new facts
 	utterances []extract.Utterance
 	cands      []extract.Candidate
 	dropped    []learn.Dropped
-	forget     []extract.Command     // the user's wishes to forget
-	named      []learn.ForgetRequest // the same, as a model read them
-	author     memory.Author         // of the facts
+	forget     []extract.Command // the user's forget requests, read by rule
+	named      []learn.ForgetRequest     // the same requests, read by a model
+	author     memory.Author     // author of the facts
 }
 
-// PassedOver returns the dropped candidates as outcomes, with the reasons.
-func (l Lesson) PassedOver() []learn.Outcome {
+// DroppedOutcomes returns the dropped candidates as outcomes, with the reasons.
+func (l Lesson) DroppedOutcomes() []learn.Outcome {
 	out := make([]learn.Outcome, 0, len(l.dropped))
 	for _, d := range l.dropped {
 		out = append(out, learn.Outcome{Fact: d.Candidate.Text, Action: "ignore", Reason: d.Reason})
@@ -39,7 +39,7 @@ func (l Lesson) PassedOver() []learn.Outcome {
 	return out
 }
 
-// Lesson reads turns of one project.
+// Lesson extracts facts from turns of one project.
 func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Turn) (Lesson, error) {
 	r := reader{e}
 	l := Lesson{scope: memory.Scope{Owner: job.Owner, Project: turns[0].Project, Agent: turns[0].Agent, Conversation: r.Retrieve.LearnsFor(turns[0].Conversation)}}
@@ -53,7 +53,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	if err := r.answering(ctx, job.Owner, l.utterances, before); err != nil {
 		return Lesson{}, err
 	}
-	playing(l.utterances, before)
+	markRolePlay(l.utterances, before)
 	d, err := r.extract(ctx, job, l, before)
 	if err != nil {
 		return Lesson{}, err
@@ -65,7 +65,7 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	remember, forget := extract.Commands(l.utterances)
 	l.cands, l.dropped = learn.Filter(append(d.cands, remember...), l.utterances)
 	l.forget, l.author = forget, d.author
-	r.givePlace(&l)
+	r.markProjectFacts(&l)
 	if err := r.leaveOut(ctx, &l); err != nil {
 		return Lesson{}, err
 	}
@@ -75,8 +75,8 @@ func (e *Learner) Lesson(ctx context.Context, job memory.Job, turns []memory.Tur
 	return l, nil
 }
 
-// leaveOut drops candidates extracted from a wish to forget. A wish that matches no memory counts
-// as talk if a model reads a fact in it: "forget the gym i cancelled it".
+// leaveOut drops candidates extracted from a forget request. A request that matches no memory
+// counts as a statement if a model extracts a fact from it: "forget the gym i cancelled it".
 func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	within := func(c extract.Candidate, w extract.Command) bool {
 		return w.Span.Turn == c.Turn && (c.Span == nil || c.Span.Start < w.Span.End && w.Span.Start < c.Span.End)
@@ -84,7 +84,7 @@ func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	var orders []extract.Command
 	for _, wish := range l.forget {
 		if slices.ContainsFunc(l.cands, func(c extract.Candidate) bool { return c.Op != "" && within(c, wish) }) {
-			meant, err := e.wished(ctx, *l, wish)
+			meant, err := e.memoriesToForget(ctx, *l, wish)
 			if err != nil {
 				return err
 			}
@@ -105,7 +105,7 @@ func (e reader) leaveOut(ctx context.Context, l *Lesson) error {
 	return nil
 }
 
-// turn returns one of the lesson's turns.
+// turn returns the lesson's turn with an id.
 func (l Lesson) turn(id string) memory.Turn {
 	for _, s := range l.utterances {
 		if s.Turn.ID == id {
@@ -115,27 +115,27 @@ func (l Lesson) turn(id string) memory.Turn {
 	return memory.Turn{ID: id}
 }
 
-// playable is how many turns back the start of a role play is searched.
-const playable = 24
+// rolePlayTurns is how many turns back the start of a role play is searched.
+const rolePlayTurns = 24
 
-// talkBefore returns a conversation's last turns, none if its first is among utterances.
+// talkBefore returns the turns before utterances, or nil if these include the first turn.
 func (e reader) talkBefore(ctx context.Context, owner memory.Owner, utterances []extract.Utterance) ([]memory.Turn, error) {
 	first := slices.IndexFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
 	if first < 0 || utterances[first].Turn.Index == 0 {
 		return nil, nil
 	}
-	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: utterances[first].Turn.Conversation, Last: playable})
+	turns, err := e.Store.Turns(ctx, owner, memory.TurnQuery{Conversation: utterances[first].Turn.Conversation, Last: rolePlayTurns})
 	if err != nil {
 		return nil, fmt.Errorf("read earlier turns: %w", err)
 	}
 	return turns, nil
 }
 
-// groundedOn is how many earlier messages a new fact may take names and numbers from.
+// groundedOn is the number of earlier messages from which a new fact may take names and numbers.
 const groundedOn = 8
 
-// ground adds to each utterance what a fact learned from it may refer to: earlier messages, and
-// facts in the model's prompt.
+// ground adds to each utterance the context that a fact learned from it may refer to: earlier
+// messages, and the facts in the model's prompt.
 func (e reader) ground(owner memory.Owner, utterances []extract.Utterance, facts []memory.Fact, before []memory.Turn) {
 	earlier := e.guardedBefore(owner, before)
 	for i := range utterances {
@@ -145,7 +145,7 @@ func (e reader) ground(owner memory.Owner, utterances []extract.Utterance, facts
 				s.Earlier = append(s.Earlier, t.Text)
 			}
 		}
-		if s.Earlier == nil { // the whole conversation is read at once
+		if s.Earlier == nil { // the whole conversation is read once
 			for _, o := range utterances[:i] {
 				s.Earlier = append(s.Earlier, o.Before, o.Text)
 			}
@@ -159,8 +159,8 @@ func (e reader) ground(owner memory.Owner, utterances []extract.Utterance, facts
 	}
 }
 
-// answering adds to the user's utterances the assistant's message before, and facts learned from
-// the user's message before that.
+// answering adds to the user's utterances the assistant's preceding message, and the facts learned
+// from the user's message before that.
 func (e reader) answering(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) error {
 	parents, err := e.parents(ctx, owner, utterances, before)
 	if err != nil {
@@ -187,7 +187,7 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, utterances []
 	}
 	seen, err := memory.LookAt(ctx, e.Store, owner, l)
 	if err != nil {
-		return fmt.Errorf("read what was learned just before: %w", err)
+		return fmt.Errorf("read the facts learned from the previous message: %w", err)
 	}
 	for k, i := range taught {
 		for _, m := range seen.Pages[k].Memories {
@@ -199,7 +199,7 @@ func (e reader) answering(ctx context.Context, owner memory.Owner, utterances []
 	return nil
 }
 
-// parents returns, by id, the turns before the user's utterances.
+// parents returns, by id, the turns that precede the user's utterances.
 func (e reader) parents(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) (map[string]memory.Turn, error) {
 	byID := map[string]memory.Turn{}
 	var missing []string
@@ -218,7 +218,7 @@ func (e reader) parents(ctx context.Context, owner memory.Owner, utterances []ex
 	}
 	found, err := e.Store.Get(ctx, owner, missing...)
 	if err != nil {
-		return nil, fmt.Errorf("read what was answered: %w", err)
+		return nil, fmt.Errorf("read the preceding turns: %w", err)
 	}
 	for _, m := range found {
 		if m.Turn != nil && m.Turn.Status == memory.Active {
@@ -228,8 +228,8 @@ func (e reader) parents(ctx context.Context, owner memory.Owner, utterances []ex
 	return byID, nil
 }
 
-// playing marks the user's first utterance if it continues a role play.
-func playing(utterances []extract.Utterance, before []memory.Turn) {
+// markRolePlay marks the user's first utterance if it continues a role play.
+func markRolePlay(utterances []extract.Utterance, before []memory.Turn) {
 	first := slices.IndexFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Role == memory.RoleUser })
 	if first < 0 {
 		return
@@ -240,20 +240,20 @@ func playing(utterances []extract.Utterance, before []memory.Turn) {
 	utterances[first].Playing = extract.Playing(before)
 }
 
-// suspectsFound is how many memories a suspect sentence is compared with.
+// suspectsFound is the number of memories with which a suspect sentence is compared.
 const suspectsFound = 4
 
-// InjectedText returns a detector of text that came from memory: the blocks of requests up to a
-// turn and, if those are no longer cached, similar memories older than the turns. If the search
-// fails, it uses only the blocks.
+// InjectedText returns a detector of text that came from memory. It compares with the blocks of
+// requests up to a turn and, if those are no longer cached, with similar memories older than the
+// turns. If the search fails, it uses only the blocks.
 func (e *Learner) InjectedText(ctx context.Context, scope memory.Scope, turns []memory.Turn) func(i int) *learn.Injected {
 	blocks := reader{e}.blocksOf(scope.Owner, turns)
 	return func(i int) *learn.Injected {
 		var found []memory.Memory
 		for _, sentence := range learn.MaybeInjected(turns[i]) {
-			like, err := core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Limit: suspectsFound})
+			like, err := core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: sentence, ByWords: true, Limit: suspectsFound})
 			if err != nil {
-				e.Log.Warn("what came out of memory may be learned again", "turn", turns[i].ID, "err", err)
+				e.Log.Warn("text that came from memory may be learned again", "turn", turns[i].ID, "err", err)
 				continue
 			}
 			for _, m := range like {
@@ -269,10 +269,10 @@ func (e *Learner) InjectedText(ctx context.Context, scope memory.Scope, turns []
 	}
 }
 
-// blocks are the cached blocks of turns; "" for none.
+// blocks are the cached blocks of turns; "" if a turn has none.
 type blocks struct {
 	of       []string
-	last     int // how many were added to injected
+	last     int // the number of blocks added to injected
 	injected *learn.Injected
 }
 
@@ -286,7 +286,7 @@ func (e reader) blocksOf(owner memory.Owner, turns []memory.Turn) *blocks {
 	return b
 }
 
-// upTo returns a detector of the blocks of turns up to i; nil without any. Call it with rising i.
+// upTo returns a detector of the blocks of turns up to i, or nil. i must not decrease.
 func (b *blocks) upTo(i int) *learn.Injected {
 	for ; b.last <= i; b.last++ {
 		if block := b.of[b.last]; block != "" {
@@ -299,17 +299,17 @@ func (b *blocks) upTo(i int) *learn.Injected {
 	return b.injected
 }
 
-// byRule is the author of facts that no model wrote.
+// byRule is the author of facts that the rules extracted.
 var byRule = memory.Author{Kind: memory.ByRule, Name: "rules"}
 
-// draft is the candidates that a model or the rules propose, and the facts in the model's prompt.
+// draft is the candidates that a model or the rules proposed, with the facts in the model's prompt.
 type draft struct {
 	cands  []extract.Candidate
 	facts  []memory.Fact
 	author memory.Author
 }
 
-// extract extracts candidates with the model or, without one, by rule.
+// extract extracts candidates with the model or, if there is none, with the rules.
 func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []memory.Turn) (draft, error) {
 	if len(l.utterances) == 0 {
 		return draft{author: byRule}, nil
@@ -322,21 +322,21 @@ func (e reader) extract(ctx context.Context, job memory.Job, l Lesson, before []
 	if err == nil || errors.As(err, &off) {
 		return d, err
 	}
-	if e.Opts.Rules && (job.Attempts >= patience || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel) || errors.Is(err, context.DeadlineExceeded) && job.Attempts >= halvings) {
+	if e.Opts.Rules && (job.Attempts >= modelAttempts || errors.Is(err, errUnreadable) || errors.Is(err, llm.ErrNoModel) || errors.Is(err, context.DeadlineExceeded) && job.Attempts >= halvings) {
 		e.Log.Warn("the model keeps failing; the rules learn instead", "job", job.ID, "err", err)
 		return draft{cands: extract.Rules(l.utterances), author: byRule}, nil
 	}
 	return draft{}, err
 }
 
-// extractByModel calls the model, several times for long turns, unless no turn can hold a fact.
-// Facts of an untrusted model become pending, and the rules learn as well.
+// extractByModel calls the model, several times for long turns, unless no turn can contain a fact.
+// Facts of an untrusted model become pending, and the rules learn too.
 func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Turn) (draft, error) {
 	all := draft{author: byRule}
 	if e.Prompts.Form() == prompt.InOps && !e.Opts.Assistant && !slices.ContainsFunc(l.utterances, learn.MayTeach) {
 		return all, nil
 	}
-	why, err := e.distrust(ctx, l.scope.Owner)
+	why, err := e.reviewReason(ctx, l.scope.Owner)
 	if err != nil {
 		return draft{}, err
 	}
@@ -359,9 +359,9 @@ func (e reader) extractByModel(ctx context.Context, l Lesson, before []memory.Tu
 	return all, nil
 }
 
-// saidBefore returns the last messages before the new ones, for a model that reads both. Secrets
-// and injected text are blanked as everywhere.
-func (e reader) saidBefore(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
+// contextMessages returns the last messages before the new ones, as context for a model. Secrets
+// and injected text are blanked.
+func (e reader) contextMessages(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, before []memory.Turn) ([]extract.Utterance, error) {
 	room := e.Opts.Learn.Context
 	if e.Prompts.Form() != prompt.InOps {
 		room -= len(utterances)
@@ -381,27 +381,27 @@ func (e reader) saidBefore(ctx context.Context, owner memory.Owner, utterances [
 	return e.guardedBefore(owner, turns[max(0, len(turns)-room):]), nil
 }
 
-// guardedBefore returns messages that are read only as context, without secrets and injected text.
+// guardedBefore returns messages that are only context, without secrets and injected text.
 func (e reader) guardedBefore(owner memory.Owner, turns []memory.Turn) []extract.Utterance {
 	return guard(e.Core, turns, learn.GuardOptions{Assistant: true, Others: true, Injected: e.blocksOf(owner, turns).upTo})
 }
 
-// guard returns the text of turns, by the settings and without fenced blocks.
+// guard returns the text of turns without fenced blocks, as the settings require.
 func guard(e *core.Core, turns []memory.Turn, o learn.GuardOptions) []extract.Utterance {
 	o.Personal, o.Begin, o.End = e.Opts.Learn.Personal, recall.FenceOpen, recall.FenceClose
 	return learn.Guard(turns, o)
 }
 
-// Facts in a model's prompt: those near to each clause of the utterances, and the newest.
+// A model's prompt has the facts similar to each clause of the utterances, and the newest.
 const (
 	knownSearches = 16
-	knownBytes    = 2 << 10 // of each
-	wholeBytes    = 80      // of a turn that is searched for as a whole
-	knownNear     = 8       // or one per search, if those are more
+	knownBytes    = 2 << 10 // bytes of each of the two groups
+	wholeBytes    = 80      // a turn with at most this many bytes is searched for as a whole
+	knownNear     = 8       // number of similar facts; at least one per search
 	knownFacts    = 32
 )
 
-// factsForPrompt returns the stored facts for a model's prompt: all of an owner with few of them.
+// factsForPrompt returns the stored facts for a model's prompt: all, if the owner has few.
 func (e reader) factsForPrompt(ctx context.Context, scope memory.Scope, utterances []extract.Utterance) ([]memory.Fact, error) {
 	near, err := e.nearClauses(ctx, scope, utterances)
 	if err != nil {
@@ -428,8 +428,8 @@ func (e reader) factsForPrompt(ctx context.Context, scope memory.Scope, utteranc
 	return out, nil
 }
 
-// nearClauses returns the facts nearest to each clause of the utterances, the best of each before
-// the second best of any. Beyond the number of searches neighbouring clauses are joined.
+// nearClauses returns the facts most similar to each clause of the utterances: first the best fact
+// of each clause, then the second best. If there are too many clauses, it joins neighbouring ones.
 func (e reader) nearClauses(ctx context.Context, scope memory.Scope, utterances []extract.Utterance) ([]memory.Fact, error) {
 	var clauses []string
 	for _, s := range utterances {
@@ -473,11 +473,11 @@ func (e reader) nearClauses(ctx context.Context, scope memory.Scope, utterances 
 }
 
 const (
-	windowTokens = 32_000 // fits nearly every model
-	promptTokens = 2000   // reserved for instructions and reply
+	windowTokens = 32_000 // fits nearly all models
+	promptTokens = 2000   // reserved for the instructions and the reply
 )
 
-// contextRoom returns how many tokens of the model's window the utterances and facts leave.
+// contextRoom returns how many tokens of the model's window remain after the utterances and facts.
 func (e reader) contextRoom(utterances []extract.Utterance, facts []memory.Fact) int {
 	room := windowTokens - promptTokens
 	for _, s := range utterances {
@@ -490,7 +490,7 @@ func (e reader) contextRoom(utterances []extract.Utterance, facts []memory.Fact)
 }
 
 func (e reader) askForFacts(ctx context.Context, scope memory.Scope, utterances []extract.Utterance, earlier []memory.Turn) (draft, error) {
-	before, err := e.saidBefore(ctx, scope.Owner, utterances, earlier)
+	before, err := e.contextMessages(ctx, scope.Owner, utterances, earlier)
 	if err != nil {
 		return draft{}, err
 	}
@@ -508,7 +508,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, utterances 
 	}
 	prompts := e.learnPrompts(scope.Owner)
 	ask, err := learn.AskFacts(learn.FactsInput{
-		Utterances: utterances, Preceding: before, Facts: facts, AttachedDocuments: attached, LearningGoals: own.Wishes, Zone: own.Zone, Now: e.Time(),
+		Utterances: utterances, Preceding: before, Facts: facts, AttachedDocuments: attached, LearningGoals: own.Instructions, Zone: own.Zone, Now: e.Time(),
 	}, prompts)
 	if err != nil {
 		return draft{}, fmt.Errorf("fill the extraction prompt: %w", err)
@@ -527,7 +527,7 @@ func (e reader) askForFacts(ctx context.Context, scope memory.Scope, utterances 
 			}
 			cands, err = learn.Settle(cands, utterances, facts)
 			if reads > 1 && len(cands) > 0 {
-				err = nil // there is no third call: valid candidates are kept
+				err = nil // there is no third call, so the valid candidates are kept
 			}
 			return cands, err
 		}

@@ -11,10 +11,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// neighbors returns the facts that each candidate is compared with: the most similar, those about
-// the same thing, equal ones refused before, and those learned from the same turn that left recall.
-// Facts about to be forgotten count as forgotten. Facts written after the owner's version may be
-// missing; [Learner.unmoved] checks that.
+// neighbors returns the facts with which each candidate is compared: the most similar facts, those
+// about the same thing, equal facts that were refused earlier, and facts from the same turn that
+// are no longer recalled. Facts about to be forgotten count as forgotten. Facts written after the
+// owner's version may be missing; [Learner.checkUnchanged] checks for them.
 func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64, cands []extract.Candidate, gone map[string]bool) ([][]extract.Neighbour, error) {
 	if len(cands) == 0 {
 		return nil, nil
@@ -27,30 +27,30 @@ func (e reader) neighbors(ctx context.Context, scope memory.Scope, version int64
 		if alike[i], err = e.similarFacts(located, scope, c.Text, nearest); err != nil {
 			return nil, err
 		}
-		l.IDs, l.Queries = slices.Concat(l.IDs, core.IDsOf(alike[i]), c.Targets), append(l.Queries, comparing(c)...)
+		l.IDs, l.Queries = slices.Concat(l.IDs, core.IDsOf(alike[i]), c.Targets), append(l.Queries, comparisonQueries(c)...)
 	}
 	slices.Sort(l.IDs)
 	l.IDs = slices.Compact(l.IDs)
-	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l) // similar facts of all of them
+	seen, err := memory.LookAt(ctx, e.Store, scope.Owner, l) // also reads the similar facts of all candidates
 	if err != nil {
 		return nil, fmt.Errorf("read facts to compare with: %w", err)
 	}
 	near, pages := make([][]extract.Neighbour, len(cands)), seen.Pages
 	for i, c := range cands {
-		n := len(comparing(c))
+		n := len(comparisonQueries(c))
 		named := memory.Page{Memories: slices.DeleteFunc(slices.Clone(seen.Memories), func(m memory.Memory) bool { return m.Fact == nil || !slices.Contains(c.Targets, m.ID()) })}
-		near[i] = e.nearOne(scope, e.neighboursAmong(scope, alike[i], seen.Memories), append(pages[:n:n], named), gone)
+		near[i] = e.addNeighbors(scope, e.neighboursAmong(scope, alike[i], seen.Memories), append(pages[:n:n], named), gone)
 		pages = pages[n:]
 	}
 	return near, nil
 }
 
-// comparing returns the queries for the facts that a candidate is compared with besides similar
-// ones.
-func comparing(c extract.Candidate) []memory.Query {
-	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: core.Compared}}
+// comparisonQueries returns the queries for the other facts with which a candidate is compared, in
+// addition to similar facts.
+func comparisonQueries(c extract.Candidate) []memory.Query {
+	queries := []memory.Query{{Hash: text.Hash(c.Text), Statuses: core.ComparedStatuses}}
 	if c.Attribute != "" {
-		queries = append(queries, memory.Query{Subject: c.Subject, Attribute: c.Attribute, Statuses: core.Compared})
+		queries = append(queries, memory.Query{Subject: c.Subject, Attribute: c.Attribute, Statuses: core.ComparedStatuses})
 	}
 	if c.Turn != "" {
 		queries = append(queries, memory.Query{Turn: c.Turn, Statuses: []memory.Status{memory.Superseded, memory.Retired, memory.Rejected}})
@@ -58,8 +58,8 @@ func comparing(c extract.Candidate) []memory.Query {
 	return queries
 }
 
-// nearOne adds the facts of pages to the most similar ones, without duplicates.
-func (e reader) nearOne(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
+// addNeighbors appends the facts of pages to the most similar facts, without duplicates.
+func (e reader) addNeighbors(scope memory.Scope, near []extract.Neighbour, pages []memory.Page, gone map[string]bool) []extract.Neighbour {
 	for _, page := range pages {
 		for _, m := range page.Memories {
 			if scope.Sees(m.Scope()) && e.Retrieve.Comparable(scope, m) && !slices.ContainsFunc(near, func(n extract.Neighbour) bool { return n.Fact.ID == m.ID() }) {
@@ -75,7 +75,7 @@ func (e reader) nearOne(scope memory.Scope, near []extract.Neighbour, pages []me
 	return near
 }
 
-// similarFacts finds the most similar facts, best first.
+// similarFacts returns the facts that are most similar to a text, best first.
 func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words string, n int) ([]memory.Candidate, error) {
 	near, err := e.VectorToCompare(ctx, words)
 	if err != nil {
@@ -86,13 +86,12 @@ func (e reader) similarFacts(ctx context.Context, scope memory.Scope, words stri
 		Kinds: []memory.Kind{memory.KindFact}, Now: e.Time(), Limit: n,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("search to compare: %w", err)
+		return nil, fmt.Errorf("search similar facts: %w", err)
 	}
 	return found, nil
 }
 
-// neighboursAmong returns the memories that the search found and that may be compared with, in its
-// order.
+// neighboursAmong returns the found memories that may be compared, in order of the search.
 func (e reader) neighboursAmong(scope memory.Scope, alike []memory.Candidate, memories []memory.Memory) []extract.Neighbour {
 	var out []extract.Neighbour
 	for _, c := range alike {

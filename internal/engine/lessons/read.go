@@ -10,22 +10,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Jobs returns an owner's unfinished jobs, newest first, without those that [Learner.needless]
-// names.
+// Jobs returns an owner's unfinished jobs, newest first, except those for which
+// [Learner.needlessJobs] is true.
 func (e *Learner) Jobs(ctx context.Context, owner memory.Owner) ([]memory.Job, error) {
 	all, err := e.Store.Jobs(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	needless, err := e.needless(ctx, owner, all)
+	needless, err := e.needlessJobs(ctx, owner, all)
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(all, func(j memory.Job) bool { return needless[j.ID] }), nil
 }
 
-// givePlace sets for each candidate of a project's lesson whether it belongs to the project.
-func (e *Learner) givePlace(l *Lesson) {
+// markProjectFacts sets for each candidate whether the fact belongs to the lesson's project.
+func (e *Learner) markProjectFacts(l *Lesson) {
 	if l.scope.Project == "" || l.scope.Conversation != "" || e.Opts.Learn.Scope == core.OfProject {
 		return
 	}
@@ -39,7 +39,7 @@ func (e *Learner) givePlace(l *Lesson) {
 	}
 }
 
-// Learned returns the state of a learn job, and its changes once it is done, or NotFound.
+// Learned returns the state of a learn job and, once it is done, its changes, or NotFound.
 func (e *Learner) Learned(ctx context.Context, owner memory.Owner, job string) (memory.JobState, []memory.Change, error) {
 	turn, ok := strings.CutPrefix(job, LearnPrefix)
 	if !ok {

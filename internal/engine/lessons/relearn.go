@@ -10,19 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RelearnOptions select the user's turns to learn from again, of a conversation or of all, since a
-// time. A model thus learns again from turns that rules learned from while it was unavailable.
+// RelearnOptions select the user's turns to learn from again, by conversation and time. A model can
+// thus learn from turns that were sent while it was unavailable, and from which only the rules
+// learned.
 type RelearnOptions struct {
 	Conversation string
 	Since        time.Time
-	Idempotency  string // repeating a key queues nothing
+	Idempotency  string // a repeated key queues nothing
 }
 
-// relearnAtOnce is how many turns one job learns from.
+// relearnAtOnce is the number of turns from which one job learns.
 const relearnAtOnce = 200
 
-// Relearn queues the learning and returns the number of turns. Stored facts are only confirmed;
-// forgotten, undone and rejected ones stay so.
+// Relearn queues jobs that learn again and returns the number of turns. Stored facts are only
+// confirmed. Forgotten, undone and rejected facts stay so.
 func (e *Learner) Relearn(ctx context.Context, owner memory.Owner, r RelearnOptions) (int, error) {
 	if !e.Learns() {
 		return 0, memory.Errorf(memory.Invalid, "nothing learns: learn.model is empty and learn.rules is off")

@@ -15,10 +15,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Complete calls the learning model on an owner's account. If the day's budget is spent, the error
-// is a [*jobs.PutOff].
+// Complete calls the learning model on behalf of an owner. If the owner's daily budget is spent,
+// the error is a [*jobs.PutOff].
 func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Prompt) (memory.Reply, error) {
-	if err := e.affords(ctx, owner); err != nil {
+	if err := e.checkBudget(ctx, owner); err != nil {
 		return memory.Reply{}, err
 	}
 	if p.Model = cmp.Or(p.Model, e.learnModel(owner)); p.Model == "" {
@@ -41,19 +41,19 @@ func (e *Asker) Complete(ctx context.Context, owner memory.Owner, p memory.Promp
 		Day: e.Time(), Purpose: p.Name, Model: reply.Model, Calls: 1,
 		InputTokens: int64(reply.InputTokens), OutputTokens: int64(reply.OutputTokens),
 	}
-	if u.InputTokens+u.OutputTokens == 0 { // some servers do not count
+	if u.InputTokens+u.OutputTokens == 0 { // some servers do not report tokens
 		u.InputTokens, u.OutputTokens = int64(text.Tokens(p.System+p.User)), int64(text.Tokens(reply.Text))
 	}
 	u.Cost = e.Opts.Learn.Spending.Cost(u.InputTokens, u.OutputTokens)
 	e.Metrics.Spent(u)
 	if err := e.Store.Spend(context.WithoutCancel(ctx), owner, u); err != nil {
-		e.Log.Warn("what a model was paid for was not written down", "err", err)
+		e.Log.Warn("the usage of a model was not recorded", "err", err)
 	}
 	return reply, nil
 }
 
-// learnModel returns the model that learns for an owner: the configured or later chosen one, else
-// that of the owner's last chat; "" before a chat names one.
+// learnModel returns the model that learns for an owner: the configured model, the one chosen
+// later, or that of the owner's last chat; "" before a chat names one.
 func (e *Asker) learnModel(owner memory.Owner) string {
 	chosen := ""
 	if later, ok := e.LLM.(interface{ Chosen() string }); ok {
@@ -62,13 +62,13 @@ func (e *Asker) learnModel(owner memory.Owner) string {
 	return cmp.Or(chosen, e.Opts.LearnModel, e.Clients.Of(owner).Model)
 }
 
-// learnPrompts returns the prompt variants for the learning model.
+// learnPrompts returns the prompts for the owner's learning model.
 func (e *Asker) learnPrompts(owner memory.Owner) *prompt.Set {
 	return e.Prompts.For(e.learnModel(owner))
 }
 
-// backOff returns a model's error or, if its server is called too often, a [*jobs.PutOff]: for as
-// long as the server asks, at least a minute and twice as long each time.
+// backOff converts a rate-limit error to a [*jobs.PutOff]: for as long as the server asks, at least
+// a minute, and twice as long after each further error. Other errors stay.
 func (e *Asker) backOff(err error) error {
 	var limit interface {
 		RateLimited() (after time.Duration, ok bool)
@@ -84,10 +84,10 @@ func (e *Asker) backOff(err error) error {
 	return &jobs.PutOff{Until: e.Time().Add(max(after, min(wait, time.Hour))), Why: err.Error()}
 }
 
-// errUnreadable reports that the model is not called again.
+// errUnreadable reports that two replies of the model could not be parsed.
 var errUnreadable = errors.New("the model's second reply could not be read")
 
-// askFor calls the learning model and parses its reply; once more if that fails.
+// askFor calls the learning model and parses its reply. It retries an unreadable reply once.
 func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory.Prompt, read func(string) (T, error)) (T, memory.Reply, error) {
 	var none T
 	reply, err := e.Complete(ctx, owner, ask)
@@ -105,21 +105,21 @@ func askFor[T any](ctx context.Context, e *Asker, owner memory.Owner, ask memory
 	}
 	if out, err = read(again.Text); err != nil {
 		e.logReply(again)
-		// Another attempt may succeed: do not give up the job at once.
+		// Another attempt may succeed, so the error must not park the job at once.
 		return none, again, memory.Errorf(memory.Unavailable, "%w: %v", errUnreadable, err)
 	}
 	return out, again, nil
 }
 
-// logReply logs an unreadable reply if the log may have texts.
+// logReply logs an unreadable reply if the log may contain texts.
 func (e *Asker) logReply(reply memory.Reply) {
 	if e.Opts.LogContent {
 		e.Log.Warn("the model's reply could not be read", "model", reply.Model, "reply", reply.Text)
 	}
 }
 
-// affords returns a put-off until tomorrow if an owner has spent the day's budget.
-func (e *Asker) affords(ctx context.Context, owner memory.Owner) error {
+// checkBudget returns a PutOff until tomorrow if an owner has spent the day's budget.
+func (e *Asker) checkBudget(ctx context.Context, owner memory.Owner) error {
 	most := e.Opts.Learn.Spending
 	if most.DayTokens == 0 {
 		return nil
@@ -127,7 +127,7 @@ func (e *Asker) affords(ctx context.Context, owner memory.Owner) error {
 	today := memory.DayOf(e.Time())
 	spent, err := e.Store.Spent(ctx, owner, today)
 	if err != nil {
-		return fmt.Errorf("read what was spent: %w", err)
+		return fmt.Errorf("read the model usage: %w", err)
 	}
 	var sum memory.Usage
 	for _, u := range spent {

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Summarize is the handler of summarize jobs: the model or the rules write a new summary of the
-// conversation, which replaces the previous one unless that is kept.
+// Summarize is the handler of summarize jobs. The model or the rules write a new summary of the
+// conversation, which replaces the previous one unless old summaries are kept.
 func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
 	before, err := e.Summaries(ctx, job.Owner, job.Conversation)
@@ -34,14 +34,14 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 		return "", fmt.Errorf("read turns: %w", err)
 	}
 	utterances := guard(e.Core, turns, learn.GuardOptions{Assistant: true, Injected: reader{e}.blocksOf(job.Owner, turns).upTo})
-	utterances = slices.DeleteFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // it repeats memories
+	utterances = slices.DeleteFunc(utterances, func(s extract.Utterance) bool { return s.Turn.Name == memory.RecallModel }) // its answers repeat memories
 	if len(utterances) < e.Opts.Learn.Summary.Least() {
 		return jobs.Nothing, nil
 	}
 	if err := e.leaveOutRefused(ctx, job, utterances); err != nil {
 		return "", err
 	}
-	words, author, err := e.sumUp(ctx, job.Owner, utterances, previous)
+	words, author, err := e.summaryText(ctx, job.Owner, utterances, previous)
 	if err != nil {
 		return "", err
 	}
@@ -55,10 +55,9 @@ func (e *Learner) Summarize(ctx context.Context, job memory.Job) (jobs.End, erro
 	return jobs.Applied, nil
 }
 
-// leaveOutRefused blanks sentences whose facts are pending or rejected: a summary must not state
-// them.
+// leaveOutRefused blanks sentences of pending or rejected facts, so that no summary states them.
 func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterances []extract.Utterance) error {
-	quotes := map[string][]memory.Span{} // by turn
+	quotes := map[string][]memory.Span{} // spans by turn
 	q := memory.Query{Conversation: job.Conversation, Statuses: []memory.Status{memory.Pending, memory.Rejected}}
 	err := e.Everything(ctx, job.Owner, q, func(m memory.Memory) {
 		if quote := m.Fact.Provenance.Quote; m.Link == nil && quote != nil {
@@ -66,7 +65,7 @@ func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterance
 		}
 	})
 	if err != nil {
-		return fmt.Errorf("read what waits or was rejected: %w", err)
+		return fmt.Errorf("read pending and rejected facts: %w", err)
 	}
 	for i, s := range utterances {
 		utterances[i] = learn.BlankSpans(s, quotes[s.Turn.ID])
@@ -74,22 +73,22 @@ func (e *Learner) leaveOutRefused(ctx context.Context, job memory.Job, utterance
 	return nil
 }
 
-// sumUp summarizes with the model or, without a trusted one that replies, by rule, unless the job
-// is put off.
-func (e *Learner) sumUp(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
+// summaryText summarizes with the model. Without a trusted model that replies, it summarizes by
+// rule, unless the error is a PutOff.
+func (e *Learner) summaryText(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
 	if e.LLM != nil {
 		var off *jobs.PutOff
-		words, author, err := e.sumUpByModel(ctx, owner, utterances, previous)
+		words, author, err := e.summaryByModel(ctx, owner, utterances, previous)
 		if err == nil || errors.As(err, &off) {
 			return words, author, err
 		}
-		e.Log.Warn("the rules sum up, since the model could not", "err", err)
+		e.Log.Warn("the model could not summarize; the rules do it", "err", err)
 	}
 	return learn.Summarize(utterances, previous), memory.Author{Kind: memory.ByRule, Name: core.RuleBased}, nil
 }
 
-func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
-	why, err := e.distrust(ctx, owner)
+func (e *Learner) summaryByModel(ctx context.Context, owner memory.Owner, utterances []extract.Utterance, previous string) (string, memory.Author, error) {
+	why, err := e.reviewReason(ctx, owner)
 	if why != "" {
 		err = errors.New(why)
 	}
@@ -104,8 +103,8 @@ func (e *Learner) sumUpByModel(ctx context.Context, owner memory.Owner, utteranc
 	return words, memory.Author{Kind: memory.ByModel, Name: reply.Model, Prompt: ask.Hash}, err
 }
 
-// writeSummary replaces summaries by a new one of turns, or returns a [*jobs.PutOff] if some turns
-// were forgotten since they were read.
+// writeSummary replaces summaries by a new one of turns, or returns a [*jobs.PutOff] if turns were
+// forgotten after they were read.
 func (e *Learner) writeSummary(ctx context.Context, job memory.Job, turns []memory.Turn, words string, author memory.Author, before []memory.Summary) error {
 	last, ids := turns[len(turns)-1], make([]string, len(turns))
 	for i, t := range turns {
@@ -136,7 +135,7 @@ func (e *Learner) writeSummary(ctx context.Context, job memory.Job, turns []memo
 			return fmt.Errorf("read the turns again: %w", err)
 		}
 		if len(left) < len(turns) {
-			return &jobs.PutOff{Until: e.Time(), Why: "some of what was summed up is forgotten"}
+			return &jobs.PutOff{Until: e.Time(), Why: "some of the summarized turns were forgotten"}
 		}
 		run.Base = memory.PlannedOn(version)
 		if _, err = e.Store.Apply(ctx, job.Owner, run, changes...); err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// LearnPrefix begins the ids of jobs that learn from turns up to one.
+// LearnPrefix is the id prefix of jobs that learn from turns up to a given one.
 const LearnPrefix = "learn-"
 
-// LearnJob returns the job that learns from a conversation up to a turn, and lets facts follow the
-// turns that left or rejoined the path.
+// LearnJob returns the job that learns from a conversation up to a turn. The job also makes facts
+// follow the moved turns, which left or rejoined the branch.
 func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, moved ...string) memory.Job {
 	return memory.Job{
 		ID: LearnPrefix + turn, Owner: owner, Kind: memory.JobLearn, Conversation: conversation,
@@ -24,19 +24,19 @@ func LearnJob(owner memory.Owner, conversation, turn string, runAt time.Time, mo
 	}
 }
 
-// restPrefix begins the ids of jobs that learn remaining messages once the conversation rests.
+// restPrefix is the id prefix of jobs that learn from remaining messages of idle conversations.
 const restPrefix = "rest-"
 
-// RestJob returns the job that learns from a conversation once it rests. first, the first turn not
-// learned from, is in its id, so that there is one such job at a time.
+// RestJob returns the job that learns from a conversation once it is idle. Its id contains first,
+// the first turn not learned from, so that there is one such job at a time.
 func (e *Learner) RestJob(owner memory.Owner, conversation, first string, now time.Time) memory.Job {
 	j := LearnJob(owner, conversation, first, now.Add(e.Opts.Learn.Idle))
 	j.ID = restPrefix + first
 	return j
 }
 
-// rests returns a [*jobs.PutOff] if the job waits for its conversation to rest.
-func (e *Learner) rests(ctx context.Context, job memory.Job) error {
+// putOffUntilIdle returns a [*jobs.PutOff] if the job waits for its conversation to become idle.
+func (e *Learner) putOffUntilIdle(ctx context.Context, job memory.Job) error {
 	if !strings.HasPrefix(job.ID, restPrefix) {
 		return nil
 	}
@@ -53,9 +53,9 @@ func (e *Learner) rests(ctx context.Context, job memory.Job) error {
 	return nil
 }
 
-// needless returns the ids of jobs that wait for an exchange to fail, although it ended and was
-// learned from: they will find nothing.
-func (e *Learner) needless(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
+// needlessJobs returns the ids of jobs that would learn if an exchange fails. The exchange has
+// ended and was learned from, so these jobs have nothing to do.
+func (e *Learner) needlessJobs(ctx context.Context, owner memory.Owner, all []memory.Job) (map[string]bool, error) {
 	waits := map[string]string{} // turn to job
 	for _, j := range all {
 		if j.Kind == memory.JobLearn && j.State == memory.JobQueued && j.RunAt.After(e.Time()) && len(j.Turns) > 0 && j.ID == LearnJob(owner, "", j.Turns[0], j.RunAt).ID {
@@ -69,7 +69,7 @@ func (e *Learner) needless(ctx context.Context, owner memory.Owner, all []memory
 		IDs: slices.Collect(maps.Keys(waits)), Statuses: []memory.Status{memory.Active, memory.Replaced, memory.Retired},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read what jobs are about: %w", err)
+		return nil, fmt.Errorf("read the turns of jobs: %w", err)
 	}
 	needless := map[string]bool{}
 	for _, t := range turns {

@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// onTrial is a model that is tried before it learns; a program's own model is not.
+// onTrial is a model that must pass a trial before it learns; a program's own model need not.
 type onTrial interface {
 	Trial(model string) (is learn.Trial, ok bool)
 	KeepTrial(is learn.Trial)
 }
 
-// distrust returns why a person must review the facts of the owner's learning model, "" if they
-// need no review. It tries a new model first.
-func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (why string, err error) {
+// reviewReason returns why a person must review the facts of the owner's learning model, or "" if
+// no review is needed. A new model is tried first.
+func (e *Asker) reviewReason(ctx context.Context, owner memory.Owner) (why string, err error) {
 	model, ok := e.LLM.(onTrial)
 	switch {
 	case e.Opts.Learn.Trust == "never":
@@ -28,13 +28,13 @@ func (e *Asker) distrust(ctx context.Context, owner memory.Owner) (why string, e
 	is, ok := model.Trial(e.learnModel(owner))
 	if !ok {
 		if !e.trying.TryLock() {
-			return "", memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: e.Time().Add(5 * time.Second), Why: "the model that learns is tried"})
+			return "", memory.Errorf(memory.Unavailable, "%w", &jobs.PutOff{Until: e.Time().Add(5 * time.Second), Why: "the learning model is on trial"})
 		}
 		defer e.trying.Unlock()
 		if is, err = learn.Try(e.learnPrompts(owner), func(p memory.Prompt) (memory.Reply, error) { return e.Complete(ctx, owner, p) }); err != nil {
 			return "", err
 		}
-		is.Model = e.learnModel(owner) // the first call may choose it
+		is.Model = e.learnModel(owner) // the first call may choose the model
 		model.KeepTrial(is)
 	}
 	if is.Passed {

@@ -9,14 +9,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Intent is the purpose of a query. It decides how memory's part is worded, and is shown with the
-// agents that worked.
+// Intent is the purpose of a query. It determines how the memory part of the prompt is worded, and
+// is shown with the agents that worked.
 type Intent string
 
-// The intents.
+// The values of Intent.
 const (
 	IntentImage    Intent = "image"     // the query has images
-	IntentMemory   Intent = "memory"    // earlier messages, or who the user is
+	IntentMemory   Intent = "memory"    // questions about earlier messages or about the user
 	IntentSummary  Intent = "summary"   // a summary of the conversation
 	IntentCode     Intent = "code"      // programming
 	IntentLocation Intent = "location"  // places nearby
@@ -24,11 +24,11 @@ const (
 	IntentGeneral  Intent = "general"   // anything else
 )
 
-// intents are tried in order: the first with a matching word is taken.
+// intents are tried in order. The first one with a matching word is used.
 var intents = []struct {
 	intent   Intent
 	keywords *lazy.Pattern
-	example  string // compared with a query without such words, by embedder
+	example  string // compared with a query without such words, by the embedder
 }{
 	{IntentSummary, lazy.Compile(`(?i)\b(?:summari[sz]e|summary|recap|tl;?dr|sum up|key points)\b`), "Give me an overview of our conversation"},
 	{IntentMemory, lazy.Compile(`(?i)\b(?:remember|recall|remind me|earlier|previously|last time|before that|did i (?:say|tell|mention)|have i (?:said|told|mentioned)|i (?:said|told you|mentioned)|you (?:said|told me)|who am i|what(?:'s| is| are| was) my|where do i|about me)\b`), "What have I told you about myself in the past?"},
@@ -38,7 +38,7 @@ var intents = []struct {
 
 var greeting = lazy.Compile(`(?i)^\W*(?:hi|hello|hey|good (?:morning|afternoon|evening|night)|thanks?(?: you)?|thank you very much|how are you|bye|goodbye)(?: there| all| so much)?\W*$`)
 
-// Intent returns a query's intent, by its words and, if enabled, by similarity.
+// Intent returns a query's intent, by its words and, if enabled, by similarity to examples.
 func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 	if len(q.Images) > 0 {
 		return IntentImage
@@ -52,26 +52,26 @@ func (e *Querier) Intent(ctx context.Context, q Request) Intent {
 		}
 	}
 	if e.Opts.Intents == IntentsByEmbedding {
-		return e.likest(ctx, q.Text)
+		return e.mostSimilarIntent(ctx, q.Text)
 	}
 	return IntentGeneral
 }
 
-// The methods of finding intents.
+// The methods of detecting intents.
 const (
 	IntentsByKeywords  = "keywords"
 	IntentsByEmbedding = "embedding"
 )
 
-// intentText is how many bytes of a query are read for its intent.
+// intentText is how many bytes of a query are examined for its intent.
 const intentText = 4 << 10
 
-// likeEnough is the cosine from which a query has the intent of an example.
-const likeEnough = 0.5
+// minSimilarity is the cosine from which a query has the same intent as an example.
+const minSimilarity = 0.5
 
-// likest returns the intent whose example is most similar to the text, the general one if the
-// embedder fails or is too slow.
-func (e *Querier) likest(ctx context.Context, words string) Intent {
+// mostSimilarIntent returns the intent whose example is most similar to the text. If the embedder
+// fails or is too slow, it returns the general intent.
+func (e *Querier) mostSimilarIntent(ctx context.Context, words string) Intent {
 	ctx, cancel := context.WithTimeout(ctx, e.Retrieve.Deadline())
 	defer cancel()
 	texts := []string{core.Clip(words, intentText)}
@@ -82,7 +82,7 @@ func (e *Querier) likest(ctx context.Context, words string) Intent {
 	if err != nil || len(text.Words(words)) == 0 {
 		return IntentGeneral
 	}
-	best, most := IntentGeneral, likeEnough
+	best, most := IntentGeneral, minSimilarity
 	for i, v := range vectors[1:] {
 		dot := 0.0
 		for j, x := range v {

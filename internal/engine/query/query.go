@@ -20,17 +20,17 @@ import (
 // Request is a query in a session (design 2's POST /query).
 type Request struct {
 	Owner     memory.Owner // "": anonymous, without memory
-	Session   string       // the conversation; "": a new one
+	Session   string       // id of the conversation; "": a new one
 	Text      string
 	UseMemory bool
-	TopK      int // similar messages; 0: the setting
+	TopK      int // number of similar messages; 0: the setting
 	Images    []string
 	Location  string
 	Model     string // for the [Writer]
-	Once      string // the client's key of the query: a repeated key is a retry; "": none
+	Once      string // the client's idempotency key: a repeated key is a retry; "": none
 }
 
-// Answer is the answer to a query, and how it was made.
+// Answer is the answer to a query, with how it was produced.
 type Answer struct {
 	Session    string
 	Response   string
@@ -38,7 +38,7 @@ type Answer struct {
 	Around     Around
 	Cited      []memory.Hit // similar messages in the writer's prompt
 	Intent     Intent
-	Agents     []string // in order of work
+	Agents     []string // in the order in which they worked
 	NeedMemory bool
 	Reason     string // why memory was read or not
 	Trace      string // "" if memory was not read
@@ -46,21 +46,21 @@ type Answer struct {
 	contexts, rules string // of the session, for the writer
 }
 
-// Writer completes a prompt with a model that can see images, passed as URLs. nil: [responder]
-// answers.
+// Writer completes a prompt with a model that can see images, which are passed as URLs. nil:
+// package responder answers.
 type Writer func(ctx context.Context, p memory.Prompt, images ...string) (memory.Reply, error)
 
-// The parts that work on a query, as the answer lists them.
+// The agents, as the answer lists them.
 const (
-	agentMemory      = "MemoryAgent"      // read memory
-	agentCoordinator = "CoordinatorAgent" // chose the route by the intent
-	AgentVision      = "VisionAgent"      // described images
-	agentWriter      = "WriterAgent"      // wrote the answer
-	agentRecall      = "RecallAgent"      // answered from memory without a model
+	agentMemory      = "MemoryAgent"      // reads memory
+	agentCoordinator = "CoordinatorAgent" // chooses the route by the intent
+	AgentVision      = "VisionAgent"      // describes images
+	agentWriter      = "WriterAgent"      // writes the answer
+	agentRecall      = "RecallAgent"      // answers from memory without a model
 )
 
-// Query answers a query of a session: it reads memory, lets a model describe images and write, and
-// records both sides like a chat. Only a failing writer is an error; failing memory is not.
+// Query answers a query of a session: it reads memory, calls a model to describe images and to
+// write the answer, and records both sides like a chat. Only a failure of the writer is an error.
 func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, error) {
 	out := Answer{Session: cmp.Or(q.Session, core.IDFor(q.Owner, exchange.Suffixed(q.Once, "session"))), Intent: e.Intent(ctx, q)}
 	out.NeedMemory, out.Reason = e.needs(ctx, q, out.Intent)
@@ -76,7 +76,7 @@ func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, e
 	var outlook responder.Outlook
 	if x != nil {
 		if out.NeedMemory {
-			out.contexts, out.rules = x.SetFor()
+			out.contexts, out.rules = x.Attachments()
 		}
 		if write == nil {
 			outlook = x.Outlook(ctx)
@@ -93,7 +93,7 @@ func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, e
 	return out, err
 }
 
-// needs returns whether memory is read for a query, and why.
+// needs reports whether memory is read for a query, and the reason.
 func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need bool, why string) {
 	switch {
 	case !q.UseMemory:
@@ -105,7 +105,7 @@ func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need boo
 	case core.PauseMemory:
 		return false, "memory is paused"
 	case core.PauseUnknown:
-		return false, "the store cannot say whether memory is paused"
+		return false, "the store did not report whether memory is paused"
 	}
 	switch {
 	case intent == IntentMemory || intent == IntentSummary:
@@ -114,7 +114,7 @@ func (e *Querier) needs(ctx context.Context, q Request, intent Intent) (need boo
 	return true, "use_memory is true"
 }
 
-// openQuery opens an exchange for a query as a chat of one message, nil for an anonymous one.
+// openQuery opens an exchange for a query as a chat of one message; nil if it is anonymous.
 func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*exchange.Exchange, error) {
 	if q.Owner == "" {
 		return nil, nil
@@ -126,7 +126,7 @@ func (e *Querier) openQuery(ctx context.Context, q Request, session string) (*ex
 	return e.Exchange.Open(ctx, exchange.Incoming{Owner: q.Owner, Chat: chat, Extras: chatapi.Extras{ID: session}, Once: q.Once}), nil
 }
 
-// answerQuery describes the images, assembles the prompt and calls the writer. Without one the
+// answerQuery describes the images, assembles the prompt and calls the writer. Without a writer the
 // built-in model answers, using the outlook.
 func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write Writer, outlook responder.Outlook) (memory.Reply, error) {
 	if write == nil {
@@ -140,7 +140,7 @@ func (e *Querier) answerQuery(ctx context.Context, q Request, out *Answer, write
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return memory.Reply{}, err
-		case err != nil: // answered without them, with a note
+		case err != nil: // the query is answered without the images, with a note
 			e.Log.Warn("images were not described", "err", err)
 			images = "(There are images that could not be read.)"
 		default:
@@ -175,26 +175,26 @@ func (e *Querier) describe(ctx context.Context, q Request, write Writer) (string
 	return strings.TrimSpace(reply.Text), nil
 }
 
-// Around is the memory around a query (design 2's memory_context).
+// Around is the memory related to a query (design 2's memory_context).
 type Around struct {
-	Similar   []memory.Hit          // turns, most similar first; see Similarity
+	Similar   []memory.Hit          // turns, most similar first
 	Recent    []memory.Turn         // of the session, oldest first
-	Summaries []memory.Summary      // the session's first, then the newest of the user's others
-	Profile   []memory.ProfileEntry // latest first
+	Summaries []memory.Summary      // the session's first, then the newest of the user's other summaries
+	Profile   []memory.ProfileEntry // most recently written first
 	Dims      int                   // of the query's embedding; 0: none
 
 	trace string
 }
 
-// Bounds of the memory around a query (design 2, "Complete Memory Bundle").
+// Bounds of the memory related to a query (design 2, "Complete Memory Bundle").
 const (
 	recentPairs   = 6
 	nearSummaries = 3
 	nearEntries   = 8
 )
 
-// Around reads the memory around a query, within the deadline of a chat's recall. Parts are read
-// concurrently; failed ones are skipped and named in the trace.
+// Around reads the memory related to a query, within the deadline of a chat's recall. It reads the
+// parts concurrently; failed parts are skipped and named in the trace.
 func (e *Querier) Around(ctx context.Context, q Request, session string) Around {
 	started := e.Now()
 	defer e.Idle.Begin()()
@@ -242,7 +242,7 @@ func (e *Querier) recentTurns(ctx context.Context, owner memory.Owner, session s
 	}), nil
 }
 
-// nearSummaries returns the session's summary, then the newest of the user's others.
+// nearSummaries returns the session's summary, then the newest of the user's other summaries.
 func (e *Querier) nearSummaries(ctx context.Context, owner memory.Owner, session string) ([]memory.Summary, error) {
 	own, err := e.Summaries(ctx, owner, session)
 	if err != nil {
@@ -260,7 +260,7 @@ func (e *Querier) nearSummaries(ctx context.Context, owner memory.Owner, session
 	return own[:min(nearSummaries, len(own))], nil
 }
 
-// latestEntries returns the profile entries written last.
+// latestEntries returns the most recently written profile entries.
 func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memory.ProfileEntry, error) {
 	entries, err := e.Entries(ctx, owner, memory.At{})
 	if err != nil {
@@ -270,7 +270,7 @@ func (e *Querier) latestEntries(ctx context.Context, owner memory.Owner) ([]memo
 	return entries[:min(nearEntries, len(entries))], nil
 }
 
-// repeatable returns the hits that an answer without a model may repeat: turns, and the profile
+// repeatable returns the hits that an answer without a model may quote: turns, and the profile
 // entries that the query names.
 func (a Around) repeatable() []memory.Hit {
 	hits := slices.Clone(a.Similar)

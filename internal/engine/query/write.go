@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of the writer's prompt (design 2, "Content Truncation Limits"): how many of each kind, and
-// how many letters of one.
+// Bounds of the writer's prompt (design 2, "Content Truncation Limits"): the number of items of
+// each kind, and the letters of one item.
 const (
 	writtenHistory, historyLetters   = 10, 200
 	writtenSummaries, summaryLetters = 3, 240
@@ -22,7 +22,7 @@ const (
 	writtenRecent, recentLetters     = 6, 180
 )
 
-// Assemble returns the prompt's values in design 2's order.
+// Assemble returns the values of the prompt in design 2's order.
 func (a Around) Assemble() prompt.Write {
 	var w prompt.Write
 	for _, t := range lastTurns(a.Recent, writtenHistory) {
@@ -36,7 +36,7 @@ func (a Around) Assemble() prompt.Write {
 	}
 	for _, h := range a.Similar[:min(writtenSimilar, len(a.Similar))] {
 		line := fmt.Sprintf("[%.2f] %s", retrieve.Similarity(h), saidLine(*h.Memory.Turn, similarLetters))
-		for _, f := range h.Now { // what it says no longer holds
+		for _, f := range h.Now { // the turn's replaced facts
 			line += strings.TrimSuffix(" [no longer so: "+letters(f.Content, similarLetters), ": ") + "]"
 		}
 		w.Similar = append(w.Similar, line)
@@ -68,7 +68,7 @@ func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 func oneMessage(text string) []byte {
 	body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": text}}})
 	if err != nil {
-		panic(err) // strings always encode
+		panic(err) // strings can always be encoded
 	}
 	return body
 }

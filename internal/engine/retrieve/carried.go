@@ -10,36 +10,36 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// leavesOut returns why a hit is dropped whatever its score, "" if it stays: it repeats the
-// question ("echo"), or the request contains it ("carried").
-func (r *Pipeline) leavesOut(h memory.Hit) (stage string) {
+// dropReason returns why a hit is dropped regardless of its score, or "" if it is kept. "echo": it
+// repeats the question; "carried": the request already contains it.
+func (r *Pipeline) dropReason(h memory.Hit) (stage string) {
 	switch {
 	case r.history == nil && r.filter().IsRepeat(h.Memory):
 		stage = "echo"
-	case r.carries(h.Memory):
+	case r.requestContains(h.Memory):
 		stage = "carried"
 	default:
 		return ""
 	}
-	if r.leftOut == nil {
-		r.leftOut = map[string]bool{}
+	if r.droppedIDs == nil {
+		r.droppedIDs = map[string]bool{}
 	}
-	r.leftOut[h.Memory.ID()] = true
+	r.droppedIDs[h.Memory.ID()] = true
 	r.drop(h, stage)
 	return stage
 }
 
-// leftOutTraced bounds the dropped hits in a trace.
-const leftOutTraced = 20
+// maxDroppedTraced bounds the number of dropped hits in a trace.
+const maxDroppedTraced = 20
 
-// drop records a dropped hit for the trace.
+// drop adds a dropped hit to the trace.
 func (r *Pipeline) drop(h memory.Hit, stage string) {
-	if len(r.Dropped) < leftOutTraced {
+	if len(r.Dropped) < maxDroppedTraced {
 		r.Dropped = append(r.Dropped, recall.Dropped{Hit: h, Stage: stage})
 	}
 }
 
-// filter returns the detector of turns that repeat the question.
+// filter returns the filter that detects turns that repeat the question.
 func (r *Pipeline) filter() *recall.RepeatFilter {
 	if r.repeats == nil {
 		r.repeats = recall.NewRepeatFilter(r.asked)
@@ -48,9 +48,9 @@ func (r *Pipeline) filter() *recall.RepeatFilter {
 	return r.repeats
 }
 
-// carries reports whether the request already contains a memory: a fact learned only from its
-// turns, or a text that it quotes word for word.
-func (r *Pipeline) carries(m memory.Memory) bool {
+// requestContains reports whether the request already contains a memory: all source turns of a
+// fact, or the memory's text word for word.
+func (r *Pipeline) requestContains(m memory.Memory) bool {
 	if m.Fact != nil && m.Link == nil && len(m.Fact.Provenance.Turns) > 0 {
 		from := r.Q.Replaced
 		if len(r.Q.Messages) > 0 {
@@ -64,11 +64,11 @@ func (r *Pipeline) carries(m memory.Memory) bool {
 	return slices.ContainsFunc(r.Q.Messages, func(message string) bool { return holds(message, content) })
 }
 
-// quotable is the number of words from which a match inside another text is no coincidence.
+// quotable is the number of words from which a match within another text is not a coincidence.
 const quotable = 3
 
-// holds reports whether content is the whole message or, from [quotable] words on, a part of
-// it that begins and ends at word boundaries.
+// holds reports whether content is the whole message or, if it has at least [quotable] words, a
+// part of the message between word boundaries.
 func holds(message, content string) bool {
 	if content == "" || strings.TrimSpace(message) == content {
 		return content != ""

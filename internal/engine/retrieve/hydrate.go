@@ -12,10 +12,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxSuccessors bounds the chain of replacements of a fact.
+// maxSuccessors bounds how many replacements of a fact are followed.
 const maxSuccessors = 8
 
-// hydrate reads candidates from the store and drops those that may not be shown. For a question
+// hydrate reads candidates from the store and drops those that must not be shown. For a question
 // about the past it returns the memories that the search read.
 func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	defer r.E.Metrics.StageEnded("read", time.Now())
@@ -30,9 +30,9 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 	}
 	memories, err := r.E.Store.Get(ctx, r.Q.Scope.Owner, core.IDsOf(cands)...)
 	if err != nil {
-		return nil, fmt.Errorf("read what was found: %w", err)
+		return nil, fmt.Errorf("read the found memories: %w", err)
 	}
-	for i := range cands { // in candidate order, some dropped
+	for i := range cands { // in candidate order; some are dropped
 		c := &cands[i]
 		if len(memories) == 0 || memories[0].ID() != c.ID {
 			continue
@@ -45,9 +45,9 @@ func (r *Source) hydrate(ctx context.Context, cands []memory.Candidate) ([]memor
 	return hits, nil
 }
 
-// overtaken adds to turns the replacements of facts learned from them, and moves a replacement that
-// is a hit too before the turn.
-func (r *Pipeline) overtaken(ctx context.Context) {
+// addReplacements adds to turns the replacements of facts learned from them. If a replacement is
+// itself a hit, it is moved before the turn.
+func (r *Pipeline) addReplacements(ctx context.Context) {
 	var turns []string
 	for _, h := range r.Hits {
 		if t := h.Memory.Turn; t != nil && !t.LearnedAt.IsZero() {
@@ -69,9 +69,10 @@ func (r *Pipeline) overtaken(ctx context.Context) {
 	r.Hits = recall.CurrentFactsFirst(r.Hits)
 }
 
-// pair puts the assistant's answers behind their questions. A question that is no hit joins its
-// answer if the budget allows, unless it is asked again or in the request.
-func (r *Pipeline) pair(ctx context.Context) {
+// pairAnswers moves the assistant's answers behind their questions. A question that is not a hit is
+// added before its answer if the budget allows, unless it repeats the current question or the
+// request contains it.
+func (r *Pipeline) pairAnswers(ctx context.Context) {
 	var ids []string
 	for _, h := range r.Hits {
 		if id := recall.AnswerTo(h.Memory); id != "" && !r.Q.Exclude[id] {
@@ -86,13 +87,13 @@ func (r *Pipeline) pair(ctx context.Context) {
 		r.Skip("questions", err)
 	}
 	found = slices.DeleteFunc(found, func(m memory.Memory) bool {
-		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.leftOut[m.ID()] || r.carries(m)
+		return m.Turn == nil || m.Turn.Role != memory.RoleUser || !m.Visible(r.Now) || r.droppedIDs[m.ID()] || r.requestContains(m)
 	})
 	r.Hits = recall.PairAnswers(r.Hits, found, r.Q.Budget)
 }
 
-// before adds to facts their predecessors, so that the reader knows what was true earlier.
-func (r *Pipeline) before(ctx context.Context) {
+// addPredecessors adds to facts their predecessors, so that the reader knows what was true earlier.
+func (r *Pipeline) addPredecessors(ctx context.Context) {
 	var facts []string
 	for _, h := range r.Hits {
 		if m := h.Memory; m.Fact != nil && m.Link == nil {
@@ -114,8 +115,8 @@ func (r *Pipeline) before(ctx context.Context) {
 	}
 }
 
-// Successors returns, by turn, the current replacements of facts learned from turns. For a fact
-// that ended without one, or whose replacement may not be shown, only the time is set.
+// Successors returns, by turn, the current replacements of facts learned from turns. If a fact
+// ended without a replacement, or the replacement must not be shown, only the time is set.
 func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]memory.Fact, error) {
 	next, err := memory.SupersededBy(ctx, r.E.Store, r.Q.Scope.Owner, turns)
 	if err != nil || len(next) == 0 {
@@ -147,7 +148,7 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 			switch f := lastOf(id, facts, r.Now); {
 			case f != nil && f.Visible(r.Now):
 				now[turn] = append(now[turn], *f)
-			case f != nil && slices.Contains(f.Provenance.Turns, turn): // without a replacement
+			case f != nil && slices.Contains(f.Provenance.Turns, turn): // the fact has no replacement
 				if !f.ValidTo.After(r.Now) {
 					gone = &memory.Fact{ObservedAt: f.ValidTo}
 				}
@@ -164,8 +165,7 @@ func (r *Source) Successors(ctx context.Context, turns []string) (map[string][]m
 	return now, nil
 }
 
-// lastOf follows a chain of replacements to the first fact that may be shown, or the last one; nil
-// for none.
+// lastOf returns the first fact in a chain of replacements that may be shown, or the last one.
 func lastOf(id string, facts map[string]*memory.Fact, now time.Time) *memory.Fact {
 	var last *memory.Fact
 	for range maxSuccessors {

@@ -13,16 +13,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Listed is how many facts are read to answer "what do you know about me?".
+// Listed is the number of facts that are read to answer "what do you know about me?".
 const Listed = 500
 
-// ruled reports whether the rules of recall apply: the question is about the present, and facts
-// may answer it.
-func (r *Source) ruled() bool {
+// rulesApply reports whether the rules of recall apply: the question is about the present, and
+// facts are among the kinds searched.
+func (r *Source) rulesApply() bool {
 	return r.Q.At == (memory.At{}) && (len(r.Q.Kinds) == 0 || slices.Contains(r.Q.Kinds, memory.KindFact))
 }
 
-// list answers such a question with facts, most important first.
+// list answers a request to list memory with facts, most important first.
 func (r *Pipeline) list(ctx context.Context, topK int) error {
 	r.placed()
 	q := r.filters()
@@ -32,7 +32,7 @@ func (r *Pipeline) list(ctx context.Context, topK int) error {
 		return fmt.Errorf("list facts: %w", err)
 	}
 	memories := page.Memories
-	if page.Next != "" { // facts of identity may be old
+	if page.Next != "" { // facts about the user's identity may be old
 		more, err := r.identity(ctx, q)
 		if err != nil {
 			return err
@@ -51,29 +51,29 @@ func (r *Pipeline) list(ctx context.Context, topK int) error {
 		}
 	}
 	r.Found = len(visible)
-	r.fit(ctx, recall.ByImportance(visible, r.Now), topK)
+	r.fitToBudget(ctx, recall.ByImportance(visible, r.Now), topK)
 	return nil
 }
 
-// identity lists the facts about who the user is, of any age.
+// identity lists the facts about the user's identity, of any age.
 func (r *Source) identity(ctx context.Context, q memory.Query) ([]memory.Memory, error) {
 	var facts []memory.Memory
 	q.Subject = "user"
 	for _, q.Attribute = range recall.Identity {
 		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
 		if err != nil {
-			return nil, fmt.Errorf("list who the user is: %w", err)
+			return nil, fmt.Errorf("list facts about the user's identity: %w", err)
 		}
 		facts = append(facts, page.Memories...)
 	}
 	return facts, nil
 }
 
-// searchPast searches all memory as it was at another time.
+// searchPast searches all memory as of the question's time.
 func (r *Source) searchPast(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	items, err := r.E.itemsAt(ctx, r.Q.Scope.Owner, r.Q.At)
 	if err != nil {
-		return nil, fmt.Errorf("read memory as it was: %w", err)
+		return nil, fmt.Errorf("read past memory: %w", err)
 	}
 	r.history = make(map[string]memory.Memory, len(items))
 	for _, item := range items {
@@ -82,7 +82,7 @@ func (r *Source) searchPast(ctx context.Context, s memory.Search) ([]memory.Cand
 	return index.Build(items).Search(ctx, s)
 }
 
-// itemsAt reads all of an owner's memory as it was.
+// itemsAt reads all of an owner's memory as of a time.
 func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.At) ([]memory.Item, error) {
 	q := memory.Query{Kinds: []memory.Kind{memory.KindFact, memory.KindTurn, memory.KindSummary}, At: at}
 	var items []memory.Item
@@ -94,7 +94,7 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 			continue
 		}
 		item := memory.Item{Memory: m, ID: m.ID()}
-		if core.OfWords(e.Embedder) { // model vectors take long; words search the past
+		if core.OfWords(e.Embedder) { // vectors of a model take long to compute, so words search the past
 			vectors, err := e.TextVectors(ctx, m.ID(), m.Content())
 			if err != nil {
 				return nil, err
@@ -103,24 +103,24 @@ func (e *Retriever) itemsAt(ctx context.Context, owner memory.Owner, at memory.A
 		}
 		items = append(items, item)
 	}
-	slices.Reverse(items) // oldest first, in order of versions
+	slices.Reverse(items) // oldest first, the order of versions
 	return items, nil
 }
 
-// repeated bounds the turns of a replaced fact, including those that repeat it.
-const repeated = 16
+// maxRepeats bounds the source turns of a replaced fact, including those that repeat it.
+const maxRepeats = 16
 
 // Repeats adds to the provenance of each replaced fact the assistant's answers that repeat it, so
 // that recall shows such an answer only together with the replacement. It returns the ids of those
-// answers, which count as learned from, since recall looks up replacements of such turns only. If
-// answers are learned from anyway it returns none. A failed search is logged and skipped.
+// answers: they must count as learned from, since recall looks up replacements only of such turns.
+// If answers are learned from anyway, it returns nil. A failed search is logged and skipped.
 func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learned []string) {
 	for i := range changes {
 		old := changes[i].After.Fact
 		if changes[i].Action != memory.ActionReplace || old == nil {
 			continue
 		}
-		found, err := e.SayingSo(ctx, *old)
+		found, err := e.Stating(ctx, *old)
 		if err != nil {
 			e.Log.Warn("cannot find answers that repeat a replaced fact", "fact", old.ID, "err", err)
 			continue
@@ -128,7 +128,7 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 		next := *old
 		next.Provenance.Turns = slices.Clone(old.Provenance.Turns)
 		for _, m := range found {
-			if t := m.Turn; t != nil && t.Role == memory.RoleAssistant && len(next.Provenance.Turns) < repeated && !slices.Contains(next.Provenance.Turns, t.ID) {
+			if t := m.Turn; t != nil && t.Role == memory.RoleAssistant && len(next.Provenance.Turns) < maxRepeats && !slices.Contains(next.Provenance.Turns, t.ID) {
 				next.Provenance.Turns = append(next.Provenance.Turns, t.ID)
 				if !e.Opts.Assistant {
 					learned = append(learned, t.ID)
@@ -140,14 +140,14 @@ func (e *Retriever) Repeats(ctx context.Context, changes []memory.Change) (learn
 	return learned
 }
 
-// saying bounds the turns that are checked for a statement of a fact.
-const saying = 30
+// maxStatements bounds how many turns are checked for a statement of a fact.
+const maxStatements = 30
 
-// SayingSo returns the turns and summaries that state a fact, including those it was not learned
-// from: during a pause of learning, of imports, or of the assistant.
-func (e *Retriever) SayingSo(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
-	turns, err := e.Like(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, saying)
-	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !Says(m, f) }), err
+// Stating returns the turns and summaries that state a fact, including those from which nothing
+// was learned: turns from a pause of learning, imports, answers.
+func (e *Retriever) Stating(ctx context.Context, f memory.Fact) ([]memory.Memory, error) {
+	turns, err := e.Like(ctx, memory.Scope{Owner: f.Scope.Owner}, f.Content, maxStatements)
+	return slices.DeleteFunc(turns, func(m memory.Memory) bool { return !States(m, f) }), err
 }
 
 // Like returns the turns and summaries of a scope that are most similar to a text.
@@ -156,11 +156,11 @@ func (e *Retriever) Like(ctx context.Context, scope memory.Scope, words string, 
 	if err != nil {
 		return nil, err
 	}
-	return core.Found(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
+	return core.FindMemories(ctx, e.Core, memory.Search{Scopes: []memory.Scope{scope}, Text: words, Vector: near, Kinds: []memory.Kind{memory.KindTurn, memory.KindSummary}, Limit: most})
 }
 
-// Says reports whether a turn or a summary states a fact, or asks to forget it.
-func Says(m memory.Memory, f memory.Fact) bool {
+// States reports whether a turn or a summary states a fact or asks to forget it.
+func States(m memory.Memory, f memory.Fact) bool {
 	if t := m.Turn; t != nil && t.Role == memory.RoleUser {
 		utterance := extract.Utterance{Turn: *t, Text: t.Content}
 		return learn.Says(utterance, f.Content) || slices.ContainsFunc(learn.MemoryRequestsIn(*t).Forget, func(w extract.Command) bool {
@@ -170,8 +170,8 @@ func Says(m memory.Memory, f memory.Fact) bool {
 	return len(learn.MemoriesToForget(extract.Command{What: f.Content}, []memory.Memory{m})) > 0
 }
 
-// GetAt returns a memory as it was, or [memory.NotFound] if it did not exist or, for a fact, was
-// not valid at that time.
+// GetAt returns a memory as of a time. It returns [memory.NotFound] if the memory did not exist or,
+// for a fact, was not valid then.
 func (e *Retriever) GetAt(ctx context.Context, owner memory.Owner, id string, at memory.At) (memory.Memory, error) {
 	m, err := e.Get(ctx, owner, id)
 	if err != nil || at == (memory.At{}) {
@@ -186,5 +186,5 @@ func (e *Retriever) GetAt(ctx context.Context, owner memory.Owner, id string, at
 			return m, nil
 		}
 	}
-	return memory.Memory{}, memory.Errorf(memory.NotFound, "there was no memory %q then", core.Clip(id, 60))
+	return memory.Memory{}, memory.Errorf(memory.NotFound, "there was no memory %q at that time", core.Clip(id, 60))
 }

@@ -15,13 +15,12 @@ import (
 )
 
 const (
-	// perMemory is the approximate size in the index, in bytes, of a short memory with a vector of
-	// 384 dimensions.
+	// perMemory is the approximate index size in bytes of a short memory with 384 dimensions.
 	perMemory = 1 << 10
 	// listWait is how long loading an owner waits for the list of large owners.
 	listWait = 20 * time.Millisecond
-	// fewPassing is the most ids of a filter that are sent with an outside search. With more, the
-	// search asks for enough results that some pass, at most mostPassing.
+	// fewPassing is the largest number of a filter's ids that are sent with an outside search. If
+	// more pass, the search requests enough results that some pass, at most mostPassing.
 	fewPassing, mostPassing = 5000, 10_000
 )
 
@@ -30,40 +29,40 @@ type VectorSearch interface {
 	// Nearest returns the n memories with the vectors nearest to a question's: of all memories of
 	// the owner or, unless ids is nil, of these.
 	Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) ([]memory.Near, error)
-	// Vectors returns packed vectors (package vector) by memory.
+	// Vectors returns vectors by memory, in the format of package vector.
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
 }
 
 // OffloadOptions are the settings of an [Offload].
 type OffloadOptions struct {
-	Above   int64 // bytes of an owner's index with vectors; 0: no owner has vectors in it
+	Above   int64 // bytes of an owner's index with vectors; 0: all owners are offloaded
 	Log     *slog.Logger
-	Large   func(ctx context.Context, memories int) ([]memory.Owner, error) // owners with more memories; nil: loading finds them
-	Prepare func(context.Context, memory.Owner) error                       // runs in the background once an owner is offloaded; nil: nothing
+	Large   func(ctx context.Context, memories int) ([]memory.Owner, error) // lists owners with more memories; nil: they are detected when loaded
+	Prepare func(context.Context, memory.Owner) error                       // runs in the background once an owner is offloaded; nil: no preparation
 }
 
 // Offload is a resident index without the vectors of large owners, which an outside search covers.
-// Words and statistics stay in the index, which also filters the outside results and merges them,
-// so that ranking gets the same candidates and numbers. While the outside search fails, it searches
-// by words alone.
+// Words and statistics stay in the index. The index also filters and merges the outside results, so
+// ranking gets the same candidates and scores. While the outside search fails, Offload searches
+// only by words.
 type Offload struct {
 	*index.Index
 	model   string
 	outside VectorSearch
 	opts    OffloadOptions
 
-	ctx    context.Context // of background work
-	stop   context.CancelFunc
-	work   sync.WaitGroup
-	listed chan struct{} // closed once the list of large owners is read
-	blind  atomic.Bool   // nearest fails
-	unread atomic.Bool   // reading candidates' vectors fails
+	ctx         context.Context // of background work
+	stop        context.CancelFunc
+	work        sync.WaitGroup
+	listed      chan struct{} // closed once the list of large owners is read
+	searchFails atomic.Bool   // the outside search fails
+	vectorsFail atomic.Bool   // reading candidates' vectors fails
 
-	mu    sync.Mutex // guards large
+	mu    sync.Mutex // guards the following fields
 	large map[memory.Owner]bool
 }
 
-// NewOffload returns a searcher with its own index. Close releases both.
+// NewOffload returns a searcher with its own index. The caller must close it.
 func NewOffload(source memory.Source, indexed index.Options, outside VectorSearch, opts OffloadOptions) *Offload {
 	ctx, stop := context.WithCancel(context.Background())
 	o := &Offload{model: indexed.Model, outside: outside, opts: opts, ctx: ctx, stop: stop, listed: make(chan struct{}), large: map[memory.Owner]bool{}}
@@ -73,17 +72,17 @@ func NewOffload(source memory.Source, indexed index.Options, outside VectorSearc
 	return o
 }
 
-// most is how many memories with vectors an owner may have in the index.
-func (o *Offload) most() int { return int(o.opts.Above / perMemory) }
+// maxResident returns how many memories with vectors an owner may have in the index.
+func (o *Offload) maxResident() int { return int(o.opts.Above / perMemory) }
 
 func (o *Offload) list() {
 	defer close(o.listed)
 	if o.opts.Above == 0 || o.opts.Large == nil {
 		return
 	}
-	owners, err := o.opts.Large(o.ctx, o.most())
+	owners, err := o.opts.Large(o.ctx, o.maxResident())
 	if err != nil && o.ctx.Err() == nil {
-		o.opts.Log.Warn("the database did not say which users have very much; their vectors are loaded first", "err", err)
+		o.opts.Log.Warn("the database did not list the large users; their vectors are loaded first", "err", err)
 	}
 	for _, owner := range owners {
 		if o.offload(owner) && o.Memories(owner) > 0 {
@@ -92,8 +91,8 @@ func (o *Offload) list() {
 	}
 }
 
-// offload moves an owner's vectors to the outside search from the next load on, and reports whether
-// that is new.
+// offload moves an owner's vectors to the outside search, from the next load on. It reports whether
+// the owner was not offloaded before.
 func (o *Offload) offload(owner memory.Owner) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -110,13 +109,13 @@ func (o *Offload) offload(owner memory.Owner) bool {
 // prepare prepares the outside search for an owner.
 func (o *Offload) prepare(owner memory.Owner) {
 	if err := o.opts.Prepare(o.ctx, owner); err != nil && o.ctx.Err() == nil {
-		o.opts.Log.Warn("vectors outside of the index were not made ready to be searched; the next start tries again", "owner", owner, "err", err)
+		o.opts.Log.Warn("the vector search of the database was not prepared; the next start tries again", "owner", owner, "err", err)
 	}
 }
 
 // Close waits for background work and closes the index.
 func (o *Offload) Close() error {
-	o.mu.Lock() // nothing starts after Wait
+	o.mu.Lock() // after Wait nothing starts
 	o.stop()
 	o.mu.Unlock()
 	err := o.Index.Close()
@@ -142,14 +141,14 @@ func (o *Offload) isLarge(owner memory.Owner) bool {
 	return o.opts.Above == 0 || o.large[owner]
 }
 
-// follower is an outside search with its own copy.
+// follower is an outside search with its own copy of the vectors.
 type follower interface {
 	Warm(memory.Owner)                 // starts to copy recent writes
 	Drop(memory.Owner) error           // removes an owner's copy after an erasure
 	DropEarlier(context.Context) error // removes copies by other embedders
 }
 
-// Warm lets the index and the outside copy read recent writes.
+// Warm makes the index and the outside copy read recent writes.
 func (o *Offload) Warm(owner memory.Owner) {
 	o.Index.Warm(owner)
 	if f, ok := o.outside.(follower); ok && o.isLarge(owner) {
@@ -185,7 +184,7 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	if len(s.Vector) > 0 && !s.ByWords {
 		for _, owner := range away {
 			near, err := o.nearest(ctx, owner, s)
-			if o.note(ctx, &o.blind, err) {
+			if o.note(ctx, &o.searchFails, err) {
 				s.Near = append(s.Near, near...)
 			}
 		}
@@ -201,9 +200,9 @@ func (o *Offload) Search(ctx context.Context, s memory.Search) ([]memory.Candida
 	return found, nil
 }
 
-// nearest asks for as many memories as the index would pick by vector.
+// nearest returns as many memories as the index would pick by vector.
 func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Search) ([]memory.Near, error) {
-	passing, err := o.Passing(ctx, owner, s, fewPassing)
+	passing, err := o.MatchFilter(ctx, owner, s, fewPassing)
 	if err != nil || passing.Share == 0 {
 		return nil, err
 	}
@@ -211,11 +210,11 @@ func (o *Offload) nearest(ctx context.Context, owner memory.Owner, s memory.Sear
 	if passing.IDs != nil {
 		return o.outside.Nearest(ctx, owner, o.model, s.Vector, passing.IDs, want)
 	}
-	n := min(mostPassing, int(math.Ceil(1.25*float64(want)/passing.Share))) // passing ones may be further down
+	n := min(mostPassing, int(math.Ceil(1.25*float64(want)/passing.Share))) // memories that pass may rank lower
 	return o.outside.Nearest(ctx, owner, o.model, s.Vector, nil, n+len(s.Exclude))
 }
 
-// measure adds their vectors to candidates.
+// measure sets the vectors of candidates and their cosines.
 func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []float32, found []memory.Candidate) {
 	var ids []string
 	for _, c := range found {
@@ -227,19 +226,18 @@ func (o *Offload) measure(ctx context.Context, owner memory.Owner, question []fl
 		return
 	}
 	vectors, err := o.outside.Vectors(ctx, owner, o.model, ids)
-	if o.note(ctx, &o.unread, err) {
+	if o.note(ctx, &o.vectorsFail, err) {
 		index.Measure(found, owner, question, vectors)
 	}
 }
 
-// note logs when the outside search starts to fail and when it recovers, and reports whether it
-// succeeded.
+// note logs that the outside search fails or recovers, and reports whether err is nil.
 func (o *Offload) note(ctx context.Context, failing *atomic.Bool, err error) bool {
 	switch {
 	case err == nil && failing.CompareAndSwap(true, false):
-		o.opts.Log.Info("the search of vectors outside of the index is back")
+		o.opts.Log.Info("the vector search outside the index works again")
 	case err != nil && ctx.Err() == nil && failing.CompareAndSwap(false, true):
-		o.opts.Log.Warn("vectors were not searched; words alone find until that is back", "err", err)
+		o.opts.Log.Warn("the vector search outside the index fails; memories are searched only by words", "err", err)
 	}
 	return err == nil
 }
@@ -250,15 +248,15 @@ func (o *Offload) look(scopes []memory.Scope) {
 		return
 	}
 	for _, scope := range scopes {
-		if o.Memories(scope.Owner) > o.most() && o.offload(scope.Owner) {
+		if o.Memories(scope.Owner) > o.maxResident() && o.offload(scope.Owner) {
 			o.drop(scope.Owner)
 		}
 	}
 }
 
-// drop reloads an owner without vectors.
+// drop makes the index reload an owner without vectors.
 func (o *Offload) drop(owner memory.Owner) {
 	if err := o.Index.Drop(owner); err != nil {
-		o.opts.Log.Warn("the index of a user who has very much was not dropped", "owner", owner, "err", err)
+		o.opts.Log.Warn("the index of a large user was not dropped", "owner", owner, "err", err)
 	}
 }

@@ -9,28 +9,29 @@ import (
 	"github.com/loci-memory/loci/internal/engine/core"
 )
 
-// paceOf is how many recent durations of a model count.
-const paceOf = 16
+// paceSamples is the number of recent durations that are kept for a model.
+const paceSamples = 16
 
-// pace is a local model's recent durations. The zero pace has none.
+// pace is the recent durations of a local model. The zero pace has none.
 type pace struct {
 	mu   sync.Mutex      // guards took
 	took []time.Duration // oldest first
 }
 
-// see records a duration.
+// see adds a duration.
 func (p *pace) see(took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.took) == paceOf {
+	if len(p.took) == paceSamples {
 		p.took = slices.Delete(p.took, 0, 1)
 	}
 	p.took = append(p.took, took)
 }
 
-// beyond returns how much longer than its share the model may take: up to twice the second longest
-// recent duration, so that one stall changes nothing; most before any duration.
-func (p *pace) beyond(share, most time.Duration) time.Duration {
+// extraTime returns how much longer than its share the model may take: up to twice the second
+// longest recent duration, so that one slow call changes nothing. Without durations it returns
+// most.
+func (p *pace) extraTime(share, most time.Duration) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.took) == 0 {
@@ -40,29 +41,29 @@ func (p *pace) beyond(share, most time.Duration) time.Duration {
 	return min(most, max(0, 2*longest[max(0, len(longest)-2)]-share))
 }
 
-// Shares of the word search's deadline that a step leaves to the following ones.
+// Shares of the word search's deadline that a step leaves for the following steps.
 const (
-	searchLeaves = 0.2  // a search, to read recent facts after one that hangs
-	rerankLeaves = 0.36 // a reranker
-	embedLeaves  = 0.6  // an embedder, to search by words
+	searchLeaves = 0.2  // a search leaves time to read recent facts
+	rerankLeaves = 0.36 // a reranker leaves time to render
+	embedLeaves  = 0.6  // an embedder leaves time to search by words
 )
 
-// Deadline is how long recall in a chat may take: the deadline of words, extended for a slow local
-// model up to the bound.
+// Deadline is the time limit of recall in a chat: the limit of a search by words, extended up to
+// the bound for slow local models.
 func (e *Retriever) Deadline() time.Duration {
 	embedder, reranker := e.extra()
 	return e.Opts.Deadline + embedder + reranker
 }
 
-// extra is how long local models may exceed their shares of the deadline of words, the embedder
-// first.
+// extra returns how much longer than their shares of the word search's deadline the local models
+// may take. The embedder gets extra time first.
 func (e *Retriever) extra() (embedder, reranker time.Duration) {
 	spare := max(0, e.Opts.DeadlineMax-e.Opts.Deadline)
 	if !core.Remote(e.Embedder) && !core.OfWords(e.Embedder) {
-		embedder = e.embeds.beyond(e.share(1-embedLeaves), spare)
+		embedder = e.embeds.extraTime(e.share(1-embedLeaves), spare)
 	}
 	if e.Reranker != nil && !core.Remote(e.Reranker) {
-		reranker = e.reranks.beyond(e.share(embedLeaves-rerankLeaves), spare-embedder)
+		reranker = e.reranks.extraTime(e.share(embedLeaves-rerankLeaves), spare-embedder)
 	}
 	return embedder, reranker
 }
@@ -71,9 +72,9 @@ func (e *Retriever) share(of float64) time.Duration {
 	return time.Duration(of * float64(e.Opts.Deadline))
 }
 
-// before returns a context that ends leave before ctx's deadline, but after half of the remaining
-// time. Without a deadline it ends after most; 0: never.
-func before(ctx context.Context, leave, most time.Duration) (context.Context, context.CancelFunc) {
+// contextBefore returns a context that ends leave before ctx's deadline, but not before half of the
+// remaining time. Without a deadline it ends after most; 0: never.
+func contextBefore(ctx context.Context, leave, most time.Duration) (context.Context, context.CancelFunc) {
 	if end, ok := ctx.Deadline(); ok {
 		most = max(time.Until(end)/2, time.Until(end)-leave)
 	} else if most == 0 {

@@ -21,69 +21,69 @@ import (
 type Question struct {
 	Scope          memory.Scope
 	Text           string
-	Chat           bool     // a chat message, which may ask nothing of memory; else an explicit question
+	Chat           bool     // a chat message, which may not need memory; otherwise an explicit question
 	TopK           *int     // nil: the setting
 	ScoreThreshold *float64 // nil: the setting
 	RecencyWeight  *float64 // nil: the setting
 	Kinds          []memory.Kind
 	Category       string
 	Tag            string
-	Conversation   string // search only its turns and facts learned from it
+	Conversation   string // search only the turns of this conversation and the facts learned from it
 	Exclude        map[string]bool
-	Messages       []string // the request's text, if a model reads it: not repeated
+	Messages       []string // the request's text, if a model reads it; memories in it are not repeated
 	At             memory.At
-	Budget         int             // tokens; 0: unlimited
-	Replaced       map[string]bool // turns that the request replaces: facts learned only from them are omitted
-	Place          func() Place    // of a chat, found concurrently; nil: In, Exclude and Replaced are set
-	Carries        int             // how many memories Place may exclude
-	In             string          // the asking conversation, for the trace
-	Untold         bool            // its trace has no text
-	Untraced       bool            // [Retriever.Recall] keeps no trace
+	Budget         int             // in tokens; 0: unlimited
+	Replaced       map[string]bool // turns that the request replaces; facts learned only from them are omitted
+	Place          func() Place    // finds a chat's place concurrently; nil: In, Exclude and Replaced are set
+	Carries        int             // number of memories that Place may exclude
+	In             string          // id of the asking conversation, for the trace
+	TextlessTrace  bool            // true if the trace contains no text
+	Untraced       bool            // true if [Retriever.Recall] stores no trace
 	Door           string
 
-	// Core reports that the block is for a model's prompt and begins with core facts.
+	// Core makes the block begin with core facts. It is set for a model's prompt.
 	Core bool
 }
 
-// Place is the conversation of a chat's question, and what the chat already contains.
+// Place is the conversation of a chat's question, and the memories that the chat already contains.
 type Place struct {
-	In                string // the conversation
+	In                string // id of the conversation
 	Exclude, Replaced map[string]bool
 
-	// Content of earlier blocks, as in [recall.RenderOptions].
+	// The content of earlier blocks, as in [recall.RenderOptions].
 	Later      bool
 	Shown      func(recall.Line, string) bool
-	Core       map[string]bool // facts in their cores
-	CoreTokens int             // their size
+	Core       map[string]bool // core facts of earlier blocks
+	CoreTokens int             // their size in tokens
 }
 
 // Found is the memories that answer a question, best first.
 type Found struct {
 	Hits     []memory.Hit
-	Trace    string   // "": none was stored
-	Degraded []string // skipped parts, and why
+	Trace    string   // "": no trace was stored
+	Degraded []string // names of skipped parts, with reasons
 	Misspelt []memory.Misspelt
-	Block    string // of [exchange.Exchanges.RecallBlock], as Pause is
+	Block    string // Block and Pause are set by [exchange.Exchanges.RecallBlock]
 	Pause    core.Pause
 }
 
 const (
-	// Candidates is how many candidates a search proposes.
+	// Candidates is the number of candidates that a search returns.
 	Candidates = recall.Candidates
 
-	// spare is how many extra memories are read from the store, since some are merged or were
-	// deleted.
-	spare = 8
+	// extraCandidates is the number of additional memories that are read from the store, since some
+	// are merged or were deleted.
+	extraCandidates = 8
 
-	// maxCarried bounds a chat's extra candidates, since its request may already contain some.
+	// maxCarried bounds a chat's extra candidates, since the request may already contain some.
 	maxCarried = 100
 )
 
-// Recall answers a question from memory. A part that fails is skipped and named; it returns an
-// error only if no search works.
+// Recall answers a question from memory. It skips a part that fails and records it in Degraded. It
+// returns an error only if no search works.
 func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	started := e.Now()
-	if e.Apart() && q.Conversation != "" && q.At == (memory.At{}) { // and the user's own conversation
+	if e.Apart() && q.Conversation != "" && q.At == (memory.At{}) { // also searches the user's own conversation
 		q.Scope.Conversation, q.Conversation = q.Conversation, ""
 	}
 	defer e.Idle.Begin()()
@@ -98,8 +98,8 @@ func (e *Retriever) Recall(ctx context.Context, q Question) (Found, error) {
 	return found, err
 }
 
-// Prepare recalls, and adds what every prompt gets. A chat's question has a deadline, after which
-// results are dropped. The caller stores the trace.
+// Prepare recalls memory for a prompt. For a chat's question it drops results after a deadline. The
+// caller stores the trace.
 func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pipeline, took time.Duration) {
 	started := e.Now()
 	defer e.Idle.Begin()()
@@ -123,32 +123,32 @@ func (e *Retriever) Prepare(ctx context.Context, q Question) (p Prepared, r *Pip
 		e.Metrics.CoreGiven(r.Opening.Tokens())
 	}
 	e.Metrics.Recalled(took, r.Degraded...)
-	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, Untold: r.Untold()}, r, took
+	return Prepared{Block: block, Hits: r.Hits, Core: r.Opening, Trace: core.NewID(), Read: true, Pending: r.pending, TextlessTrace: r.HasTextlessTrace()}, r, took
 }
 
-// block recalls and renders. A part that fails, or panics, is skipped.
+// block recalls and renders a block. A part that fails or panics is skipped.
 func (r *Pipeline) block(ctx context.Context) (text string) {
 	err := core.Guarded(r.E.Core, func() error { text = r.rendered(ctx); return nil })
 	if err != nil {
 		r.Skip("recall", err)
-		r.Hits = nil // in no block
+		r.Hits = nil // no block contains the hits
 	}
 	return text
 }
 
 func (r *Pipeline) rendered(ctx context.Context) string {
 	var standing recall.Core
-	source := Source{E: r.E, Q: r.Q, Now: r.Now} // r itself searches concurrently
+	source := Source{E: r.E, Q: r.Q, Now: r.Now} // separate, since r itself searches concurrently
 	var reading sync.WaitGroup
 	reading.Go(func() {
 		var err error
 		if r.pending, r.disputed, err = r.E.Compare.Disputes(ctx, r.Q.Scope.Owner); err != nil {
-			r.E.Log.Warn("what waits is not shown", "err", err)
+			r.E.Log.Warn("the number of pending facts is unknown", "err", err)
 		}
 		defer r.E.Metrics.StageEnded("core", time.Now())
-		source.Part("core", func() { standing = source.standing(ctx, r.disputed) })
+		source.Part("core", func() { standing = source.openingFacts(ctx, r.disputed) })
 	})
-	r.standing = func() recall.Core { reading.Wait(); return standing }
+	r.readOpening = func() recall.Core { reading.Wait(); return standing }
 	defer reading.Wait()
 	err := r.run(ctx)
 	r.settle(nil)
@@ -156,7 +156,7 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 		r.Skip("search", err)
 	}
 	r.Degraded = append(r.Degraded, source.Degraded...)
-	r.Part("questions", func() { r.pair(ctx) })
+	r.Part("questions", func() { r.pairAnswers(ctx) })
 	opts := r.E.Rendering(false)
 	opts.Disputed = r.disputed
 	if r.Q.Place != nil {
@@ -166,33 +166,33 @@ func (r *Pipeline) rendered(ctx context.Context) string {
 	defer r.E.Metrics.StageEnded("render", time.Now())
 	block := recall.Render(r.Opening, r.Hits, opts)
 	r.Lines = block.Lines
-	r.Opening, r.overflow = r.besides(r.Opening), r.besides(r.overflow)
-	r.tellOnce()
+	r.Opening, r.overflow = r.coreWithoutHits(r.Opening), r.coreWithoutHits(r.overflow)
+	r.dedupeDropped()
 	return block.Text
 }
 
-// Pipeline is one question in progress.
+// Pipeline is the recall of one question.
 type Pipeline struct {
 	Source
 
-	asked    string // the asking part of the question
-	Found    int
-	Cut      []recall.Cut
-	repeats  *recall.RepeatFilter // of the question
-	leftOut  map[string]bool      // ids of hits that repeat the question, or that the request contains
-	Dropped  []recall.Dropped
-	Hits     []memory.Hit
-	Opening  recall.Core            // the beginning of the block, without the hits
-	overflow recall.Core            // the part of it without room
-	standing func() recall.Core     // the possible beginning of the block; nil once it is settled
-	disputed map[string]memory.Fact // the pending replacement, by the fact's id
-	Lines    []recall.Line          // of the block
-	pending  int                    // how many facts are pending
-	Misspelt []memory.Misspelt
-	reranked [2]int // candidates read by the reranker, and sent to it
+	asked       string // the part of the text that asks
+	Found       int
+	Cut         []recall.Cut
+	repeats     *recall.RepeatFilter // detects repetitions of the question
+	droppedIDs  map[string]bool      // ids of hits that repeat the question or that the request contains
+	Dropped     []recall.Dropped
+	Hits        []memory.Hit
+	Opening     recall.Core            // the beginning of the block, before the hits
+	overflow    recall.Core            // core facts for which the block has no room
+	readOpening func() recall.Core     // reads the possible beginning of the block; nil once settle has run
+	disputed    map[string]memory.Fact // pending replacements by the id of the replaced fact
+	Lines       []recall.Line          // lines of the block
+	pending     int                    // number of pending facts
+	Misspelt    []memory.Misspelt
+	reranked    [2]int // numbers of candidates that the reranker read, and that were sent to it
 }
 
-// run takes the question through query, search, rank, hydration and fit.
+// run recalls the question: query, search, rank, hydrate and fit.
 func (r *Pipeline) run(ctx context.Context) error {
 	if !r.Q.Scope.Owner.Valid() {
 		return memory.Errorf(memory.Invalid, "a question needs an owner")
@@ -206,7 +206,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 	}
 	query := r.Query()
 	r.asked = query.Asked
-	if query.Broad && r.ruled() {
+	if query.Broad && r.rulesApply() {
 		err := core.Guarded(r.E.Core, func() error { return r.list(ctx, topK) })
 		if err == nil {
 			return nil
@@ -214,7 +214,7 @@ func (r *Pipeline) run(ctx context.Context) error {
 		r.Skip("list", err)
 	}
 	err := core.Guarded(r.E.Core, func() error { return r.find(ctx, query, topK) })
-	if !r.standsIn(ctx, err) {
+	if !r.usesRecent(ctx, err) {
 		return err
 	}
 	if second := core.Guarded(r.E.Core, func() error { return r.recent(ctx, topK) }); second != nil {
@@ -227,10 +227,9 @@ func (r *Pipeline) run(ctx context.Context) error {
 	return nil
 }
 
-// find takes the query through search, rank, hydration and fit. A user with few facts gets all of
-// them.
+// find recalls by search, or returns all facts of a user who has few.
 func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error {
-	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
+	ctx, cancel := contextBefore(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
 	if rules := r.E.Opts.Recall; rules.SmallSet > 0 || rules.Reach == ReachConversation {
 		r.placed()
@@ -239,7 +238,7 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	r.Found = len(hits)
 	others := r.pools(ctx)
 	if !small || len(others) > 0 {
-		s := r.Wanted(ctx, query)
+		s := r.BuildSearch(ctx, query)
 		if !small {
 			s.Scopes = []memory.Scope{r.Q.Scope}
 		}
@@ -259,19 +258,19 @@ func (r *Pipeline) find(ctx context.Context, query recall.Query, topK int) error
 	if small {
 		topK = r.atLeast(topK, len(hits))
 	}
-	r.fit(ctx, hits, topK)
+	r.fitToBudget(ctx, hits, topK)
 	if r.history == nil {
-		r.Part("successors", func() { r.overtaken(ctx) })
-		r.Part("predecessors", func() { r.before(ctx) })
+		r.Part("successors", func() { r.addReplacements(ctx) })
+		r.Part("predecessors", func() { r.addPredecessors(ctx) })
 	}
 	return nil
 }
 
-// repeatSearches bounds the searches for one question. While more than half of the candidates are
-// dropped it searches again: a question asked a hundred times crowds out its answer.
+// repeatSearches bounds the searches for one question. It searches again while more than half of
+// the candidates are dropped, since a question asked a hundred times would crowd out its answer.
 const repeatSearches = 4
 
-// ranked returns a search's hits, best first, without those dropped whatever their score.
+// ranked returns the hits of a search, best first, without those that are always dropped.
 func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Search, topK int) ([]memory.Hit, error) {
 	s.Limit = r.E.Opts.Recall.Limit(s.Limit, topK)
 	for tries := 1; ; tries++ {
@@ -287,26 +286,26 @@ func (r *Pipeline) ranked(ctx context.Context, query recall.Query, s memory.Sear
 		}
 		r.Found += len(cands)
 		r.Misspelt = recall.CorrectionsOf(cands)
-		left := len(r.leftOut)
-		hits, err := r.best(ctx, query, cands, topK)
-		index.Done(cands) // ranking made copies
-		if err != nil || tries == repeatSearches || 2*(len(r.leftOut)-left) < s.Limit {
+		left := len(r.droppedIDs)
+		hits, err := r.rankBest(ctx, query, cands, topK)
+		index.Done(cands) // ranking copied the candidates
+		if err != nil || tries == repeatSearches || 2*(len(r.droppedIDs)-left) < s.Limit {
 			return hits, err
 		}
 		s.Exclude = maps.Clone(s.Exclude)
 		if s.Exclude == nil {
 			s.Exclude = map[string]bool{}
 		}
-		maps.Copy(s.Exclude, r.leftOut)
+		maps.Copy(s.Exclude, r.droppedIDs)
 	}
 }
 
-// best ranks candidates, with the reranker's scores of the best of them.
-func (r *Pipeline) best(ctx context.Context, query recall.Query, cands []memory.Candidate, topK int) ([]memory.Hit, error) {
+// rankBest ranks candidates and, with a reranker, ranks the best of them again by its scores.
+func (r *Pipeline) rankBest(ctx context.Context, query recall.Query, cands []memory.Candidate, topK int) ([]memory.Hit, error) {
 	opts := r.options(topK)
 	if r.E.Reranker != nil && len(cands) > 0 {
 		first := unreranked(opts)
-		if first.Limit, first.Threshold = Reranked, new(float64); r.E.Opts.Recall.Each > 0 { // so few are all read
+		if first.Limit, first.Threshold = Reranked, new(float64); r.E.Opts.Recall.Each > 0 { // so few that the reranker reads all
 			first.Limit = len(cands)
 		}
 		hits, err := r.rank(ctx, query, &cands, &first)
@@ -322,9 +321,9 @@ func (r *Pipeline) best(ctx context.Context, query recall.Query, cands []memory.
 	return r.rank(ctx, query, &cands, &opts)
 }
 
-// options returns the options of ranking.
+// options returns the options for ranking.
 func (r *Pipeline) options(topK int) recall.Options {
-	opts := recall.Options{Limit: topK + spare, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
+	opts := recall.Options{Limit: topK + extraCandidates, Threshold: r.Q.ScoreThreshold, Recency: r.Q.RecencyWeight}
 	scale := r.scale()
 	if opts.Threshold == nil && scale.Threshold >= 0 {
 		opts.Threshold = &scale.Threshold
@@ -335,18 +334,18 @@ func (r *Pipeline) options(topK int) recall.Options {
 	opts.Background, opts.WordBased = background(r.E.Embedder), core.OfWords(r.E.Embedder)
 	r.E.Opts.Recall.Ranking(&opts)
 	opts.Measure = scale.Measure
-	opts.Chat = r.Q.Chat && r.ruled()
+	opts.Chat = r.Q.Chat && r.rulesApply()
 	r.measure(&opts, scale.Measure)
 	return opts
 }
 
-// askedAgain is the threshold of a repeated question: half the usual one, since earlier copies of
-// it make its words common.
-var askedAgain = recall.DefaultAnswered / 2
+// repeatedThreshold is the threshold for a repeated question: half the usual one, since earlier
+// copies of the question make its words common.
+var repeatedThreshold = recall.DefaultAnswered / 2
 
-// rank ranks candidates and reads the best. Dropped ones would raise the threshold for the others,
-// so it ranks again without them, with a lower threshold if an earlier copy of the question was
-// among the best.
+// rank ranks candidates and reads the best. Dropped candidates would raise the threshold for the
+// others, so it ranks again without them. The threshold is lower if an earlier copy of the question
+// was among the best.
 func (r *Pipeline) rank(ctx context.Context, query recall.Query, cands *[]memory.Candidate, opts *recall.Options) ([]memory.Hit, error) {
 	for {
 		kept, cut := r.byMeasure(query, *cands, *opts)
@@ -355,21 +354,21 @@ func (r *Pipeline) rank(ctx context.Context, query recall.Query, cands *[]memory
 		if err != nil {
 			return nil, err
 		}
-		left := len(r.leftOut)
+		left := len(r.droppedIDs)
 		for i, h := range hits {
-			if r.leavesOut(h) == "echo" && h.Memory.Turn.Role == memory.RoleUser && i < opts.Limit-spare {
-				opts.Answered, opts.Chat = &askedAgain, false
+			if r.dropReason(h) == "echo" && h.Memory.Turn.Role == memory.RoleUser && i < opts.Limit-extraCandidates {
+				opts.Answered, opts.Chat = &repeatedThreshold, false
 			}
 		}
-		if len(r.leftOut) == left {
+		if len(r.droppedIDs) == left {
 			return hits, nil
 		}
-		*cands = slices.DeleteFunc(*cands, func(c memory.Candidate) bool { return r.leftOut[c.ID] })
+		*cands = slices.DeleteFunc(*cands, func(c memory.Candidate) bool { return r.droppedIDs[c.ID] })
 	}
 }
 
-// measure sets the measure of ranking. A configured threshold applies to the configured measure
-// only, and decides alone.
+// measure sets the measure for ranking. A configured threshold applies only to the configured
+// measure, and is then the only criterion.
 func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	if opts.Measure != m && opts.Threshold != r.Q.ScoreThreshold {
 		opts.Threshold = nil
@@ -378,8 +377,8 @@ func (r *Pipeline) measure(opts *recall.Options, m recall.Measure) {
 	opts.Chat = opts.Chat && (m != recall.Fitted || opts.Threshold == nil)
 }
 
-// byMeasure ranks candidates: if the measure is the cosine, those with a vector by it, and the
-// others by words.
+// byMeasure ranks candidates. If the measure is the cosine, it ranks candidates with a vector by
+// cosine, and the others by words.
 func (r *Pipeline) byMeasure(query recall.Query, cands []memory.Candidate, opts recall.Options) (kept []memory.Candidate, cut []recall.Cut) {
 	if opts.Measure != recall.Cosine {
 		return recall.Rank(query, cands, opts, r.Now)
@@ -397,7 +396,7 @@ func (r *Pipeline) byMeasure(query recall.Query, cands []memory.Candidate, opts 
 	return kept[:min(len(kept), opts.Limit)], cut
 }
 
-// unreranked returns the options of ranking before a reranker.
+// unreranked returns the options for ranking before a reranker.
 func unreranked(opts recall.Options) recall.Options {
 	if opts.Measure == recall.Reranker {
 		whole := 1.0
@@ -406,12 +405,12 @@ func unreranked(opts recall.Options) recall.Options {
 	return opts
 }
 
-// fit keeps the hits within the budget, without those that the request contains, and without shared
+// fitToBudget cuts the hits to the budget. It drops hits that the request contains, and shared
 // facts that contradict the user's own.
-func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
+func (r *Pipeline) fitToBudget(ctx context.Context, hits []memory.Hit, topK int) {
 	var fresh []memory.Hit
 	for _, h := range r.withReasons(ctx, hits) {
-		if r.carries(h.Memory) {
+		if r.requestContains(h.Memory) {
 			r.drop(h, "carried")
 		} else {
 			fresh = append(fresh, h)
@@ -425,16 +424,16 @@ func (r *Pipeline) fit(ctx context.Context, hits []memory.Hit, topK int) {
 	r.Dropped = append(r.Dropped, dropped...)
 }
 
-// reasonsOf is how many facts are shown with their turns when a question asks for a reason.
-const reasonsOf = 3
+// maxReasoned is how many facts get their turns when a question asks for a reason.
+const maxReasoned = 3
 
 // withReasons inserts the source turns after the first facts when the question asks why: ranking
-// prefers facts, which seldom contain the reason.
+// prefers facts, but these rarely contain the reason.
 func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.Hit {
 	if r.history != nil || !recall.AsksWhy(r.asked) {
 		return hits
 	}
-	out, left := make([]memory.Hit, 0, len(hits)+reasonsOf), reasonsOf
+	out, left := make([]memory.Hit, 0, len(hits)+maxReasoned), maxReasoned
 	for _, h := range hits {
 		out = append(out, h)
 		if h.Memory.Fact == nil || h.Memory.Link != nil || left == 0 || h.Why.Get("own") == 0 {
@@ -465,7 +464,7 @@ func (r *Pipeline) withReasons(ctx context.Context, hits []memory.Hit) []memory.
 }
 
 // contradicted reports whether a fact shared by another user contradicts one of the user's own, or
-// that is unknown. Questions about the past are not checked.
+// cannot be checked. Questions about the past are not checked.
 func (r *Pipeline) contradicted(ctx context.Context, link *memory.Link) bool {
 	if r.history != nil || link == nil || !share.BetweenUsers(link.Fact.Scope.Owner, link.Owner) {
 		return false

@@ -10,21 +10,20 @@ import (
 )
 
 const (
-	// Reranked bounds the candidates that a reranker reads.
+	// Reranked bounds the number of candidates that a reranker reads.
 	Reranked = 24
 
-	// rerankText bounds the bytes of a memory that it reads: about 200 tokens. The cost of a pair
-	// grows with its length.
+	// rerankText bounds the bytes of a memory that the reranker reads, about 200 tokens, since the
+	// cost grows with the length.
 	rerankText = 800
 
-	// rerankTime bounds the call if no deadline is set.
+	// rerankTime bounds the call if there is no deadline.
 	rerankTime = time.Second
 )
 
-// rerank returns the reranker's scores of the best candidates, by id. A reranker that fails or is
-// too slow is skipped.
+// rerank returns the reranker's scores by id. A reranker that fails or is too slow is skipped.
 func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory.Hit) map[string]float32 {
-	asking, cancel := before(ctx, r.E.share(rerankLeaves-searchLeaves), rerankTime)
+	asking, cancel := contextBefore(ctx, r.E.share(rerankLeaves-searchLeaves), rerankTime)
 	defer cancel()
 	question := query.Asked
 	if r.scale().Measure == recall.Reranker {
@@ -53,19 +52,18 @@ func (r *Pipeline) rerank(ctx context.Context, query recall.Query, hits []memory
 	return byID
 }
 
-// sameAs is the cosine from which two texts count as equal, by the profile's embedder and the
-// fitted ones.
-const sameAs = 0.90
+// duplicateCosine is the cosine from which two texts count as equal, by calibrated embedders.
+const duplicateCosine = 0.90
 
-// DuplicateScore is sameAs for the current embedder.
+// DuplicateScore returns duplicateCosine on the scale of the current embedder.
 func (e *Retriever) DuplicateScore() float64 {
 	if e.Opts.OwnEmbedder && (e.Opts.Words == nil || !core.OfWords(e.Embedder)) {
-		return sameAs
+		return duplicateCosine
 	}
-	return recall.EmbedderCosine(sameAs, background(e.Embedder))
+	return recall.EmbedderCosine(duplicateCosine, background(e.Embedder))
 }
 
-// background returns the cosine of unrelated texts for an embedder with that number, else 0.
+// background returns an embedder's cosine of unrelated texts, or 0 if that is unknown.
 func background(e memory.Embedder) float64 {
 	b, ok := e.(interface{ Background() float64 })
 	if !ok {

@@ -15,34 +15,33 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The reaches.
+// The values of Reach.
 const (
-	ReachUser         core.Reach = "user"         // everything of the user
-	ReachConversation core.Reach = "conversation" // the chat's own conversation; while that is short, recent ones too
+	ReachUser         core.Reach = "user"         // all memory of the user
+	ReachConversation core.Reach = "conversation" // the chat's own conversation and, while that is short, recent ones too
 )
 
-// The fallbacks.
+// The values of Fallback.
 const (
 	FallbackNone  core.Fallback = "none"
-	FallbackError core.Fallback = "error" // when search fails
-	FallbackEmpty core.Fallback = "empty" // also when it finds nothing
+	FallbackError core.Fallback = "error" // when the search fails
+	FallbackEmpty core.Fallback = "empty" // when the search fails or finds nothing
 )
 
-// Recents is how many of the newest facts replace a search (design 1).
+// Recents is the number of newest facts that replace a search result (design 1).
 const Recents = 10
 
-// Question returns a chat's question to memory.
+// Question returns the question of a chat request.
 func (e *Retriever) Question(c *chatapi.Chat) string {
 	return c.Question(max(1, e.Opts.Recall.Messages))
 }
 
-// unsearched reports whether facts may be shown without a search. Not for a question with its own
-// threshold.
-func (r *Source) unsearched() bool { return r.ruled() && r.Q.ScoreThreshold == nil }
+// canSkipSearch reports whether facts may be shown without a search: no threshold is given.
+func (r *Source) canSkipSearch() bool { return r.rulesApply() && r.Q.ScoreThreshold == nil }
 
-// few returns the facts of a scope that a query selects, newest first. all is false if there are
-// more than most, or if too many other memories would have to be read.
-func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
+// fewFacts returns the facts of a scope that a query selects, newest first. all is false if there
+// are more than most facts, or if too many other memories would have to be read.
+func (r *Source) fewFacts(ctx context.Context, scope memory.Scope, q memory.Query, most int) (facts []memory.Memory, all bool, err error) {
 	q.Limit = most + 1
 	for looked := 0; ; {
 		page, err := r.E.Store.List(ctx, scope.Owner, q)
@@ -65,7 +64,7 @@ func (r *Source) few(ctx context.Context, scope memory.Scope, q memory.Query, mo
 	}
 }
 
-// Query reads the question.
+// Query parses the question.
 func (r *Source) Query() recall.Query {
 	rules := &r.E.Opts.Recall
 	return recall.NewQuery(r.Q.Text, r.Now, recall.QueryOptions{Expand: rules.Expand, EmbedWhole: r.scale().Measure != recall.Fitted})
@@ -76,17 +75,17 @@ func (r *Source) filters() memory.Query {
 	return memory.Query{Category: r.Q.Category, Tag: r.Q.Tag, Conversation: r.Q.Conversation}
 }
 
-// smallSet returns all facts as hits, if they are few and the rule is on.
+// smallSet returns all facts as hits, if that rule is on and there are few facts.
 func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool) {
 	most := r.E.Opts.Recall.SmallSet
-	if most == 0 || !r.Q.Chat || !r.unsearched() {
+	if most == 0 || !r.Q.Chat || !r.canSkipSearch() {
 		return nil, false
 	}
-	facts, all, err := r.few(ctx, r.Q.Scope, r.filters(), most)
+	facts, all, err := r.fewFacts(ctx, r.Q.Scope, r.filters(), most)
 	if err != nil {
 		r.Skip("small_set", err)
 	}
-	if err != nil || !all || len(facts) == 0 { // without facts there may be turns
+	if err != nil || !all || len(facts) == 0 { // if there are no facts, there may still be turns
 		return nil, false
 	}
 	for _, h := range recall.ByImportance(facts, r.Now) {
@@ -98,10 +97,10 @@ func (r *Pipeline) smallSet(ctx context.Context) (hits []memory.Hit, holds bool)
 }
 
 // pools returns the other scopes that a question searches: the configured shared pools and, for a
-// user with next to nothing, the global pool (design 3, 4.5).
+// user with almost no facts, the global pool (design 3, 4.5).
 func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	owner := r.Q.Scope.Owner
-	if !r.ruled() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
+	if !r.rulesApply() || r.Q.Conversation != "" || owner.Kind() != memory.UserKind {
 		return nil
 	}
 	reach := func(pool memory.Owner) {
@@ -119,7 +118,7 @@ func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 		version, err := r.E.Version(ctx, global)
 		few := version > 0
 		if few {
-			_, few, err = r.few(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
+			_, few, err = r.fewFacts(ctx, memory.Scope{Owner: owner}, memory.Query{}, below-1)
 		}
 		if err != nil {
 			r.Skip("bootstrap", err)
@@ -130,8 +129,7 @@ func (r *Source) pools(ctx context.Context) (out []memory.Scope) {
 	return out
 }
 
-// read hydrates candidates of the user and of pools, and marks those of pools. An unreadable pool
-// is skipped.
+// read hydrates candidates of the user and of pools, which it marks. It skips unreadable pools.
 func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.Hit, error) {
 	if !slices.ContainsFunc(cands, func(c memory.Candidate) bool { return c.Owner != r.Q.Scope.Owner }) {
 		return r.hydrate(ctx, cands)
@@ -165,10 +163,10 @@ func (r *Source) read(ctx context.Context, cands []memory.Candidate) ([]memory.H
 	return hits, nil
 }
 
-// standsIn reports whether recent facts replace the search result.
-func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
+// usesRecent reports whether recent facts replace the search result.
+func (r *Pipeline) usesRecent(ctx context.Context, err error) bool {
 	fallback := r.E.Opts.Recall.Fallback
-	if !r.unsearched() || fallback != FallbackError && fallback != FallbackEmpty {
+	if !r.canSkipSearch() || fallback != FallbackError && fallback != FallbackEmpty {
 		return false
 	}
 	found := len(r.Hits) > 0 || slices.ContainsFunc(r.Dropped, func(d recall.Dropped) bool { return d.Stage != "echo" })
@@ -178,7 +176,7 @@ func (r *Pipeline) standsIn(ctx context.Context, err error) bool {
 // recent answers with the newest facts after a search that failed or found nothing.
 func (r *Pipeline) recent(ctx context.Context, topK int) error {
 	r.placed()
-	facts, _, err := r.few(ctx, r.Q.Scope, r.filters(), Recents)
+	facts, _, err := r.fewFacts(ctx, r.Q.Scope, r.filters(), Recents)
 	if err != nil {
 		return fmt.Errorf("read recent facts: %w", err)
 	}
@@ -190,7 +188,7 @@ func (r *Pipeline) recent(ctx context.Context, topK int) error {
 		hits = append(hits, memory.Hit{Memory: m, Why: memory.Why{{Name: "recent", Value: 1}}})
 	}
 	r.Found += len(hits)
-	r.fit(ctx, hits, r.atLeast(topK, Recents))
+	r.fitToBudget(ctx, hits, r.atLeast(topK, Recents))
 	return nil
 }
 
@@ -202,7 +200,7 @@ func (r *Pipeline) atLeast(topK, n int) int {
 	return max(topK, n)
 }
 
-// summary returns the asking conversation's summary if the setting wants it, else nil.
+// summary returns the asking conversation's summary if the settings ask for it, and otherwise nil.
 func (r *Source) summary(ctx context.Context) *memory.Summary {
 	if !r.E.Opts.Recall.Summary {
 		return nil
@@ -221,23 +219,23 @@ func (r *Source) summary(ctx context.Context) *memory.Summary {
 	return &all[0]
 }
 
-// failed reports whether the search failed, as opposed to a client that left or an invalid
-// question.
+// failed reports whether the search failed; a client that left or an invalid question does not
+// count.
 func failed(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() == nil && !errors.Is(err, memory.Invalid)
 }
 
 const (
-	// FewInConversation is how many memories a conversation needs to be searched alone.
+	// FewInConversation is the number of memories from which a conversation is searched alone.
 	FewInConversation = 50
 
-	// MostNear is how many of its newest are searched, and how many of the user's newest join
-	// below that (design 2).
+	// MostNear is how many of a conversation's newest memories are searched. Below
+	// FewInConversation as many of the user's newest are added (design 2).
 	MostNear = 200
 )
 
-// searchConversation searches the asking conversation's newest memories, and the user's newest
-// while those are few. The global pool, if it joins, is searched in full.
+// searchConversation searches the asking conversation's newest memories and, while those are few,
+// the user's newest. If the global pool is searched too, it is searched completely.
 func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	var found []memory.Candidate
 	pool := s
@@ -262,7 +260,7 @@ func (r *Source) searchConversation(ctx context.Context, s memory.Search) ([]mem
 	return append(found, more...), err
 }
 
-// searchNear searches the conversation's newest memories, and all memories while those are few.
+// searchNear searches the conversation's newest memories and, while those are few, all memories.
 func (r *Source) searchNear(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	s.Only = map[string]bool{}
 	own, err := r.newest(ctx, memory.Query{Kinds: s.Kinds, Conversation: r.Q.In}, s.Only)
@@ -275,8 +273,8 @@ func (r *Source) searchNear(ctx context.Context, s memory.Search) ([]memory.Cand
 	return r.E.Searcher.Search(ctx, s)
 }
 
-// newest adds the ids of the newest memories that a query selects, of any kind if it names none,
-// and returns their number.
+// newest adds the ids of the newest memories that a query selects, and returns their number. A
+// query without kinds selects all kinds.
 func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool) (n int, err error) {
 	q.Limit = MostNear
 	if len(q.Kinds) == 0 {
@@ -284,7 +282,7 @@ func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool
 	}
 	page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, q)
 	if err != nil {
-		return 0, fmt.Errorf("list what is near: %w", err)
+		return 0, fmt.Errorf("list the newest memories: %w", err)
 	}
 	for _, m := range page.Memories {
 		if m.Visible(r.Now) {
@@ -295,20 +293,18 @@ func (r *Source) newest(ctx context.Context, q memory.Query, ids map[string]bool
 }
 
 const (
-	// userConversation is the conversation whose facts are the user's own; all others see its
-	// turns and facts too.
+	// userConversation is the conversation whose facts belong to the user. All other conversations
+	// see its turns and facts too.
 	userConversation = "global"
 
-	// UnnamedConversation is the conversation of chats without an id, while conversations are
-	// apart.
+	// UnnamedConversation is that of chats without an id, if facts stay in conversations.
 	UnnamedConversation = "default"
 )
 
 // Apart reports whether facts stay in their conversations.
 func (e *Retriever) Apart() bool { return e.Opts.Learn.Scope == core.OfConversation }
 
-// LearnsFor returns the conversation in the scope of facts learned in a conversation: "" for the
-// user.
+// LearnsFor returns the conversation in the scope of learned facts: "" if they belong to the user.
 func (e *Retriever) LearnsFor(conversation string) string {
 	if !e.Apart() || conversation == userConversation {
 		return ""
@@ -316,8 +312,8 @@ func (e *Retriever) LearnsFor(conversation string) string {
 	return conversation
 }
 
-// Compares returns the scope of facts that a statement may contradict. While conversations are
-// apart, the user's own scope excludes them.
+// Compares returns the scope of facts that a statement may contradict. If facts stay in their
+// conversations, the user's own scope does not include theirs.
 func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	if e.Apart() && scope.Conversation == "" {
 		scope.Conversation = userConversation
@@ -325,18 +321,18 @@ func (e *Retriever) Compares(scope memory.Scope) memory.Scope {
 	return scope
 }
 
-// Comparable reports whether a statement in a scope may change a memory that the scope sees. While
-// conversations are apart, none changes another's facts. A fact shared by another user is not
-// compared while it is pending or hidden, or if it is about that user.
+// Comparable reports whether a statement in a scope may change a memory that the scope can see. If
+// facts stay in their conversations, a statement changes only facts of its own. A fact shared by
+// another user is not compared while it is pending or hidden, or if it is about that user.
 func (e *Retriever) Comparable(scope memory.Scope, m memory.Memory) bool {
 	if m.Link != nil && m.Link.Status != memory.Active {
 		return false
 	}
-	return !share.TellsOfHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
+	return !share.IsAboutHome(m) && (!e.Apart() || m.Scope().Conversation == scope.Conversation)
 }
 
-// searchApart searches the memories of the question's conversation, and as many of the user's own
-// facts and of the turns of conversation "global".
+// searchApart searches the memories of the question's conversation and, up to the same number, the
+// user's own facts and the turns of conversation "global".
 func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	own, facts, turns := s, s, s
 	own.Conversation = r.Q.Scope.Conversation
@@ -364,19 +360,19 @@ func (r *Source) searchApart(ctx context.Context, s memory.Search) ([]memory.Can
 			}
 		}
 	}
-	slices.SortStableFunc(users, func(a, b memory.Candidate) int { return cmp.Compare(nearness(b, s), nearness(a, s)) })
+	slices.SortStableFunc(users, func(a, b memory.Candidate) int { return cmp.Compare(candidateScore(b, s), candidateScore(a, s)) })
 	return append(found, users[:min(s.Limit, len(users))]...), nil
 }
 
-// nearness returns the score by which a search found a candidate.
-func nearness(c memory.Candidate, s memory.Search) float64 {
+// candidateScore returns the score by which a search found a candidate.
+func candidateScore(c memory.Candidate, s memory.Search) float64 {
 	if s.ByVector && c.Found.Vector != 0 {
 		return float64(c.Found.Vector)
 	}
 	return c.Score
 }
 
-// among returns the kinds that are wanted; an empty wanted means all.
+// among returns those of kinds that are wanted; an empty wanted means all.
 func among(wanted []memory.Kind, kinds ...memory.Kind) []memory.Kind {
 	return slices.DeleteFunc(kinds, func(k memory.Kind) bool { return len(wanted) > 0 && !slices.Contains(wanted, k) })
 }

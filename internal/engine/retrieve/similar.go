@@ -10,17 +10,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SimilarityPart is the part of a hit's why that a query's threshold applies to.
+// SimilarityPart is the part of a hit's score to which a query's threshold applies.
 const SimilarityPart = "similarity"
 
-// Similarity is a hit's similarity to the query, 0 to 1.
+// Similarity returns a hit's similarity to the query, from 0 to 1.
 func Similarity(h memory.Hit) float64 { return h.Why.Get(SimilarityPart) }
 
-// Similar finds turns by the rule of reach, most similar first, above the threshold. It returns the
-// dimensions of the query's embedding.
+// Similar finds turns, most similar first, above the threshold and within the configured reach. It
+// returns the dimensions of the query's embedding.
 func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) {
 	query := r.Query()
-	s := r.Wanted(ctx, query)
+	s := r.BuildSearch(ctx, query)
 	s.Scopes, s.Kinds = []memory.Scope{r.Q.Scope}, []memory.Kind{memory.KindTurn}
 	everything := 0.0
 	r.Q.ScoreThreshold = &everything // this threshold is on another scale
@@ -36,7 +36,7 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	for i, x := range Similarities(hits, byWords) {
 		bar := least
 		if r.scale().Measure == recall.Fitted && !byWords(hits[i]) {
-			bar = recall.EmbedderCosine(least, background(r.E.Embedder)) // another model than the threshold's
+			bar = recall.EmbedderCosine(least, background(r.E.Embedder)) // the model differs from the one for which the threshold was set
 		}
 		if x >= bar {
 			hits[i].Why = append(slices.Clip(hits[i].Why), memory.Part{Name: SimilarityPart, Value: x})
@@ -45,18 +45,18 @@ func (r *Pipeline) Similar(ctx context.Context, topK int) (dims int, err error) 
 	}
 	slices.SortStableFunc(r.Hits, func(a, b memory.Hit) int { return cmp.Compare(Similarity(b), Similarity(a)) })
 	r.Hits = r.Hits[:min(topK, len(r.Hits))]
-	r.overtaken(ctx)
+	r.addReplacements(ctx)
 	return len(s.Vector), nil
 }
 
-// Similarities returns each hit's similarity to the query, 0 to 1: the cosine, which design 2's
-// threshold applies to. By words it is the chance that the hit answers, times its share of the best
-// hit's words.
+// Similarities returns each hit's similarity to the query, from 0 to 1: the cosine, to which design
+// 2's threshold applies. For hits found by words it is the probability that the hit answers, times
+// its share of the best hit's words.
 func Similarities(hits []memory.Hit, byWords func(memory.Hit) bool) []float64 {
 	out := make([]float64, len(hits))
 	most := 0.0
 	for i, h := range hits {
-		out[i] = min(max(0, h.Why.Get("vector")), 1) // rounding can exceed 1
+		out[i] = min(max(0, h.Why.Get("vector")), 1) // rounding errors can exceed 1
 		if byWords(h) {
 			out[i] = h.Why.Get("own") + h.Why.Get("related")
 			most = max(most, out[i])

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Source searches and reads the memory that a question may see.
+// Source searches and reads the memory that is available to a question.
 type Source struct {
 	E        *Retriever
 	Q        Question
@@ -18,43 +18,43 @@ type Source struct {
 	Degraded []string
 	isPlaced bool // the values of Place are set
 
-	toldCore   map[string]bool // facts in the cores of earlier blocks
-	toldTokens int
+	shownCore   map[string]bool // core facts of earlier blocks
+	shownTokens int
 
 	vector  bool                     // the question's vector was cached
 	history map[string]memory.Memory // memory at the time of a question about the past
 }
 
-// Skip records that a part of recall was skipped, and why.
+// Skip records that a part of recall was skipped, and the reason.
 func (r *Source) Skip(part string, err error) {
 	r.Degraded = append(r.Degraded, part+": "+err.Error())
 }
 
-// Part runs an optional part of recall. A panic is recorded as skipped.
+// Part runs an optional part of recall. A panic is recorded as a skipped part.
 func (r *Source) Part(name string, do func()) {
 	if err := core.Guarded(r.E.Core, func() error { do(); return nil }); err != nil {
 		r.Skip(name, err)
 	}
 }
 
-// placed waits for the request's conversation and what it contains.
+// placed waits until Place has returned the request's conversation and its content.
 func (r *Source) placed() {
 	if r.Q.Place != nil && !r.isPlaced {
 		place := r.Q.Place()
 		r.Q.In, r.Q.Exclude, r.Q.Replaced, r.isPlaced = place.In, place.Exclude, place.Replaced, true
-		r.toldCore, r.toldTokens = place.Core, place.CoreTokens
+		r.shownCore, r.shownTokens = place.Core, place.CoreTokens
 	}
 }
 
-// kinds returns the kinds to search; none means all.
+// kinds returns the kinds to search; an empty list means all.
 func (r *Source) kinds() []memory.Kind {
-	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.ruled() {
+	if len(r.Q.Kinds) == 0 && r.E.Opts.Recall.NoTurns && r.rulesApply() {
 		return []memory.Kind{memory.KindFact, memory.KindSummary}
 	}
 	return r.Q.Kinds
 }
 
-// scale returns the current scale of the embedder.
+// scale returns the scale of the current embedder.
 func (r *Source) scale() core.Scale {
 	if r.E.Opts.Words != nil && core.OfWords(r.E.Embedder) {
 		return *r.E.Opts.Words
@@ -62,9 +62,8 @@ func (r *Source) scale() core.Scale {
 	return core.Scale{Measure: r.E.Opts.Recall.Measure, Threshold: r.E.Opts.Threshold}
 }
 
-// Wanted returns the search to make. If the embedder fails or is too slow, it searches by words
-// alone.
-func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
+// BuildSearch returns the search to perform: by words if the embedder fails or is too slow.
+func (r *Source) BuildSearch(ctx context.Context, query recall.Query) memory.Search {
 	s := memory.Search{
 		Text:         query.Text,
 		Weights:      query.Weights,
@@ -89,14 +88,14 @@ func (r *Source) Wanted(ctx context.Context, query recall.Query) memory.Search {
 	return s
 }
 
-// embed returns a question's vector. It waits for the embedder only within its time.
+// embed returns a question's vector. It waits for the embedder only within its time limit.
 func (r *Source) embed(ctx context.Context, question string) ([]float32, error) {
 	_, reranker := r.E.extra()
 	var most time.Duration
 	if core.Remote(r.E.Embedder) {
 		most = core.ComparingTime
 	}
-	ctx, cancel := before(ctx, r.E.share(embedLeaves-searchLeaves)+reranker, most)
+	ctx, cancel := contextBefore(ctx, r.E.share(embedLeaves-searchLeaves)+reranker, most)
 	defer cancel()
 	as := cmp.Or(r.E.Opts.Recall.EmbedAs, memory.AsQuestion)
 	c, ok := r.E.Embedder.(interface {
@@ -119,7 +118,7 @@ func (r *Source) embed(ctx context.Context, question string) ([]float32, error) 
 	return vectors[0], nil
 }
 
-// Search queries the resident index or, for a time in the past, an index built for it.
+// Search queries the resident index or, for a time in the past, an index built for that time.
 func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidate, error) {
 	defer r.E.Metrics.StageEnded("search", time.Now())
 	switch {
@@ -127,7 +126,7 @@ func (r *Source) Search(ctx context.Context, s memory.Search) ([]memory.Candidat
 		return r.searchPast(ctx, s)
 	case r.Q.Scope.Conversation != "":
 		return r.searchApart(ctx, s)
-	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.ruled() && r.Q.Conversation == "":
+	case r.E.Opts.Recall.Reach == ReachConversation && r.Q.In != "" && r.rulesApply() && r.Q.Conversation == "":
 		return r.searchConversation(ctx, s)
 	}
 	return r.E.Searcher.Search(ctx, s)

@@ -12,9 +12,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// standing reads what a prompt may get without a search: core facts or only pinned ones, profile
-// entries, and the asking conversation's summary. Disputed facts are excluded.
-func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
+// openingFacts reads what a prompt may get without a search: core facts or only pinned facts,
+// profile entries, and the asking conversation's summary. It excludes disputed facts.
+func (r *Source) openingFacts(ctx context.Context, disputed map[string]memory.Fact) recall.Core {
 	var c recall.Core
 	facts, err := r.factsReady(ctx)
 	if part := "core"; err != nil {
@@ -36,12 +36,12 @@ func (r *Source) standing(ctx context.Context, disputed map[string]memory.Fact) 
 	return c
 }
 
-// Standing returns the facts that a conversation begins with, those without room, and the room in
-// tokens.
-func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
+// OpeningFacts returns the core facts at the beginning of a conversation, the facts for which there
+// is no room, and the budget in tokens.
+func (e *Retriever) OpeningFacts(ctx context.Context, scope memory.Scope) (in, left recall.Core, budget int, err error) {
 	r := Source{E: e, Q: Question{Scope: scope, Core: true}, Now: e.Time()}
 	_, disputed, err := e.Compare.Disputes(ctx, scope.Owner)
-	c := r.standing(ctx, disputed)
+	c := r.openingFacts(ctx, disputed)
 	if err != nil || len(r.Degraded) > 0 {
 		return in, left, 0, cmp.Or(err, memory.Errorf(memory.Unavailable, "%s", strings.Join(r.Degraded, "; ")))
 	}
@@ -50,7 +50,7 @@ func (e *Retriever) Standing(ctx context.Context, scope memory.Scope) (in, left 
 }
 
 // factsReady reads the facts that matter most. It waits no longer than for a search; the next
-// prompt finds them then.
+// prompt can use them then.
 func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err error) {
 	if r.coreTokens() == 0 {
 		page, err := r.E.Store.List(ctx, r.Q.Scope.Owner, memory.Query{Pinned: true})
@@ -59,7 +59,7 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 		}
 		return facts, err
 	}
-	ctx, cancel := before(ctx, r.E.share(searchLeaves), 0)
+	ctx, cancel := contextBefore(ctx, r.E.share(searchLeaves), 0)
 	defer cancel()
 	return core.Async(r.E.Core, func() ([]recall.CoreFact, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), core.ComparingTime)
@@ -68,7 +68,7 @@ func (r *Source) factsReady(ctx context.Context) (facts []recall.CoreFact, err e
 	})(ctx)
 }
 
-// coreTokens is how many tokens of core facts a block begins with; 0: pinned ones alone.
+// coreTokens returns how many tokens of core facts a block begins with; 0: only pinned facts.
 func (r *Source) coreTokens() int {
 	if !r.Q.Core {
 		return 0
@@ -76,24 +76,24 @@ func (r *Source) coreTokens() int {
 	return r.E.Opts.Recall.Core
 }
 
-// coreRoom bounds the tokens of a core.
+// coreRoom returns the largest size of a core in tokens.
 func (r *Source) coreRoom() int { return cmp.Or(r.coreTokens(), recall.PinnedTokens) }
 
-// settle chooses, once, the beginning of the block after a search. What an earlier block contains
-// takes room but is not repeated; both are excluded from the search, unless only pinned. It returns
-// false if that is done or not wanted.
+// settle chooses, once, the beginning of the block after a search. Content of earlier blocks counts
+// against the budget but is not repeated. Both are excluded from the search, unless only pinned
+// facts are used. It returns false if that was done before or is not configured.
 func (r *Pipeline) settle(cands []memory.Candidate) bool {
-	if r.standing == nil {
+	if r.readOpening == nil {
 		return false
 	}
-	c := r.standing()
-	r.standing = nil
+	c := r.readOpening()
+	r.readOpening = nil
 	r.placed()
 	r.Q.Exclude = maps.Clone(r.Q.Exclude)
 	if r.Q.Exclude == nil {
 		r.Q.Exclude = map[string]bool{}
 	}
-	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { return r.toldCore[m.ID()] || r.carries(m.Memory) })
+	c.Facts = slices.DeleteFunc(c.Facts, func(m recall.CoreFact) bool { return r.shownCore[m.ID()] || r.requestContains(m.Memory) })
 	near := make([]memory.Candidate, 0, len(cands))
 	for _, cand := range cands {
 		if cand.Kind == memory.KindFact {
@@ -101,12 +101,12 @@ func (r *Pipeline) settle(cands []memory.Candidate) bool {
 		}
 	}
 	slices.SortStableFunc(near, func(a, b memory.Candidate) int { return cmp.Compare(b.Score, a.Score) })
-	r.Opening, r.overflow = c.Choose(r.coreRoom()-r.toldTokens, core.IDsOf(near), r.Now)
+	r.Opening, r.overflow = c.Choose(r.coreRoom()-r.shownTokens, core.IDsOf(near), r.Now)
 	if r.coreTokens() > 0 {
 		for _, id := range r.Opening.IDs() {
 			r.Q.Exclude[id] = true
 		}
-		maps.Copy(r.Q.Exclude, r.toldCore)
+		maps.Copy(r.Q.Exclude, r.shownCore)
 	}
 	return true
 }

@@ -20,11 +20,11 @@ const (
 	cutsTraced     = 20
 )
 
-// Trace stores the trace under an id. block is the chat's block. Traces of questions off the record
-// have no text.
+// Trace stores the trace under an id. block is the chat's block. Traces of questions that are off
+// the record have no text.
 func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	question := traced(r.Q.Text, r.E.Opts.Learn.Personal)
-	untold := r.Untold()
+	untold := r.HasTextlessTrace()
 	if untold {
 		question, block = "", ""
 	}
@@ -52,7 +52,7 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	roundAll(left)
 	var misspelt []memory.Misspelt
 	if !untold && r.Misspelt != nil {
-		asked := text.Fold(question) // without its statements
+		asked := text.Fold(question) // the question without its statements
 		misspelt = slices.DeleteFunc(recall.ShownCorrections(r.Misspelt, r.Hits), func(m memory.Misspelt) bool { return !strings.Contains(asked, m.Word) })
 	}
 	r.E.Traces.Add(memory.Trace{
@@ -62,19 +62,21 @@ func (r *Pipeline) Trace(id, block string, took time.Duration) {
 	})
 }
 
-// Untold reports whether the trace has no text.
-func (r *Pipeline) Untold() bool { return r.Q.Untold || extract.OffTheRecord(r.Q.Text) }
+// HasTextlessTrace reports whether the trace contains no text.
+func (r *Pipeline) HasTextlessTrace() bool {
+	return r.Q.TextlessTrace || extract.OffTheRecord(r.Q.Text)
+}
 
-// traced returns a question for a trace: shortened and without secrets.
+// traced returns a question in the form of a trace: shortened and without secrets.
 func traced(question string, personal bool) string {
 	return learn.Redact(core.Clip(question, TracedQuestion), personal)
 }
 
-// inCore is the why of a memory that is in a prompt without a search: it has no number of ranking.
+// inCore is the score of a memory that is in a prompt without a search.
 var inCore = memory.Why{{Name: "core", Value: 1}}
 
-// tracedCore returns the facts and entries of a core, without words where content is false.
-// cut is the stage that left them out.
+// tracedCore returns the facts and entries of a core, without text if content is false. cut is the
+// stage that dropped them.
 func (r *Pipeline) tracedCore(core recall.Core, content bool, cut string) (hits []memory.TraceHit) {
 	for _, m := range core.Facts {
 		f := m.Fact
@@ -96,7 +98,7 @@ func (r *Pipeline) tracedCore(core recall.Core, content bool, cut string) (hits 
 	return hits
 }
 
-// roundAll gives hits numbers as exact as anybody looks, in a Why of their own.
+// roundAll replaces the scores of hits by rounded copies.
 func roundAll(hits []memory.TraceHit) {
 	for i := range hits {
 		h := &hits[i]
@@ -107,7 +109,7 @@ func roundAll(hits []memory.TraceHit) {
 	}
 }
 
-// rounded returns x in ten thousandths, 0 for what is not a number.
+// rounded returns x rounded to ten thousandths, or 0 for NaN.
 func rounded(x float64) float64 {
 	const perUnit, most = 1e4, 1 << 53
 	if x = math.RoundToEven(x * perUnit); math.IsNaN(x) {
@@ -116,9 +118,9 @@ func rounded(x float64) float64 {
 	return float64(int64(max(-most, min(most, x)))) / perUnit // an int64 has no -0
 }
 
-// besides returns the core without facts that are hits, and without the summary, which is
-// of the chat itself.
-func (r *Pipeline) besides(core recall.Core) recall.Core {
+// coreWithoutHits returns the core without facts that are hits, and without the summary, since that
+// belongs to the chat itself.
+func (r *Pipeline) coreWithoutHits(core recall.Core) recall.Core {
 	core.Summary = nil
 	core.Facts = slices.DeleteFunc(core.Facts, func(m recall.CoreFact) bool {
 		return slices.ContainsFunc(r.Hits, func(h memory.Hit) bool { return h.Memory.ID() == m.ID() })
@@ -126,9 +128,8 @@ func (r *Pipeline) besides(core recall.Core) recall.Core {
 	return core
 }
 
-// tellOnce removes facts of the core from what search left out, so that the trace names
-// them once.
-func (r *Pipeline) tellOnce() {
+// dedupeDropped removes core facts from the dropped hits, so that the trace names them once.
+func (r *Pipeline) dedupeDropped() {
 	core := map[string]bool{}
 	for _, id := range slices.Concat(r.Opening.IDs(), r.overflow.IDs()) {
 		core[id] = true

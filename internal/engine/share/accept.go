@@ -9,23 +9,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The acceptances. The zero value means AcceptAsk. Pools and everybody need no consent:
-// only an admin shares with them.
+// The acceptances; the zero value means AcceptAsk. Pools and the global owner need no consent,
+// since only an admin shares with them.
 const (
-	AcceptAsk    core.Acceptance = "ask"    // the receiver's consent
-	AcceptAdmins core.Acceptance = "admins" // the receiver's consent, unless an admin shared the fact
+	AcceptAsk    core.Acceptance = "ask"    // the receiver must consent
+	AcceptAdmins core.Acceptance = "admins" // the receiver must consent, unless an admin shared the fact
 	AcceptOff    core.Acceptance = "off"    // no sharing with users
 )
 
-// MostWaiting bounds the facts of one sender that are pending at a receiver.
+// MostWaiting bounds the facts of one sender that wait for a receiver's consent.
 const MostWaiting = 20
 
-// BetweenUsers reports whether a share is from one user to another.
+// BetweenUsers reports whether a share goes from one user to another.
 func BetweenUsers(home, to memory.Owner) bool {
 	return home.Kind() == memory.UserKind && to.Kind() == memory.UserKind
 }
 
-// needsConsent reports whether a receiver must accept another owner's fact.
+// needsConsent reports whether a receiver must consent to another owner's fact.
 func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, to memory.Owner) (bool, error) {
 	if !BetweenUsers(f.Scope.Owner, to) {
 		return false, nil
@@ -37,7 +37,7 @@ func (e *Sharer) needsConsent(ctx context.Context, f memory.Fact, to memory.Owne
 	return !byAdmin, err
 }
 
-// sharedByAdmin reports whether an admin shared a fact's current text with a receiver.
+// sharedByAdmin reports whether an admin shared the current text of a fact with a receiver.
 func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, to memory.Owner) (bool, error) {
 	home := f.Scope.Owner
 	shares, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "profile:" + SharedKeys + f.ID})
@@ -50,7 +50,7 @@ func (e *Sharer) sharedByAdmin(ctx context.Context, f memory.Fact, to memory.Own
 	}
 	edits, err := e.AllChanges(ctx, home, memory.ChangeQuery{Target: "fact:" + f.ID})
 	if err != nil {
-		return false, fmt.Errorf("read who worded %s: %w", f.ID, err)
+		return false, fmt.Errorf("read who wrote %s: %w", f.ID, err)
 	}
 	for _, c := range edits {
 		if c.Version < shares[at].Version {
@@ -68,9 +68,9 @@ func sharesIn(i memory.Image, to memory.Owner) bool {
 	return i.Profile != nil && i.Profile.Status == memory.Active && slices.Contains(sharedIn(i.Profile.Value), to)
 }
 
-// roomToShare returns [memory.TooLarge] if a sender's facts pending at a receiver reach the bound.
-// It returns the base of the run that shares one more, so that two at once cannot both take the
-// last place.
+// roomToShare returns [memory.TooLarge] if too many of a sender's facts wait for a receiver. It
+// returns the base of the run that shares one more fact, so that two concurrent runs cannot both
+// use the last place.
 func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base int64, err error) {
 	version, err := e.Version(ctx, home)
 	if err != nil {
@@ -91,9 +91,9 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 	}
 	found, err := e.Store.Get(ctx, to, ids...)
 	if err != nil {
-		return 0, fmt.Errorf("read what waits for %s: %w", to.Called(), err)
+		return 0, fmt.Errorf("read the facts that wait for %s: %w", to.Called(), err)
 	}
-	// An erased receiver has no links, and must look like one who decides nothing.
+	// To the sender an erased receiver, who has no links, must look like an undecided one.
 	waiting := len(ids)
 	for _, m := range found {
 		if m.Link == nil || m.Link.Status != memory.Pending {
@@ -101,14 +101,15 @@ func (e *Sharer) roomToShare(ctx context.Context, home, to memory.Owner) (base i
 		}
 	}
 	if waiting >= MostWaiting {
-		return 0, memory.Errorf(memory.TooLarge, "%d facts wait for %s already; share more once some are accepted or rejected, or withdraw some", waiting, to.Called())
+		return 0, memory.Errorf(memory.TooLarge, "%d facts already wait for a decision by %s; share more once some are accepted or rejected, or stop sharing some", waiting, to.Called())
 	}
 	return memory.PlannedOn(version), nil
 }
 
-// shownAs returns the status of a link once its home shows the fact; was is the link now or, if it
-// ended, before that; nil for none. Accepted text stays accepted until it changes.
-func (e *Sharer) shownAs(ctx context.Context, was *memory.Link, f memory.Fact, to memory.Owner) (memory.Status, error) {
+// linkStatus returns the status of a link once its owner shows the fact. was is the current link
+// or, if it ended, the link before that; nil if there was none. Accepted text stays accepted until
+// it changes.
+func (e *Sharer) linkStatus(ctx context.Context, was *memory.Link, f memory.Fact, to memory.Owner) (memory.Status, error) {
 	if was != nil && was.Status == memory.Active && was.Fact.Scope.Owner == f.Scope.Owner && was.Fact.Content == f.Content {
 		return memory.Active, nil
 	}

@@ -11,24 +11,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Meanwhile queues the job that shows a reopened owner what was shared with them meanwhile.
-func (e *Sharer) Meanwhile(ctx context.Context, owner memory.Owner) error {
+// QueueMissedShares queues a job that shows a reopened owner the facts shared meanwhile.
+func (e *Sharer) QueueMissedShares(ctx context.Context, owner memory.Owner) error {
 	run := memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}
 	run.Jobs = []memory.Job{SpreadJob(owner, run.ID)}
 	if _, err := e.Store.Apply(ctx, owner, run); err != nil {
-		return fmt.Errorf("look for what was shared meanwhile: %w", err)
+		return fmt.Errorf("find the facts shared meanwhile: %w", err)
 	}
 	e.Wake()
 	return nil
 }
 
-// spreadTo shows a reopened owner the facts shared since the erasure, when nothing could be written
-// there; earlier sharing ended then.
-func (e *Sharer) spreadTo(ctx context.Context, to memory.Owner) error {
+// spreadMissed shows a reopened owner the facts shared while they were closed, since nothing could
+// be written then. Sharing from before the erasure has ended.
+func (e *Sharer) spreadMissed(ctx context.Context, to memory.Owner) error {
 	ctx = memory.ForWrite(ctx)
 	homes, err := e.Store.Owners(ctx)
 	if err != nil {
-		return fmt.Errorf("find who shares: %w", err)
+		return fmt.Errorf("list owners who may share: %w", err)
 	}
 	var errs []error
 	for _, home := range homes {
@@ -55,9 +55,9 @@ func (e *Sharer) backfillShares(ctx context.Context, to memory.Owner, f memory.F
 	return e.keepLink(ctx, to, now, true)
 }
 
-// shareReplacement copies a fact's shares to its replacement, except for owners who hid it. It runs
-// once: ending a share later is final. It is a run of its own, so that undoing the replacement
-// undoes no sharing.
+// shareReplacement copies a fact's shares to its replacement, except for owners who hid the fact.
+// It does so only once, so that ending a share later is final. It uses its own run, so that undoing
+// the replacement does not undo the sharing.
 func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []memory.Owner) error {
 	home, id := old.Scope.Owner, old.SupersededBy
 	_, ever, err := e.EverShared(ctx, home, id)
@@ -92,13 +92,13 @@ func (e *Sharer) shareReplacement(ctx context.Context, old memory.Fact, with []m
 	entry := memory.ProfileEntry{Owner: home, Key: SharedKeys + id, Value: string(value), Status: memory.Active, UpdatedAt: e.Time()}
 	change := memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: id, Reason: "shared as what it took the place of", Author: BySharing}
 	_, err = e.Store.Apply(ctx, home, memory.Run{ID: core.NewID(), Kind: "share", Author: BySharing}, change)
-	if err != nil && !errors.Is(err, memory.Conflict) { // somebody else shared it meanwhile
-		return fmt.Errorf("share %s as %s was: %w", id, old.ID, err)
+	if err != nil && !errors.Is(err, memory.Conflict) { // somebody else shared the fact meanwhile
+		return fmt.Errorf("share %s like its predecessor %s: %w", id, old.ID, err)
 	}
 	return nil
 }
 
-// hidden reports whether an owner has ended their own link to a fact.
+// hidden reports whether an owner hid a fact, by ending their own link to it.
 func (e *Sharer) hidden(ctx context.Context, to memory.Owner, f memory.Fact) (bool, error) {
 	found, err := e.Store.Get(ctx, to, f.ID)
 	if err != nil || len(found) == 0 || found[0].Link == nil || found[0].Link.Status.Live() {

@@ -16,16 +16,16 @@ import (
 
 // gate wraps the store for all writes of the engine:
 //
-//   - a change of a shared fact queues, in the same transaction, the job that updates the copies;
-//   - a link is not restored once its fact is no longer shared;
-//   - what is written without a vector queues the job that makes it;
-//   - an erased owner is not written to (see [core.Core.MayWrite]).
+//   - a change of a shared fact queues, in the same transaction, the job that updates its links;
+//   - a link is not restored if its fact is no longer shared;
+//   - a write of memories without vectors queues the job that embeds them;
+//   - an erased owner cannot be written to (see [core.Core.MayWrite]).
 type gate struct {
 	memory.Store
 	e *Sharer
 }
 
-// Gated returns the store behind the gate.
+// Gated returns the store wrapped by the gate.
 func (e *Sharer) Gated(store memory.Store) memory.Store { return gate{store, e} }
 
 // Apply implements [memory.Facts].
@@ -43,7 +43,7 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
 	}
 	if run.Author != BySharing {
-		if changes, err = g.e.stillGiven(ctx, owner, changes); err != nil {
+		if changes, err = g.e.onlyShared(ctx, owner, changes); err != nil {
 			return memory.Receipt{}, err
 		}
 	}
@@ -61,7 +61,7 @@ func (g gate) Apply(ctx context.Context, owner memory.Owner, run memory.Run, cha
 	return receipt, nil
 }
 
-// EraseRun is the kind of runs that erase text, and that close and open an owner: only they may
+// EraseRun is the kind of runs that erase text, close an owner or open one. Only these runs may
 // write to a closed owner.
 const EraseRun = "erase"
 
@@ -73,7 +73,7 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	first := g.e.Vectors.MissingVector(b)
 	if first != "" {
 		b.Jobs = append(slices.Clip(b.Jobs), vectors.EmbedJob(owner, first))
-		g.e.Vectors.Queue(owner) // before it can be claimed
+		g.e.Vectors.Queue(owner) // marked as queued before the job can be claimed
 	}
 	receipt, err := g.Store.Append(ctx, owner, b)
 	if err != nil {
@@ -88,13 +88,12 @@ func (g gate) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (m
 	return receipt, nil
 }
 
-// Erase implements [memory.Eraser]. Copies of a shared fact are erased first, so that the receipt
-// is true.
+// Erase implements [memory.Eraser]. It erases the copies of shared facts first.
 func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	switch closed, err := g.e.IsClosed(ctx, owner); {
 	case err != nil:
 		return memory.Receipt{}, err
-	case closed: // erasing the owner removed the others' copies first
+	case closed: // erasing the owner already erased the copies
 		return g.Store.Erase(ctx, owner, run, ids...)
 	}
 	var shared, many []string
@@ -115,13 +114,13 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 			many = append(many, id)
 		}
 	}
-	if len(shared) > 0 { // made meanwhile
+	if len(shared) > 0 { // links that were added meanwhile
 		run.Jobs = append(slices.Clip(run.Jobs), SpreadJob(owner, run.ID, shared...))
 	}
-	if owner.Kind() != memory.UserKind && run.Author != BySharing { // its own, not a copy
+	if owner.Kind() != memory.UserKind && run.Author != BySharing { // the user's own fact, not a copy
 		many = ids
 	}
-	if len(many) > 0 { // late writes of another server
+	if len(many) > 0 { // for traces that another server writes late
 		again := SpreadJob(owner, run.ID+"-again", many...)
 		again.RunAt = g.e.Time().Add(SpreadAgain)
 		run.Jobs = append(run.Jobs, again)
@@ -130,7 +129,7 @@ func (g gate) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids
 	if errors.Is(err, memory.Invalid) {
 		return receipt, err
 	}
-	// Last: a recall that read the facts earlier leaves no trace from then on.
+	// This is last: a recall that read the facts before leaves no trace afterwards.
 	traces, readers := g.e.Traces.EraseReaders(ctx, owner, many)
 	receipt.Traces = traces
 	return receipt, errors.Join(err, readers)
@@ -154,17 +153,17 @@ func (g gate) Predecessors(ctx context.Context, owner memory.Owner, facts []stri
 	return memory.Predecessors(ctx, g.Store, owner, facts)
 }
 
-// SpreadAgain is the delay before the links of a shared fact, and the traces of readers of an
-// erased one, are checked again.
+// SpreadAgain is the delay after which a job checks again the links of a shared fact, and the
+// traces of readers of an erased fact.
 const SpreadAgain = time.Minute
 
-// SpreadJob returns the job that updates the links to facts after a run.
+// SpreadJob returns the job that updates the links to facts after a run of their owner.
 func SpreadJob(home memory.Owner, run string, facts ...string) memory.Job {
 	return memory.Job{ID: "share-" + run, Owner: home, Kind: memory.JobShare, Turns: facts}
 }
 
-// sharedAmong returns the ids of the shared facts among changes, and of those whose sharing they
-// change. New facts are not shared yet.
+// sharedAmong returns the ids of the facts among changes that are shared or whose sharing changes.
+// New facts are not shared yet.
 func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]string, error) {
 	var about, out []string
 	for _, c := range changes {
@@ -187,11 +186,11 @@ func (e *Sharer) sharedAmong(ctx context.Context, owner memory.Owner, changes []
 	return out, err
 }
 
-// sharedBy returns an owner's share entries, by fact.
+// sharedBy returns an owner's share entries, by fact id.
 func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]memory.ProfileEntry, error) {
 	entries, err := e.Store.Profile(ctx, owner, memory.At{})
 	if err != nil {
-		return nil, fmt.Errorf("read what %s shares: %w", owner.Called(), err)
+		return nil, fmt.Errorf("read the shared facts of %s: %w", owner.Called(), err)
 	}
 	shared := map[string]memory.ProfileEntry{}
 	for _, entry := range entries {
@@ -202,16 +201,16 @@ func (e *Sharer) sharedBy(ctx context.Context, owner memory.Owner) (map[string]m
 	return shared, nil
 }
 
-// stillGiven returns changes without those that make a link live that its home does not share.
-// Links that become live get the home's current text: an undo would restore old text. If the
-// receiver never accepted it, the link is pending.
-func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
-	if !slices.ContainsFunc(changes, comesByLink) {
+// onlyShared returns changes without those that would activate a link to a fact that is no longer
+// shared. Activated links get the fact's current text, since an undo would restore old text. If the
+// receiver never accepted that text, the link becomes pending.
+func (e *Sharer) onlyShared(ctx context.Context, owner memory.Owner, changes []memory.Change) ([]memory.Change, error) {
+	if !slices.ContainsFunc(changes, activatesLink) {
 		return changes, nil
 	}
 	changes = slices.Clone(changes)
 	for i, c := range changes {
-		if !comesByLink(c) {
+		if !activatesLink(c) {
 			continue
 		}
 		link := *c.After.Link
@@ -225,7 +224,7 @@ func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []m
 			link.Status = memory.Retired
 		default:
 			if link.Status == memory.Active {
-				if link.Status, err = e.shownAs(ctx, &link, fact, owner); err != nil {
+				if link.Status, err = e.linkStatus(ctx, &link, fact, owner); err != nil {
 					return nil, err
 				}
 			}
@@ -236,11 +235,11 @@ func (e *Sharer) stillGiven(ctx context.Context, owner memory.Owner, changes []m
 	return changes, nil
 }
 
-func comesByLink(c memory.Change) bool {
+func activatesLink(c memory.Change) bool {
 	return c.After.Link != nil && c.After.Link.Status.Live()
 }
 
-// AsShared returns the home's current fact, and whether it is shared with an owner.
+// AsShared returns the current version of a fact, and whether it is shared with a receiver.
 func (e *Sharer) AsShared(ctx context.Context, to memory.Owner, f memory.Fact) (memory.Fact, bool, error) {
 	home := f.Scope.Owner
 	with, _, err := e.EverShared(ctx, home, f.ID)

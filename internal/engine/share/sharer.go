@@ -1,5 +1,5 @@
-// Package share shares facts with other users, teams and everybody, and updates these links with
-// every write of a shared fact.
+// Package share shares facts with other users, pools and the global owner, and updates the
+// receivers' links after every write of a shared fact.
 package share
 
 import (
@@ -27,40 +27,40 @@ type Sharer struct {
 	Traces  *traces.Keeper
 }
 
-// A fact lives in one home. Sharing creates a [memory.Link] with a copy at the receiver. A profile
-// entry of Loci's own at home lists the receivers; [Sharer.PropagateShares] derives the links from
-// that and the fact, however often it runs. So a crash between the two owners' writes leaves a job,
-// and no orphaned link.
+// A fact belongs to one owner, its home. Sharing creates a [memory.Link] with a copy at the
+// receiver. One of Loci's own profile entries at the home lists the receivers.
+// [Sharer.PropagateShares] derives the links from that entry and the fact, and is idempotent. So a
+// crash between the writes of the two owners leaves a job, and no orphaned link.
 
-// BySharing is the author of changes of links. A link that somebody else ended stays ended.
+// BySharing is the author of changes of links. A link that another author ended stays ended.
 var BySharing = memory.Author{Kind: memory.ByRule, Name: "share"}
 
-// SharedKeys is the key prefix of share entries, followed by a fact's id. The value is a JSON list
-// of owners.
+// SharedKeys plus a fact's id is the key of a share entry. Its value is a JSON list of owners.
 const SharedKeys = core.OwnKeys + "share."
 
-// maxShared bounds the receivers of a fact; a pool serves more.
+// maxShared bounds the receivers of a fact; a pool can serve more.
 const maxShared = 100
 
-// Sharing is a request to share a fact, or to end that.
+// Sharing is a request to share a fact, or to stop sharing it.
 type Sharing struct {
 	To          string // "user/NAME", "pool/NAME" or "global"
 	End         bool   // stop sharing
-	Admin       bool   // the caller is an admin: only admins share with pools and everybody
-	Idempotency string // repeating a key changes nothing
+	Admin       bool   // the caller is an admin: only admins share with pools and the global owner
+	Idempotency string // a repeated key changes nothing
 }
 
-// Share shares one of the owner's own facts with another owner of the namespace, or ends that, and
-// returns the resulting receivers. Another user sees it after accepting it (see
-// [curate.Curator.Judge]), may hide it and never changes it. Share does not reveal whether they
-// exist. A replacement of the fact is shared with the same owners.
+// Share shares one of the owner's own facts with another owner of the namespace, or stops sharing
+// it, and returns the resulting receivers. A receiving user sees the fact after accepting it (see
+// [curate.Curator.Judge]), may hide it, and cannot change it. Share does not reveal whether the
+// user exists. A replacement of the fact is shared with the same owners.
 //
-// Errors: [memory.NotFound] without such a fact; [memory.Forbidden] for another owner's fact, for a
-// pool or everybody without Admin, and for users with [AcceptOff]; [memory.Invalid] for an
-// impossible target and for text that reads like an instruction; [memory.TooLarge] if too many
-// facts of the owner are pending at the receiver; [memory.Conflict] for a fact that is not active,
-// for a receiver with another memory of its id, and for one who hid or rejected it: they see it
-// once they undo that. A closed receiver gets it after being opened.
+// Errors: [memory.NotFound] for an unknown fact; [memory.Forbidden] for another owner's fact, for a
+// pool or the global owner without Admin, and for users with [AcceptOff]; [memory.Invalid] for an
+// invalid receiver, and for text that reads like an instruction; [memory.TooLarge] if too many of
+// the owner's facts wait for the receiver; [memory.Conflict] for a fact that is not active, for a
+// receiver with another memory of the same id, and for a receiver who hid or rejected the fact.
+// Such a receiver sees the fact after undoing that. A closed receiver gets the fact after being
+// reopened.
 func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	to, err := sharesWith(owner, s)
@@ -79,11 +79,11 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	case core.WasErased(f):
 		return nil, core.ErrErased("fact:" + id)
 	case !f.Visible(e.Time()):
-		return nil, memory.Errorf(memory.Conflict, "%s is %s; only what is active is shared", id, f.Status)
+		return nil, memory.Errorf(memory.Conflict, "%s is %s; only active facts can be shared", id, f.Status)
 	case learn.Instructs(f.Content):
 		return nil, memory.Errorf(memory.Invalid, "%s reads like an instruction to a model and cannot be shared", id)
 	default:
-		if err := e.placeFor(ctx, to, f); err != nil {
+		if err := e.checkIDFree(ctx, to, f); err != nil {
 			return nil, err
 		}
 	}
@@ -94,11 +94,12 @@ func (e *Sharer) Share(ctx context.Context, owner memory.Owner, id string, s Sha
 	if hidden, err := e.hidden(ctx, to, f); err != nil || s.End || !hidden {
 		return with, err
 	}
-	return with, memory.Errorf(memory.Conflict, "%s hid or rejected it: it is shared with them, and they see it once they undo that", to.Called())
+	return with, memory.Errorf(memory.Conflict, "%s hid or rejected the fact: it is shared with them, but they see it only after undoing that", to.Called())
 }
 
-// Unshare ends sharing one of the owner's own facts with these, in one run, and returns the
-// remaining receivers. Owners without it are ignored. Errors are those of [Sharer.Share].
+// Unshare stops sharing one of the owner's own facts with these receivers, in one run, and returns
+// the remaining receivers. It ignores owners with whom the fact is not shared. Its errors are those
+// of [Sharer.Share].
 func (e *Sharer) Unshare(ctx context.Context, owner memory.Owner, id string, with []memory.Owner, author memory.Author) ([]memory.Owner, error) {
 	ctx = memory.ForWrite(ctx)
 	if _, err := e.Fact(ctx, owner, id); err != nil {
@@ -107,7 +108,7 @@ func (e *Sharer) Unshare(ctx context.Context, owner memory.Owner, id string, wit
 	return e.reshare(ctx, owner, id, with, Sharing{End: true}, author)
 }
 
-// reshare changes a fact's receivers, and updates their links.
+// reshare changes a fact's receivers and updates their links.
 func (e *Sharer) reshare(ctx context.Context, owner memory.Owner, id string, to []memory.Owner, s Sharing, author memory.Author) (with []memory.Owner, err error) {
 	leave, err := e.Compare.Deciding(ctx, owner)
 	if err != nil {
@@ -120,31 +121,29 @@ func (e *Sharer) reshare(ctx context.Context, owner memory.Owner, id string, to 
 	}); err != nil {
 		return nil, err
 	}
-	// The job does so too, but the caller expects it now.
+	// The job also updates the links, but the caller expects the result now.
 	if err := e.spread(ctx, owner, id); err != nil {
-		e.Log.Warn("a shared fact is shown later: the job sees to it", "fact", id, "err", err)
+		e.Log.Warn("the links of a shared fact were not updated; a job does that later", "fact", id, "err", err)
 	}
 	return with, nil
 }
 
-// placeFor returns [memory.Conflict] if an owner has another memory with a fact's id: their own, or
-// a link to another home. Imports and files may contain any id.
-func (e *Sharer) placeFor(ctx context.Context, to memory.Owner, f memory.Fact) error {
+// checkIDFree returns [memory.Conflict] if an owner has another memory with a fact's id: their own,
+// or a link to another owner's fact. Imports and files may contain any id.
+func (e *Sharer) checkIDFree(ctx context.Context, to memory.Owner, f memory.Fact) error {
 	found, err := e.Store.Get(ctx, to, f.ID)
-	if err != nil || len(found) == 0 || !taken(found[0], f) {
+	if err != nil || len(found) == 0 || !idTaken(found[0], f) {
 		return err
 	}
 	return memory.Errorf(memory.Conflict, "%s has another memory with the id %s, and keeps it; add this one again to share it", to.Called(), f.ID)
 }
 
-// taken reports whether an owner's memory with a fact's id is their own, or a live link to another
-// home's fact.
-func taken(m memory.Memory, f memory.Fact) bool {
+// idTaken reports whether m is the owner's own memory or a live link to another owner's fact.
+func idTaken(m memory.Memory, f memory.Fact) bool {
 	return m.Link == nil || m.Link.Status.Live() && m.Link.Fact.Scope.Owner != f.Scope.Owner
 }
 
-// shareOnce adds receivers of a fact or removes them, or returns a Conflict after a concurrent
-// change.
+// shareOnce adds or removes receivers of a fact, or returns a Conflict after a concurrent change.
 func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, to []memory.Owner, s Sharing, author memory.Author) ([]memory.Owner, error) {
 	entry, err := e.ReadEntry(ctx, owner, SharedKeys+id)
 	fresh := errors.Is(err, memory.NotFound)
@@ -172,8 +171,8 @@ func (e *Sharer) shareOnce(ctx context.Context, owner memory.Owner, id string, t
 	return with, err
 }
 
-// sharing returns a fact's receivers with those of to added or removed, and the change of the share
-// entry; the zero Change if nothing changes.
+// sharing returns a fact's receivers after adding or removing those in to, and the change of the
+// share entry, or the zero Change if nothing changes.
 func (e *Sharer) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool, author memory.Author) ([]memory.Owner, memory.Change, error) {
 	with := sharedIn(entry.Value)
 	to = slices.DeleteFunc(slices.Clone(to), func(o memory.Owner) bool { return slices.Contains(with, o) != ends })
@@ -188,7 +187,7 @@ func (e *Sharer) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool
 	if ends {
 		with, reason = slices.DeleteFunc(with, func(o memory.Owner) bool { return slices.Contains(to, o) }), "no longer "+reason
 	} else if with = append(with, to...); len(with) > maxShared {
-		return nil, memory.Change{}, memory.Errorf(memory.Invalid, "a fact is shared with %d others at most; share it with a pool", maxShared)
+		return nil, memory.Change{}, memory.Errorf(memory.Invalid, "a fact can be shared with at most %d users; share it with a pool instead", maxShared)
 	}
 	slices.Sort(with)
 	value, err := json.Marshal(with)
@@ -202,16 +201,16 @@ func (e *Sharer) sharing(entry memory.ProfileEntry, to []memory.Owner, ends bool
 	}, nil
 }
 
-// sharingRun returns a run that changes sharing. A fact changed concurrently queues no job of its
-// own, so a second job checks the facts later.
+// sharingRun returns a run that changes sharing. A second job checks the facts later, because a
+// fact that is changed concurrently queues no job.
 func (e *Sharer) sharingRun(owner memory.Owner, id string, author memory.Author, facts ...string) memory.Run {
 	again := SpreadJob(owner, id+"-again", facts...)
 	again.RunAt = e.Time().Add(SpreadAgain)
 	return memory.Run{ID: id, Kind: "share", Author: author, Jobs: []memory.Job{again}}
 }
 
-// UnshareAll ends sharing an owner's facts with another, in one run, or returns a Conflict after a
-// concurrent change.
+// UnshareAll stops sharing facts of an owner with another owner, in one run, or returns a Conflict
+// after a concurrent change.
 func (e *Sharer) UnshareAll(ctx context.Context, owner memory.Owner, facts []string, with memory.Owner, author memory.Author) error {
 	shared, err := e.sharedBy(ctx, owner)
 	if err != nil {
@@ -248,7 +247,7 @@ func (e *Sharer) SharedWith(ctx context.Context, owner memory.Owner, id string) 
 	return sharedIn(shared[id].Value), err
 }
 
-// sharesWith returns the receiver that a sharing names, if the owner may share with it.
+// sharesWith returns the receiver that a request names, if the owner may share with it.
 func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 	kind, name, _ := strings.Cut(s.To, "/")
 	if len(name) > 256 || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) {
@@ -265,16 +264,16 @@ func sharesWith(owner memory.Owner, s Sharing) (memory.Owner, error) {
 	}
 	switch {
 	case !to.Valid():
-		return "", memory.Errorf(memory.Invalid, "to: %q is none of user/NAME, pool/NAME and global", core.Clip(s.To, 60))
+		return "", memory.Errorf(memory.Invalid, "to: invalid receiver %q (valid: user/NAME, pool/NAME, global)", core.Clip(s.To, 60))
 	case to == owner:
-		return "", memory.Errorf(memory.Invalid, "to: it is theirs already")
-	case to.Kind() != memory.UserKind && !s.Admin && !s.End: // readers are not asked
-		return "", memory.Errorf(memory.Forbidden, "to: only whoever runs the server shares with a pool or with everybody")
+		return "", memory.Errorf(memory.Invalid, "to: the fact already belongs to this owner")
+	case to.Kind() != memory.UserKind && !s.Admin && !s.End: // readers of pools need not consent
+		return "", memory.Errorf(memory.Forbidden, "to: only an administrator of the server can share with a pool or with everybody")
 	}
 	return to, nil
 }
 
-// sharedIn parses a share entry without invalid owners: a vault's entry can be edited.
+// sharedIn parses a share entry and drops invalid owners, since a vault's entry can be edited.
 func sharedIn(value string) []memory.Owner {
 	var with []memory.Owner
 	if json.Unmarshal([]byte(value), &with) != nil {
@@ -283,5 +282,5 @@ func sharedIn(value string) []memory.Owner {
 	return slices.DeleteFunc(with, func(o memory.Owner) bool { return !o.Valid() })
 }
 
-// TellsSharing reports whether a profile key is that of a share entry.
-func TellsSharing(key string) bool { return strings.HasPrefix(key, SharedKeys) }
+// IsShareKey reports whether a profile key belongs to a share entry.
+func IsShareKey(key string) bool { return strings.HasPrefix(key, SharedKeys) }

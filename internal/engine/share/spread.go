@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// PropagateShares is the handler of share jobs: it updates the links to a job's facts. A job
-// without facts serves a reopened owner.
+// PropagateShares is the handler of share jobs. It updates the links to a job's facts. A job
+// without facts is for a reopened owner.
 func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End, error) {
 	leave, err := e.Compare.Deciding(ctx, job.Owner)
 	if err != nil {
@@ -22,7 +22,7 @@ func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End,
 	}
 	defer leave()
 	if len(job.Turns) == 0 {
-		return jobs.Nothing, e.spreadTo(ctx, job.Owner)
+		return jobs.Nothing, e.spreadMissed(ctx, job.Owner)
 	}
 	for _, id := range job.Turns {
 		if err := e.spread(ctx, job.Owner, id); err != nil {
@@ -32,7 +32,7 @@ func (e *Sharer) PropagateShares(ctx context.Context, job memory.Job) (jobs.End,
 	return jobs.Nothing, nil
 }
 
-// spread updates the links to a fact at all present and past receivers, and shares its replacement.
+// spread updates the links to a fact at all receivers ever, and shares its replacement.
 func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error {
 	ctx = memory.ForWrite(ctx)
 	with, ever, err := e.EverShared(ctx, home, id)
@@ -42,16 +42,16 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 	found, err := e.Store.Get(ctx, home, id)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read what is shared: %w", err)
+		return fmt.Errorf("read the shared facts: %w", err)
 	case len(found) == 0 || found[0].Fact == nil:
 		return nil
-	case found[0].Link != nil: // lost to another home's erasure, see [Sharer.EraseLink]
+	case found[0].Link != nil: // the fact was lost to the erasure of another owner's link, see [Sharer.EraseLink]
 		return e.backfillShares(ctx, home, *found[0].Fact)
 	}
 	var errs []error
 	for _, to := range ever {
 		if err := e.keepLink(ctx, to, *found[0].Fact, slices.Contains(with, to)); err != nil {
-			errs = append(errs, fmt.Errorf("the link to %s: %w", id, err))
+			errs = append(errs, fmt.Errorf("update the link to %s: %w", id, err))
 		}
 	}
 	if core.WasErased(*found[0].Fact) && (traces.SeenByMany(ever) || home.Kind() != memory.UserKind) {
@@ -64,7 +64,7 @@ func (e *Sharer) spread(ctx context.Context, home memory.Owner, id string) error
 	return errors.Join(errs...)
 }
 
-// EverShared returns a fact's present receivers, and all present and past ones.
+// EverShared returns a fact's current receivers, and all current and earlier ones.
 func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (with, ever []memory.Owner, err error) {
 	shared, err := e.sharedBy(ctx, home)
 	if err != nil {
@@ -86,8 +86,7 @@ func (e *Sharer) EverShared(ctx context.Context, home memory.Owner, id string) (
 	return with, ever, nil
 }
 
-// keepLink creates, updates or ends an owner's link to a fact. An erased owner has none until
-// opened.
+// keepLink creates, updates or ends an owner's link to a fact. A closed owner gets none.
 func (e *Sharer) keepLink(ctx context.Context, to memory.Owner, f memory.Fact, shared bool) error {
 	if core.WasErased(f) {
 		_, err := e.EraseLink(ctx, to, f.Scope.Owner, f.ID)
@@ -107,11 +106,11 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	}
 	link := memory.Link{Owner: to, Fact: CopyOf(f), HomeVersion: f.Version, CreatedAt: e.Time()}
 	c := memory.Change{Action: memory.ActionLink, Reason: "shared by " + f.Scope.Owner.Called(), Author: BySharing}
-	var was *memory.Link // before it ended
+	var was *memory.Link // the link before it ended
 	if len(found) > 0 {
-		if taken(found[0], f) { // both came at once, or by files
+		if idTaken(found[0], f) { // both were created concurrently, or by files
 			if shown {
-				e.Log.Warn("a shared fact is not shown to who has something else of its id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
+				e.Log.Warn("a shared fact is not shown to a user who has another memory with the same id", "fact", f.ID, "home", f.Scope.Owner, "owner", to)
 			}
 			return nil
 		}
@@ -139,7 +138,7 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 	if !shown {
 		link.Status = memory.Retired
 	} else {
-		if link.Status, err = e.shownAs(ctx, was, f, to); err != nil {
+		if link.Status, err = e.linkStatus(ctx, was, f, to); err != nil {
 			return err
 		}
 		if was == nil || c.Action == memory.ActionLink || was.Fact.Content != f.Content {
@@ -156,9 +155,9 @@ func (e *Sharer) keepLinkOnce(ctx context.Context, to memory.Owner, f memory.Fac
 // showable reports whether a fact may be shown to others.
 func showable(f memory.Fact) bool { return f.Status == memory.Active && !learn.Instructs(f.Content) }
 
-// linkEnding returns the last change that ended a link to a home's fact, the zero Change without
-// one, and whether the receiver made it by hiding or rejecting the fact. An erasure or reopening of
-// the receiver since then voids it.
+// linkEnding returns the last change that ended a link to another owner's fact, or the zero Change,
+// and whether the receiver ended it by hiding or rejecting the fact. An erasure or reopening of the
+// receiver cancels earlier endings.
 func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.Owner) (ended memory.Change, hid bool, err error) {
 	past, err := e.AllChanges(ctx, link.Owner, memory.ChangeQuery{Target: "link:" + link.Fact.ID})
 	if err != nil {
@@ -178,8 +177,8 @@ func (e *Sharer) linkEnding(ctx context.Context, link memory.Link, home memory.O
 	return ended, !reopened, err
 }
 
-// EraseLink removes the text of a copy of a home's fact, and reports whether it had any. If another
-// home's fact with that id followed it in the journal, a job restores that link.
+// EraseLink removes the text of a receiver's copy of a fact, and reports whether there was any. If
+// the journal shows a later link to another owner's fact with that id, a job restores that link.
 func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string) (had bool, err error) {
 	found, err := e.Store.Get(ctx, to, id)
 	if err != nil || len(found) == 0 || found[0].Link == nil {
@@ -203,13 +202,13 @@ func (e *Sharer) EraseLink(ctx context.Context, to, home memory.Owner, id string
 	return true, err
 }
 
-// wordsOf reports whether an image of a link has text of a home's fact.
+// wordsOf reports whether an image of a link has text of a fact of the home.
 func wordsOf(i memory.Image, home memory.Owner) bool {
 	return i.Link != nil && i.Link.Fact.Scope.Owner == home && i.Link.Fact.Content != ""
 }
 
-// CopyOf returns a fact as others see it: its text and validity, without sources, the owner's
-// categories and other people. Statements about the user name the home's owner.
+// CopyOf returns a fact as other owners see it: its text and validity, without sources, categories
+// and other people. Statements about the user name the owner of the fact.
 func CopyOf(f memory.Fact) memory.Fact {
 	out := memory.Fact{
 		ID: f.ID, Scope: memory.Scope{Owner: f.Scope.Owner}, Content: f.Content, Category: f.Category,
@@ -223,8 +222,8 @@ func CopyOf(f memory.Fact) memory.Fact {
 	return out
 }
 
-// TellsOfHome reports whether a memory is another user's fact about themselves, and so says nothing
-// about its reader.
-func TellsOfHome(m memory.Memory) bool {
+// IsAboutHome reports whether a memory is another user's fact about themselves, so that it says
+// nothing about its reader.
+func IsAboutHome(m memory.Memory) bool {
 	return m.Link != nil && m.Fact.Scope.Owner.Kind() == memory.UserKind && m.Fact.Subject == m.Fact.Scope.Owner.Name()
 }

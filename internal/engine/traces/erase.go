@@ -13,13 +13,13 @@ import (
 // EraseIDs erases memories in the store and in the index.
 func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Run, ids []string) (memory.Receipt, error) {
 	receipt, err := e.Store.Erase(ctx, owner, run, ids...)
-	if receipt.Changes > 0 || err != nil { // perhaps half done
+	if receipt.Changes > 0 || err != nil { // the store may have erased only a part
 		e.tracing.Lock()
 		e.forgetShown(owner)
 		e.tracing.Unlock()
 	}
-	// Indexes hold text too, in memory and on disk. If this fails, the store reports the erasure
-	// later: what the index followed is dropped then.
+	// Indexes contain text too, in memory and on disk. If this fails, the store reports the erasure
+	// later, and the index then drops the owner.
 	if d, ok := e.Searcher.(interface{ Drop(memory.Owner) error }); ok {
 		err = errors.Join(err, d.Drop(owner))
 	}
@@ -29,7 +29,7 @@ func (e *Keeper) EraseIDs(ctx context.Context, owner memory.Owner, run memory.Ru
 	return receipt, nil
 }
 
-// EraseTraces removes all traces of an owner, including waiting ones, and returns their number.
+// EraseTraces removes all traces of an owner, including unwritten ones, and returns their number.
 func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
 	e.tracing.Lock()
 	defer e.tracing.Unlock()
@@ -41,18 +41,18 @@ func (e *Keeper) EraseTraces(ctx context.Context, owner memory.Owner) (int, erro
 	return n, nil
 }
 
-// forgetShown drops this process's blocks and waiting traces of an owner, and returns the number of
-// the traces. Call it with e.tracing held, after the store has erased the text: it cannot be cached
-// again then.
+// forgetShown drops this process's blocks and unwritten traces of an owner, and returns the number
+// of traces. The caller must hold e.tracing and call it after the store has erased the text, so
+// that the text cannot be cached again.
 func (e *Keeper) forgetShown(owner memory.Owner) int {
-	e.Blocks.Forget(core.GivenTo(owner))
+	e.Blocks.Forget(core.BlocksFor(owner))
 	e.Blocks.Passed.Forget(owner)
 	e.Blocks.Ready.Forget("")
 	return e.forget(func(t memory.Trace) bool { return t.Owner == owner })
 }
 
-// ErasedElsewhere drops what this process holds of memory that another process erased: of an owner
-// or, for "", of everybody.
+// ErasedElsewhere drops this process's cached memory of an owner after an erasure by another
+// process; for "" it drops that of all owners.
 func (e *Keeper) ErasedElsewhere(owner memory.Owner) {
 	if owner == "" {
 		e.Blocks.Forget(func(core.PinnedBlock) bool { return true })
@@ -62,13 +62,14 @@ func (e *Keeper) ErasedElsewhere(owner memory.Owner) {
 	e.tracing.Lock()
 	e.forgetShown(owner)
 	e.tracing.Unlock()
-	e.Blocks.Forget(func(b core.PinnedBlock) bool { // of readers through a pool or with everybody
+	e.Blocks.Forget(func(b core.PinnedBlock) bool { // blocks of users who read the fact through a pool or the global owner
 		return b.HasHit(func(m memory.Memory) bool { return m.Scope().Owner == owner })
 	})
 }
 
-// EraseReaders erases traces and blocks of readers of shared facts; only those traces identify
-// them. It returns the number of traces. A job repeats it for late writes of another server.
+// EraseReaders erases traces and blocks of users who were shown shared facts. Only the traces
+// identify these users. It returns the number of traces. A job repeats it because another server
+// may write traces late.
 func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []string) (int, error) {
 	if len(facts) == 0 {
 		return 0, nil
@@ -90,12 +91,12 @@ func (e *Keeper) EraseReaders(ctx context.Context, home memory.Owner, facts []st
 		})
 	})
 	if err != nil {
-		return n, fmt.Errorf("erase traces of who was shown it: %w", err)
+		return n, fmt.Errorf("erase traces of readers: %w", err)
 	}
 	return n, nil
 }
 
-// SeenByMany reports whether a present or past receiver of a fact has many readers.
+// SeenByMany reports whether a current or earlier receiver of a fact has several readers.
 func SeenByMany(ever []memory.Owner) bool {
 	return slices.ContainsFunc(ever, func(o memory.Owner) bool { return o.Kind() != memory.UserKind })
 }

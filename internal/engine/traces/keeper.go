@@ -1,5 +1,5 @@
-// Package traces stores how recalls and answers were made (design 5's traces): in memory until
-// idle, then in the store.
+// Package traces stores traces of recalls and answers (design 5). It keeps them in memory until the
+// process is idle, then writes them to the store.
 package traces
 
 import (
@@ -17,22 +17,22 @@ const (
 	TracesKept    = 1000        // per owner, in the store
 	MostWaiting   = 500         // in memory: 10 MB at 20 kB each
 	traceInterval = time.Second // between writes
-	tracesAtOnce  = 64          // per write, so that others do not wait for long
+	tracesAtOnce  = 64          // per write, so that other writers do not wait for long
 )
 
 // Keeper collects the traces of recalls and answers, writes them in the background, and erases
-// them. Under a flood the oldest are lost unwritten.
+// them. If there are too many, the oldest are dropped unwritten.
 type Keeper struct {
 	*core.Core
 
-	tracing sync.Mutex // held while waiting traces are written, and while traces are erased
+	tracing sync.Mutex // held while unwritten traces are written or traces are erased
 
-	mu      sync.Mutex      // guards the rest
-	waiting []*memory.Trace // oldest first
+	mu      sync.Mutex      // guards the following fields
+	waiting []*memory.Trace // unwritten traces, oldest first
 	forgets int             // counts erasures of traces
 }
 
-// New returns a keeper without traces.
+// New returns an empty keeper.
 func New(c *core.Core) *Keeper { return &Keeper{Core: c} }
 
 // Add keeps a trace.
@@ -49,7 +49,7 @@ func (e *Keeper) add(t memory.Trace) {
 	e.waiting = append(e.waiting, &t)
 }
 
-// forget removes the waiting traces that match, and returns their number, counting each id once.
+// forget removes the unwritten traces that match, and returns the number of their ids.
 func (e *Keeper) forget(gone func(memory.Trace) bool) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -65,7 +65,7 @@ func (e *Keeper) forget(gone func(memory.Trace) bool) int {
 	return len(ids)
 }
 
-// find returns a waiting trace.
+// find returns an unwritten trace.
 func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -77,7 +77,7 @@ func (e *Keeper) find(owner memory.Owner, id string) (memory.Trace, bool) {
 	return memory.Trace{}, false
 }
 
-// Trace returns one request's trace.
+// Trace returns the trace of a request.
 func (e *Keeper) Trace(ctx context.Context, owner memory.Owner, id string) (memory.Trace, error) {
 	if t, ok := e.find(owner, id); ok {
 		return t, nil
@@ -90,7 +90,7 @@ func (e *Keeper) Degrade(ctx context.Context, owner memory.Owner, id, what strin
 	e.Amend(ctx, owner, id, func(t *memory.Trace) { t.Degraded = append(slices.Clone(t.Degraded), what) })
 }
 
-// Amend changes a trace, unless traces were erased meanwhile: it may be one of them.
+// Amend changes a trace, unless traces were erased meanwhile, since this trace may be one of them.
 func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, change func(*memory.Trace)) {
 	if id == "" {
 		return
@@ -111,7 +111,7 @@ func (e *Keeper) Amend(ctx context.Context, owner memory.Owner, id string, chang
 	}
 }
 
-// Run writes traces regularly until ctx ends, and then the rest.
+// Run writes traces regularly until ctx ends, and then the remaining ones.
 func (e *Keeper) Run(ctx context.Context) error {
 	tick := time.NewTicker(traceInterval)
 	defer tick.Stop()
@@ -129,11 +129,11 @@ func (e *Keeper) Run(ctx context.Context) error {
 	}
 }
 
-// lastTraces bounds writing the rest.
+// lastTraces bounds writing the remaining traces.
 const lastTraces = 2 * time.Second
 
-// WriteTraces writes some of the oldest traces and reports whether there were any. Traces of closed
-// owners, if the store can tell, are dropped.
+// WriteTraces writes some of the oldest traces and reports whether there were any. It drops traces
+// of closed owners, if the store can tell which owners are closed.
 func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
 	e.tracing.Lock() // no erasure between reading and writing
 	defer e.tracing.Unlock()
@@ -149,7 +149,7 @@ func (e *Keeper) WriteTraces(ctx context.Context) (were bool) {
 	if len(open) > 0 {
 		if err := e.Store.SaveTraces(ctx, TracesKept, open...); err != nil {
 			e.Log.Warn("traces were not written", "count", len(open), "err", err)
-			if ctx.Err() != nil { // the rest may be written later
+			if ctx.Err() != nil { // the remaining traces may be written later
 				return false
 			}
 		}

@@ -9,10 +9,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Traces returns requests' traces, newest first: those in the store, and those waiting in this
-// process.
+// Traces returns the stored traces and this process's unwritten ones, newest first.
 func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
-	fresh := e.list(owner, q) // before the store, since waiting traces move there
+	fresh := e.list(owner, q) // read before the store, since unwritten traces move there
 	written, err := e.Store.Traces(ctx, owner, q)
 	if err != nil {
 		return nil, err
@@ -32,7 +31,7 @@ func (e *Keeper) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQ
 	return out, nil
 }
 
-// list returns the waiting traces that match, newest version first.
+// list returns the unwritten traces that match, newest version first.
 func (e *Keeper) list(owner memory.Owner, q memory.TraceQuery) (out []memory.Trace) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

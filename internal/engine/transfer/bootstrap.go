@@ -17,13 +17,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bootstrapper is the author of a file's facts in the global pool, also as their Model, which
-// identifies them.
+// bootstrapper is the author of a bootstrap file's facts, also as the Model that identifies them.
 var bootstrapper = memory.Author{Kind: memory.ByRule, Name: "bootstrap"}
 
-// Bootstrap makes a namespace's global pool hold a file's facts, and removes an earlier file's
-// facts that are missing. The same file again changes nothing. Facts that somebody else wrote or
-// changed stay. An unreadable file is [memory.Invalid] with the line; see [ReadBootstrap].
+// Bootstrap makes a namespace's global pool contain the facts of a file, and removes facts of an
+// earlier file that the file lacks. A repeated file changes nothing. Facts that somebody else wrote
+// or changed stay. An invalid file is [memory.Invalid] with the line; see [ReadBootstrap].
 func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte) (memory.Receipt, error) {
 	notes, err := ReadBootstrap(file)
 	if err != nil {
@@ -33,7 +32,7 @@ func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte)
 	want := map[string]memory.Fact{} // by id
 	var order []string
 	for i, n := range notes {
-		f, err := e.Curate.Noted(owner, n)
+		f, err := e.Curate.FactFromNote(owner, n)
 		if err != nil {
 			return memory.Receipt{}, fmt.Errorf("fact %d, %q: %w", i+1, core.Clip(n.Content, 80), err)
 		}
@@ -50,20 +49,20 @@ func (e *Transfer) Bootstrap(ctx context.Context, namespace string, file []byte)
 	}
 }
 
-// bootstrap applies the changes that make the pool hold the wanted facts.
+// bootstrap applies the changes that make the pool contain the wanted facts.
 func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[string]memory.Fact, order []string) (memory.Receipt, error) {
 	have, live, err := e.pooled(ctx, owner)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	changes, err := e.leavePool(ctx, have, want)
+	changes, err := e.removeMissing(ctx, have, want)
 	if err != nil {
 		return memory.Receipt{}, err
 	}
 	run := memory.Run{ID: core.NewID(), Kind: "import", Author: bootstrapper}
 	for _, id := range order {
 		f := want[id]
-		action, err := e.joinPool(ctx, f, have[id], live[f.Hash])
+		action, err := e.poolAction(ctx, f, have[id], live[f.Hash])
 		if err != nil {
 			return memory.Receipt{}, err
 		}
@@ -86,8 +85,8 @@ func (e *Transfer) bootstrap(ctx context.Context, owner memory.Owner, want map[s
 	return e.Store.Apply(ctx, owner, run, changes...)
 }
 
-// leavePool returns the changes that remove an earlier file's facts that this one lacks.
-func (e *Transfer) leavePool(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
+// removeMissing returns the changes that remove an earlier file's facts that this file lacks.
+func (e *Transfer) removeMissing(ctx context.Context, have, want map[string]memory.Fact) ([]memory.Change, error) {
 	var changes []memory.Change
 	for _, id := range slices.Sorted(maps.Keys(have)) {
 		f := have[id]
@@ -106,9 +105,10 @@ func (e *Transfer) leavePool(ctx context.Context, have, want map[string]memory.F
 	return changes, nil
 }
 
-// joinPool returns the action that adds a wanted fact to the pool, "" if it is there or somebody
-// else decided about it. old is the fact with its id, or zero; exists: a live fact has its text.
-func (e *Transfer) joinPool(ctx context.Context, f, old memory.Fact, exists bool) (memory.Action, error) {
+// poolAction returns the action that adds a wanted fact to the pool, or "" if it is there or
+// somebody else decided on it. old is the fact with the same id, or zero. exists reports whether a
+// live fact has the same text.
+func (e *Transfer) poolAction(ctx context.Context, f, old memory.Fact, exists bool) (memory.Action, error) {
 	switch {
 	case old.ID == "" && exists:
 		return "", nil
@@ -129,7 +129,7 @@ func (e *Transfer) joinPool(ctx context.Context, f, old memory.Fact, exists bool
 	return memory.ActionRestore, nil
 }
 
-// pooled returns the pool's facts by id, and the hashes of live ones.
+// pooled returns the pool's facts by id, and the hashes of the live facts.
 func (e *Transfer) pooled(ctx context.Context, owner memory.Owner) (facts map[string]memory.Fact, live map[string]bool, err error) {
 	facts, live = map[string]memory.Fact{}, map[string]bool{}
 	err = e.Everything(ctx, owner, memory.Query{Statuses: core.EveryStatus}, func(m memory.Memory) {
@@ -147,7 +147,7 @@ func (e *Transfer) pooled(ctx context.Context, owner memory.Owner) (facts map[st
 	return facts, live, nil
 }
 
-// untouched reports whether a file made a fact's last change.
+// untouched reports whether a bootstrap file made the last change of a fact.
 func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
 	last, err := e.LastChange(ctx, f.Scope.Owner, memory.Image{Fact: &f}.Target())
 	if err != nil {
@@ -156,10 +156,10 @@ func (e *Transfer) untouched(ctx context.Context, f memory.Fact) (bool, error) {
 	return last.Author == bootstrapper, nil
 }
 
-// listMark matches the beginning of a Markdown list item.
+// listMark matches the marker of a Markdown list item.
 var listMark = lazy.Compile(`^(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?`)
 
-// ReadBootstrap reads facts from a file, one per line: a JSON object with content, category and
+// ReadBootstrap parses a file with one fact per line: a JSON object with content, category and
 // tags, a list item, or plain text. It skips empty lines, Markdown headings and one-line comments.
 func ReadBootstrap(file []byte) ([]curate.Note, error) {
 	var notes []curate.Note
@@ -192,10 +192,10 @@ func readNote(s string) (curate.Note, error) {
 	dec := json.NewDecoder(strings.NewReader(s))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&in); err != nil {
-		return curate.Note{}, fmt.Errorf("it is no object of content, category and tags: %w", err)
+		return curate.Note{}, fmt.Errorf("it is not a JSON object with content, category and tags: %w", err)
 	}
 	if _, err := dec.Token(); err != io.EOF {
-		return curate.Note{}, errors.New("something follows the object")
+		return curate.Note{}, errors.New("there is text after the object")
 	}
 	if strings.TrimSpace(in.Content) == "" {
 		return curate.Note{}, errors.New("content is empty")

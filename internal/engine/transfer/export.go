@@ -19,8 +19,8 @@ import (
 // Part is a kind of record in an export.
 type Part string
 
-// The parts, in order. Conversations come with their turns, relations with the facts that they
-// start at, contexts with the profile: both are written by hand and belong to no project.
+// The parts, in order. Turns include their conversations, facts the relations that start at them,
+// and the profile the contexts, since both are written by people and belong to no project.
 const (
 	TurnPart     Part = "turns"
 	FactPart     Part = "facts"
@@ -32,19 +32,18 @@ const (
 // allParts lists all parts.
 var allParts = []Part{TurnPart, FactPart, SummaryPart, ProfilePart, RelationPart}
 
-// ExportOptions selects the content of an export. The zero value is everything.
+// ExportOptions select the content of an export. The zero value selects everything.
 type ExportOptions struct {
 	Format   portable.Format // "": JSONL
 	Parts    []Part          // none: all
 	Statuses []memory.Status
-	Project  string // only its memory, without the profile, which has no project
+	Project  string // export only memory of the project, without the profile, which belongs to no project
 	At       memory.At
 }
 
-// Export streams an owner's memory to w; it holds one conversation, or one page of memories, at a
-// time. Concurrent writes may be included or not; an export as of a time is consistent. It omits
-// links, erased memories and Loci's own settings. An error after the first byte leaves an
-// incomplete export.
+// Export streams an owner's memory to w. It keeps only one conversation or one page of memories in
+// memory. Concurrent writes may be included or not; an export as of a time is consistent. It omits
+// links, erased memories and Loci's own settings. After an error the written export is incomplete.
 func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptions, w io.Writer) error {
 	if err := t.Check(); err != nil {
 		return err
@@ -67,14 +66,14 @@ func (e *Transfer) Export(ctx context.Context, owner memory.Owner, t ExportOptio
 	return out.Flush()
 }
 
-// Check returns [memory.Invalid] for impossible options, before anything is written.
+// Check returns [memory.Invalid] for invalid options, before anything is written.
 func (t ExportOptions) Check() error {
 	if f := []portable.Format{"", portable.JSONL, portable.Markdown, portable.Zip}; !slices.Contains(f, t.Format) {
-		return memory.Errorf(memory.Invalid, "format: %q is none of %v", t.Format, f[1:])
+		return memory.Errorf(memory.Invalid, "format: invalid value %q (valid: %v)", t.Format, f[1:])
 	}
 	for _, p := range t.Parts {
 		if !slices.Contains(allParts, p) {
-			return memory.Errorf(memory.Invalid, "parts: %q is none of %v", p, allParts)
+			return memory.Errorf(memory.Invalid, "parts: invalid value %q (valid: %v)", p, allParts)
 		}
 	}
 	return nil
@@ -82,7 +81,7 @@ func (t ExportOptions) Check() error {
 
 func (t ExportOptions) has(p Part) bool { return len(t.Parts) == 0 || slices.Contains(t.Parts, p) }
 
-// statuses returns the statuses true at a time, if one is set, else all.
+// statuses returns the statuses that were valid at a time, if a time is set, and otherwise all.
 func (t ExportOptions) statuses() []memory.Status {
 	if len(t.Statuses) == 0 && t.At.ValidAt.IsZero() {
 		return core.EveryStatus
@@ -97,7 +96,7 @@ type walker struct {
 	owner memory.Owner
 }
 
-// section yields a part's records.
+// section yields the records of a part.
 type section func(ctx context.Context, yield func(portable.Record) error) error
 
 // write writes a header and sections.
@@ -113,7 +112,7 @@ func (w walker) write(ctx context.Context, to portable.Writer, sections []sectio
 	return to.Close()
 }
 
-// talks yields each conversation, oldest first, and its turns.
+// talks yields each conversation, oldest first, followed by its turns.
 func (w walker) talks(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(TurnPart) {
 		return nil
@@ -121,7 +120,7 @@ func (w walker) talks(ctx context.Context, yield func(portable.Record) error) er
 	return w.eachTalk(ctx, yield, w.turns)
 }
 
-// talkPages yields each conversation, oldest first, with its summaries and turns.
+// talkPages yields each conversation, oldest first, followed by its summaries and turns.
 func (w walker) talkPages(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(TurnPart) && !w.has(SummaryPart) {
 		return nil
@@ -134,8 +133,8 @@ func (w walker) talkPages(ctx context.Context, yield func(portable.Record) error
 	})
 }
 
-// eachTalk yields conversations, oldest first, with their content; for a past time only those with
-// content, since others may not have existed.
+// eachTalk yields conversations, oldest first, followed by their content. For a past time it omits
+// conversations without content, since they may not have existed.
 func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error, within func(ctx context.Context, conversation string, yield func(portable.Record) error) error) error {
 	all, err := w.conversations(ctx)
 	if err != nil {
@@ -159,8 +158,8 @@ func (w walker) eachTalk(ctx context.Context, yield func(portable.Record) error,
 	return nil
 }
 
-// conversations returns all conversations, about 200 bytes each. Their time of change is unknown
-// for the past.
+// conversations returns all conversations, about 200 bytes each, in the past without time of
+// change.
 func (w walker) conversations(ctx context.Context) ([]memory.Conversation, error) {
 	q := memory.ConversationQuery{Project: w.Project, Statuses: []memory.Status{memory.Active}}
 	if slices.Contains(w.statuses(), memory.Retired) || !w.At.AsOf.IsZero() { // it may have been deleted since
@@ -207,8 +206,8 @@ func (w walker) facts(ctx context.Context, yield func(portable.Record) error) er
 	return w.list(ctx, memory.Query{Statuses: w.statuses()}, func(m memory.Memory) error { return w.fact(ctx, m, yield) })
 }
 
-// groups yields the facts by group. It reads them once and holds their ids, about 60 bytes each;
-// for a past time, the facts.
+// groups yields the facts by group. It reads them once, and keeps their ids, about 60 bytes each,
+// or for a past time the facts.
 func (w walker) groups(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(FactPart) {
 		return nil
@@ -275,7 +274,7 @@ func (w walker) summaries(ctx context.Context, yield func(portable.Record) error
 	return w.summariesOf(ctx, "", yield)
 }
 
-// summariesOf yields a conversation's summaries, or all.
+// summariesOf yields the summaries of a conversation, or all summaries.
 func (w walker) summariesOf(ctx context.Context, conversation string, yield func(portable.Record) error) error {
 	if !w.has(SummaryPart) {
 		return nil
@@ -305,7 +304,7 @@ func (w walker) profile(ctx context.Context, yield func(portable.Record) error) 
 	return nil
 }
 
-// contexts yields contexts in order of id: for a project those that its conversations name.
+// contexts yields contexts ordered by id; for a project those attached to its conversations.
 func (w walker) contexts(ctx context.Context, yield func(portable.Record) error) error {
 	if !w.has(ProfilePart) {
 		return nil
@@ -335,8 +334,7 @@ func (w walker) contexts(ctx context.Context, yield func(portable.Record) error)
 	return nil
 }
 
-// list reads matching memories, status by status, newest first, the order in which stores can read
-// them.
+// list yields matching memories by status, newest first, as stores can read them.
 func (w walker) list(ctx context.Context, q memory.Query, yield func(memory.Memory) error) error {
 	q.Project, q.At, q.Limit = w.Project, w.At, 500
 	each := [][]memory.Status{q.Statuses}

@@ -19,13 +19,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// idForm matches Loci's ids and names of conversations, which clients choose.
+// idForm matches ids that Loci or clients choose.
 var idForm = lazy.Compile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$`)
 
 func checkIDs(name string, ids ...string) error {
 	for _, id := range ids {
 		if !idForm.MatchString(id) || strings.Contains(id, "..") {
-			return memory.Errorf(memory.Invalid, "%s: %.40q is not a valid id of Loci's", name, id)
+			return memory.Errorf(memory.Invalid, "%s: %.40q is not a valid Loci id", name, id)
 		}
 	}
 	return nil
@@ -36,11 +36,11 @@ const (
 	maxImportTitle = 4096
 )
 
-// checkNames takes alternating fields and values.
+// checkNames takes alternating field names and values.
 func checkNames(pairs ...string) error {
 	for pair := range slices.Chunk(pairs, 2) {
 		if s := pair[1]; len(s) > maxImportName || !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
-			return memory.Errorf(memory.Invalid, "%s: %.40q is not a name of at most %d bytes", pair[0], s, maxImportName)
+			return memory.Errorf(memory.Invalid, "%s: %.40q is not a valid name of at most %d bytes", pair[0], s, maxImportName)
 		}
 	}
 	return nil
@@ -50,7 +50,7 @@ func oneOf[T ~string](name string, value T, valid ...T) error {
 	if slices.Contains(valid, value) {
 		return nil
 	}
-	return memory.Errorf(memory.Invalid, "%s: %.40q is none of %v", name, value, valid)
+	return memory.Errorf(memory.Invalid, "%s: invalid value %.40q (valid: %v)", name, value, valid)
 }
 
 func require(ok bool, field, what string) error {
@@ -60,15 +60,15 @@ func require(ok bool, field, what string) error {
 	return memory.Errorf(memory.Invalid, "%s: %s", field, what)
 }
 
-// fit makes a record acceptable to stores, or returns why it cannot.
-func (i *importer) fit(r *portable.Record) error {
+// normalize converts a record to a form that stores accept, or returns an error.
+func (i *importer) normalize(r *portable.Record) error {
 	switch {
 	case r.Conversation != nil:
-		return i.fitConversation(r.Conversation)
+		return i.normalizeConversation(r.Conversation)
 	case r.Turn != nil:
-		return i.fitTurn(r.Turn)
+		return i.normalizeTurn(r.Turn)
 	case r.Fact != nil:
-		return i.fitFact(r.Fact, r.Made)
+		return i.normalizeFact(r.Fact, r.Made)
 	case r.Summary != nil:
 		s := r.Summary
 		s.CreatedAt, s.Text = memory.Time(s.CreatedAt), i.redact(s.Text)
@@ -81,31 +81,31 @@ func (i *importer) fit(r *portable.Record) error {
 		p.UpdatedAt, p.Value = memory.Time(p.UpdatedAt), i.redact(p.Value)
 		return cmp.Or(
 			require(p.Key != "", "key", "is empty"), checkNames("key", p.Key),
-			require(!strings.HasPrefix(p.Key, core.OwnKeys), "key", "is a setting of Loci's own"),
+			require(!strings.HasPrefix(p.Key, core.OwnKeys), "key", "is reserved for Loci's settings"),
 		)
 	case r.Context != nil:
-		return i.fitContext(r.Context)
+		return i.normalizeContext(r.Context)
 	}
 	x := r.Relation
 	x.CreatedAt = memory.Time(x.CreatedAt)
 	return cmp.Or(oneOf("kind", x.Kind, memory.SameSubject, memory.Refines, memory.Contradicts, memory.Follows), checkIDs("from", x.From), checkIDs("to", x.To))
 }
 
-// fitContext keeps a context's text: a person wrote it.
-func (i *importer) fitContext(c *memory.Context) error {
+// normalizeContext keeps a context's text unchanged, because a person wrote it.
+func (i *importer) normalizeContext(c *memory.Context) error {
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title, c.Status = core.Clip(c.Title, maxImportTitle), cmp.Or(c.Status, memory.Active)
 	_, err := i.e.CheckText("content", c.Content)
-	return cmp.Or(err, oneOf("status", c.Status, memory.Active), require(!c.CreatedAt.IsZero(), "created_at", "a context has it"), checkIDs("id", c.ID))
+	return cmp.Or(err, oneOf("status", c.Status, memory.Active), require(!c.CreatedAt.IsZero(), "created_at", "is required"), checkIDs("id", c.ID))
 }
 
-func (i *importer) fitConversation(c *memory.Conversation) error {
+func (i *importer) normalizeConversation(c *memory.Conversation) error {
 	c.CreatedAt, c.UpdatedAt = memory.Time(c.CreatedAt), memory.Time(c.UpdatedAt)
 	c.Title = core.Clip(i.redact(c.Title), maxImportTitle)
-	c.Status = cmp.Or(c.Status, memory.Active) // other formats have none
+	c.Status = cmp.Or(c.Status, memory.Active) // other formats have no status
 	switch {
 	case len(c.Contexts) > chats.MaxAttached:
-		return memory.Errorf(memory.Invalid, "contexts: are %d, more than %d", len(c.Contexts), chats.MaxAttached)
+		return memory.Errorf(memory.Invalid, "contexts: there are %d, more than the limit of %d", len(c.Contexts), chats.MaxAttached)
 	case len(c.Rules) > i.e.Opts.MaxText:
 		return memory.Errorf(memory.TooLarge, "rules: has %d bytes, more than the %d of limits.text", len(c.Rules), i.e.Opts.MaxText)
 	}
@@ -115,7 +115,7 @@ func (i *importer) fitConversation(c *memory.Conversation) error {
 	)
 }
 
-func (i *importer) fitTurn(t *memory.Turn) error {
+func (i *importer) normalizeTurn(t *memory.Turn) error {
 	t.CreatedAt, t.LearnedAt = memory.Time(t.CreatedAt), memory.Time(t.LearnedAt)
 	if t.CreatedAt.IsZero() {
 		t.CreatedAt = i.e.Time()
@@ -130,14 +130,14 @@ func (i *importer) fitTurn(t *memory.Turn) error {
 	return cmp.Or(
 		oneOf("role", t.Role, memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool),
 		oneOf("status", t.Status, memory.Active, memory.Replaced, memory.Retired),
-		require(t.Conversation != "", "conversation", "a turn has it"), require(t.Index >= 0, "index", "is less than 0"), checkIDs("id", t.ID),
+		require(t.Conversation != "", "conversation", "is required"), require(t.Index >= 0, "index", "is less than 0"), checkIDs("id", t.ID),
 		checkNames("conversation", t.Conversation, "project", t.Project, "agent", t.Agent, "name", t.Name, "ref", t.Ref, "parent", t.Parent, "chain", t.Chain),
 	)
 }
 
-func (i *importer) fitFact(f *memory.Fact, made bool) error {
+func (i *importer) normalizeFact(f *memory.Fact, made bool) error {
 	if made {
-		i.make(f)
+		i.fillIn(f)
 	}
 	if f.Trust != memory.TrustPerson || made {
 		f.Content = i.redact(f.Content)
@@ -148,7 +148,7 @@ func (i *importer) fitFact(f *memory.Fact, made bool) error {
 	}
 	if made {
 		f.Content = content
-		f.ID = core.DerivedID(i.owner, imports, f.Scope.Project, text.Hash(content))
+		f.ID = core.DerivedID(i.owner, importRun, f.Scope.Project, text.Hash(content))
 		f.Subject, f.Attribute = extract.Classify(content)
 		if learn.ReadsLikeInstruction(content) {
 			f.Status = memory.Pending
@@ -165,16 +165,16 @@ func (i *importer) fitFact(f *memory.Fact, made bool) error {
 		oneOf("status", f.Status, memory.Active, memory.Pending, memory.Superseded, memory.Retired, memory.Rejected),
 		oneOf("source", f.Source, memory.Extracted, memory.Manual, memory.Imported, memory.FromFile),
 		oneOf("trust", f.Trust, memory.TrustPerson, memory.TrustUser, memory.TrustAssistant, memory.TrustUntrusted),
-		require(!f.CreatedAt.IsZero() && !f.ObservedAt.IsZero(), "created_at and observed_at", "a fact has both"),
-		require(len(f.Tags) <= 64 && len(f.Provenance.Turns) <= 10_000, "tags and turns", "are more than a fact has"),
+		require(!f.CreatedAt.IsZero() && !f.ObservedAt.IsZero(), "created_at and observed_at", "are required"),
+		require(len(f.Tags) <= 64 && len(f.Provenance.Turns) <= 10_000, "tags and turns", "exceed the limits of a fact"),
 		checkNames("category", f.Category, "project", f.Scope.Project, "agent", f.Scope.Agent, "conversation", f.Scope.Conversation,
 			"subject", f.Subject, "attribute", f.Attribute, "model", f.Model, "tags", strings.Join(f.Tags, " ")),
 		checkIDs("id", f.ID), checkIDs("superseded_by", cmp.Or(f.SupersededBy, f.ID)), curate.CheckFact(*f),
 	)
 }
 
-// make fills in the fields that a fact of another format lacks.
-func (i *importer) make(f *memory.Fact) {
+// fillIn sets the fields that a fact of another format lacks.
+func (i *importer) fillIn(f *memory.Fact) {
 	f.Scope.Owner, f.Source, f.Confidence, f.Status = i.owner, memory.Imported, 1, memory.Active
 	f.Category, f.Tags = core.Clip(strings.TrimSpace(f.Category), maxImportName), curate.Tags(f.Tags)
 	f.CreatedAt = cmp.Or(f.CreatedAt, i.e.Time())

@@ -12,48 +12,48 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// imports is the kind of import runs; importReason is the reason of their changes.
+// imports is the kind of import runs, and importReason the reason of their changes.
 const (
-	imports      = "import"
+	importRun    = "import"
 	importReason = "imported"
 )
 
-// ImportOptions configures reading an import.
+// ImportOptions configure an import.
 type ImportOptions struct {
 	Format      portable.Format // "": JSONL
-	Project     string          // of records without one; other formats only
+	Project     string          // project of records without one; only for other formats
 	DryRun      bool
-	Strict      bool // end at the first problem; earlier records stay
-	Learn       bool // from the turns not learned from
+	Strict      bool // stop at the first problem; earlier records stay
+	Learn       bool // learn from turns that were not learned from
 	Idempotency string
 }
 
 // ImportReport is the result of an import or a dry run.
 type ImportReport struct {
-	Read       int // records
+	Read       int // number of records
 	Added      Tally
-	There      Tally // existing already
-	Duplicates int   // facts with the text of a live one
-	Waiting    int   // added facts that are pending
-	Redacted   int   // records with blanked secrets
+	There      Tally // records that already exist
+	Duplicates int   // number of facts whose text a live fact has
+	Waiting    int   // number of added facts that are pending
+	Redacted   int   // number of records with blanked secrets
 	Conflicts  []ImportProblem
 	Problems   []ImportProblem
-	// Conflicting and Broken count all; the lists are bounded.
+	// Conflicting and Broken count all problems; the lists are bounded.
 	Conflicting, Broken int
-	Sample              []memory.Image // the first few added
-	Runs                []string       // for undo; the first few
-	Jobs                int            // queued learning jobs
+	Sample              []memory.Image // the first added records
+	Runs                []string       // ids of the first runs, for undo
+	Jobs                int            // number of queued learning jobs
 }
 
-// Tally counts by kind.
+// Tally counts records by kind.
 type Tally struct {
 	Conversations, Turns, Facts, Summaries, Profile, Relations, Contexts int
 }
 
-// ImportProblem is a record that was skipped or changed.
+// ImportProblem describes a record that was skipped or changed.
 type ImportProblem struct {
-	Line   int    // as [portable.Record.Line] has it
-	Target string // as [portable.Record.Target] writes it; "" if unreadable
+	Line   int    // as in [portable.Record.Line]
+	Target string // as returned by [portable.Record.Target]; "" if the record is unreadable
 	Reason string
 }
 
@@ -61,27 +61,28 @@ type ImportProblem struct {
 const (
 	batchLines  = exchange.IngestBatch
 	batchBytes  = 4 << 20
-	maxTroubles = 100
+	maxProblems = 100
 	maxSample   = 20
 	maxRuns     = 100
 )
 
-// Import reads a file into an owner's memory in batches of some hundred records, each whole or not
-// at all: an interrupted import keeps its batches, and the same file again continues, since
-// existing records are skipped.
+// Import reads a file into an owner's memory in batches of a few hundred records, each written
+// completely or not at all. An interrupted import keeps its batches; importing the same file again
+// continues, since existing records are skipped.
 //
-// Records with ids of Loci's own are restored with times, status and source; a different record
-// under the same id is kept, and reported. Other formats become turns, and facts with source
-// imported. Secrets are blanked, except in what a person wrote or approved; a fact with the text of
-// a live one in its scope is skipped. An import reconciles and supersedes nothing.
+// Records with Loci ids are restored with times, status and source. If a different record with the
+// same id exists, it is kept and the problem is reported. Records of other formats become turns,
+// and facts with source imported. Secrets are blanked, except in text that a person wrote or
+// approved. A fact is skipped if a live fact in its scope has the same text. An import neither
+// reconciles nor supersedes facts.
 //
-// An unreadable record is reported with its line and skipped or, with b.Strict, ends the import
-// with [memory.Invalid].
+// An unreadable record is reported and skipped or, with b.Strict, ends the import with
+// [memory.Invalid].
 func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptions, author memory.Author, in io.Reader) (ImportReport, error) {
 	ctx = memory.ForWrite(ctx)
 	switch e.Paused(ctx, owner) {
 	case core.PauseMemory:
-		return ImportReport{}, memory.Errorf(memory.Conflict, "memory is paused; loci pause none, or PUT /api/pause, takes it off")
+		return ImportReport{}, memory.Errorf(memory.Conflict, "memory is paused; resume it with loci pause none or PUT /api/pause")
 	case core.PauseLearning:
 		b.Learn = false
 	case core.PauseUnknown:
@@ -108,7 +109,7 @@ func (e *Transfer) Import(ctx context.Context, owner memory.Owner, b ImportOptio
 	return i.out, nil
 }
 
-// importer collects records into batches.
+// importer collects records in batches.
 type importer struct {
 	ImportOptions
 	e      *Transfer
@@ -119,11 +120,11 @@ type importer struct {
 	batch   []portable.Record
 	bytes   int
 	flushes int
-	talking *talk           // written last
-	seen    map[hashIn]bool // in a dry run: live facts that would be added
+	talking *talk           // the conversation written last
+	seen    map[hashIn]bool // in a dry run: the live facts that would be added
 }
 
-// hashIn is the key that no two live facts may share.
+// hashIn is a key that only one live fact may have.
 type hashIn struct {
 	scope memory.Scope
 	hash  string
@@ -131,7 +132,7 @@ type hashIn struct {
 
 func (i *importer) bad(line int, err error) error {
 	i.out.Broken++
-	if len(i.out.Problems) < maxTroubles {
+	if len(i.out.Problems) < maxProblems {
 		i.out.Problems = append(i.out.Problems, ImportProblem{Line: line, Reason: err.Error()})
 	}
 	if i.Strict {
@@ -142,7 +143,7 @@ func (i *importer) bad(line int, err error) error {
 
 func (i *importer) conflict(r portable.Record, format string, args ...any) {
 	i.out.Conflicting++
-	if len(i.out.Conflicts) < maxTroubles {
+	if len(i.out.Conflicts) < maxProblems {
 		i.out.Conflicts = append(i.out.Conflicts, ImportProblem{Line: r.Line, Target: r.Target(), Reason: fmt.Sprintf(format, args...)})
 	}
 }
@@ -153,7 +154,7 @@ func (i *importer) take(ctx context.Context, r portable.Record) error {
 		return err
 	}
 	i.out.Read++
-	if err := i.fit(&r); err != nil {
+	if err := i.normalize(&r); err != nil {
 		return i.bad(r.Line, err)
 	}
 	i.batch = append(i.batch, r)
@@ -181,7 +182,7 @@ func (i *importer) flush(ctx context.Context) error {
 	return i.things(ctx, batch, there)
 }
 
-// there returns the owner's memories with the batch's ids.
+// there returns the owner's memories with the ids of the batch.
 func (i *importer) there(ctx context.Context, batch []portable.Record) (map[string]memory.Memory, error) {
 	var ids []string
 	for _, r := range batch {
@@ -194,7 +195,7 @@ func (i *importer) there(ctx context.Context, batch []portable.Record) (map[stri
 	}
 	found, err := i.e.Store.Get(ctx, i.owner, ids...)
 	if err != nil {
-		return nil, fmt.Errorf("look up what is there: %w", err)
+		return nil, fmt.Errorf("look up existing memories: %w", err)
 	}
 	there := make(map[string]memory.Memory, len(found))
 	for _, m := range found {

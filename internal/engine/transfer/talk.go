@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// talk is a conversation that an import adds turns to.
+// talk is a conversation to which an import adds turns.
 type talk struct {
 	memory.Conversation
-	isNew   bool           // it is not in the store
-	deleted bool           // deleted here, but not in the file
+	isNew   bool           // the conversation is not in the store
+	deleted bool           // it was deleted here, but not in the file
 	path    map[int]string // ids of its active turns by index
-	end     memory.Turn    // the last turn of the path; index -1 for none
-	last    memory.Turn    // the turn before the next new one
+	end     memory.Turn    // the last active turn; index -1 for none
+	last    memory.Turn    // the turn before the next new turn
 }
 
 // talks appends the batch's turns to their conversations.
@@ -45,17 +45,17 @@ func (i *importer) talks(ctx context.Context, batch []portable.Record, there map
 		}
 	}
 	for _, id := range order {
-		if err := i.say(ctx, id, lines[id], turns[id], there); err != nil {
+		if err := i.appendTurns(ctx, id, lines[id], turns[id], there); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// meet returns a conversation as stored, or the cached last one.
-func (i *importer) meet(ctx context.Context, id string) (*talk, error) {
+// loadTalk returns a conversation as stored, or the cached last conversation.
+func (i *importer) loadTalk(ctx context.Context, id string) (*talk, error) {
 	if t := i.talking; t != nil && t.ID == id {
-		i.talking = nil // until this batch is written too
+		i.talking = nil // until this batch is also written
 		return t, nil
 	}
 	none := memory.Turn{Index: -1}
@@ -79,9 +79,9 @@ func (i *importer) meet(ctx context.Context, id string) (*talk, error) {
 	return t, nil
 }
 
-// say appends turns to one conversation, for which the file may have a line. After a concurrent
-// write it reads the conversation again.
-func (i *importer) say(ctx context.Context, id string, line portable.Record, turns []portable.Record, there map[string]memory.Memory) error {
+// appendTurns appends turns to one conversation, which may also have a line in the file. After a
+// concurrent write it reads the conversation again.
+func (i *importer) appendTurns(ctx context.Context, id string, line portable.Record, turns []portable.Record, there map[string]memory.Memory) error {
 	before, again := i.out, false
 	return core.Replan(ctx, func() (err error) {
 		if again {
@@ -91,7 +91,7 @@ func (i *importer) say(ctx context.Context, id string, line portable.Record, tur
 			}
 		}
 		again = true
-		t, err := i.meet(ctx, id)
+		t, err := i.loadTalk(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (i *importer) say(ctx context.Context, id string, line portable.Record, tur
 	})
 }
 
-// plan returns the turns to append, adds them to t, and counts or reports the others.
+// plan returns the turns to append and adds them to t. It counts or reports the other turns.
 func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, there map[string]memory.Memory) memory.Batch {
 	wants := t.Conversation
 	if c := line.Conversation; c != nil {
@@ -141,11 +141,11 @@ func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, 
 		}
 		if turn.Status == memory.Active {
 			if id, taken := t.path[turn.Index]; taken && id != turn.ID {
-				i.conflict(r, "turn %d of conversation %.60s is another one here", turn.Index, t.ID)
+				i.conflict(r, "turn %d of conversation %.60s already exists with other content", turn.Index, t.ID)
 				continue
 			}
 			if t.deleted {
-				i.conflict(r, "conversation %.60s was deleted here", t.ID)
+				i.conflict(r, "conversation %.60s was deleted from this memory", t.ID)
 				continue
 			}
 			if t.path[turn.Index] = turn.ID; turn.Index >= t.end.Index {
@@ -156,14 +156,14 @@ func (i *importer) plan(t *talk, line portable.Record, turns []portable.Record, 
 		batch.Turns = append(batch.Turns, *turn)
 	}
 	if len(batch.Turns) > 0 {
-		batch.Path = grows(end, batch.Turns)
-		batch.Conversation.UpdatedAt = cmp.Or(wants.UpdatedAt, t.last.CreatedAt) // an export of the past has no time
+		batch.Path = extendedPath(end, batch.Turns)
+		batch.Conversation.UpdatedAt = cmp.Or(wants.UpdatedAt, t.last.CreatedAt) // an export of the past has no time of change
 	}
 	return batch
 }
 
-// grows returns the path after turns are appended behind its end; nil if not all belong there.
-func grows(end memory.Turn, turns []memory.Turn) *memory.Path {
+// extendedPath returns the path with turns appended, or nil if not all turns belong there.
+func extendedPath(end memory.Turn, turns []memory.Turn) *memory.Path {
 	p := &memory.Path{From: -1}
 	for _, turn := range turns {
 		if turn.Status != memory.Active {
@@ -183,48 +183,48 @@ func grows(end memory.Turn, turns []memory.Turn) *memory.Path {
 	return p
 }
 
-// compareTalk counts an existing conversation, or reports how it differs. Titles are not compared:
-// automatic ones change.
+// compareTalk counts an existing conversation, or reports the differences. It does not compare
+// titles, since automatic titles change.
 func (i *importer) compareTalk(line portable.Record, here memory.Conversation) {
 	switch c := line.Conversation; {
 	case here.Status != c.Status:
-		i.conflict(line, "is %s here and %s in the file", here.Status, c.Status)
+		i.conflict(line, "is %s in this memory but %s in the file", here.Status, c.Status)
 	case !slices.Equal(here.Contexts, c.Contexts):
-		i.conflict(line, "has other contexts here")
+		i.conflict(line, "has different contexts in this memory")
 	case here.Rules != c.Rules:
-		i.conflict(line, "has other rules here")
+		i.conflict(line, "has different rules in this memory")
 	default:
 		i.out.There.Conversations++
 	}
 }
 
-// compareTurn counts an existing turn, or reports how it differs.
+// compareTurn counts an existing turn, or reports the differences.
 func (i *importer) compareTurn(r portable.Record, old memory.Memory) {
 	switch turn := old.Turn; {
 	case old.Kind() == "":
-		i.conflict(r, "is in the file twice; the first counts")
+		i.conflict(r, "is in the file twice; the first one is used")
 	case turn == nil:
-		i.conflict(r, "is a %s here", old.Kind())
+		i.conflict(r, "is a %s in this memory", old.Kind())
 	case r.Made:
 		i.out.There.Turns++
 	case turn.Conversation != r.Turn.Conversation:
-		i.conflict(r, "is of conversation %.60s here", turn.Conversation)
+		i.conflict(r, "belongs to conversation %.60s in this memory", turn.Conversation)
 	case turn.Content != r.Turn.Content:
-		i.conflict(r, "says %q here and %q in the file", core.Clip(turn.Content, 120), core.Clip(r.Turn.Content, 120))
+		i.conflict(r, "says %q in this memory but %q in the file", core.Clip(turn.Content, 120), core.Clip(r.Turn.Content, 120))
 	case turn.Status != r.Turn.Status:
-		i.conflict(r, "is %s here and %s in the file", turn.Status, r.Turn.Status)
+		i.conflict(r, "is %s in this memory but %s in the file", turn.Status, r.Turn.Status)
 	default:
 		i.out.There.Turns++
 	}
 }
 
-// follow places a new turn behind another.
+// follow sets the position of a new turn after another turn.
 func follow(turn *memory.Turn, last memory.Turn) {
 	turn.Index, turn.Parent = last.Index+1, last.ID
 	turn.Chain = thread.Chain(last.Chain, chatapi.Digest(turn.Role, turn.Content, "", ""))
 }
 
-// appended writes a batch of turns, with jobs for those to learn from, or returns a Conflict.
+// appended writes a batch of turns and jobs that learn from them, or returns a Conflict.
 func (i *importer) appended(ctx context.Context, b *memory.Batch) error {
 	leave, err := i.e.Writes.Enter(ctx, i.owner, b.Conversation.ID)
 	if err != nil {

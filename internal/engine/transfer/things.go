@@ -14,13 +14,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// things adds the batch's facts, summaries, profile entries, relations and contexts in
-// one run.
+// things adds the batch's facts, summaries, profile entries, relations and contexts in one run.
 func (i *importer) things(ctx context.Context, batch []portable.Record, there map[string]memory.Memory) error {
-	run := memory.Run{ID: core.IDFor(i.owner, exchange.Suffixed(i.Idempotency, imports+strconv.Itoa(i.flushes))), Kind: imports, Author: i.author}
+	run := memory.Run{ID: core.IDFor(i.owner, exchange.Suffixed(i.Idempotency, importRun+strconv.Itoa(i.flushes))), Kind: importRun, Author: i.author}
 	before, again := i.out, false
 	return core.Replan(ctx, func() (err error) {
-		if again { // somebody writes the same memories now
+		if again { // another writer is changing the same memories
 			i.out = before
 			if there, err = i.there(ctx, batch); err != nil {
 				return err
@@ -42,9 +41,9 @@ func (i *importer) things(ctx context.Context, batch []portable.Record, there ma
 				return err
 			}
 			if _, err = i.e.Store.Apply(ctx, i.owner, run, changesOf(plan.records, i.author)...); errors.Is(err, memory.Duplicate) {
-				return memory.Errorf(memory.Conflict, "write what was imported: %w", err)
+				return memory.Errorf(memory.Conflict, "write imported memories: %w", err)
 			} else if err != nil {
-				return fmt.Errorf("write what was imported: %w", err)
+				return fmt.Errorf("write imported memories: %w", err)
 			}
 		}
 		i.count(plan.records, run.ID)
@@ -52,16 +51,16 @@ func (i *importer) things(ctx context.Context, batch []portable.Record, there ma
 	})
 }
 
-// planning decides what to add of a batch.
+// planning decides which records of a batch are added.
 type planning struct {
 	*importer
 	there   map[string]memory.Memory
-	met     map[string]bool // targets
-	live    map[hashIn]bool // findable facts among the records
+	met     map[string]bool // targets seen in the batch
+	live    map[hashIn]bool // live facts among the records
 	records []portable.Record
 }
 
-// adds reports whether a record is added; others are counted or reported.
+// adds reports whether a record is added. It counts or reports the other records.
 func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 	target := r.Target()
 	switch {
@@ -71,7 +70,7 @@ func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 		p.out.Duplicates++
 		return false, nil
 	case p.met[target]:
-		p.conflict(r, "is in the file twice; the first counts")
+		p.conflict(r, "is in the file twice; the first one is used")
 		return false, nil
 	}
 	p.met[target] = true
@@ -79,7 +78,7 @@ func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 		m, ok := p.there[r.Memory().ID()]
 		switch {
 		case ok && m.Link != nil && !r.Made:
-			p.conflict(r, "is another owner's fact here, seen by link")
+			p.conflict(r, "is another owner's fact in this memory, shown by a link")
 			return false, nil
 		case ok:
 			p.compare(r, portable.Record{Fact: m.Fact, Summary: m.Summary, Turn: m.Turn})
@@ -96,21 +95,21 @@ func (p *planning) adds(ctx context.Context, r portable.Record) (bool, error) {
 	case last.ID == "":
 		return true, nil
 	case last.After.Status() != memory.Active:
-		p.conflict(r, "was taken out here")
+		p.conflict(r, "was removed from this memory")
 	default:
 		p.compare(r, portable.Record{Profile: last.After.Profile, Relation: last.After.Relation, Context: last.After.Context})
 	}
 	return false, nil
 }
 
-// addsLive reports whether no other live fact of the same scope has the text.
+// addsLive reports whether no other live fact of the same scope has the fact's text.
 func (p *planning) addsLive(ctx context.Context, f memory.Fact) (bool, error) {
 	key := hashIn{f.Scope, f.Hash}
 	twin := p.live[key] || p.seen[key]
 	if !twin {
 		page, err := p.e.Store.List(ctx, p.owner, memory.Query{Hash: f.Hash, Statuses: []memory.Status{memory.Active, memory.Pending}, Limit: 500})
 		if err != nil {
-			return false, fmt.Errorf("look for the same words: %w", err)
+			return false, fmt.Errorf("find facts with the same text: %w", err)
 		}
 		twin = slices.ContainsFunc(page.Memories, func(m memory.Memory) bool { return m.Link == nil && m.Fact.Scope == f.Scope })
 	}
@@ -121,21 +120,21 @@ func (p *planning) addsLive(ctx context.Context, f memory.Fact) (bool, error) {
 	return !twin, nil
 }
 
-// compare counts an existing record, or reports how it differs.
+// compare counts an existing record, or reports the differences.
 func (i *importer) compare(r, was portable.Record) {
 	switch words := r.Words(); {
 	case r.Made:
 		i.tally(&i.out.There, r)
 	case was.Target() != r.Target():
-		i.conflict(r, "is something else here: %s", was.Target())
+		i.conflict(r, "is something else in this memory: %s", was.Target())
 	case r.Fact != nil && core.WasErased(*was.Fact):
-		i.conflict(r, "was erased here and is not brought back")
+		i.conflict(r, "was erased from this memory and is not restored")
 	case r.Fact != nil && r.Fact.Status != was.Fact.Status:
-		i.conflict(r, "is %s here and %s in the file", was.Fact.Status, r.Fact.Status)
+		i.conflict(r, "is %s in this memory but %s in the file", was.Fact.Status, r.Fact.Status)
 	case words != nil && *words != *was.Words():
-		i.conflict(r, "says %q here and %q in the file", core.Clip(*was.Words(), 120), core.Clip(*words, 120))
+		i.conflict(r, "says %q in this memory but %q in the file", core.Clip(*was.Words(), 120), core.Clip(*words, 120))
 	case r.Profile == nil && r.Relation == nil && !was.SameMarks(r):
-		i.conflict(r, "has other times or marks here")
+		i.conflict(r, "has other times or marks in this memory")
 	default:
 		i.tally(&i.out.There, r)
 	}
@@ -160,7 +159,7 @@ func (i *importer) tally(to *Tally, r portable.Record) {
 	}
 }
 
-// count records what a run added.
+// count counts the records that a run added.
 func (i *importer) count(added []portable.Record, run string) {
 	for _, r := range added {
 		i.tally(&i.out.Added, r)
@@ -198,7 +197,7 @@ func (i *importer) embed(ctx context.Context, plan []portable.Record) ([]memory.
 	}
 	vectors, err := i.e.DocumentVectors(ctx, ids, texts)
 	if err != nil {
-		return nil, fmt.Errorf("embed what is imported: %w", err)
+		return nil, fmt.Errorf("embed imported memories: %w", err)
 	}
 	return vectors, nil
 }

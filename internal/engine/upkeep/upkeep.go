@@ -1,4 +1,4 @@
-// Package upkeep removes expired, faded and excess memories.
+// Package upkeep removes expired and faded memories, and the oldest ones above the limits.
 package upkeep
 
 import (
@@ -16,12 +16,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// byUpkeep is the author of what leaves.
+// byUpkeep is the author of the changes.
 var byUpkeep = memory.Author{Kind: memory.ByRule, Name: "upkeep"}
 
-// Tidy is the handler of upkeep jobs: expired and faded facts leave, and the oldest memories beyond
-// the limits. A job with a conversation, queued by a run, reads no more than it must: everything
-// only if there is too much.
+// Tidy is the handler of upkeep jobs. It removes expired and faded facts, and the oldest memories
+// above the limits. A job for a conversation, queued by a run, reads all memories only if there are
+// too many.
 func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	e.Idle.Wait(ctx)
 	e.Curate.Credit(ctx, job.Owner, 1)
@@ -37,7 +37,7 @@ func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 			within.Conversation = job.Conversation
 		}
 	}
-	changes, err := e.leavingFrom(ctx, job.Owner, within)
+	changes, err := e.removals(ctx, job.Owner, within)
 	if err != nil || len(changes) == 0 {
 		return jobs.Nothing, err
 	}
@@ -46,7 +46,7 @@ func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 		run := memory.Run{ID: core.NewID(), Kind: "upkeep", Author: byUpkeep}
 		if n == len(changes) {
 			run.ID, run.Lease = core.RunOf(job.ID), &job.Lease
-		} else if err := e.Lessons.Holds(ctx, job); err != nil {
+		} else if err := e.Lessons.HoldLease(ctx, job); err != nil {
 			return "", err
 		}
 		if _, err := e.Store.Apply(ctx, job.Owner, run, changes[:n]...); err != nil {
@@ -57,10 +57,10 @@ func (e *Keeper) Tidy(ctx context.Context, job memory.Job) (jobs.End, error) {
 	return jobs.Applied, nil
 }
 
-// TidyNow runs an owner's upkeep at once, in one run, and returns the changes and the run; in a dry
-// run, what would leave. A repeated key returns the first result.
+// TidyNow runs an owner's upkeep now, in one run, and returns the changes and the run's id. A dry
+// run returns the changes that would be made. A repeated key returns the first result.
 func (e *Keeper) TidyNow(ctx context.Context, owner memory.Owner, dry bool, key string, author memory.Author) ([]memory.Change, string, error) {
-	done, err := e.Done(ctx, owner, key)
+	done, err := e.ChangesByKey(ctx, owner, key)
 	switch {
 	case err != nil:
 		return nil, "", err
@@ -94,32 +94,32 @@ func (e *Keeper) full(ctx context.Context, owner memory.Owner) (bool, error) {
 
 // PreviewEviction returns the changes that upkeep would make now.
 func (e *Keeper) PreviewEviction(ctx context.Context, owner memory.Owner) ([]memory.Change, error) {
-	return e.leavingFrom(ctx, owner, memory.Query{})
+	return e.removals(ctx, owner, memory.Query{})
 }
 
-// leavingFrom returns the changes of PreviewEviction for the memories that within selects.
-func (e *Keeper) leavingFrom(ctx context.Context, owner memory.Owner, within memory.Query) ([]memory.Change, error) {
+// removals is PreviewEviction for the memories that within selects.
+func (e *Keeper) removals(ctx context.Context, owner memory.Owner, within memory.Query) ([]memory.Change, error) {
 	u, now := e.Opts.Learn.Upkeep, e.Time()
 	within.Kinds = []memory.Kind{memory.KindFact}
 	if u.User+u.Conversation > 0 {
 		within.Kinds = append(within.Kinds, memory.KindTurn)
 	}
 	var out []memory.Change
-	all, conversations := crowd{most: u.User}, map[string]*crowd{}
+	all, conversations := limitedGroup{limit: u.User}, map[string]*limitedGroup{}
 	err := e.Everything(ctx, owner, within, func(m memory.Memory) {
 		if m.Link != nil {
 			return
 		}
-		if reason := u.Over(m.Fact, now); reason != "" {
-			out = append(out, leaving(m, now, reason))
+		if reason := u.RemovalReason(m.Fact, now); reason != "" {
+			out = append(out, removal(m, now, reason))
 			return
 		}
-		all.join(m)
+		all.add(m)
 		if c := conversationOf(m); c != "" && u.Conversation > 0 {
 			if conversations[c] == nil {
-				conversations[c] = &crowd{most: u.Conversation}
+				conversations[c] = &limitedGroup{limit: u.Conversation}
 			}
-			conversations[c].join(m)
+			conversations[c].add(m)
 		}
 	})
 	if err != nil {
@@ -133,16 +133,16 @@ func (e *Keeper) leavingFrom(ctx context.Context, owner memory.Owner, within mem
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(gone)), 500) {
 		found, err := e.Store.Get(ctx, owner, ids...)
 		if err != nil {
-			return nil, fmt.Errorf("read what leaves: %w", err)
+			return nil, fmt.Errorf("read the memories to remove: %w", err)
 		}
 		for _, m := range found {
-			out = append(out, leaving(m, now, "room for newer ones"))
+			out = append(out, removal(m, now, "room for newer ones"))
 		}
 	}
 	return out, nil
 }
 
-// conversationOf returns a memory's conversation, "" for none.
+// conversationOf returns the id of a memory's conversation, or "".
 func conversationOf(m memory.Memory) string {
 	if m.Turn != nil {
 		return m.Turn.Conversation
@@ -150,8 +150,8 @@ func conversationOf(m memory.Memory) string {
 	return m.Fact.Scope.Conversation
 }
 
-// leaving returns the change that removes a memory from recall.
-func leaving(m memory.Memory, now time.Time, reason string) memory.Change {
+// removal returns the change that removes a memory from recall.
+func removal(m memory.Memory, now time.Time, reason string) memory.Change {
 	c := memory.Change{Action: memory.ActionRetire, Reason: reason, Author: byUpkeep}
 	if m.Turn != nil {
 		c.After.Turn = &memory.TurnMark{ID: m.Turn.ID, Status: memory.Retired}
@@ -164,47 +164,45 @@ func leaving(m memory.Memory, now time.Time, reason string) memory.Change {
 	return c
 }
 
-// crowd is a group of memories with a limit.
-type crowd struct {
-	most    int // 0: unlimited
-	count   int
-	leavers []leaver
+// limitedGroup is a group of memories with a common limit.
+type limitedGroup struct {
+	limit      int // 0: unlimited
+	count      int
+	candidates []candidate
 }
 
-// leaver is a memory that may leave.
-type leaver struct {
+// candidate is a memory that may be removed.
+type candidate struct {
 	at time.Time
 	id string
 }
 
-// join adds a memory. Turns not yet learned from do not leave.
-func (c *crowd) join(m memory.Memory) {
+// add adds a memory. Turns that were not learned from yet cannot be removed.
+func (c *limitedGroup) add(m memory.Memory) {
 	c.count++
-	if c.most == 0 || m.Fact != nil && core.Kept(m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
+	if c.limit == 0 || m.Fact != nil && core.IsConfirmed(m.Fact) || m.Turn != nil && m.Turn.Role == memory.RoleUser && m.Turn.LearnedAt.IsZero() && !m.Turn.NoLearn {
 		return
 	}
-	c.leavers = append(c.leavers, leaver{m.CreatedAt(), m.ID()})
+	c.candidates = append(c.candidates, candidate{m.CreatedAt(), m.ID()})
 }
 
-// slack is the share of a limit, one in so many, that is freed at once when it is exceeded, so that
-// not every new memory causes a full read.
-const slack = 100
+// slackShare is N: exceeding a limit frees 1/N of it, so that full reads are rare.
+const slackShare = 100
 
-// thin adds the oldest memories that may leave to gone if there are too many, until there is some
-// room again.
-func (c *crowd) thin(gone map[string]bool) {
+// thin marks the oldest removable memories of a full group in gone, until the slack is free.
+func (c *limitedGroup) thin(gone map[string]bool) {
 	left := c.count
-	for _, l := range c.leavers {
+	for _, l := range c.candidates {
 		if gone[l.id] {
 			left--
 		}
 	}
-	if c.most == 0 || left <= c.most {
+	if c.limit == 0 || left <= c.limit {
 		return
 	}
-	slices.SortFunc(c.leavers, func(a, b leaver) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
-	for _, l := range c.leavers {
-		if left <= c.most-c.most/slack {
+	slices.SortFunc(c.candidates, func(a, b candidate) int { return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id)) })
+	for _, l := range c.candidates {
+		if left <= c.limit-c.limit/slackShare {
 			return
 		}
 		if !gone[l.id] {
@@ -214,7 +212,7 @@ func (c *crowd) thin(gone map[string]bool) {
 	}
 }
 
-// Keeper removes expired, faded and excess memories.
+// Keeper removes expired and faded memories, and the oldest ones above the limits.
 type Keeper struct {
 	*core.Core
 	Curate  *curate.Curator

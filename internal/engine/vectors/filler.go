@@ -1,5 +1,5 @@
-// Package vectors embeds memories without a vector of the current embedder, and removes vectors of
-// former ones.
+// Package vectors embeds memories that lack a vector of the current embedder, and removes vectors
+// of earlier embedders.
 package vectors
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Filler embeds memories without a vector of the current model.
+// Filler embeds memories that lack a vector of the current model.
 type Filler struct {
 	*core.Core
 
@@ -26,24 +26,23 @@ type Filler struct {
 // Vectors is the progress of embedding an owner's memories.
 type Vectors struct {
 	Model    string // the embedder's Fingerprint
-	Memories int    // with a vector or to be embedded
-	Lacking  int    // of those, how many have no vector
-	UnderWay bool   // a job embeds them, or will
-	Error    string // of that job, before its next attempt
+	Memories int    // memories that have or need a vector
+	Lacking  int    // number of those without a vector
+	UnderWay bool   // a job that embeds them is running or queued
+	Error    string // of that job's last attempt
 }
 
-// progress is what this process knows about an owner's vectors. Losing it costs one read of the
-// owner's memory.
+// progress is the cached state of an owner's vectors. It can be read again from the store.
 type progress struct {
 	queued bool    // a job was queued and has not started
-	now    Vectors // of a job in progress
+	now    Vectors // progress of the running job
 
-	space   string  // of the vectors counted below
-	upTo    int64   // every memory up to this version has a vector
-	counted Vectors // the counts at that version; zero: unknown
+	space   string  // embedding space of the vectors counted below
+	upTo    int64   // all memories up to this version have a vector
+	counted Vectors // counts at that version; zero: unknown
 }
 
-// space identifies vectors that may be compared with the embedder's.
+// space identifies vectors that are comparable with the embedder's.
 func (e *Filler) space() string { return fmt.Sprint(e.Embedder.Fingerprint(), e.Embedder.Dims()) }
 
 // update changes the cached progress of an owner, and returns it.
@@ -59,35 +58,34 @@ func (e *Filler) update(owner memory.Owner, change func(*progress)) (is progress
 	return is
 }
 
-// Queue reports whether to queue a job, because none is waiting to start.
+// Queue records that a job waits to start, and reports whether the caller must queue it.
 func (e *Filler) Queue(owner memory.Owner) (first bool) {
 	e.update(owner, func(p *progress) { first, p.queued = !p.queued, true })
 	return first
 }
 
-// Begin records that no job is waiting to start any more.
+// Begin records that the waiting job has started.
 func (e *Filler) Begin(owner memory.Owner) progress {
 	return e.update(owner, func(p *progress) { p.queued = false })
 }
 
-// EmbedJob returns the job that embeds what a run or batch writes.
+// EmbedJob returns the job that embeds the memories that a run or batch writes.
 func EmbedJob(owner memory.Owner, of string) memory.Job {
 	return memory.Job{ID: "embed-" + of, Owner: owner, Kind: memory.JobEmbed}
 }
 
-// Lacking queues a job that embeds an owner's memories without vectors, unless one is waiting. The
-// index calls it.
+// Lacking queues a job that embeds memories without vectors, unless one waits. The index calls it.
 func (e *Filler) Lacking(owner memory.Owner, memories int) {
 	if is, _ := e.owners.Get(owner); is.queued {
 		return
 	}
-	e.Log.Info("memories have no vector of this embedder yet and are found by their words", "owner", owner, "memories", memories, "model", e.Embedder.Fingerprint())
+	e.Log.Info("memories have no vector of this embedder yet; they are searched by words", "owner", owner, "memories", memories, "model", e.Embedder.Fingerprint())
 	if err := e.queueVectors(context.Background(), owner, core.NewID()); err != nil {
-		e.Log.Warn("the job that gives memories their vectors was not queued; the next search tries again", "owner", owner, "err", err)
+		e.Log.Warn("the embedding job was not queued; the next search tries again", "owner", owner, "err", err)
 	}
 }
 
-// CatchUp queues the job for owners with any memory, complete or not.
+// CatchUp queues the job for each owner that has memories, whether or not vectors are missing.
 func (e *Filler) CatchUp(ctx context.Context, owners ...memory.Owner) error {
 	versions, err := e.Store.Versions(ctx, owners)
 	if err != nil {
@@ -134,7 +132,7 @@ func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 	for _, j := range waiting {
 		if j.Kind == memory.JobEmbed && j.State != memory.JobParked {
 			is.UnderWay = true
-			if j.RunAt.After(e.Time()) { // else it is retried at once
+			if j.RunAt.After(e.Time()) { // otherwise the job is retried at once
 				is.Error = cmp.Or(is.Error, j.Error)
 			}
 		}
@@ -143,7 +141,7 @@ func (e *Filler) Vectors(ctx context.Context, owner memory.Owner) (Vectors, erro
 }
 
 // Reembed queues the job that embeds an owner's memories without vectors, and returns their number.
-// Vectors by other embedders stay. In a dry run, and if none is missing, nothing is queued.
+// Vectors of other embedders stay. It queues nothing in a dry run, or if no vector is missing.
 func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key string) (Vectors, error) {
 	is, err := e.Vectors(ctx, owner)
 	if err != nil || dry || is.Lacking == 0 || is.UnderWay {
@@ -153,17 +151,16 @@ func (e *Filler) Reembed(ctx context.Context, owner memory.Owner, dry bool, key 
 	return is, e.queueVectors(ctx, owner, core.IDFor(owner, key))
 }
 
-// Everyone is the progress of embedding all owners' memories. Each owner's recall starts to use the
-// vectors once nearly all are there.
-type Everyone struct {
-	Vectors      // of all together; Error is that of one owner
-	Owners   int // with memories
-	Complete int // of those, without missing vectors
+// TotalProgress is the progress of embedding all owners' memories. Recall of an owner uses the new
+// vectors once nearly all exist.
+type TotalProgress struct {
+	Vectors      // sums over all owners; Error is that of one owner
+	Owners   int // number of owners with memories
+	Complete int // number of owners without missing vectors
 }
 
-// ReembedAll calls [Filler.Reembed] for each owner. The jobs are in the store: after a crash each
-// continues.
-func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Everyone, err error) {
+// ReembedAll calls [Filler.Reembed] for each owner. The stored jobs continue after a crash.
+func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all TotalProgress, err error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
 		return all, fmt.Errorf("list owners: %w", err)
@@ -180,7 +177,7 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Ever
 			if is, err = e.Reembed(ctx, owner, dry, key); err != nil {
 				return all, fmt.Errorf("vectors of %s: %w", owner, err)
 			}
-			if is.Lacking == 0 && !is.UnderWay { // this is called often, for all owners
+			if is.Lacking == 0 && !is.UnderWay { // this method is called often, for all owners
 				e.update(owner, func(p *progress) {
 					if p.space == counts.space {
 						p.upTo, p.counted = versions[i], is
@@ -203,18 +200,18 @@ func (e *Filler) ReembedAll(ctx context.Context, dry bool, key string) (all Ever
 	return all, nil
 }
 
-// EmbedAtOnce is how many memories are embedded in one transaction: the loss at a crash.
+// EmbedAtOnce is how many memories a transaction embeds. A crash loses at most that work.
 const EmbedAtOnce = 128
 
-// EmbedderRests is how long a job waits for an unavailable embedder.
-const EmbedderRests = time.Minute
+// EmbedderPause is how long a job waits for an unavailable embedder.
+const EmbedderPause = time.Minute
 
-// EmbedMissing is the handler of embed jobs: it embeds memories without a vector of the embedder.
-// After a crash the next attempt continues.
+// EmbedMissing is the handler of embed jobs. It embeds memories without a vector of the current
+// embedder. After a crash the next attempt continues.
 func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, error) {
 	owner := job.Owner
 	if m, ok := e.Embedder.(interface{ Measure(context.Context) error }); ok {
-		if err := m.Measure(ctx); err != nil { // cosines are used unscaled until a job can measure
+		if err := m.Measure(ctx); err != nil { // cosines are not scaled until a job can measure the embedder
 			e.Log.Warn("the embedder was not measured", "err", err)
 		}
 	}
@@ -228,12 +225,12 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 	for batch := range slices.Chunk(ids, EmbedAtOnce) {
 		e.update(owner, func(p *progress) { p.now = is })
 		e.Idle.Wait(ctx)
-		err := e.giveVectors(ctx, owner, batch)
+		err := e.writeVectors(ctx, owner, batch)
 		switch {
-		case ctx.Err() != nil: // stopping is not a failure
-			return "", &jobs.PutOff{Until: e.Time(), Why: "it was stopped; it goes on where it was"}
+		case ctx.Err() != nil: // a shutdown is not a failure
+			return "", &jobs.PutOff{Until: e.Time(), Why: "the server stopped; the job will continue"}
 		case errors.Is(err, memory.Unavailable):
-			return "", &jobs.PutOff{Until: e.Time().Add(rest(err)), Why: err.Error()}
+			return "", &jobs.PutOff{Until: e.Time().Add(retryDelay(err)), Why: err.Error()}
 		case err != nil:
 			return "", err
 		}
@@ -245,31 +242,31 @@ func (e *Filler) EmbedMissing(ctx context.Context, job memory.Job) (jobs.End, er
 		}
 	})
 	if len(ids) > 0 {
-		e.Log.Info("memories have vectors", "owner", owner, "memories", len(ids), "model", is.Model)
+		e.Log.Info("memories were embedded", "owner", owner, "memories", len(ids), "model", is.Model)
 	}
 	return jobs.Nothing, nil
 }
 
-// rest is how long an unavailable embedder is left alone: at least [EmbedderRests], or as long as
-// its server asks, at most an hour.
-func rest(err error) time.Duration {
+// retryDelay returns how long an unavailable embedder is not called: at least [EmbedderPause], or
+// as long as its server asks, at most an hour.
+func retryDelay(err error) time.Duration {
 	var limit interface {
 		RateLimited() (after time.Duration, ok bool)
 	}
 	if !errors.As(err, &limit) {
-		return EmbedderRests
+		return EmbedderPause
 	}
 	after, _ := limit.RateLimited()
-	return max(EmbedderRests, min(after, time.Hour))
+	return max(EmbedderPause, min(after, time.Hour))
 }
 
 // missingVectors returns the ids of memories after a version without a vector of the embedder, the
-// counts, and the version that they are of.
+// counts, and the version at which they were counted.
 func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after int64) (is Vectors, ids []string, upTo int64, err error) {
 	is.Model = e.Embedder.Fingerprint()
 	dims := e.Embedder.Dims()
 	upTo, err = e.Store.Since(ctx, owner, is.Model, after, func(item memory.Item) error {
-		if item.Removed || !embeds(item.Memory) {
+		if item.Removed || !needsVector(item.Memory) {
 			return nil
 		}
 		is.Memories++
@@ -283,18 +280,18 @@ func (e *Filler) missingVectors(ctx context.Context, owner memory.Owner, after i
 		return e.missingVectors(ctx, owner, 0)
 	}
 	if err != nil {
-		return is, nil, 0, fmt.Errorf("look for memories without vectors: %w", err)
+		return is, nil, 0, fmt.Errorf("find memories without vectors: %w", err)
 	}
 	return is, ids, upTo, nil
 }
 
-// embeds reports whether a memory gets a vector: it has text to find.
-func embeds(m memory.Memory) bool {
+// needsVector reports whether a memory needs a vector: it is active and has text to search for.
+func needsVector(m memory.Memory) bool {
 	return m.Content() != "" && m.Status() == memory.Active && (m.Turn == nil || m.Turn.Tells())
 }
 
-// giveVectors embeds memories and writes the vectors of those that are unchanged.
-func (e *Filler) giveVectors(ctx context.Context, owner memory.Owner, ids []string) error {
+// writeVectors embeds memories and writes the vectors of those that are unchanged.
+func (e *Filler) writeVectors(ctx context.Context, owner memory.Owner, ids []string) error {
 	texts, err := e.texts(ctx, owner, ids)
 	if err != nil {
 		return err
@@ -329,22 +326,22 @@ func (e *Filler) giveVectors(ctx context.Context, owner memory.Owner, ids []stri
 	})
 }
 
-// texts returns the texts to embed of memories, by id.
+// texts returns the text to embed for each memory, by id.
 func (e *Filler) texts(ctx context.Context, owner memory.Owner, ids []string) (map[string]string, error) {
 	found, err := e.Store.Get(ctx, owner, ids...)
 	if err != nil {
-		return nil, fmt.Errorf("read what is to be embedded: %w", err)
+		return nil, fmt.Errorf("read the memories to embed: %w", err)
 	}
 	texts := map[string]string{}
 	for _, m := range found {
-		if embeds(m) {
+		if needsVector(m) {
 			texts[m.ID()] = m.Content()
 		}
 	}
 	return texts, nil
 }
 
-// embedAll embeds texts; one by one if the embedder rejects some, which are left out.
+// embedAll embeds texts. If the embedder rejects some, it leaves these out.
 func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]string) (out []memory.Vector, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -357,7 +354,7 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 	values, err := e.Embedder.Embed(ctx, memory.AsDocument, inputs...)
 	switch {
 	case errors.Is(err, memory.Invalid) && len(ids) == 1:
-		e.Log.Warn("the embedder does not take a memory; it is found by its words", "memory", ids[0], "err", err)
+		e.Log.Warn("the embedder rejects a memory; it is searched by words", "memory", ids[0], "err", err)
 		return nil, nil
 	case errors.Is(err, memory.Invalid):
 		for i := range ids {
@@ -371,27 +368,26 @@ func (e *Filler) embedAll(ctx context.Context, ids []string, texts map[string]st
 	case err != nil:
 		return nil, fmt.Errorf("embed memories: %w", err)
 	case e.Embedder.Fingerprint() != model:
-		return nil, memory.Errorf(memory.Unavailable, "the embedder is another meanwhile")
+		return nil, memory.Errorf(memory.Unavailable, "the embedder changed meanwhile")
 	}
 	return core.VectorsOf(ids, model, values), nil
 }
 
-// MissingVector returns the id of the first turn of a batch that gets a vector and has none, ""
-// without one.
+// MissingVector returns the id of a batch's first turn that lacks a needed vector, or "".
 func (e *Filler) MissingVector(b memory.Batch) string {
 	if core.OfWords(e.Embedder) {
-		return "" // they come with their turns
+		return "" // the vectors are stored with the turns
 	}
 	for _, t := range b.Turns {
 		has := slices.ContainsFunc(b.Vectors, func(v memory.Vector) bool { return v.Memory == t.ID })
-		if !has && embeds(memory.Memory{Turn: &t}) {
+		if !has && needsVector(memory.Memory{Turn: &t}) {
 			return t.ID
 		}
 	}
 	return ""
 }
 
-// AddsContent reports whether changes write something that gets a vector.
+// AddsContent reports whether changes write text that needs a vector.
 func AddsContent(changes []memory.Change) bool {
 	return slices.ContainsFunc(changes, func(c memory.Change) bool {
 		return c.After.Status() == memory.Active && (c.After.Fact != nil || c.After.Link != nil || c.After.Summary != nil || c.After.Turn != nil)

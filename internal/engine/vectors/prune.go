@@ -10,21 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Pruned is the receipt of removed vectors.
+// Pruned reports removed vectors.
 type Pruned struct {
 	Model  string // the model of the vectors
-	Owners int    // owners with any
+	Owners int    // number of owners with such vectors
 	Count  int
 }
 
-// switchShare is the number of memories of which one may lack a vector for recall to use the
-// others', as in package index.
+// switchShare is N in the rule that recall uses vectors if at most 1/N of the memories lack one.
 const switchShare = 100
 
-// Prune removes owners' vectors by other embedders, and returns their numbers; in a dry run only
-// the numbers. It stops with a [memory.Conflict] at the first owner whose recall has not switched
-// to the current embedder, because more than one memory in a hundred lacks a vector by it. It can
-// be repeated after an interruption.
+// Prune removes owners' vectors of other embedders and returns their numbers. In a dry run it
+// removes nothing. It stops with a [memory.Conflict] at the first owner whose recall does not use
+// the current embedder yet, because more than 1 % of the memories lack its vector. It can be
+// repeated after an interruption.
 func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (all []Pruned, err error) {
 	for _, owner := range owners {
 		is, _, _, err := e.missingVectors(ctx, owner, 0)
@@ -32,11 +31,11 @@ func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (a
 			return nil, err
 		}
 		if is.Lacking*switchShare > is.Memories && !dry {
-			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector by %s: old vectors are removed once nearly all have one", is.Lacking, is.Memories, owner, is.Model)
+			return nil, memory.Errorf(memory.Conflict, "%d of %d memories of %s lack a vector of model %s; old vectors are removed once nearly all have one", is.Lacking, is.Memories, owner, is.Model)
 		}
 		models, err := e.Store.VectorModels(ctx, owner)
 		if err != nil {
-			return nil, fmt.Errorf("look for old vectors of %s: %w", owner, err)
+			return nil, fmt.Errorf("find old vectors of %s: %w", owner, err)
 		}
 		for _, model := range models {
 			if model == is.Model {
@@ -44,7 +43,7 @@ func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (a
 			}
 			n, err := e.prune(ctx, owner, model, dry)
 			if err != nil {
-				return nil, fmt.Errorf("give up vectors of %s by %s: %w", owner, model, err)
+				return nil, fmt.Errorf("remove vectors of %s of model %s: %w", owner, model, err)
 			}
 			if n > 0 {
 				i := slices.IndexFunc(all, func(p Pruned) bool { return p.Model == model })
@@ -60,8 +59,8 @@ func (e *Filler) Prune(ctx context.Context, dry bool, owners ...memory.Owner) (a
 	return all, nil
 }
 
-// PruneAll is [Filler.Prune] of every owner. Then it removes copies of these vectors on another
-// server, which can be rebuilt.
+// PruneAll calls [Filler.Prune] for every owner. Then it removes copies of these vectors on another
+// server, since they can be rebuilt.
 func (e *Filler) PruneAll(ctx context.Context, dry bool) ([]Pruned, error) {
 	owners, err := e.Store.Owners(ctx)
 	if err != nil {
@@ -74,8 +73,7 @@ func (e *Filler) PruneAll(ctx context.Context, dry bool) ([]Pruned, error) {
 	return all, err
 }
 
-// prune writes an empty vector in place of a model's: by the contract of a store the last vector by
-// a model counts, and an empty one is none.
+// prune overwrites the vectors of a model with empty ones, which stores treat as missing.
 func (e *Filler) prune(ctx context.Context, owner memory.Owner, model string, dry bool) (int, error) {
 	var ids []string
 	if _, err := e.Store.Since(ctx, owner, model, 0, func(item memory.Item) error {

@@ -1,26 +1,26 @@
-// Package chroma searches vectors on a Chroma server. The server has a copy, which is made
-// again from the store whenever it is not there: it is never the only one. It has no words.
+// Package chroma searches vectors on a Chroma server. The server holds only a copy, which is
+// rebuilt from the store whenever it is missing. It stores no text.
 //
-// A collection is of one embedder. Its records are
+// A collection belongs to one embedder. Its records are
 //
 //	id         OWNER/MEMORY
 //	embedding  the vector
 //	owner      OWNER
 //
-// and those of a second collection, NAME-marks, have the version of the store up to which an
+// The records of a second collection, NAME-marks, hold the version of the store up to which an
 // owner's vectors are copied:
 //
 //	id          OWNER
 //	embedding   [1]
 //	collection  the id of the collection of vectors
 //	version     of the store
-//	last        a memory that was written with a version, last_version, and none later:
-//	            a store without it is another one, and is copied again; if last is empty,
+//	last        a memory written at version last_version, the last one written: a store
+//	            that lacks it is a different store and is copied again; if last is empty,
 //	            the copy is incomplete
 //
-// Writes go to the server when a search, or [Index.Warm], finds the owner's mark behind the
-// store. Any number of Locis with one store may share a collection. Collections of embedders
-// used earlier stay until [Index.DropEarlier]; erasures reach them too.
+// Writes are sent to the server when a search, or [Index.Warm], finds that the owner's mark is
+// behind the store. Several Loci processes with one store may share a collection. Collections of
+// earlier embedders remain until [Index.DropEarlier]; erasures are applied to them too.
 package chroma
 
 import (
@@ -42,18 +42,17 @@ import (
 )
 
 const (
-	// format is raised when the meaning of a collection's content changes.
+	// format is incremented when the meaning of a collection's content changes.
 	format = 1
-	// batchSize is how many records a request writes or deletes, and pageSize how many ids
-	// are read at once.
+	// batchSize bounds the records that a request writes, and pageSize the ids that it reads.
 	batchSize, pageSize = 500, 5000
-	// followWait is how long a search waits for the latest writes.
+	// followWait is how long a search waits for the latest writes to be copied.
 	followWait = 100 * time.Millisecond
-	// The pause between attempts to fill a collection doubles from the first to the longest.
+	// The pause between attempts to fill a collection doubles from firstPause to longestPause.
 	firstPause, longestPause = time.Second, time.Minute
 )
 
-// Source is the store that vectors are copied from.
+// Source is the store from which vectors are copied.
 type Source interface {
 	memory.Source
 	Owners(ctx context.Context) ([]memory.Owner, error)
@@ -61,7 +60,7 @@ type Source interface {
 
 // Options are the settings of an [Index].
 type Options struct {
-	URL        string // of the server, as http://localhost:8000
+	URL        string // of the server, such as http://localhost:8000
 	Key        string // "": none
 	Collection string // prefix of the collection's name
 	Model      string // the model of the vectors: the embedder's Fingerprint
@@ -79,10 +78,10 @@ type Index struct {
 	stop context.CancelFunc
 	work sync.WaitGroup
 	fill chan struct{} // requests to check all owners again
-	owed atomic.Int64  // erasures that may not have reached the server
+	owed atomic.Int64  // number of erasures that may not have reached the server
 
-	mu      sync.Mutex                // guards the rest
-	open    collections               // zero: not opened
+	mu      sync.Mutex                // guards the following fields
+	open    collections               // zero: not opened yet
 	marks   map[memory.Owner]metadata // cached marks of owners
 	syncing map[memory.Owner]*syncing
 }
@@ -90,7 +89,7 @@ type Index struct {
 // syncing is an update of an owner's copy in progress.
 type syncing struct {
 	done chan struct{}
-	err  error // set before done is closed
+	err  error // err is set before done is closed
 }
 
 // New returns an index and starts to fill it, without waiting for the server. Close releases it.
@@ -109,7 +108,7 @@ func New(source Source, o Options) *Index {
 	return x
 }
 
-// marksSuffix ends the name of the collection of another's marks.
+// marksSuffix is the suffix of the name of a collection of marks.
 const marksSuffix = "-marks"
 
 // name returns the name of an embedder's collection.
@@ -123,7 +122,7 @@ func (x *Index) Name() string { return x.name }
 
 // Close interrupts copying, which continues at the next start.
 func (x *Index) Close() error {
-	x.mu.Lock() // nothing starts after Wait
+	x.mu.Lock() // after Wait nothing starts
 	x.stop()
 	x.mu.Unlock()
 	x.work.Wait()
@@ -152,7 +151,7 @@ func (x *Index) run() {
 				return
 			}
 			if pause == firstPause {
-				x.opts.Log.Warn("the vectors on the Chroma server are not up to date; it is tried again", "collection", x.name, "err", err)
+				x.opts.Log.Warn("the vectors on the Chroma server are not up to date; retrying", "collection", x.name, "err", err)
 			}
 			select {
 			case <-time.After(pause):
@@ -161,7 +160,7 @@ func (x *Index) run() {
 			}
 			pause = min(2*pause, longestPause)
 		}
-		x.owed.CompareAndSwap(owed, 0) // after a new erasure all are checked again
+		x.owed.CompareAndSwap(owed, 0) // after a newer erasure all owners are checked again
 		x.opts.Log.Info("the vectors on the Chroma server are up to date", "collection", x.name)
 	}
 }
@@ -215,7 +214,8 @@ func (x *Index) opened(ctx context.Context) (collections, error) {
 	return ids, nil
 }
 
-// lost drops the collections if an error says that one is missing, and has them filled again.
+// lost handles an error that says that a collection is missing: it drops the cached ids and starts
+// to fill the collections again.
 func (x *Index) lost(err error) error {
 	if !errors.Is(err, errGone) {
 		return err
@@ -225,7 +225,7 @@ func (x *Index) lost(err error) error {
 	clear(x.marks)
 	x.mu.Unlock()
 	x.refill()
-	return memory.Errorf(memory.Unavailable, "the collection %s is gone from the Chroma server; it is filled again", x.name)
+	return memory.Errorf(memory.Unavailable, "the collection %s is missing on the Chroma server and is being rebuilt", x.name)
 }
 
 // sync updates an owner's copy in the background.
@@ -266,7 +266,7 @@ func (x *Index) follow(ctx context.Context, owner memory.Owner) error {
 	if was.Version > 0 {
 		c.mark.Version, err = x.source.Since(ctx, owner, x.opts.Model, was.Version, c.take)
 	}
-	if was.Version == 0 || errors.Is(err, memory.Gone) { // the copy may be erased, or another store's
+	if was.Version == 0 || errors.Is(err, memory.Gone) { // the copy may contain erased vectors or belong to another store
 		*c = copying{client: x.client, ctx: ctx, id: ids.vectors, owner: owner, mark: metadata{Collection: ids.vectors}}
 		versions, failed := x.source.Versions(ctx, []memory.Owner{owner})
 		if failed == nil { // a mark without last means an incomplete copy
@@ -301,7 +301,7 @@ func (x *Index) setMark(ctx context.Context, ids collections, owner memory.Owner
 	return x.client.upsert(ctx, ids.marks, records{IDs: []string{string(owner)}, Embeddings: [][]float32{{1}}, Metadatas: []metadata{mark}})
 }
 
-// mark returns an owner's mark, the zero one if there is none for this collection and store.
+// mark returns an owner's mark, or the zero mark if none is valid for this collection and store.
 func (x *Index) mark(ctx context.Context, ids collections, owner memory.Owner) (metadata, error) {
 	x.mu.Lock()
 	mark, cached := x.marks[owner]
@@ -332,7 +332,7 @@ func (x *Index) version(owner memory.Owner) int64 {
 	return x.marks[owner].Version
 }
 
-// copying is a batch on its way to the server.
+// copying is a batch that is being sent to the server.
 type copying struct {
 	client *client
 	ctx    context.Context
@@ -390,16 +390,16 @@ func hasDirection(values []float32) bool {
 // Warm starts to copy an owner's latest writes.
 func (x *Index) Warm(owner memory.Owner) { x.sync(owner) }
 
-// Drop removes an owner's vectors from the server, those of earlier embedders too, after an
-// erasure, and starts to copy the rest. If the server does not answer, that happens later, and
-// [Index.MayHold] reports it until then.
+// Drop removes an owner's vectors from the server after an erasure, also those of earlier
+// embedders, and starts to copy the rest. If the server does not answer, it removes them later, and
+// [Index.MayHold] reports them until then.
 func (x *Index) Drop(owner memory.Owner) error {
 	ctx, cancel := context.WithTimeout(x.ctx, requestTime)
 	defer cancel()
 	x.mu.Lock()
 	under := x.syncing[owner]
 	x.mu.Unlock()
-	if under != nil { // it may have read erased vectors
+	if under != nil { // the running copy may have read erased vectors
 		select {
 		case <-under.done:
 		case <-ctx.Done():
@@ -420,13 +420,13 @@ func (x *Index) Drop(owner memory.Owner) error {
 	}
 	if err = errors.Join(err, failed); err != nil {
 		x.owed.Add(1)
-		x.opts.Log.Warn("erased vectors are still on the Chroma server; they are removed once it answers", "owner", owner, "err", err)
+		x.opts.Log.Warn("the Chroma server still holds erased vectors; they are removed once it answers", "owner", owner, "err", err)
 	}
 	x.refill()
 	return nil
 }
 
-// MayHold returns where erased memories may still be on the server.
+// MayHold describes the erased memories that may still be on the server.
 func (x *Index) MayHold() []string {
 	if x.owed.Load() == 0 {
 		return nil
@@ -453,11 +453,12 @@ func (x *Index) earlier(ctx context.Context) (map[string]collections, error) {
 	return others, nil
 }
 
-// DropEarlier removes the collections of other embedders. Returning to one fills it again.
+// DropEarlier removes the collections of other embedders. If such an embedder is used again, its
+// collection is filled again.
 func (x *Index) DropEarlier(ctx context.Context) error {
 	others, err := x.earlier(ctx)
 	for model := range others {
-		for _, suffix := range []string{marksSuffix, ""} { // marks first, so that an interruption can be repeated
+		for _, suffix := range []string{marksSuffix, ""} { // marks first, so that an interrupted removal can be repeated
 			failed := x.client.do(ctx, http.MethodDelete, collectionsPath+"/"+x.opts.name(model)+suffix, nil, nil, writeTries)
 			if !errors.Is(failed, errGone) {
 				err = errors.Join(err, failed)
@@ -467,7 +468,8 @@ func (x *Index) DropEarlier(ctx context.Context) error {
 	return err
 }
 
-// forget removes an owner's vectors, and then the mark, which finds them after an interruption.
+// forget removes an owner's vectors, and the mark last: after an interruption the mark shows that
+// vectors may be left.
 func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner) error {
 	err := x.client.delete(ctx, ids.vectors, selection{Where: &metadata{Owner: owner}})
 	if err != nil || ids.marks == "" {
@@ -476,7 +478,7 @@ func (x *Index) forget(ctx context.Context, ids collections, owner memory.Owner)
 	return x.client.delete(ctx, ids.marks, selection{IDs: []string{string(owner)}})
 }
 
-// forgetErased removes other embedders' vectors of owners with erasures since their marks.
+// forgetErased removes other embedders' vectors of owners with an erasure after their mark.
 func (x *Index) forgetErased(ctx context.Context) error {
 	others, err := x.earlier(ctx)
 	if err != nil {
@@ -507,8 +509,8 @@ func (x *Index) forgetErased(ctx context.Context) error {
 	return nil
 }
 
-// erased updates an owner after an erasure by another Loci, or everybody without one: vectors on
-// their way from here may be erased ones.
+// erased updates an owner after an erasure by another Loci process, or all owners for "". Vectors
+// that are being sent may belong to erased memories.
 func (x *Index) erased(owner memory.Owner) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -531,8 +533,8 @@ func (x *Index) erased(owner memory.Owner) {
 	})
 }
 
-// Nearest returns the n memories of an owner with the vectors nearest to a question's, among these
-// ids unless nil. The latest writes may be missing.
+// Nearest returns the n memories of an owner whose vectors are nearest to a question's vector. If
+// ids is not nil, it searches only these memories. The latest writes may be missing.
 func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, question []float32, ids []string, n int) ([]memory.Near, error) {
 	if !hasDirection(question) || n <= 0 || ids != nil && len(ids) == 0 {
 		return nil, nil
@@ -572,7 +574,7 @@ func (x *Index) Nearest(ctx context.Context, owner memory.Owner, _ string, quest
 	return near, nil
 }
 
-// Vectors returns vectors by memory, as [vector.Pack] has them.
+// Vectors returns vectors by memory, in the format of [vector.Pack].
 func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids []string) (map[string][]uint16, error) {
 	open, err := x.opened(ctx)
 	if err != nil {
@@ -597,11 +599,11 @@ func (x *Index) Vectors(ctx context.Context, owner memory.Owner, _ string, ids [
 
 // Comparison is the result of [Index.Compare].
 type Comparison struct {
-	Memories       int // with vectors, in the store
-	Missing, Extra int // on the server
+	Memories       int // memories with vectors in the store
+	Missing, Extra int // memories missing on the server, and extra ones
 }
 
-// Compare compares the server's copy with the store, and starts to copy owners again that differ.
+// Compare compares the server's copy with the store, and copies owners that differ again.
 func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	open, err := x.opened(ctx)
 	if err != nil {
@@ -644,7 +646,7 @@ func (x *Index) Compare(ctx context.Context) (c Comparison, err error) {
 	return c, nil
 }
 
-// compare removes an owner's ids on the server from want, and counts the others.
+// compare removes the server's ids from want, and counts the ids that want lacks.
 func (x *Index) compare(ctx context.Context, id string, owner memory.Owner, want map[string]bool) (extra int, err error) {
 	for at := 0; ; at += pageSize {
 		page, err := x.client.get(ctx, id, selection{Where: &metadata{Owner: owner}, Limit: pageSize, Offset: at, Include: []string{}})

@@ -259,7 +259,7 @@ func TestDeletedCollectionIsFilledAgain(t *testing.T) {
 		eventually(t, x, memtest.Ana, func(ids []string) bool { return len(ids) == 20 })
 		call(t, http.MethodDelete, server.URL+collections+"/"+x.Name()+suffix, "", nil)
 		if suffix == "" {
-			if _, err := search(t, x, memtest.Ana, nil, 3); err == nil || !strings.Contains(err.Error(), "is gone from the Chroma server; it is filled again") {
+			if _, err := search(t, x, memtest.Ana, nil, 3); err == nil || !strings.Contains(err.Error(), "is missing on the Chroma server and is being rebuilt") {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -337,7 +337,7 @@ func TestOtherServersAreTold(t *testing.T) {
 	store := inmem.Open(inmem.Options{})
 	say(t, store, memtest.Ana, "c", 2)
 	for status, want := range map[int]string{
-		http.StatusNotFound: "has no version 2 of Chroma's API", http.StatusUnauthorized: "see chroma.key", http.StatusOK: "is not version 2 of Chroma's API",
+		http.StatusNotFound: "has no version 2 of Chroma's API", http.StatusUnauthorized: "see chroma.key", http.StatusOK: "does not answer like version 2 of Chroma's API",
 		http.StatusBadRequest: "Chroma answered 400: <html>",
 	} {
 		x := open(t, store, page(t, status))

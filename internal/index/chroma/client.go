@@ -16,34 +16,34 @@ import (
 )
 
 const (
-	// requestTime bounds one request, even a batch of upserts.
+	// requestTime bounds one request, even an upsert of a whole batch.
 	requestTime = 30 * time.Second
 	// mostAnswer bounds the length of an answer: the vectors of a page of memories.
 	mostAnswer = 256 << 20
 	// firstWait is the wait before the first retry of a write; it doubles.
 	firstWait = 100 * time.Millisecond
-	// readTries and writeTries are how often a request is sent that gets no answer or a temporary
+	// readTries and writeTries are how often a request is sent if there is no answer or a temporary
 	// error. All requests are idempotent.
 	readTries, writeTries = 2, 5
 )
 
-// collectionsPath is the path of collections on a server without tenants.
+// collectionsPath is the URL path of collections on a server without tenants.
 const collectionsPath = "/api/v2/tenants/default_tenant/databases/default_database/collections"
 
-// client speaks version 2 of Chroma's REST API.
+// client uses version 2 of Chroma's REST API.
 type client struct {
 	base string
 	key  string
 	http *http.Client
 }
 
-// errGone reports a missing collection, and errUnknown an id to search among that it lacks.
+// errGone reports a missing collection, and errUnknown a missing id of a query.
 var (
 	errGone    = errors.New("the collection does not exist")
 	errUnknown = errors.New("an id is not in the collection")
 )
 
-// collection is the server's description of one.
+// collection is the server's description of a collection.
 type collection struct {
 	ID       string         `json:"id"`
 	Name     string         `json:"name"`
@@ -57,7 +57,7 @@ type records struct {
 	Metadatas  []metadata  `json:"metadatas,omitempty"`
 }
 
-// metadata is what is stored with a vector, its owner, or in a mark: the other fields.
+// metadata is stored with each record: with a vector only its owner, with a mark the other fields.
 type metadata struct {
 	Owner       memory.Owner `json:"owner,omitempty"`
 	Collection  string       `json:"collection,omitempty"`
@@ -120,7 +120,7 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 		Most      int         `json:"n_results"`
 		selection
 	}{[][]float32{question}, n, selection{IDs: ids, Include: []string{"distances"}}}
-	if ids == nil { // ids imply the owner; filtering by both takes a server two hundred times as long
+	if ids == nil { // ids imply the owner; filtering by both takes the server two hundred times as long
 		asks.Where = &metadata{Owner: of}
 	}
 	var found struct {
@@ -134,7 +134,7 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 			return nil, nil, err
 		}
 		if len(present.IDs) == len(ids) {
-			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma does not find ids that it has")
+			return nil, nil, memory.Errorf(memory.Unavailable, "Chroma does not find ids that it listed")
 		}
 		return c.query(ctx, collection, question, of, present.IDs, n)
 	}
@@ -149,7 +149,7 @@ func (c *client) query(ctx context.Context, collection string, question []float3
 
 func path(collection, verb string) string { return collectionsPath + "/" + collection + "/" + verb }
 
-// do sends a request up to so many times until it is answered.
+// do sends a request at most tries times, until it is answered.
 func (c *client) do(ctx context.Context, method, path string, in, out any, tries int) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -185,14 +185,14 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 	if err != nil {
 		var at *url.Error
 		if errors.As(err, &at) {
-			err = at.Err // without the address, which may contain a key
+			err = at.Err // without the URL, which may contain a key
 		}
 		return ctx.Err() == nil, memory.Errorf(memory.Unavailable, "Chroma does not answer: %w", err)
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read, or is not needed
+	defer func() { _ = answer.Body.Close() }() // the body was read or is not needed
 	data, err := io.ReadAll(io.LimitReader(answer.Body, mostAnswer))
 	if err != nil {
-		return true, memory.Errorf(memory.Unavailable, "Chroma's answer broke off: %w", err)
+		return true, memory.Errorf(memory.Unavailable, "Chroma's answer is incomplete: %w", err)
 	}
 	if answer.StatusCode >= 300 {
 		return refusal(answer.StatusCode, data)
@@ -201,7 +201,7 @@ func (c *client) once(ctx context.Context, method, path string, body []byte, out
 		return false, nil
 	}
 	if err := json.Unmarshal(data, out); err != nil {
-		return false, memory.Errorf(memory.Unavailable, "what answers at chroma.url is not version 2 of Chroma's API: %w", err)
+		return false, memory.Errorf(memory.Unavailable, "the server at chroma.url does not answer like version 2 of Chroma's API: %w", err)
 	}
 	return false, nil
 }
@@ -221,9 +221,9 @@ func refusal(status int, data []byte) (again bool, err error) {
 	case status == http.StatusInternalServerError && strings.Contains(reply.Message, "Error finding id"):
 		return false, errUnknown
 	case status == http.StatusNotFound || status == http.StatusGone:
-		return false, memory.Errorf(memory.Unavailable, "what answers at chroma.url has no version 2 of Chroma's API (status %d)", status)
+		return false, memory.Errorf(memory.Unavailable, "the server at chroma.url has no version 2 of Chroma's API (status %d)", status)
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
-		return false, memory.Errorf(memory.Unavailable, "Chroma refuses the key (status %d): see chroma.key", status)
+		return false, memory.Errorf(memory.Unavailable, "Chroma rejects the API key (status %d): see chroma.key", status)
 	}
 	return status == http.StatusTooManyRequests || status >= 500, memory.Errorf(memory.Unavailable, "Chroma answered %d: %s", status, reply.Message)
 }

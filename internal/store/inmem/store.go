@@ -184,7 +184,7 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	now := memory.Time(s.now())
 	var due []memory.Job
 	for _, sh := range s.shelves {
-		sh.TakeBack(now)
+		sh.ExpireLeases(now)
 		if j, is := sh.Due(kinds, now); is {
 			due = append(due, j)
 		}
@@ -213,7 +213,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
 	return s.write(ctx, held.Owner, func(draft *shelf.Shelf) error {
 		now := memory.Time(s.now())
-		j, err := draft.Held(held, now)
+		j, err := draft.LeasedJob(held, now)
 		if err != nil {
 			return err
 		}

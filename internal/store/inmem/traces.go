@@ -57,7 +57,7 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 			}
 		}
 		var err error
-		out, _, err = shelf.Cut(out, q.Limit, "", func(t memory.Trace) shelf.Place { return shelf.Place{At: t.At, ID: t.ID} })
+		out, _, err = shelf.PageAfter(out, q.Limit, "", func(t memory.Trace) shelf.Place { return shelf.Place{At: t.At, ID: t.ID} })
 		return err
 	})
 	return out, err

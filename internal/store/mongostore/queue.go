@@ -112,7 +112,7 @@ func (s *Store) takeBack(ctx context.Context, now time.Time) error {
 	}
 	for owner := range over {
 		from := func(ctx context.Context, on *shelf.Shelf) error { return s.running(ctx, owner, on) }
-		err := s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.TakeBack(now); return nil })
+		err := s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.ExpireLeases(now); return nil })
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome) error {
 	err := s.onJob(ctx, held.Owner, held.Job, func(draft *shelf.Shelf) error {
 		now := memory.Time(s.now())
-		j, err := draft.Held(held, now)
+		j, err := draft.LeasedJob(held, now)
 		if err != nil {
 			return err
 		}

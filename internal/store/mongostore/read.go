@@ -91,7 +91,7 @@ func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bs
 			err = cmp.Or(err, takers[in](at, on))
 			n++
 		}
-		return n <= shelf.Limit(q.Limit), err
+		return n <= shelf.PageSize(q.Limit), err
 	})
 }
 
@@ -133,7 +133,7 @@ func (s *Store) Contexts(ctx context.Context, owner memory.Owner, at memory.At, 
 
 // Changes returns the journal: see [memory.Facts].
 func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.ChangeQuery) (page memory.ChangePage, err error) {
-	newest := options.Find().SetSort(keys("-version -ordinal")).SetLimit(int64(shelf.Limit(q.Limit)) + 1)
+	newest := options.Find().SetSort(keys("-version -ordinal")).SetLimit(int64(shelf.PageSize(q.Limit)) + 1)
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		filter, err := changeFilter(owner, q)
 		if err != nil {
@@ -212,7 +212,7 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 
 // Conversations returns conversations: see [memory.Log].
 func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.ConversationQuery) (page memory.ConversationPage, err error) {
-	newest := options.Find().SetSort(keys("-updated -session_id")).SetLimit(int64(shelf.Limit(q.Limit)) + 1)
+	newest := options.Find().SetSort(keys("-updated -session_id")).SetLimit(int64(shelf.PageSize(q.Limit)) + 1)
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		filter := ofOwner(owner)
 		switch {

@@ -171,13 +171,13 @@ func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery
 		filter["$or"] = bson.A{bson.M{"at": bson.M{"$lt": last.At}}, bson.M{"at": last.At, "id": bson.M{"$lt": last.ID}}}
 	}
 	var found []memory.AuditEntry
-	limit := shelf.Limit(q.Limit)
+	limit := shelf.PageSize(q.Limit)
 	newest := options.Find().SetSort(keys("-at -id")).SetLimit(int64(limit) + 1)
 	err := stream(ctx, s, audit, filter, newest, func(d *auditDoc) bool { found = append(found, d.Entry); return true })
 	if err != nil {
 		return memory.AuditPage{}, s.translate(err)
 	}
-	entries, next, err := shelf.Cut(found, limit, "", shelf.PlaceOfAudit)
+	entries, next, err := shelf.PageAfter(found, limit, "", shelf.PlaceOfAudit)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 

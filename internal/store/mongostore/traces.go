@@ -144,7 +144,7 @@ func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQu
 	}
 	filter := ofOwner(owner)
 	matchSet(filter, map[string]string{"session_id": q.Conversation, "door": q.Door})
-	newest := options.Find().SetSort(keys("-at -id")).SetLimit(int64(shelf.Limit(q.Limit)))
+	newest := options.Find().SetSort(keys("-at -id")).SetLimit(int64(shelf.PageSize(q.Limit)))
 	var failed error
 	err = stream(ctx, s, traces, filter, newest, func(d *traceDoc) bool {
 		t, err := d.trace()

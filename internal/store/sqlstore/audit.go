@@ -38,7 +38,7 @@ func (t *tx) note(owner memory.Owner, entries []memory.AuditEntry) error {
 
 // Noted returns entries of the record: see [memory.Audit].
 func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
-	w, limit := ofOwner(), shelf.Limit(q.Limit)
+	w, limit := ofOwner(), shelf.PageSize(q.Limit)
 	if q.User != "" {
 		w.and(`"user" = ?`, q.User)
 	}
@@ -58,7 +58,7 @@ func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery
 	if err != nil {
 		return memory.AuditPage{}, wrap("read the audit record", err)
 	}
-	entries, next, err := shelf.Cut(found, limit, "", shelf.PlaceOfAudit)
+	entries, next, err := shelf.PageAfter(found, limit, "", shelf.PlaceOfAudit)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 

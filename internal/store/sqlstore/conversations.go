@@ -20,7 +20,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	if err := w.after(q.Cursor, `updated_at`); err != nil {
 		return memory.ConversationPage{}, err
 	}
-	limit := shelf.Limit(q.Limit)
+	limit := shelf.PageSize(q.Limit)
 	var found []memory.Conversation
 	err := s.reads.look(ctx, owner, func(v *view) error {
 		found = nil
@@ -34,7 +34,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	if err != nil {
 		return memory.ConversationPage{}, err
 	}
-	some, next, err := shelf.Cut(found, q.Limit, q.Cursor, func(c memory.Conversation) shelf.Place {
+	some, next, err := shelf.PageAfter(found, q.Limit, q.Cursor, func(c memory.Conversation) shelf.Place {
 		return shelf.Place{At: c.UpdatedAt, ID: c.ID}
 	})
 	return memory.ConversationPage{Conversations: some, Next: next}, err

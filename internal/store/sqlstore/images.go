@@ -33,7 +33,7 @@ func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) 
 		if t.kind == kind {
 			return `SELECT ` + t.columns + ` FROM ` + t.name + ` WHERE owner = ? AND ` + t.key, func(row scanner) (thing, error) {
 				image, err := t.scan(owner, row)
-				return thing{image, shelf.Version(image)}, err
+				return thing{image, shelf.VersionOf(image)}, err
 			}
 		}
 	}
@@ -84,7 +84,7 @@ func (w *write) save(c memory.Change) error {
 		return nil
 	}
 	w.wrote[id] = true
-	if c.Before.IsZero() || shelf.Words(c.Before) == shelf.Words(c.After) {
+	if c.Before.IsZero() || shelf.TextOf(c.Before) == shelf.TextOf(c.After) {
 		return nil
 	}
 	return wrap("drop the vectors of other words", w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id))

@@ -39,7 +39,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	if err != nil {
 		return memory.ChangePage{}, err
 	}
-	limit := shelf.Limit(q.Limit)
+	limit := shelf.PageSize(q.Limit)
 	var page memory.ChangePage
 	err = s.reads.see(ctx, owner, func(v *view) error {
 		var entries []entry
@@ -198,7 +198,7 @@ func encodeImage(i memory.Image) (string, error) {
 	if i.IsZero() {
 		return "", nil
 	}
-	r := imageRecord{Image: i, Version: shelf.Version(i)}
+	r := imageRecord{Image: i, Version: shelf.VersionOf(i)}
 	switch {
 	case i.Fact != nil:
 		r.Hash = i.Fact.Hash

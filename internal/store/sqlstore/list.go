@@ -97,7 +97,7 @@ func (v *view) byIDs(ids []string, found map[string][]memory.Memory, tables ...s
 
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (memory.Page, error) {
-	limit := shelf.Limit(q.Limit) + 1
+	limit := shelf.PageSize(q.Limit) + 1
 	var found []memory.Memory
 	var err error
 	if inOne(q) {
@@ -144,7 +144,7 @@ func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err
 
 // page returns the page of found that q asks for.
 func page(found []memory.Memory, q memory.Query) (memory.Page, error) {
-	some, next, err := shelf.Cut(found, q.Limit, q.Cursor, placeOf)
+	some, next, err := shelf.PageAfter(found, q.Limit, q.Cursor, placeOf)
 	return memory.Page{Memories: some, Next: next}, err
 }
 

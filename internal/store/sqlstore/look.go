@@ -25,7 +25,7 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 		all = append(all, v.byIDs(l.IDs, byID, turns, facts, links, summaries)...)
 		for i, q := range l.Queries {
 			found[i] = nil
-			some, err := v.listing(sourcesOf(q), q, shelf.Limit(q.Limit)+1, &found[i])
+			some, err := v.listing(sourcesOf(q), q, shelf.PageSize(q.Limit)+1, &found[i])
 			if err != nil {
 				return nil, err
 			}

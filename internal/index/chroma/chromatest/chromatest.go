@@ -18,7 +18,7 @@ import (
 // startTime is how long a server may take to answer.
 const startTime = time.Minute
 
-// Server is a server with a folder that outlasts it.
+// Server is a Chroma server. Its data folder remains after it stops.
 type Server struct {
 	URL     string
 	program string
@@ -27,7 +27,7 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// Start starts a server for a test, which is skipped if none is installed.
+// Start starts a server for a test. It skips the test if Chroma is not installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	program := find()
@@ -48,7 +48,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// find returns the server's program in the module's tmp, "" without one.
+// find returns the path of the server's program in the module's tmp folder, or "" if it is missing.
 func find() string {
 	dir, err := os.Getwd()
 	for err == nil {
@@ -77,11 +77,11 @@ func (s *Server) Stop(t testing.TB) {
 	if err := s.process.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.process.Wait() // it was killed
+	_ = s.process.Wait() // the error is expected, since the process was killed
 	s.process = nil
 }
 
-// Restart starts the server with its folder, and waits until it answers.
+// Restart starts the server with the same data folder, and waits until it answers.
 func (s *Server) Restart(t testing.TB) {
 	t.Helper()
 	s.process = exec.Command(s.program, "run", "--host", "127.0.0.1", "--port", strconv.Itoa(s.port), "--path", s.dir)
@@ -102,7 +102,7 @@ func (s *Server) Restart(t testing.TB) {
 	}
 }
 
-// Records counts the records of an owner in a collection.
+// Records counts an owner's records in a collection.
 func (s *Server) Records(t testing.TB, collection, owner string) int {
 	t.Helper()
 	at := s.URL + "/api/v2/tenants/default_tenant/databases/default_database/collections/"
