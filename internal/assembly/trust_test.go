@@ -215,7 +215,7 @@ func TestAnyKeySignsItsUserIn(t *testing.T) {
 		if got := b.page("/signin", url.Values{"key": {keys[role].Text}, "user": {user}}); !strings.Contains(got, "plays chess") {
 			t.Errorf("%s: %s", role, got)
 		}
-		if got := b.page("/settings", nil); strings.Contains(got, "How this server is set") != (role == "admin") {
+		if got := b.page("/settings", nil); strings.Contains(got, "Configuration of this server") != (role == "admin") {
 			t.Errorf("%s sees the settings: %v", role, role != "admin")
 		}
 	}

@@ -1,7 +1,7 @@
-// Package pipelines serves Open WebUI's pipelines protocol with one filter. Before a model answers, it adds
-// the memory block to the system message; afterwards, it stores the question and the answer.
+// Package pipelines serves Open WebUI's pipelines protocol with one filter. Before a model answers, the filter
+// adds the memory block to the system message. Afterwards, it stores the question and the answer.
 //
-// An error of a filter would fail the chat in Open WebUI, so on errors the chat stays unchanged.
+// An error of a filter would fail the chat in Open WebUI, so the chat stays unchanged if there is an error.
 package pipelines
 
 import (
@@ -29,11 +29,11 @@ const Prefix = "/pipelines"
 const (
 	filterID = "loci-memory"
 
-	// searchTime bounds the search before an answer, addTime storing the answer.
+	// searchTime bounds the search before an answer. addTime bounds storing the answer.
 	searchTime = 2 * time.Second
 	addTime    = 10 * time.Second
 
-	// summaryMark begins the summary with which Open WebUI replaces compacted messages.
+	// summaryMark is the start of the summary with which Open WebUI replaces compacted messages.
 	summaryMark = "[CONVERSATION SUMMARY]"
 )
 
@@ -68,7 +68,7 @@ func constant(v any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { httpx.WriteJSON(w, http.StatusOK, v) })
 }
 
-// payload is a request to a filter. The response is its Body, which the filter may change.
+// payload is a request to a filter. The response is Body, which the filter may change.
 type payload struct {
 	User struct{ ID string }
 	Body json.RawMessage
@@ -78,7 +78,7 @@ type payload struct {
 type content struct {
 	Messages []message
 	ChatID   string `json:"chat_id"`
-	ID       string // of the answer
+	ID       string // id of the answer
 	Metadata struct {
 		ChatID      string `json:"chat_id"`
 		Task        string
@@ -114,14 +114,14 @@ func (h handler) serve(do func(*call) (json.RawMessage, error)) http.Handler {
 		}
 		if out, err := filter(r, p, do); err == nil {
 			p.Body = out
-		} else if !errors.Is(err, memory.Conflict) { // not paused
-			h.engine.Log.Warn("a chat of Open WebUI got no memory", "err", err)
+		} else if !errors.Is(err, memory.Conflict) { // memory is not paused
+			h.engine.Log.Warn("an Open WebUI chat continues without memory", "err", err)
 		}
 		httpx.WriteJSON(w, http.StatusOK, p.Body)
 	})
 }
 
-// filter runs do, except for chats without memory: unsaved ones, tasks, and requests without a user.
+// filter runs do, except for chats without memory: unsaved chats, tasks, and requests without a user.
 func filter(r *http.Request, p payload, do func(*call) (json.RawMessage, error)) (json.RawMessage, error) {
 	c := call{ctx: r.Context(), body: p.Body}
 	if err := json.Unmarshal(p.Body, &c.content); err != nil {
@@ -172,7 +172,7 @@ func (h handler) inlet(c *call) (json.RawMessage, error) {
 	return withSystem(c.body, found.Block)
 }
 
-// withSystem returns a body with block at the end of its system message, and otherwise unchanged.
+// withSystem returns a body with block at the end of its system message. The rest is unchanged.
 func withSystem(body json.RawMessage, block string) (json.RawMessage, error) {
 	var fields map[string]json.RawMessage
 	var messages []json.RawMessage
@@ -206,13 +206,13 @@ func withSystem(body json.RawMessage, block string) (json.RawMessage, error) {
 	return encoded(fields), nil
 }
 
-// encoded returns a value as JSON without escaping <, > and &.
+// encoded returns a value as JSON and does not escape <, > and &.
 func encoded(v any) json.RawMessage {
-	out, _ := chatapi.Encode(v) // strings and valid JSON have no errors
+	out, _ := chatapi.Encode(v) // strings and valid JSON can always be encoded
 	return out
 }
 
-// outlet stores the user's last message and its answer, with their parent in the chat.
+// outlet stores the user's last message and its answer, after their parent in the chat.
 func (h handler) outlet(c *call) (json.RawMessage, error) {
 	talk := exchange.Talk{Conversation: c.chat, Infer: true}
 	answer := len(c.Messages) - 1
@@ -242,7 +242,7 @@ func (h handler) outlet(c *call) (json.RawMessage, error) {
 			talk.Messages = append(talk.Messages, exchange.Message{Role: m.Role, Content: words, Ref: m.ID})
 		}
 	}
-	if len(talk.Messages) == 0 || talk.Messages[0].Role != memory.RoleUser { // such as a file without text
+	if len(talk.Messages) == 0 || talk.Messages[0].Role != memory.RoleUser { // for example a file without text
 		return c.body, nil
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, addTime)
@@ -251,7 +251,7 @@ func (h handler) outlet(c *call) (json.RawMessage, error) {
 	return c.body, err
 }
 
-// words returns the message's own text, without what Open WebUI adds around it.
+// words returns the message's own text, without the text that Open WebUI adds to it.
 func (m *message) words() string {
 	words := details.ReplaceAllString(m.text(), "")
 	if m.Role != memory.RoleAssistant {
@@ -260,5 +260,5 @@ func (m *message) words() string {
 	return strings.TrimSpace(words)
 }
 
-// text returns a message's text, joined from its parts.
+// text returns a message's text, with its parts joined.
 func (m *message) text() string { return chatapi.ContentText(m.Content) }

@@ -128,7 +128,7 @@ func TestNothingIsErasedBeforeThatIsTyped(t *testing.T) {
 		t.Fatalf("ben erases ana's: status %d", w.Code)
 	}
 	to := r.sent("/erase", form(" Erase "))
-	receipt := r.shows(to, "1 memory, whose words are gone", key.ID, "<dd>whoever runs the server, as ana</dd>")
+	receipt := r.shows(to, "1 memory, whose text is erased", key.ID, "<dd>whoever runs the server, as ana</dd>")
 	sound(t, to, receipt)
 	if r.now(key.ID).Content != "" || strings.Contains(r.get("/data/export").Body.String(), "flowerpot") {
 		t.Errorf("the words are still there: %+v", r.now(key.ID))
@@ -154,7 +154,7 @@ func TestTheProfileIsWrittenAndUndone(t *testing.T) {
 	sound(t, "/profile", r.shows("/profile", "time&lt;zone&gt;", "Europe/Lisbon"))
 	sound(t, "/profile", r.shows("/profile?edit=time%3Czone%3E", `name="value"`, ">Europe/Lisbon</textarea>"))
 	r.sent("/profile", url.Values{"do": {"set"}, "key": {"time<zone>"}, "value": {"Europe/Lisbon"}})
-	r.shows("/profile", "It is so already.")
+	r.shows("/profile", "Nothing changed.")
 	r.sent("/profile", url.Values{"do": {"drop"}, "key": {"time<zone>"}})
 	runs := r.runs()
 	if body := r.shows("/profile"); strings.Contains(body, "Lisbon</p>") {
@@ -184,7 +184,7 @@ func TestJobsTellHowFarVectorsAre(t *testing.T) {
 	}
 	sound(t, "/jobs?vectors=1", r.shows("/jobs?vectors=1", "1 of 1 memory have one by"))
 	furnish(r)
-	r.shows("/jobs?vectors=1", "3 of 5 memories have one by", "Give the rest theirs")
+	r.shows("/jobs?vectors=1", "3 of 5 memories have one by", "Compute the missing vectors")
 	r.sent("/jobs", url.Values{"back": {"/jobs"}})
 	r.shows("/jobs", "3 of 5 memories have one by", "the rest get theirs now", "<progress", "2 memories get vectors now.")
 }

@@ -56,7 +56,7 @@ func TestWhatIsErasedIsWhatWasShown(t *testing.T) {
 	form = eraseForm(t, r.shows("/erase?q=the+flowerpot", "painted"), "erase")
 	c := r.fact("User broke a flowerpot")
 	to := r.sent("/erase", form)
-	r.shows(to, "1 memory, whose words are gone", b.ID)
+	r.shows(to, "1 memory, whose text is erased", b.ID)
 	if r.now(b.ID).Content != "" || r.now(c.ID).Content == "" || r.now(a.ID).Content == "" {
 		t.Error("it did not erase the one that was shown, and that alone")
 	}
@@ -79,7 +79,7 @@ func TestAllThatWouldBeErasedCanBeSeen(t *testing.T) {
 		}
 	}
 	sound(t, "/erase?q=everything", body)
-	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), "105 memories, whose words are gone")
+	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), "105 memories, whose text is erased")
 }
 
 // TestWhatQuotesAnErasedTurnIsErasedByItsWords: it stays until somebody asks for it.

@@ -34,7 +34,7 @@ func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 func TestAgesAreInTheirLargestUnit(t *testing.T) {
 	now := memtest.Epoch
 	for ago, want := range map[time.Duration]string{
-		-time.Hour: "to come", 0: "now", time.Minute: "1 min ago", 3 * time.Hour: "3 h ago", 24 * time.Hour: "1 day ago", 59 * 24 * time.Hour: "59 days ago",
+		-time.Hour: "in the future", 0: "now", time.Minute: "1 min ago", 3 * time.Hour: "3 h ago", 24 * time.Hour: "1 day ago", 59 * 24 * time.Hour: "59 days ago",
 		60 * 24 * time.Hour: "2 months ago", 800 * 24 * time.Hour: "2 years ago",
 	} {
 		if got := age(now, now.Add(-ago)); got != want {

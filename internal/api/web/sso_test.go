@@ -94,7 +94,7 @@ func TestPeopleSignInAtTheIssuer(t *testing.T) {
 		t.Fatalf("the way back: %d %v %v: %s", w.Code, w.Header(), i.form, w.Body)
 	}
 	r.shows("/", "flowerpot", ">ana<")
-	if w := r.get("/settings"); strings.Contains(w.Body.String(), "How this server is set") {
+	if w := r.get("/settings"); strings.Contains(w.Body.String(), "Configuration of this server") {
 		t.Error("a user is taken for an admin")
 	}
 	if w := r.post("/signout", nil); w.Header().Get("Refresh") == "" || !strings.HasPrefix(w.Header().Get("Refresh"), "0;url="+i.URL+"/end?client_id=loci&post_logout_redirect_uri=http") {
@@ -105,7 +105,7 @@ func TestPeopleSignInAtTheIssuer(t *testing.T) {
 	}
 	i.claims = map[string]any{"sub": "root", "groups": []string{"staff", "operators"}}
 	r.get(r.begin(i))
-	r.shows("/settings", "How this server is set", "Show this memory")
+	r.shows("/settings", "Configuration of this server", "Show this memory")
 	r.sent("/switch", url.Values{"user": {"ana"}})
 	r.shows("/", "flowerpot", ">ana<")
 	r.sent("/switch", url.Values{"user": {""}})
