@@ -42,7 +42,7 @@ func TestAnImportIsLookedAtWrittenAndUndone(t *testing.T) {
 	file := "- User likes figs\n- User lives in Lisbon\n- <b>User</b> plays the cello\n"
 	w := r.bring("?do=look", "my <things>.txt", file, "format", "")
 	body := w.Body.String()
-	if w.Code != http.StatusOK || !strings.Contains(body, "my &lt;things&gt;.txt would bring") || !strings.Contains(body, "User likes figs") || !strings.Contains(body, "Nothing was written yet") {
+	if w.Code != http.StatusOK || !strings.Contains(body, "my &lt;things&gt;.txt would add") || !strings.Contains(body, "User likes figs") || !strings.Contains(body, "Nothing was stored yet") {
 		t.Fatalf("status %d: %s", w.Code, body)
 	}
 	sound(t, "POST /data/import", body)
@@ -182,9 +182,9 @@ func TestJobsTellHowFarVectorsAre(t *testing.T) {
 	if body := r.shows("/jobs"); strings.Contains(body, "Vectors") {
 		t.Error("nothing lacks a vector, and the page speaks of them")
 	}
-	sound(t, "/jobs?vectors=1", r.shows("/jobs?vectors=1", "1 of 1 memory have one by"))
+	sound(t, "/jobs?vectors=1", r.shows("/jobs?vectors=1", "1 of 1 memory have a vector of"))
 	furnish(r)
-	r.shows("/jobs?vectors=1", "3 of 5 memories have one by", "Compute the missing vectors")
+	r.shows("/jobs?vectors=1", "3 of 5 memories have a vector of", "Compute the missing vectors")
 	r.sent("/jobs", url.Values{"back": {"/jobs"}})
-	r.shows("/jobs", "3 of 5 memories have one by", "the rest get theirs now", "<progress", "2 memories get vectors now.")
+	r.shows("/jobs", "3 of 5 memories have a vector of", "the others are being computed", "<progress", "2 memories will get vectors.")
 }

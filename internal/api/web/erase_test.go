@@ -46,7 +46,7 @@ func TestWhatIsErasedIsWhatWasShown(t *testing.T) {
 	b := r.fact("User painted a flowerpot")
 	r.sent("/memories/"+a.ID, url.Values{"do": {"edit"}, "content": {"User hides the key in the shed"}})
 	w := r.post("/erase", form)
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "something changed meanwhile") || !strings.Contains(w.Body.String(), "in the shed") {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "memory has changed") || !strings.Contains(w.Body.String(), "in the shed") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 	if r.now(a.ID).Content == "" || r.now(b.ID).Content == "" {
@@ -89,7 +89,7 @@ func TestWhatQuotesAnErasedTurnIsErasedByItsWords(t *testing.T) {
 	quotes := r.converse("later", "What should I not forget?", "That zebra number, 4711.")
 	r.converse("other", "How warm is it in Porto?", "Quite warm.")
 	at := "/erase?id=" + turns[0]
-	body := r.shows(at, "keeps its words")
+	body := r.shows(at, "keep their text")
 	sound(t, at, body)
 	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), turns[0])
 	body = r.shows("/erase?q=zebra+4711", "That zebra number, 4711.")

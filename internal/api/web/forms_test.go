@@ -39,7 +39,7 @@ func TestWhatIsWrittenDownIsRemembered(t *testing.T) {
 		t.Errorf("there is not one memory:\n%s", body)
 	}
 	r.sent("/memories", url.Values{"content": {"User likes figs"}})
-	r.shows("/", "remembered already")
+	r.shows("/", "already stored")
 	if w := r.post("/memories", url.Values{"content": {"  "}}); w.Code != http.StatusBadRequest {
 		t.Errorf("an empty fact: status %d", w.Code)
 	}

@@ -41,7 +41,7 @@ func TestAFactIsSharedAndNoLonger(t *testing.T) {
 	if !strings.Contains(bens(), "4711") {
 		t.Error("ben does not see what is shared")
 	}
-	if theirs := r.get(at, "X-Loci-User", "ben").Body.String(); !strings.Contains(theirs, "hidden from you alone") || strings.Contains(theirs, "Share it") {
+	if theirs := r.get(at, "X-Loci-User", "ben").Body.String(); !strings.Contains(theirs, "hidden only from you") || strings.Contains(theirs, "Share it") {
 		t.Errorf("ben's page of it:\n%s", theirs)
 	}
 	r.sent(at+"/share", url.Values{"do": {"end"}, "to": {"user/ben"}, "back": {at}})
