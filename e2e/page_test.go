@@ -424,14 +424,14 @@ func TestPageLooksIntoAFileBeforeItIsBroughtIn(t *testing.T) {
 		t.Errorf("looking wrote %q", kept)
 	}
 	b.click("[data-bring] button:not(.main)")
-	b.see("#brought", "was brought in")
+	b.see("#brought", "was imported")
 	if kept := l.withStatus(t, "active"); !strings.Contains(kept, "cello") || strings.Count(kept, "Lisbon") != 1 {
 		t.Errorf("after the import there are %q", kept)
 	}
 	heard := eval[string](b, "String(seen)")
 	l.write(t, "User has a kite")
 	b.until("the page hears of the change", "String(seen) !== "+quoted(heard)+" && waiting === 0")
-	b.see("#brought", "was brought in")
+	b.see("#brought", "was imported")
 	b.click("#brought form button")
 	b.see("#toast", "Undone.")
 	if kept := l.withStatus(t, "active"); !strings.Contains(kept, "Lisbon") || !strings.Contains(kept, "kite") || strings.Contains(kept, "cello") {

@@ -235,10 +235,10 @@ func TestAnyKeySignsItsUserIn(t *testing.T) {
 	}
 	ana := newBrowser(t, server.URL)
 	ana.page("/signin", url.Values{"key": {keys["user"].Text}})
-	if got := ana.page("/switch", url.Values{"user": {"ben"}}); !strings.Contains(got, "only whoever runs the server") {
+	if got := ana.page("/switch", url.Values{"user": {"ben"}}); !strings.Contains(got, "only an admin may see") {
 		t.Errorf("ana switched: %s", got)
 	}
-	if got := ana.page("/audit", nil); !strings.Contains(got, "for whoever runs the server") {
+	if got := ana.page("/audit", nil); !strings.Contains(got, "for admins only") {
 		t.Errorf("ana reads the record: %s", got)
 	}
 	noError(t)(admin.RemoveKey(t.Context(), keys["user"].ID))

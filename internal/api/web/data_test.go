@@ -50,7 +50,7 @@ func TestAnImportIsLookedAtWrittenAndUndone(t *testing.T) {
 		t.Fatalf("looking left %d facts", n)
 	}
 	w = r.bring("", "things.txt", file, "format", "", "project", "atlas")
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "things.txt was brought in") || !strings.Contains(w.Body.String(), "take the facts out again") {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "things.txt was imported") || !strings.Contains(w.Body.String(), "take the facts out again") {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
 	r.shows("/", "User likes figs", "&lt;b&gt;User&lt;/b&gt; plays the cello")
