@@ -121,7 +121,7 @@ func TestModelsThatAreSkippedAreTold(t *testing.T) {
 	ask(key, "POST", "/api/memory", `{"content":"User drinks oolong tea"}`)
 
 	status.Store(http.StatusOK)
-	if looked, found := doctorSays(t, l); found != "" || !strings.Contains(looked, "embedder remote:m: it answers") || !strings.Contains(looked, "reranker remote:r: it answers") {
+	if looked, found := doctorSays(t, l); found != "" || !strings.Contains(looked, "embedder remote:m: it responds") || !strings.Contains(looked, "reranker remote:r: it responds") {
 		t.Errorf("looked at %q and found %q, want both to answer", looked, found)
 	}
 	if got := ask(key, "GET", "/health", ""); strings.Contains(got, "skipped") {

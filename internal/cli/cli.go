@@ -69,7 +69,7 @@ var advice = [][2]string{
 	{"there is no chat ", "loci list --kind turn --json names the conversations"},
 	{"the profile has no ", "loci profile shows its keys"},
 	{"is not closed", "loci users list shows who is"},
-	{"no server of models is set", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
+	{"no model server is configured", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
 	{"no such file or directory", "check the path"},
 }
 

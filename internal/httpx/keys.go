@@ -124,7 +124,7 @@ func (r *Keyring) Add(ctx context.Context, of memory.Key) (text string, key memo
 func (r *Keyring) Rotate(ctx context.Context, id string, longer time.Duration, expires time.Time) (text string, key memory.Key, err error) {
 	old, is := r.ByID(id, r.now())
 	if !is {
-		return "", key, memory.Errorf(memory.NotFound, "there is no valid key %s", id)
+		return "", key, memory.Errorf(memory.NotFound, "there is no key %s that has not expired", id)
 	}
 	end := memory.Time(r.now().Add(longer))
 	if !old.ExpiresAt.IsZero() && old.ExpiresAt.Before(end) {
