@@ -35,7 +35,7 @@ var Legacy = &Dialect{
 		return mustEncode(l)
 	},
 	EncodeError: encodeError,
-	hear:        (*Stream).hearLegacy, ends: endsChunks,
+	hear:        (*Stream).readLegacyEvent, ends: endsChunks,
 }
 
 // speaker matches the labels with which frameworks mark the messages in a prompt.
@@ -147,8 +147,8 @@ func readLegacyAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// hearLegacy reads one event of a completion.
-func (s *Stream) hearLegacy(event gjson.Result) {
+// readLegacyEvent reads one event of a completion.
+func (s *Stream) readLegacyEvent(event gjson.Result) {
 	choice, ok := s.hearChoice(event)
 	if !ok {
 		return

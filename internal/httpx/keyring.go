@@ -21,7 +21,7 @@ import (
 
 // Keyring holds the stored keys that [Guard] accepts in addition to the server's own, so that requests need no
 // query. Changes made here apply at once; changes by another server on the same database apply within
-// keysAgain. The zero value is empty and is not stored.
+// keyReloadInterval. The zero value is empty and is not stored.
 type Keyring struct {
 	keys   atomic.Pointer[map[[sha256.Size]byte]memory.Key]
 	store  memory.Keys // nil: keys are not stored

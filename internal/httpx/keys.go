@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// keysAgain is the interval at which keys are reloaded, because another server may have changed them.
-const keysAgain = 3 * time.Second
+// keyReloadInterval is the interval at which keys are reloaded, because another server may have changed them.
+const keyReloadInterval = 3 * time.Second
 
 // OpenKeys loads the keys of a store; a nil store has none. Other servers may share the store.
 func OpenKeys(ctx context.Context, store memory.Keys, shared bool, now func() time.Time, log *slog.Logger) (*Keyring, error) {
@@ -33,12 +33,12 @@ func (r *Keyring) load(ctx context.Context) error {
 	return err
 }
 
-// useKept is the interval at which the keys' last-use times are stored.
-const useKept = time.Minute
+// lastUseInterval is the interval at which the keys' last-use times are stored.
+const lastUseInterval = time.Minute
 
 // use records that a request had a key.
 func (r *Keyring) use(k memory.Key, now time.Time) {
-	if at := memory.Time(now).Truncate(useKept); at.After(k.UsedAt) {
+	if at := memory.Time(now).Truncate(lastUseInterval); at.After(k.UsedAt) {
 		r.used.Store(k.ID(), at)
 	}
 }
@@ -59,7 +59,7 @@ func (r *Keyring) Run(ctx context.Context) error {
 	if r.store == nil {
 		return nil
 	}
-	again, kept := time.NewTicker(keysAgain), time.NewTicker(useKept)
+	again, kept := time.NewTicker(keyReloadInterval), time.NewTicker(lastUseInterval)
 	defer again.Stop()
 	defer kept.Stop()
 	failed := false
@@ -67,7 +67,7 @@ func (r *Keyring) Run(ctx context.Context) error {
 		var err error
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysAgain)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyReloadInterval)
 			defer cancel()
 			_ = r.keepUse(last) // at most a minute of last-use times is lost
 			return nil

@@ -70,8 +70,8 @@ type Learns struct {
 	Distrust string // why facts from the last learning job's model stay pending, "" if they do not
 }
 
-// GivenLearner returns a Learner for the model that the embedding program supplies.
-func GivenLearner() *Learner {
+// ProgramLearner returns a Learner for the model that the embedding program supplies.
+func ProgramLearner() *Learner {
 	return &Learner{embedded: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program supplied a model"}}}
 }
 

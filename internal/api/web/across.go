@@ -31,8 +31,8 @@ type place struct {
 	Count   int
 }
 
-// mostShared is the maximum number of items listed per kind. Items of the most projects come first.
-const mostShared = 12
+// maxShared is the maximum number of items listed per kind. Items of the most projects come first.
+const maxShared = 12
 
 // across counts facts by project.
 type across struct {
@@ -89,7 +89,7 @@ func (a *across) recurring() recurring {
 	out.Answers = several(a.answers, func(s *shared) bool {
 		return slices.ContainsFunc(s.In, func(p place) bool { return p.Says != s.In[0].Says })
 	})
-	for _, name := range most(a.projects, mostShared) {
+	for _, name := range most(a.projects, maxShared) {
 		out.Projects = append(out.Projects, amount{Name: name, Count: a.projects[name], Link: asking{}.With("project", name)})
 	}
 	out.Projects = amounts(out.Projects)
@@ -109,5 +109,5 @@ func several(in map[string]*shared, wanted func(*shared) bool) (out []shared) {
 		out = append(out, *s)
 	}
 	slices.SortStableFunc(out, func(a, b shared) int { return cmp.Compare(len(b.In), len(a.In)) })
-	return out[:min(len(out), mostShared)]
+	return out[:min(len(out), maxShared)]
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chatsLooked is how many of the most recently used chats are searched for attached contexts.
-const chatsLooked = 500
+// maxChatsRead is how many of the most recently used chats are searched for attached contexts.
+const maxChatsRead = 500
 
 // document is a context with the room that it takes in a prompt.
 type document struct {
@@ -72,7 +72,7 @@ func (p *Page) contexts(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
+	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 		s.Was, s.Is = "", "" // the page shows the text above; with a title alone, the text would look unchanged
 		view.Changes = append(view.Changes, s)
 	}
-	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
+	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
 	if err != nil {
 		return nil, err
 	}

@@ -32,14 +32,14 @@ type brought struct {
 	transfer.ImportReport
 	File   string
 	Dry    bool
-	Kinds  []kindBrought
+	Kinds  []importedKind
 	Sample []sample
 	Undo   []string // runs that undo the import; empty if there are too many
 	Wrong  string   // why the import stopped early
 }
 
-// kindBrought counts the file's records of one kind.
-type kindBrought struct {
+// importedKind counts the file's records of one kind.
+type importedKind struct {
 	Name         string
 	Added, There int
 }
@@ -176,7 +176,7 @@ func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipar
 		b.Wrong = httpx.Tell(r.Context(), tooLong(err)).Detail
 	}
 	b.ImportReport = out
-	for _, k := range []kindBrought{
+	for _, k := range []importedKind{
 		{"fact", out.Added.Facts, out.There.Facts}, {"conversation", out.Added.Conversations, out.There.Conversations}, {"turn", out.Added.Turns, out.There.Turns},
 		{"summary", out.Added.Summaries, out.There.Summaries}, {"profile entry", out.Added.Profile, out.There.Profile}, {"relation", out.Added.Relations, out.There.Relations}, {"context", out.Added.Contexts, out.There.Contexts},
 	} {

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// eventsEvery is the interval at which an owner's version is checked. Stores have the version in memory.
-	eventsEvery = time.Second
+	// eventInterval is the interval at which an owner's version is checked. Stores have the version in memory.
+	eventInterval = time.Second
 
-	// eventsFor is the maximum time of one stream. Browsers reconnect by themselves, so no stream outlives its
+	// streamTime is the maximum time of one stream. Browsers reconnect by themselves, so no stream outlives its
 	// session for long.
-	eventsFor = 10 * time.Minute
+	streamTime = 10 * time.Minute
 )
 
 // events is a stream that reports changes of an owner's memory: an event "version" at the beginning and after
@@ -25,7 +25,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	control := http.NewResponseController(w)
 	_ = control.SetWriteDeadline(time.Time{}) // the stream has its own deadline
 	p.endWith(r)
-	tick, end := time.NewTicker(eventsEvery), time.NewTimer(eventsFor)
+	tick, end := time.NewTicker(eventInterval), time.NewTimer(streamTime)
 	defer tick.Stop()
 	defer end.Stop()
 	for last := int64(-1); ; {

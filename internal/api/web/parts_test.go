@@ -86,12 +86,12 @@ func TestEventsTellOfEachChangeAndEndWithTheServer(t *testing.T) {
 		if n := versions(); n != 1 || w.Header().Get("Content-Type") != "text/event-stream" || w.flushed != 1 {
 			t.Fatalf("at first %d versions, %d flushed, %v", n, w.flushed, w.Header())
 		}
-		time.Sleep(5 * eventsEvery)
+		time.Sleep(5 * eventInterval)
 		if n := versions(); n != 1 {
 			t.Errorf("without a change there are %d versions", n)
 		}
 		r.fact("User likes figs")
-		time.Sleep(2 * eventsEvery)
+		time.Sleep(2 * eventInterval)
 		if n := versions(); n != 2 {
 			t.Errorf("after a change there are %d versions", n)
 		}

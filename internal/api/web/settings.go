@@ -52,7 +52,7 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	if !view.Admin {
 		return view, nil
 	}
-	users, next, err := p.engine.Users(r.Context(), httpx.IdentityOf(r.Context()).Namespace, "", mostUsers)
+	users, next, err := p.engine.Users(r.Context(), httpx.IdentityOf(r.Context()).Namespace, "", maxUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +78,8 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// mostUsers is the maximum number of users listed.
-const mostUsers = 200
+// maxUsers is the maximum number of users listed.
+const maxUsers = 200
 
 // runs reports whether the caller is an admin.
 func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }

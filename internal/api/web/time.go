@@ -47,7 +47,7 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 		view.Empty = true
 		return view, nil
 	}
-	n, err := dayMeant(r, len(days))
+	n, err := requestedDay(r, len(days))
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// dayMeant returns the number of the requested day; without a parameter, of the last day.
-func dayMeant(r *http.Request, days int) (int, error) {
+// requestedDay returns the number of the requested day; without a parameter, of the last day.
+func requestedDay(r *http.Request, days int) (int, error) {
 	last, s := days-1, r.FormValue("n")
 	if s == "" {
 		return last, nil
