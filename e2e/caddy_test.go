@@ -90,13 +90,13 @@ func TestOperationsGuideSignsPeopleInBehindCaddy(t *testing.T) {
 	if status, _ := ask("", "/", "X-Forwarded-User", "root"); status != http.StatusUnauthorized {
 		t.Errorf("a stranger who names a user: %d", status)
 	}
-	if status, body := ask("ana", "/settings"); status != http.StatusOK || !strings.Contains(body, ">ana<") || strings.Contains(body, "How this server is set") {
+	if status, body := ask("ana", "/settings"); status != http.StatusOK || !strings.Contains(body, ">ana<") || strings.Contains(body, "Configuration of this server") {
 		t.Errorf("ana: %d %s", status, body)
 	}
-	if status, body := ask("ana", "/settings", "X-Forwarded-Groups", "operators"); status != http.StatusOK || strings.Contains(body, "How this server is set") {
+	if status, body := ask("ana", "/settings", "X-Forwarded-Groups", "operators"); status != http.StatusOK || strings.Contains(body, "Configuration of this server") {
 		t.Errorf("ana who says that she is an operator: %d", status)
 	}
-	if status, body := ask("root", "/settings"); status != http.StatusOK || !strings.Contains(body, "How this server is set") {
+	if status, body := ask("root", "/settings"); status != http.StatusOK || !strings.Contains(body, "Configuration of this server") {
 		t.Errorf("root: %d %s", status, body)
 	}
 	if _, body := l.request(t, http.MethodGet, "/settings", nil, http.Header{"X-Forwarded-For": {"203.0.113.9"}}); !strings.Contains(string(body), "Sign in to Loci") {

@@ -126,7 +126,7 @@ func TestUserMessagesAreLearnedFromOnce(t *testing.T) {
 		_, err := c.tryStream(t.Context())
 		done <- err
 	}()
-	eventually(t, l, "the lesson", patience, func() bool { return strings.Contains(l.command(t, "jobs"), "a chat is under way") })
+	eventually(t, l, "the lesson", patience, func() bool { return strings.Contains(l.command(t, "jobs"), "a chat is running") })
 	words <- "see."
 	close(words)
 	if err := <-done; err != nil {

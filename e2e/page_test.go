@@ -332,7 +332,7 @@ func TestPageRemembersInOneChatWhatWasToldInAnother(t *testing.T) {
 	b.click(".rows li:first-child a.words")
 	b.click(".turn.r-assistant .meta a")
 	b.see("h1", "Where does Mia live?")
-	b.see("main", "What was given")
+	b.see("main", "Memories that were used")
 }
 
 func TestPageLeavesNothingOfATemporaryChat(t *testing.T) {
@@ -399,7 +399,7 @@ func TestPageErasesForGoodOnceThatIsTyped(t *testing.T) {
 	b.focus("[name=word]")
 	b.press("erase" + kb.Enter)
 	b.see("h1", "Erased")
-	b.see("main", "What is left")
+	b.see("main", "What remains")
 	b.unsee("main", "flowerpot")
 	if _, all := l.request(t, http.MethodGet, "/api/export", nil, nil); strings.Contains(string(all), "flowerpot") || !strings.Contains(string(all), "Lisbon") {
 		t.Errorf("an export has\n%s", all)
@@ -424,14 +424,14 @@ func TestPageLooksIntoAFileBeforeItIsBroughtIn(t *testing.T) {
 		t.Errorf("looking wrote %q", kept)
 	}
 	b.click("[data-bring] button:not(.main)")
-	b.see("#brought", "was brought in")
+	b.see("#brought", "was imported")
 	if kept := l.withStatus(t, "active"); !strings.Contains(kept, "cello") || strings.Count(kept, "Lisbon") != 1 {
 		t.Errorf("after the import there are %q", kept)
 	}
 	heard := eval[string](b, "String(seen)")
 	l.write(t, "User has a kite")
 	b.until("the page hears of the change", "String(seen) !== "+quoted(heard)+" && waiting === 0")
-	b.see("#brought", "was brought in")
+	b.see("#brought", "was imported")
 	b.click("#brought form button")
 	b.see("#toast", "Undone.")
 	if kept := l.withStatus(t, "active"); !strings.Contains(kept, "Lisbon") || !strings.Contains(kept, "kite") || strings.Contains(kept, "cello") {
@@ -544,14 +544,14 @@ func TestPageTellsWhatRecursAndSharesIt(t *testing.T) {
 	b.see("#results", "User prefers tabs to spaces")
 	b.unsee("#results", "Thursday")
 	b.click("#results .row a.words")
-	b.see("#shared", "It is yours alone.")
+	b.see("#shared", "It is not shared.")
 	b.click("#shared summary")
 	b.focus("#shared [name=name]")
 	b.press("ben" + kb.Enter)
 	b.see("#shared", "ben")
 	b.see("#toast", "Shared with ben.")
 	b.click("#shared .ties button")
-	b.see("#shared", "It is yours alone.")
+	b.see("#shared", "It is not shared.")
 	b.open("/settings")
 	b.click("a[href='/settings/prompts/extract']")
 	b.see("h1", "extract")

@@ -87,7 +87,7 @@ func (b *browser) chat(words string) {
 	b.until("it is answered", `speaking === null && document.querySelectorAll(".beside h2").length > 0`)
 }
 
-// projects adds what a person might have said in several of them.
+// projects adds what a person might have the same fact in several projects of them.
 func projects(t *testing.T, l *loci) {
 	t.Helper()
 	for project, says := range map[string][]string{

@@ -179,7 +179,7 @@ func (p *echoing) say(words string) {
 		}
 		again = false
 		for _, j := range all.Jobs {
-			if j.State == memory.JobQueued && j.Error == "a chat is under way" {
+			if j.State == memory.JobQueued && j.Error == "a chat is running" {
 				p.ahead.Add(int64(j.RunAt.Sub(p.now())))
 				again = true
 			}

@@ -136,7 +136,7 @@ func TestProxyRolesRefusedAreSaid(t *testing.T) {
 			}
 		}
 		_, health := s.do(http.MethodGet, "/health", "", nil)
-		warned := strings.Count(s.log(), "refuses memory in a message of its own")
+		warned := strings.Count(s.log(), "refuses memory in a separate message")
 		t.Logf("%s: answers %v, %d with memory in the user's message, %d warnings", name, statuses, moved, warned)
 		if statuses[0] != http.StatusOK || statuses[9] != http.StatusOK || moved != 9 || warned != 1 || !strings.Contains(health, `"strict_models":[{"path":"/v1/chat/completions","model":"m"`) {
 			t.Errorf("%s: want 10 answers, 9 with memory, one warning and the model in %s", name, health)

@@ -48,7 +48,7 @@ function expect(what, is) {
 
 const ana = new Browser();
 let page = await ana.signIn('ana');
-expect('ana sees her settings and not the server\'s', page.status === 200 && page.text.includes('>ana<') && !page.text.includes('How this server is set'));
+expect('ana sees her settings and not the server\'s', page.status === 200 && page.text.includes('>ana<') && !page.text.includes('Configuration of this server'));
 page = await ana.go(`${loci}/signout`, {});
 expect('signing out leads to the issuer', page.url.includes('/session/end'));
 page = await ana.submit(page, { logout: 'yes' });
@@ -58,7 +58,7 @@ expect('after it the page is closed', page.url.includes('/signin'));
 
 const root = new Browser();
 page = await root.signIn('root');
-expect('an operator sees the server\'s settings', page.text.includes('How this server is set') && page.text.includes('>root<'));
+expect('an operator sees the server\'s settings', page.text.includes('Configuration of this server') && page.text.includes('>root<'));
 page = await root.go(`${loci}/switch`, { user: 'ana' });
 expect('and may show ana\'s memory', page.text.includes('>ana<'));
 

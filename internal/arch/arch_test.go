@@ -100,16 +100,16 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	}
 	const own = "github.com/loci-memory/loci/"
 	want := []string{
-		"attic/attic.go: the folder attic has no floor",
+		"attic/attic.go: the folder attic is on no floor",
 		"internal/api/rest/rest.go: imports example.com/unknown: homes has no entry for this library",
-		"internal/api/rest/rest.go: imports " + own + "internal/api/proxy: imports never go sideways on a floor",
-		"internal/api/rest/rest.go: imports " + own + "internal/store/inmem: only the wiring and tests name a concrete store",
-		"internal/learn/learn.go: imports " + own + "internal/recall: imports never go sideways on a floor",
-		"internal/learn/learn_test.go: imports github.com/spf13/cobra: its home is internal/cli",
-		"internal/learn/learn_test.go: starts a goroutine: the race detector does not watch internal/learn",
+		"internal/api/rest/rest.go: imports " + own + "internal/api/proxy: packages on the same floor must not import each other",
+		"internal/api/rest/rest.go: imports " + own + "internal/store/inmem: only the wiring and tests may import a concrete store",
+		"internal/learn/learn.go: imports " + own + "internal/recall: packages on the same floor must not import each other",
+		"internal/learn/learn_test.go: imports github.com/spf13/cobra: only internal/cli may import it",
+		"internal/learn/learn_test.go: starts a goroutine: internal/learn is tested without the race detector",
 		"internal/text/text.go: imports log/slog: internal/text uses no clock, randomness, log or I/O",
-		"internal/text/text.go: imports modernc.org/sqlite: its home is internal/store/*",
-		"internal/text/text.go: imports " + own + "internal/learn: imports go down only",
+		"internal/text/text.go: imports modernc.org/sqlite: only internal/store/* may import it",
+		"internal/text/text.go: imports " + own + "internal/learn: packages may import only lower floors",
 		"memory/memory.go: imports github.com/google/uuid: memory imports only the standard library",
 		"memory/memory.go: uses time.Now: time is an argument in memory",
 	}

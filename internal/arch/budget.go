@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// total is the budget row with the sum of all packages.
+// total is the name of the row with the sum of all packages.
 const total = "total"
 
-// size is the size of a package without tests: lines, and tokens without comments.
+// size is the size of a package without tests: its lines, and its tokens without comments.
 type size struct{ lines, tokens int }
 
 func (a size) plus(b size) size { return size{a.lines + b.lines, a.tokens + b.tokens} }
@@ -33,10 +33,11 @@ func measure(text []byte) size {
 	return size{bytes.Count(text, []byte("\n")), tokens}
 }
 
-// budget has the rows of budget.txt: the total, each package, and each type over a limit, with its methods and fields.
+// budget has the rows of budget.txt: the total, the packages, and the types over a limit with their methods and
+// fields.
 type budget map[string]size
 
-// typeRow begins the name of a type's row.
+// typeRow is the prefix of the name of a type's row.
 const typeRow = "type:"
 
 // newBudget returns the sizes of packages and large types as a budget.
@@ -81,8 +82,8 @@ func (b budget) String() string {
 	return text.String()
 }
 
-// broken lists the rows that are over the budget, or so far below that the budget must be lowered. A package may be
-// 1 % or 20 lines below, the total 1 %.
+// broken lists the rows that exceed the budget, or are so far below it that it must be lowered. Packages may be
+// below by 1 % or 20 lines, and the total by 1 %.
 func (b budget) broken(house budget) (broken []string) {
 	names := maps.Clone(b)
 	maps.Copy(names, house)

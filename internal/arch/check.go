@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// check parses every Go file of the module at root. It returns one line per violation, in order of file, and the
+// check parses every Go file of the module at root. It returns one line per violation, ordered by file, and the
 // current sizes.
 func check(root string, r rules) ([]string, budget, error) {
 	var found []string
@@ -43,7 +43,7 @@ func check(root string, r rules) ([]string, budget, error) {
 	return found, newBudget(s.packages, s.large(r.contracts)), err
 }
 
-// skipDir skips folders that are not part of the module's build.
+// skipDir skips folders that the module's build does not include.
 func skipDir(root, name, base string) error {
 	if name == root {
 		return nil
@@ -74,7 +74,7 @@ func (r rules) file(name, rel string) ([]string, error) {
 		broken = append(broken, rel+": "+fmt.Sprintf(format, args...))
 	}
 	if !isTest && r.floor(dir) < 0 {
-		say("the folder %s has no floor", dir)
+		say("the folder %s is on no floor", dir)
 	}
 	for _, spec := range f.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
@@ -94,12 +94,12 @@ func (r rules) file(name, rel string) ([]string, error) {
 		}
 	}
 	if isSerial && startsGoroutine(f) {
-		say("starts a goroutine: the race detector does not watch %s", dir)
+		say("starts a goroutine: %s is tested without the race detector", dir)
 	}
 	return broken, nil
 }
 
-// imports returns why the folder may not import the target, "" if it may.
+// imports returns the reason why the folder may not import the target, "" if it may.
 func (r rules) imports(dir, target string, isTest bool) string {
 	own, isOwn := r.own(target)
 	switch {
@@ -119,29 +119,29 @@ func (r rules) imports(dir, target string, isTest bool) string {
 			if holds(homes, dir) {
 				return ""
 			}
-			return fmt.Sprintf("its home is %s", strings.Join(homes, ", "))
+			return fmt.Sprintf("only %s may import it", strings.Join(homes, ", "))
 		}
 	}
 	return "homes has no entry for this library"
 }
 
-// down returns why a folder of the module may not import another, "" if it may.
+// down returns the reason why a folder of the module may not import another, "" if it may.
 func (r rules) down(dir, target string) string {
 	from, to := r.floor(dir), r.floor(target)
 	switch {
 	case from < 0 || to < 0:
 		return "" // a folder without a floor is reported separately
 	case to == from:
-		return "imports never go sideways on a floor"
+		return "packages on the same floor must not import each other"
 	case to > from:
-		return "imports go down only"
+		return "packages may import only lower floors"
 	case holds(r.stores, target) && !holds(r.wiring, dir):
-		return "only the wiring and tests name a concrete store"
+		return "only the wiring and tests may import a concrete store"
 	}
 	return ""
 }
 
-// own returns the folder of an import, and whether it belongs to the module.
+// own returns the folder of an imported package, and whether the package belongs to the module.
 func (r rules) own(target string) (string, bool) {
 	if target == r.module {
 		return ".", true
@@ -149,12 +149,12 @@ func (r rules) own(target string) (string, bool) {
 	return strings.CutPrefix(target, r.module+"/")
 }
 
-// floor returns the number of a folder's floor, -1 for none.
+// floor returns the number of a folder's floor, -1 if it is on none.
 func (r rules) floor(dir string) int {
 	return slices.IndexFunc(r.floors, func(floor []string) bool { return holds(floor, dir) })
 }
 
-// holds reports whether a pattern matches the folder.
+// holds reports whether one of the patterns matches the folder.
 func holds(patterns []string, dir string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		parent, all := strings.CutSuffix(p, "/*")
@@ -172,7 +172,7 @@ func underAny(target string, prefixes []string) bool {
 
 func isImpure(target string) bool { return target == impureNet || underAny(target, impure) }
 
-// clockCalls returns the functions of package time by which a file reads the clock.
+// clockCalls returns the functions of package time with which a file reads the clock.
 func clockCalls(f *ast.File) []string {
 	name := ""
 	for _, spec := range f.Imports {
@@ -197,8 +197,8 @@ func clockCalls(f *ast.File) []string {
 	return calls
 }
 
-// startsGoroutine reports whether a file has a go statement, or calls a method Go, as of sync.WaitGroup and errgroup,
-// or Parallel of a test.
+// startsGoroutine reports whether a file has a go statement, or calls a method Go (sync.WaitGroup, errgroup) or
+// a test's Parallel.
 func startsGoroutine(f *ast.File) bool {
 	starts := false
 	ast.Inspect(f, func(n ast.Node) bool {

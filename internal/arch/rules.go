@@ -1,6 +1,6 @@
 package arch
 
-// rules are the architecture of a module.
+// rules describe the architecture of a module.
 type rules struct {
 	module string
 
@@ -8,13 +8,14 @@ type rules struct {
 	// Every package is on a floor and imports only packages on lower floors.
 	floors [][]string
 
-	// homes lists the packages that may import a third-party module. Other modules may not be imported at all.
+	// homes lists the packages that may import each third-party module. Modules that are not listed may not be
+	// imported.
 	homes map[string][]string
 
 	// common are third-party modules that any package may import, except bare ones.
 	common []string
 
-	// testing are third-party modules that any test may import, in addition to their homes.
+	// testing are third-party modules that any test may import, in addition to the modules of its package.
 	testing []string
 
 	// bare are the packages that import only the standard library.
@@ -23,10 +24,11 @@ type rules struct {
 	// pure are the packages that use no clock, randomness, log or I/O.
 	pure []string
 
-	// serial are the packages that start no goroutine, even in tests. make test runs them without the race detector.
+	// serial are packages that start no goroutine, even in tests. make test runs them without the race
+	// detector.
 	serial []string
 
-	// contracts are the types without limits of methods and fields, with the reason.
+	// contracts are types for which methods and fields are not limited, with the reason.
 	contracts map[string]string
 
 	// stores are the concrete stores, which only tests and the packages in wiring import.
@@ -129,13 +131,13 @@ var house = rules{
 	wiring: []string{"internal/assembly", "internal/config", "internal/backup", "internal/vaultsync", "internal/doctor"},
 }
 
-// impure are the standard packages that a pure package does not import, including their subpackages.
+// impure are the standard packages, with their subpackages, that a pure package may not import.
 var impure = []string{
 	"crypto/rand", "database/sql", "log", "math/rand", "net/http", "net/rpc", "net/smtp", "net/textproto",
 	"os", "syscall", "testing",
 }
 
-// impureNet is not imported by pure packages either, but its parsers net/url, net/mail and net/netip may be.
+// impureNet may not be imported by pure packages either, but its parsers net/url, net/mail and net/netip may.
 const impureNet = "net"
 
 // clock are the functions of package time that read the clock or start a timer.

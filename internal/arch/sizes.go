@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Limits of methods and fields. The budget has a row for each type over a limit.
+// These are limits of methods and fields. The budget has a row for each type over a limit.
 const (
 	maxMethods = 40
 	maxFields  = 25
@@ -24,8 +24,8 @@ type sizes struct {
 // shape is the number of methods and fields of a type.
 type shape struct {
 	methods, fields int
-	base            string // struct of the same package that it embeds by pointer; "": none
-	isWire          bool   // its fields have tags for JSON or settings
+	base            string // struct of the same package that it embeds by pointer; "": there is none
+	isWire          bool   // it has fields with tags for JSON or settings
 }
 
 func (s sizes) add(name, dir string) error {
@@ -67,7 +67,7 @@ func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
 		if star, ok := f.Type.(*ast.StarExpr); ok && len(f.Names) == 0 {
 			if base, ok := star.X.(*ast.Ident); ok {
 				it.base = dir + "." + base.Name
-				it.fields-- // counted with the base
+				it.fields-- // counted with the base type
 			}
 		}
 		it.isWire = it.isWire || f.Tag != nil && (strings.Contains(f.Tag.Value, "json:") || strings.Contains(f.Tag.Value, "koanf:"))
@@ -88,8 +88,8 @@ func receiver(t ast.Expr) string {
 	return "?"
 }
 
-// large returns the types over a limit, except contracts and wire types. A type that embeds a pointer to another one
-// of its package counts as that one.
+// large returns the types over a limit, except contracts and wire types. A type that embeds a pointer to
+// another type of its package counts as that type.
 func (s sizes) large(contracts map[string]string) map[string]shape {
 	whole := map[string]shape{}
 	for name, it := range s.types {

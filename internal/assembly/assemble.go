@@ -84,7 +84,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err != nil {
 		return nil, err
 	}
-	learner := models.GivenLearner()
+	learner := models.ProgramLearner()
 	if opts.LLM == nil {
 		if learner, err = models.ChooseLearner(ctx, config, l.log); err != nil {
 			return nil, err

@@ -150,7 +150,7 @@ func TestASignedTokenOpensItsUsersPage(t *testing.T) {
 		if !strings.Contains(page, "Ana Sousa") {
 			t.Errorf("%s: the page does not say whose it is", name)
 		}
-		if settings := f.ask(http.MethodGet, "/settings", "", c.headers...).Body.String(); strings.Contains(settings, "Ben") || strings.Contains(settings, "How this server is set") {
+		if settings := f.ask(http.MethodGet, "/settings", "", c.headers...).Body.String(); strings.Contains(settings, "Ben") || strings.Contains(settings, "Configuration of this server") {
 			t.Errorf("%s: the user is shown what is an admin's", name)
 		}
 	}
@@ -162,7 +162,7 @@ func TestASignedTokenOpensItsUsersPage(t *testing.T) {
 		t.Errorf("another site's form: %d", w.Code)
 	}
 	open := newFrontEnd(t, "jwt_secret", secret, "api_key", "")
-	if w := open.ask(http.MethodGet, "/settings", "", cookie...); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "How this server is set") {
+	if w := open.ask(http.MethodGet, "/settings", "", cookie...); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "Configuration of this server") {
 		t.Errorf("without api_key: %d, or the user is an admin", w.Code)
 	}
 }

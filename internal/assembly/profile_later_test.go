@@ -10,7 +10,7 @@ import (
 // TestWhoLearnsIsTheSameInEitherOrderOfStarts: the upstream first, or Loci first, whose upstream then
 // comes with the profile's model, with others alone, or not at all.
 func TestWhoLearnsIsTheSameInEitherOrderOfStarts(t *testing.T) {
-	const away, others = "the server of the model that learns does not list its models", "the server lists none of: mistral-small-latest, mistral-small"
+	const away, others = "the learning model's server does not list its models", "the server lists none of the wanted models: mistral-small-latest, mistral-small"
 	ana := []string{"X-OpenWebUI-User-Id", "ana"}
 	for name, c := range map[string]struct {
 		models []string

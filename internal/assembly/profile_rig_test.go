@@ -153,7 +153,7 @@ func (s *stage) settle() {
 		for _, user := range []string{"default", "ana", "ben"} {
 			all := try(s.loci.engine.Store.Jobs(ctx, userOf(user))).orFail(s.t)
 			for _, j := range all {
-				if j.State == memory.JobQueued && j.Error == "a chat is under way" {
+				if j.State == memory.JobQueued && j.Error == "a chat is running" {
 					s.clock.pass(j.RunAt.Sub(s.clock.now()))
 					again = true
 				}

@@ -215,7 +215,7 @@ func TestAnyKeySignsItsUserIn(t *testing.T) {
 		if got := b.page("/signin", url.Values{"key": {keys[role].Text}, "user": {user}}); !strings.Contains(got, "plays chess") {
 			t.Errorf("%s: %s", role, got)
 		}
-		if got := b.page("/settings", nil); strings.Contains(got, "How this server is set") != (role == "admin") {
+		if got := b.page("/settings", nil); strings.Contains(got, "Configuration of this server") != (role == "admin") {
 			t.Errorf("%s sees the settings: %v", role, role != "admin")
 		}
 	}
@@ -235,10 +235,10 @@ func TestAnyKeySignsItsUserIn(t *testing.T) {
 	}
 	ana := newBrowser(t, server.URL)
 	ana.page("/signin", url.Values{"key": {keys["user"].Text}})
-	if got := ana.page("/switch", url.Values{"user": {"ben"}}); !strings.Contains(got, "only whoever runs the server") {
+	if got := ana.page("/switch", url.Values{"user": {"ben"}}); !strings.Contains(got, "only an admin may see") {
 		t.Errorf("ana switched: %s", got)
 	}
-	if got := ana.page("/audit", nil); !strings.Contains(got, "for whoever runs the server") {
+	if got := ana.page("/audit", nil); !strings.Contains(got, "for admins only") {
 		t.Errorf("ana reads the record: %s", got)
 	}
 	noError(t)(admin.RemoveKey(t.Context(), keys["user"].ID))

@@ -1,6 +1,6 @@
-// Package audit keeps a record of acts that concern trust: sign-ins, keys, whoever runs the server
-// in somebody else's memory, exports, erasures, settings, refused keys. The record holds names and
-// ids, never words of a memory. An act that cannot be put on record is not done.
+// Package audit keeps a record of actions that concern trust: sign-ins, keys, admins' actions in other users'
+// memory, exports, erasures, settings and refused keys. The record holds names and ids, never the text of a
+// memory. An action that cannot be recorded is not performed.
 package audit
 
 import (
@@ -18,18 +18,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The acts that more than one package notes. Others are named where they are done.
+// These are the actions that several packages record. Other actions are named where they happen.
 const (
-	Read       = "read memory"  // by whoever runs the server, of another user
-	Write      = "write memory" // the same
+	Read       = "read memory"  // by an admin, of another user
+	Write      = "write memory" // by an admin, of another user
 	KeyRefused = "key refused"
 )
 
-// once is how long a repeated look at the same memory, and a repeated wrong key from the same
-// address, are one entry.
+// once is the time within which repeated reads of the same memory, and repeated wrong keys from the same
+// address, get only one entry.
 const once = time.Hour
 
-// Log is the record of a namespace. A nil Log notes nothing.
+// Log is the audit record of a namespace. A nil Log records nothing.
 type Log struct {
 	store memory.Audit
 	now   func() time.Time
@@ -37,13 +37,13 @@ type Log struct {
 	seen  recent.Map[string, time.Time]
 }
 
-// New returns the record that a store keeps.
+// New returns a record that is stored in store.
 func New(store memory.Audit, now func() time.Time, log *slog.Logger) *Log {
 	return &Log{store: store, now: now, log: log}
 }
 
-// Note puts an act on record. Who did it, from where and by which request are taken from the
-// request's context, unless the entry says who, and the time from the clock, unless it says when.
+// Note records an action. Who did it, from which address and in which request comes from the context, unless
+// the entry names somebody. The time comes from the clock, unless the entry has one.
 func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	if l == nil {
 		return nil
@@ -58,17 +58,17 @@ func (l *Log) Note(ctx context.Context, e memory.AuditEntry) error {
 	e.Address, e.Request = httpx.AddressOf(ctx), httpx.RequestID(ctx)
 	l.log.Info("audit", "act", e.Act, "request", e.Request)
 	if err := l.store.Note(ctx, memory.DefaultNamespace, e); err != nil {
-		return memory.Errorf(memory.Unavailable, "it was not done, since it could not be put on record: %w", err)
+		return memory.Errorf(memory.Unavailable, "the action was not performed, because it could not be recorded: %w", err)
 	}
 	return nil
 }
 
-// Restored notes that memory was restored from a backup, once however often it is told.
+// Restored records that memory was restored from a backup. Repeated calls add one entry.
 func (l *Log) Restored(at time.Time, what string) error {
 	return l.Note(context.Background(), memory.AuditEntry{ID: "restore-" + strconv.FormatInt(at.UnixMicro(), 10), At: at, Act: "restore", By: "loci restore", Detail: what})
 }
 
-// first reports whether something has not been noted within [once].
+// first reports whether this is the first such event within the time [once].
 func (l *Log) first(what ...string) (first bool) {
 	now := l.now()
 	l.seen.Update(strings.Join(what, "\x00"), func(at time.Time, known bool) (time.Time, bool) {
@@ -81,10 +81,10 @@ func (l *Log) first(what ...string) (first bool) {
 	return first
 }
 
-// acts are those that a path names, by method and the beginning of the path.
+// acts are the actions that a path determines, by method and the beginning of the path.
 var acts = []struct {
 	method, path, act string
-	user              bool // the rest of the path begins with whose memory it is about
+	user              bool // the rest of the path begins with the user
 }{
 	{http.MethodDelete, "/api/users/", "erase user", true},
 	{http.MethodPost, "/api/users/", "open user", true},
@@ -98,7 +98,7 @@ var acts = []struct {
 	{http.MethodPost, "/settings", "pause", false},
 }
 
-// entryOf returns what a request does that belongs on record; an empty act: nothing.
+// entryOf returns the entry for a request; its action is empty if the request is not recorded.
 func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	id := httpx.IdentityOf(r.Context())
 	if id.Role == "" {
@@ -131,8 +131,8 @@ func (l *Log) entryOf(r *http.Request) (e memory.AuditEntry) {
 	return e
 }
 
-// Handler returns next with what its requests do on record. An act whose answer is an error is
-// noted again, with the status.
+// Handler returns next with its requests recorded. If an action's response is an error, a second entry has the
+// status.
 func (l *Log) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e := l.entryOf(r)
@@ -147,26 +147,25 @@ func (l *Log) Handler(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 		if status := httpx.StatusOf(w); status >= http.StatusBadRequest {
 			e.Detail = "failed with status " + strconv.Itoa(status)
-			_ = l.Note(context.WithoutCancel(r.Context()), e) // the log has it
+			_ = l.Note(context.WithoutCancel(r.Context()), e) // Note logs the error
 		}
 	})
 }
 
-// Refused notes that a request came with a wrong key, once an hour from an address.
+// Refused records a request with a wrong key, at most once an hour per address.
 func (l *Log) Refused(r *http.Request) {
 	if l != nil && l.first(KeyRefused, httpx.AddressOf(r.Context())) {
-		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Brief(door(r.URL.Path), 100)}) // it is refused all the same
+		_ = l.Note(r.Context(), memory.AuditEntry{Act: KeyRefused, By: "nobody", Detail: r.Method + " " + httpx.Brief(door(r.URL.Path), 100)}) // the request is refused even if this fails
 	}
 }
 
-// door is a path's first two parts: what follows may name something.
+// door returns the first two parts of a path: the rest may contain a name.
 func door(path string) string {
 	parts := strings.SplitN(path, "/", 4)
 	return strings.Join(parts[:min(3, len(parts))], "/")
 }
 
-// Run drops entries that are older than as many days as days says by then, until the context ends;
-// 0: none are.
+// Run deletes entries that are older than days() days, until the context ends; 0: none.
 func (l *Log) Run(ctx context.Context, days func() int64) error {
 	tick := time.NewTicker(once)
 	defer tick.Stop()
@@ -176,9 +175,9 @@ func (l *Log) Run(ctx context.Context, days func() int64) error {
 			n, err = l.store.DropNoted(ctx, memory.DefaultNamespace, l.now().AddDate(0, 0, -int(keep)))
 		}
 		if err != nil && ctx.Err() == nil {
-			l.log.Warn("old entries of the audit record are kept, since they cannot be dropped", "err", err)
+			l.log.Warn("cannot delete old entries of the audit record", "err", err)
 		} else if n > 0 {
-			l.log.Info("dropped old entries of the audit record", "entries", n)
+			l.log.Info("deleted old entries of the audit record", "entries", n)
 		}
 		select {
 		case <-ctx.Done():

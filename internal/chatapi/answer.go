@@ -8,26 +8,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Answer is an upstream's answer: its first choice.
+// Answer is an upstream's answer. It contains only the first choice.
 type Answer struct {
 	Role         memory.Role
 	Text         string // or the refusal, if there is no text
-	ToolCalls    string // the raw JSON list, "" for none
+	ToolCalls    string // calls as a raw JSON list, "" for none
 	Finish       string
 	ID           string
 	Model        string
 	InputTokens  int
 	OutputTokens int
-	Counted      bool     // a stream reports these tokens: see [Chat.Counted]
-	Digest       string   // of the message that a client makes of it
-	Items        []string // ids of its messages and calls, by which a client may refer to it
+	Counted      bool     // a stream must report these tokens: see [Chat.Counted]
+	Digest       string   // digest of the message under which a client resends the answer
+	Items        []string // ids of its messages and calls, which later requests may refer to
 }
 
 // Empty reports whether the answer has no text and no calls.
 func (a Answer) Empty() bool { return a.Text == "" && a.ToolCalls == "" }
 
-// ReadAnswer reads an answer that is not streamed. Other bodies, such as an error's, are
-// [memory.Invalid].
+// ReadAnswer reads an answer that is not streamed. Any other body, such as an error, is [memory.Invalid].
 func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 	if err := check(body); err != nil {
 		return Answer{}, err
@@ -41,7 +40,7 @@ func (d *Dialect) ReadAnswer(body []byte) (Answer, error) {
 	return a, nil
 }
 
-// readAnswer reads what a chat completion says.
+// readAnswer reads the content of a chat completion.
 func readAnswer(root gjson.Result, a *Answer) error {
 	choice := firstChoice(root)
 	message := choice.Get("message")
@@ -64,7 +63,7 @@ func readAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// firstChoice returns the choice with index 0, or the first if none has it.
+// firstChoice returns the choice with index 0, or the first choice if none has that index.
 func firstChoice(root gjson.Result) gjson.Result {
 	choices := root.Get("choices")
 	if !choices.IsArray() {
@@ -86,7 +85,7 @@ func firstChoice(root gjson.Result) gjson.Result {
 	return first
 }
 
-// readFrame reads the fields around the answer's content, if present.
+// readFrame reads the fields next to the answer's content, if they exist.
 func (a *Answer) readFrame(root gjson.Result) {
 	if s := str(root.Get("id")); s != "" {
 		a.ID = s
@@ -96,7 +95,7 @@ func (a *Answer) readFrame(root gjson.Result) {
 	}
 	usage := root.Get("usage")
 	for _, name := range []string{"prompt_tokens", "input_tokens"} {
-		if n := usage.Get(name).Int(); n > 0 { // some gateways also write the other dialect's names, with 0
+		if n := usage.Get(name).Int(); n > 0 { // some gateways also write the other dialect's fields, with the value 0
 			a.InputTokens = int(n)
 		}
 	}

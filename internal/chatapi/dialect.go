@@ -7,44 +7,43 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Dialect is a model API over HTTP: how to read a request and place memory in it, how to read an
-// answer and its stream, and how Loci itself answers. Everything else is common to all APIs. Loci's
-// own answers are encoded here only in OpenAI's older dialects; package translate converts chat
-// completions to the others.
+// Dialect is a model API over HTTP. It reads a request and places memory in it, reads an answer or its stream,
+// and encodes Loci's own answers. All other code is common to all APIs. Only OpenAI's older dialects encode
+// Loci's answers here; package translate converts chat completions to the others.
 type Dialect struct {
-	Path     string // of its endpoint
-	AnswerID string // the prefix of its answers' ids
-	Named    bool   // a request may name the answer that it continues
-	Flat     bool   // a request is one text, in which a later request cannot put a block back
+	Path     string // path of its endpoint
+	AnswerID string // prefix of its answers' ids
+	Named    bool   // a request can name the answer that it continues
+	Flat     bool   // a request is a single text, in which a later request cannot restore a block
 
-	RequestID string // header with its clients' request id, in addition to X-Request-Id
+	RequestID string // header with the client's request id, in addition to X-Request-Id
 
-	// Decode reads a request, with the contract of the function [Decode].
+	// Decode reads a request; see the function [Decode].
 	Decode func(body []byte) (*Chat, error)
 
-	// EncodeAnswer writes an answer with a.Text; nil: see [Dialect].
+	// EncodeAnswer encodes an answer with a.Text; nil: see [Dialect].
 	EncodeAnswer func(a Answer, created time.Time) []byte
 
-	// EncodePiece writes the events that add text to a streamed answer as its n-th piece, from 0;
-	// nil: see [Dialect].
+	// EncodePiece encodes the events that add text to a streamed answer as its n-th piece, counted from 0; nil:
+	// see [Dialect].
 	EncodePiece func(a Answer, created time.Time, text string, n int) []byte
 
-	// EncodeEnd writes the events that end a stream; nil: see [Dialect].
+	// EncodeEnd encodes the events that end a stream; nil: see [Dialect].
 	EncodeEnd func(a Answer, created time.Time) []byte
 
-	// EncodeEmpty writes the data of an event without content, to which fields may be added; nil:
-	// the dialect has none.
+	// EncodeEmpty encodes the data of an event without content, to which fields can be added; nil: the dialect
+	// has no such event.
 	EncodeEmpty func(a Answer, created time.Time) []byte
 
-	// EncodeError writes an error for clients with the request's id.
+	// EncodeError encodes an error for clients. It contains the request's id.
 	EncodeError func(status int, code, message, request string) []byte
 
 	read func(root gjson.Result, a *Answer) error // reads a whole answer
 	hear func(s *Stream, event gjson.Result)      // reads one event's data
-	ends func(event []byte) bool                  // whether an event, or one that begins so, ends a stream
+	ends func(event []byte) bool                  // reports whether an event, given at least its beginning, ends a stream
 }
 
-// Dialects are all dialects.
+// Dialects lists all dialects.
 var Dialects = []*Dialect{Completions, Messages, Responses, Legacy}
 
 // Completions is the dialect of OpenAI's chat completions.
@@ -73,8 +72,8 @@ func endsChunks(event []byte) bool {
 	return string(bytes.TrimSpace(data)) == "[DONE]"
 }
 
-// kindOf returns the type of an event by its name or, if that is missing or "message", by its data.
-// The beginning of a long event suffices.
+// kindOf returns the type of an event from its name or, if the name is missing or "message", from its data. The
+// beginning of a long event suffices.
 func kindOf(event []byte) string {
 	if name := eventName(event); name != "" && name != "message" {
 		return name

@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// StreamEnd is the event that ends a chat stream.
+// StreamEnd is the last event of a stream of chat completions.
 const StreamEnd = "data: [DONE]\n\n"
 
 type completion struct {
@@ -39,7 +39,7 @@ type usage struct {
 	Total  int `json:"total_tokens"`
 }
 
-// EncodeAnswer writes a chat completion with a.Text.
+// EncodeAnswer encodes a chat completion with a.Text.
 func EncodeAnswer(a Answer, created time.Time) []byte {
 	return mustEncode(completion{
 		ID: a.ID, Object: "chat.completion", Created: created.Unix(), Model: a.Model,
@@ -48,7 +48,7 @@ func EncodeAnswer(a Answer, created time.Time) []byte {
 	})
 }
 
-// EncodeChunk writes one event that adds text to a streamed answer. The first chunk names the role.
+// EncodeChunk encodes one event that adds text to a streamed answer. The first chunk has the role.
 func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	delta := &message{Content: &text}
 	if first {
@@ -57,8 +57,7 @@ func EncodeChunk(a Answer, created time.Time, text string, first bool) []byte {
 	return encodeChunk(a, created, nil, choice{Delta: delta})
 }
 
-// EncodeEnd writes the events that end a stream: the reason, the usage if requested, and
-// [StreamEnd].
+// EncodeEnd encodes the events that end a stream: the finish reason, the usage if requested, and [StreamEnd].
 func EncodeEnd(a Answer, created time.Time) []byte {
 	out := encodeChunk(a, created, nil, choice{Delta: &message{}, Finish: finish(a)})
 	if a.Counted {
@@ -67,7 +66,7 @@ func EncodeEnd(a Answer, created time.Time) []byte {
 	return append(out, StreamEnd...)
 }
 
-// countedChunk is a chunk for a client that requested usage. All but the last chunk have null.
+// countedChunk is a chunk for a client that requested usage. Usage is null in all chunks but the last.
 type countedChunk struct {
 	completion
 	Usage *usage `json:"usage"`
@@ -96,7 +95,7 @@ func event(v any) []byte {
 	return append(append([]byte("data: "), mustEncode(v)...), "\n\n"...)
 }
 
-// EncodeEvent writes a named event.
+// EncodeEvent encodes a named event.
 func EncodeEvent(name string, v any) []byte {
 	return append([]byte("event: "+name+"\n"), event(v)...)
 }
@@ -115,10 +114,10 @@ type model struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-// EncodeModel writes a single entry.
+// EncodeModel encodes one model.
 func EncodeModel(m Model) []byte { return mustEncode(entries([]Model{m})[0]) }
 
-// EncodeModels writes a list of models.
+// EncodeModels encodes a list of models.
 func EncodeModels(models ...Model) []byte {
 	return mustEncode(struct {
 		Object string  `json:"object"`
@@ -126,8 +125,8 @@ func EncodeModels(models ...Model) []byte {
 	}{"list", entries(models)})
 }
 
-// AddModels appends models to body, an upstream's list of models, and keeps every other byte.
-// [memory.Invalid] if body is no such list.
+// AddModels appends models to body, an upstream's list of models, and keeps every other byte. If body is not
+// such a list, the error is [memory.Invalid].
 func AddModels(body []byte, models ...Model) ([]byte, error) {
 	if err := check(body); err != nil {
 		return nil, err

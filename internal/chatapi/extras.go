@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The modes of a request: whether it reads and writes memory.
+// These are the modes of a request: whether it reads and writes memory.
 const (
 	ModeReadWrite = "read_write"
 	ModeRead      = "read"
@@ -20,14 +20,14 @@ const (
 	ModeOff       = "off"
 )
 
-// MaxTopK is the most memories that a request may ask for.
+// MaxTopK is the maximum number of memories that a request may ask for.
 const MaxTopK = 100
 
 // maxName bounds the names of conversations and projects.
 const maxName = 512
 
-// Extras are a request's parameters for Loci. The zero value has none; a nil number means the
-// setting's.
+// Extras are a request's parameters for Loci. The zero value has no parameters. A nil number means the value
+// from the settings.
 type Extras struct {
 	ID             string // memory_id: the conversation
 	TopK           *int   // memory_top_k; 0 or less: no retrieval
@@ -38,12 +38,11 @@ type Extras struct {
 	Hits           bool   `json:",omitempty"` // memory_hits: "stream": a stream ends with the recalled memories
 }
 
-// extra is one field of [Extras], with its names in a body and in headers; the first set header
-// counts.
+// extra is one field of [Extras], with its names in a body and in headers. The first header that is set counts.
 type extra struct {
 	name    string
 	headers []string
-	field   func(e *Extras) any // points to it
+	field   func(e *Extras) any // returns a pointer to the field
 }
 
 var extras = []extra{
@@ -56,7 +55,7 @@ var extras = []extra{
 	{"memory_hits", []string{"X-Loci-Memory-Hits"}, func(e *Extras) any { return &e.Hits }},
 }
 
-// set sets a value, or returns what it must be.
+// set sets a value, or returns a description of valid values.
 func (x extra) set(e *Extras, v string) (want string) {
 	n, err := strconv.ParseFloat(v, 64)
 	switch to := x.field(e).(type) {
@@ -115,8 +114,8 @@ func readExtras(fields []member) (Extras, error) {
 	return e, nil
 }
 
-// Merge fills unset fields from the X-Loci-* headers. header returns a header's value, "" for none.
-// An invalid value is [memory.Invalid], with the header's name.
+// Merge sets unset fields from the X-Loci-* headers. The function header returns a header's value, "" if there
+// is none. An invalid value is [memory.Invalid], with the header's name.
 func (e Extras) Merge(header func(name string) string) (Extras, error) {
 	for _, x := range extras {
 		if !reflect.ValueOf(x.field(&e)).Elem().IsZero() {

@@ -11,11 +11,11 @@ import (
 // Placement is the position of the memory block in a request.
 type Placement string
 
-// The placements.
+// These are the placements.
 const (
 	// Tail is a separate system message just before the last user message.
 	Tail Placement = "tail"
-	// System is the end of the first system message, or a new one at the beginning.
+	// System is the end of the first system message, or a new system message at the beginning.
 	System Placement = "system"
 	// User is the beginning of the last user message.
 	User Placement = "user"
@@ -25,23 +25,23 @@ const (
 type Block struct {
 	Text    string
 	Message int // index of the message
-	Part    int // the result of [Chat.Place] when the block was first inserted, or [Unplaced]
+	Part    int // result of [Chat.Place] when the block was first inserted, or [Unplaced]
 }
 
-// Values of [Block.Part] that are not the number of a part.
+// These are values of [Block.Part] that are not the number of a part.
 const (
 	InWords  = -1 // at the beginning of the message's text
-	Unplaced = -2 // no place in its message yet
+	Unplaced = -2 // the block has no place in its message yet
 )
 
-// Bare returns the client's bytes without Loci's fields: the decoded slice itself if there are
-// none.
+// Bare returns the client's bytes without Loci's fields. If there are none, it returns the decoded slice
+// itself.
 func (c *Chat) Bare() []byte { return splice(c.body, c.cuts...) }
 
-// With returns the request with the block inserted and without Loci's fields; every other byte is
-// the client's own. Blocks of earlier requests return to their places. Without a block or a user
-// message the result is [Chat.Bare], except that a server which keeps the user's messages but not
-// the instructions still gets [System].
+// With returns the request with the block inserted and without Loci's fields; every other byte is the client's
+// own. It also inserts the blocks of earlier requests at their former places. Without a block or a user
+// message, the result is [Chat.Bare]. One exception: for a server that stores the user's messages but not the
+// instructions, a [System] block is inserted anyway.
 func (c *Chat) With(block string, p Placement, kept ...Block) []byte {
 	edits := slices.Clone(c.cuts)
 	for _, b := range kept {
@@ -60,8 +60,8 @@ func (c *Chat) edits(b Block, p Placement) []edit {
 	return c.put(c, b, p)
 }
 
-// Place returns the place of a new block in the last user message, for [Block.Part], so that a
-// later request can put it back there. [Unplaced] if the block goes elsewhere.
+// Place returns the place of a new block in the last user message, for [Block.Part], so that a later request
+// can insert the block there again. It returns [Unplaced] if the block is placed elsewhere.
 func (c *Chat) Place(p Placement) int {
 	last := c.LastUser()
 	if last < 0 || p == System {
@@ -87,14 +87,13 @@ func (c *Chat) Place(p Placement) int {
 	return before
 }
 
-// Repeats reports whether the request already has a text, because the client stores what it was
-// sent.
+// Repeats reports whether the request already contains a text, because the client stores what it received.
 func (c *Chat) Repeats(text string) bool {
 	return slices.ContainsFunc(c.Messages, func(m Message) bool { return strings.Contains(m.Text, text) }) ||
 		bytes.Contains(c.body, []byte(inside(text)))
 }
 
-// takes reports whether a block belongs into the request.
+// takes reports whether the request needs the block.
 func (c *Chat) takes(p Placement) bool {
 	return c.LastUser() >= 0 || p == System && c.Previous != "" && len(c.Messages) > 0
 }
@@ -109,8 +108,8 @@ func putCompletions(c *Chat, b Block, p Placement) []edit {
 	return []edit{c.before(c.outsideCalls(b.Message), b.Text)}
 }
 
-// outsideCalls returns the last place at or before message i that is not between a tool call and
-// its result. It is i unless the client put a user message there.
+// outsideCalls returns the last position at or before message i that is not between a tool call and its result.
+// The position is i, unless the client put a user message between them.
 func (c *Chat) outsideCalls(i int) int {
 	if c.results == nil {
 		c.results = c.answered()
@@ -123,11 +122,11 @@ func (c *Chat) outsideCalls(i int) int {
 	return i
 }
 
-// answered returns for each message the last one with a result of one of its calls, 0 for none.
-// Results without an id answer calls without an id.
+// answered returns, for each message, the last message with a result of one of its calls, 0 if there is none.
+// Results without an id belong to calls without an id.
 func (c *Chat) answered() []int {
 	answered := make([]int, len(c.Messages))
-	open := map[string]int{} // the message with the latest call of this id
+	open := map[string]int{} // index of the message with the latest call, by call id
 	for i, m := range c.Messages {
 		for _, id := range m.calls {
 			open[id] = i
@@ -162,8 +161,8 @@ func (c *Chat) system(block string) edit {
 	return c.before(0, block)
 }
 
-// prefix inserts the block before the message's text or, without text, before its parts, as a part
-// of that kind; nowhere in an empty message.
+// prefix inserts the block before the message's text or, if there is no text, before its parts, as a part of
+// the given kind. It changes nothing in an empty message.
 func (m Message) prefix(block, kind string) []edit {
 	switch {
 	case m.text.found():
@@ -178,7 +177,7 @@ func textPart(kind, text string) string {
 	return `{"type":` + quote(kind) + `,"text":` + quote(text) + `}`
 }
 
-// inside escapes s for a JSON string.
+// inside escapes s for use inside a JSON string.
 func inside(s string) string {
 	q := quote(s)
 	return q[1 : len(q)-1]

@@ -11,14 +11,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// span is a value's bytes [from, to) in a body.
+// span is the range of bytes [from, to) of a value in a body.
 type span struct{ from, to int }
 
 func (s span) found() bool { return s.to > s.from }
 
 func spanOf(v gjson.Result) span { return span{v.Index, v.Index + len(v.Raw)} }
 
-// check rejects anything but JSON in UTF-8 of limited depth.
+// check rejects a body that is not JSON in UTF-8 of limited depth.
 func check(body []byte) error {
 	if !utf8.Valid(body) {
 		return memory.Errorf(memory.Invalid, "the body is not valid UTF-8")
@@ -26,14 +26,14 @@ func check(body []byte) error {
 	if Depth(body) > MaxDepth {
 		return memory.Errorf(memory.Invalid, "the body nests deeper than %d levels", MaxDepth)
 	}
-	if !gjson.ValidBytes(body) { // twice as fast as json.Valid, and equivalent; see FuzzValid
+	if !gjson.ValidBytes(body) { // twice as fast as json.Valid, and equivalent: see FuzzValid
 		var v json.RawMessage
 		return memory.Errorf(memory.Invalid, "the body is not valid JSON: %w", json.Unmarshal(body, &v))
 	}
 	return nil
 }
 
-// Depth returns the depth of brackets outside strings, at most [MaxDepth] plus one.
+// Depth returns the depth of nested brackets outside strings, at most [MaxDepth] plus one.
 func Depth(body []byte) int {
 	level, deepest := 0, 0
 	for i := 0; i < len(body) && deepest <= MaxDepth; i++ {
@@ -50,7 +50,7 @@ func Depth(body []byte) int {
 	return deepest
 }
 
-// stringEnd returns the offset of the quote that ends the string opened at i, or the body's end.
+// stringEnd returns the offset of the quote that ends the string beginning at i, or the body's end.
 func stringEnd(body []byte, i int) int {
 	for i++; i < len(body); i++ {
 		n := bytes.IndexByte(body[i:], '"')
@@ -69,14 +69,14 @@ func stringEnd(body []byte, i int) int {
 	return len(body)
 }
 
-// member is a key and its value in an object; key is its span.
+// member is a key with its value in an object; key is the span of the key.
 type member struct {
 	name  string
 	key   span
 	value gjson.Result
 }
 
-// members returns an object's members in order, nothing for other values.
+// members returns an object's members in order. Other values have none.
 func members(object gjson.Result) []member {
 	if !object.IsObject() {
 		return nil
@@ -89,7 +89,7 @@ func members(object gjson.Result) []member {
 	return out
 }
 
-// fieldOf returns the value of a field; of duplicates the last counts, as in most JSON readers.
+// fieldOf returns the value of a field. The last duplicate counts, as in most JSON readers.
 func fieldOf(fields []member, name string) (v gjson.Result) {
 	for _, f := range fields {
 		if f.name == name {
@@ -99,11 +99,11 @@ func fieldOf(fields []member, name string) (v gjson.Result) {
 	return v
 }
 
-// strOf returns the text of a field, "" if it is absent or no string.
+// strOf returns the text of a field, "" if it is absent or not a string.
 func strOf(fields []member, name string) string { return str(fieldOf(fields, name)) }
 
-// str returns a copy of a string's text, "" for other values: a model's name must not keep a body
-// of many megabytes alive.
+// str returns a copy of a string's text, "" for other values. It copies, because a model's name must not keep a
+// body of many megabytes in memory.
 func str(v gjson.Result) string { return strings.Clone(unescaped(v)) }
 
 // unescaped is [str] without the copy. Invalid escapes become U+FFFD.

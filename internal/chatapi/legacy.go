@@ -10,9 +10,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Legacy is the dialect of OpenAI's older completions. Its prompt is the user's message, or a chat
-// that a framework has written into it. Prompts for a program's own use have no messages: code to
-// complete, several prompts, tokens, and chat templates.
+// Legacy is the dialect of OpenAI's older completions. Its prompt is the user's message, or a chat that a
+// framework has written as text. Prompts for a program's own use have no messages: code to complete, several
+// prompts, token numbers, and chat templates.
 var Legacy = &Dialect{
 	Path: "/v1/completions", AnswerID: "cmpl-", Flat: true,
 	Decode: decodeLegacy, read: readLegacyAnswer,
@@ -35,13 +35,13 @@ var Legacy = &Dialect{
 		return mustEncode(l)
 	},
 	EncodeError: encodeError,
-	hear:        (*Stream).hearLegacy, ends: endsChunks,
+	hear:        (*Stream).readLegacyEvent, ends: endsChunks,
 }
 
-// speaker matches frameworks' labels of the messages in a prompt.
+// speaker matches the labels with which frameworks mark the messages in a prompt.
 var speaker = lazy.Compile(`(?mi)^(system|user|human|assistant|ai|tool|function): ?`)
 
-// controls match marks of chat templates and of prompts for code completion.
+// controls matches marks of chat templates and of prompts for code completion.
 var controls = lazy.Compile(`<\|[^|<>\n]{1,40}\|>|<｜[^｜\n]{1,40}｜>|<fim_|<PRE>|\[INST\]|\[(PREFIX|SUFFIX)\]|<start_of_turn>`)
 
 func decodeLegacy(body []byte) (*Chat, error) {
@@ -64,14 +64,14 @@ func decodeLegacy(body []byte) (*Chat, error) {
 		return c, nil
 	}
 	at := c.readPrompt(text, spanOf(prompt))
-	c.inParts = true // a later request cannot put a block back
+	c.inParts = true // a later request cannot restore a block
 	c.put = func(_ *Chat, b Block, _ Placement) []edit {
 		return []edit{{spanOf(prompt), quote(text[:at] + b.Text + "\n\n" + text[at:])}}
 	}
 	return c, nil
 }
 
-// readPrompt reads the messages of a prompt and returns the offset of the user's last one.
+// readPrompt reads the messages in a prompt and returns the offset of the user's last message.
 func (c *Chat) readPrompt(text string, at span) int {
 	heads := speaker.FindAllStringSubmatchIndex(text, -1)
 	last := -1
@@ -147,8 +147,8 @@ func readLegacyAnswer(root gjson.Result, a *Answer) error {
 	return nil
 }
 
-// hearLegacy reads one event of a completion.
-func (s *Stream) hearLegacy(event gjson.Result) {
+// readLegacyEvent reads one event of a completion.
+func (s *Stream) readLegacyEvent(event gjson.Result) {
 	choice, ok := s.hearChoice(event)
 	if !ok {
 		return

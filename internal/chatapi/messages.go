@@ -12,9 +12,8 @@ import (
 
 // Messages is the dialect of Anthropic's Messages API.
 //
-// It has tool results in the user's messages. Each result is read as a message of its own with the
-// role tool, so that a message with only results is a step after the user's last words, as in chat
-// completions.
+// Its tool results are in the user's messages. Each result is read as a separate message with the role tool, so
+// that a message with only results counts as a step after the user's last words, as in chat completions.
 var Messages = &Dialect{
 	Path: "/v1/messages", AnswerID: "msg_", RequestID: "Request-Id",
 	Decode: decodeMessages, read: readMessagesAnswer,
@@ -40,14 +39,14 @@ func decodeMessages(body []byte) (*Chat, error) {
 	return c, nil
 }
 
-// preface is a request's instructions besides its messages: its span, and that of the first field.
+// preface is the request's instructions outside its messages: their span, and that of the first field.
 type preface struct {
 	name  string
 	value gjson.Result
 	front int
 }
 
-// readPreface reads a request's preface, which counts as a system message.
+// readPreface reads a request's preface. It counts as a system message.
 func (c *Chat) readPreface(fields []member, name string) {
 	c.preface = preface{name: name, value: fieldOf(fields, name)}
 	if len(fields) > 0 {
@@ -59,8 +58,8 @@ func (c *Chat) readPreface(fields []member, name string) {
 	}
 }
 
-// readBlocks adds the messages within one: each tool result, and the rest. It is false without a
-// role.
+// readBlocks adds the messages contained in one: each tool result, and the rest. It returns false if the
+// message has no role.
 func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool) {
 	fields := members(v)
 	role, content := fieldOf(fields, "role"), fieldOf(fields, "content")
@@ -81,7 +80,7 @@ func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool)
 		b.others = nil // the client may omit the model's own actions, such as a search
 	case len(b.lines) > 0:
 	case len(out) > len(to):
-		return out, true // a picture next to a result is part of it
+		return out, true // an image next to a result is part of the result
 	case b.wrapped && len(b.others) == 0:
 		message.Role = memory.RoleSystem
 	}
@@ -92,13 +91,13 @@ func (c *Chat) readBlocks(to []Message, v gjson.Result) (out []Message, ok bool)
 	return append(out, message), true
 }
 
-// cached is the cached part of a request's messages.
+// cached describes the part of a request's messages that the provider caches.
 type cached struct {
-	end  int     // of the last part with a cache breakpoint; 0: none
-	next Message // the user's first message that ends after it; its behind is where a block may go
+	end  int     // end of the last part with a cache breakpoint; 0: there is none
+	next Message // the user's first message that ends after it; a block may be inserted at its field behind
 }
 
-// read reads the next message of a request, whose last marked part ends at marked, 0 for none.
+// read reads the next message of a request. Its last part with a breakpoint ends at marked, 0 if there is none.
 func (c *cached) read(m Message, content gjson.Result, marked int) {
 	if marked > 0 {
 		c.end, c.next = marked, Message{}
@@ -118,20 +117,20 @@ func isMarked(fields []member) bool {
 	return v.Exists() && v.Type != gjson.Null
 }
 
-// blocks is a content's texts and calls.
+// blocks holds the texts and calls of a content.
 type blocks struct {
 	lines   []string
-	first   span // of the first line's string
+	first   span // string of the first line
 	parts   []span
 	calls   []call
 	others  []string // parts without text, such as images
 	refs    []string // ids of referenced items
-	wrapped bool     // some texts are only the client's
-	folder  string   // the working directory in these
+	wrapped bool     // some texts were written by the client
+	folder  string   // working directory in these texts
 	marked  int      // end of the last part with a cache breakpoint
 }
 
-// read reads a content, a string or a list of blocks, and passes tool results to result.
+// read reads a content, which is a string or a list of blocks, and passes tool results to result.
 func (b *blocks) read(content gjson.Result, result func(Message)) {
 	if content.Type == gjson.String {
 		b.say(content)
@@ -168,7 +167,7 @@ func (b *blocks) read(content gjson.Result, result func(Message)) {
 	})
 }
 
-// say adds a text, unless the client's program wrote it rather than the user.
+// say adds a text, unless the client's program wrote it instead of the user.
 func (b *blocks) say(text gjson.Result) {
 	if words := str(text); strings.HasPrefix(strings.TrimSpace(words), "<") && utterance.Words(words) == "" {
 		b.wrapped = true
@@ -197,8 +196,7 @@ func readResult(v gjson.Result, fields []member) (m Message, marked bool) {
 	return m, b.marked > 0
 }
 
-// uncached is a block without its cache breakpoint, which clients move from one request to the
-// next.
+// uncached returns a block without its cache breakpoint, which clients move from one request to the next.
 func uncached(v gjson.Result, fields []member) string {
 	if !v.IsObject() {
 		return v.Raw
@@ -212,9 +210,8 @@ func uncached(v gjson.Result, fields []member) string {
 	return b.String()
 }
 
-// putMessages inserts the block into the last user message, between tool results and text, or after
-// the system prompt; in any case after the last cache breakpoint, so that the provider's cache
-// stays valid.
+// putMessages inserts the block into the last user message, between tool results and text, or after the system
+// prompt. The block always follows the last cache breakpoint, so that the provider's cache stays valid.
 func putMessages(c *Chat, b Block, p Placement) []edit {
 	m, block := c.Messages[b.Message], b.Text
 	if b.Part != Unplaced {
@@ -240,7 +237,7 @@ func putMessages(c *Chat, b Block, p Placement) []edit {
 	return m.lead(block, "text")
 }
 
-// back puts a block back in its place in the message.
+// back inserts a block again at its former place in the message.
 func (m Message) back(b Block) []edit {
 	part := textPart("text", b.Text)
 	switch n := len(m.parts); {
@@ -257,8 +254,8 @@ func (m Message) back(b Block) []edit {
 	return m.lead(b.Text, "text")
 }
 
-// lead inserts the block, as a part of that kind, before the message's own parts; a string becomes
-// a list of parts. Nowhere in an empty message.
+// lead inserts the block, as a part of the given kind, before the message's own parts; a string becomes a list
+// of parts. It changes nothing in an empty message.
 func (m Message) lead(block, kind string) []edit {
 	part := textPart(kind, block)
 	for _, at := range m.parts {
@@ -275,8 +272,8 @@ func (m Message) lead(block, kind string) []edit {
 	return nil
 }
 
-// prefaceWith inserts the block after the preface, as a separate part if parts are allowed, so that
-// the cached part stays valid. nil for a preface that is neither text nor parts.
+// prefaceWith inserts the block after the preface, as a separate part if parts is true, so that the cached part
+// stays valid. It returns nil if the preface is neither text nor parts.
 func (c *Chat) prefaceWith(block string, parts bool) []edit {
 	at, v := spanOf(c.preface.value), c.preface.value
 	switch {

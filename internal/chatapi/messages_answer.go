@@ -33,7 +33,7 @@ func (s *Stream) hearMessages(root gjson.Result) {
 	case "content_block_stop":
 		if c := s.callAt(index); c != nil {
 			if c.whole = true; c.arguments.Len() == 0 {
-				s.add(&c.arguments, "{}") // clients resend a call without arguments with an empty object
+				s.add(&c.arguments, "{}") // clients resend a call without arguments as a call with an empty object
 			}
 		}
 	case "message_delta":
@@ -57,7 +57,7 @@ func (s *Stream) beginBlock(index, block gjson.Result) {
 			return
 		}
 		c.name = str(block.Get("name"))
-		if input := block.Get("input"); input.IsObject() && len(input.Map()) > 0 { // some servers send it whole
+		if input := block.Get("input"); input.IsObject() && len(input.Map()) > 0 { // some servers send the complete input
 			s.add(&c.arguments, input.Raw)
 		}
 	}
@@ -81,7 +81,7 @@ func (s *Stream) newLine() {
 	}
 }
 
-// callAt returns the call that began at an index, nil for none.
+// callAt returns the call that began at an index, nil if there is none.
 func (s *Stream) callAt(index gjson.Result) *streamCall {
 	i := slices.IndexFunc(s.calls, func(c *streamCall) bool { return index.Type == gjson.Number && c.index == index.Int() })
 	if i < 0 {
@@ -96,8 +96,8 @@ func endsMessages(event []byte) bool {
 	return kind == "message_stop" || kind == "error"
 }
 
-// messagesErrors are the error types by status. Any other status is the request's fault or, from
-// 500 on, the server's.
+// messagesErrors are the error types by status. Any other status is a client error or, from 500 on, a server
+// error.
 var messagesErrors = map[int]string{
 	401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error",
 }

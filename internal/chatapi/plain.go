@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Plain returns [memory.Invalid], with the field's name, for a request that needs more than one
-// text answer, which the built-in model cannot give.
+// Plain returns [memory.Invalid], with the field's name, for a request that requires more than one plain text
+// answer, because the built-in model cannot do more.
 func (c *Chat) Plain() error {
 	root := gjson.ParseBytes(c.body)
-	// Tools are allowed, since a model need not call them.
+	// Tools are allowed, because a model need not call them.
 	for _, name := range []string{"tool_choice", "function_call"} {
 		choice := root.Get(name)
 		kind := choice.Str
@@ -27,7 +27,7 @@ func (c *Chat) Plain() error {
 	}
 	for _, name := range []string{"n", "best_of"} {
 		if root.Get(name).Num > 1 {
-			return memory.Errorf(memory.Invalid, "%s: %s gives one answer", name, memory.RecallModel)
+			return memory.Errorf(memory.Invalid, "%s: %s returns only one answer", name, memory.RecallModel)
 		}
 	}
 	for _, name := range []string{"response_format", "text.format", "output_config.format", "output_format"} {
@@ -36,7 +36,7 @@ func (c *Chat) Plain() error {
 		}
 	}
 	if len(c.Messages) == 0 {
-		return memory.Errorf(memory.Invalid, "messages: there are none")
+		return memory.Errorf(memory.Invalid, "messages: is empty")
 	}
 	for _, m := range c.Messages {
 		switch m.Role {

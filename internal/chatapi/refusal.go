@@ -11,20 +11,20 @@ import (
 // RefusalKind is the cause of an upstream's refusal.
 type RefusalKind string
 
-// The kinds of refusals.
+// These are the kinds of refusals.
 const (
-	RefusesOther  RefusalKind = ""       // anything else
-	RefusesRoles  RefusalKind = "roles"  // the roles of its messages, or their order
-	RefusesLength RefusalKind = "length" // it is too long
+	RefusesOther  RefusalKind = ""       // any other cause
+	RefusesRoles  RefusalKind = "roles"  // the server refuses the roles of the messages or their order
+	RefusesLength RefusalKind = "length" // the request is too long
 )
 
 // Refusal classifies an upstream's error.
 type Refusal struct {
 	Kind    RefusalKind
-	Wording string // the matching line of refusals.txt, "" for other kinds
+	Wording string // the matching line of refusals.txt, "" for RefusesOther
 }
 
-// maxRefusal bounds the bytes of an error's text that are read.
+// maxRefusal bounds the length of the error text that is read, in bytes.
 const maxRefusal = 8 << 10
 
 // ReadRefusal reads an error body of any server. It ignores parts of the request that the error
@@ -39,7 +39,7 @@ func ReadRefusal(body []byte) Refusal {
 	return Refusal{}
 }
 
-// ErrorMessage returns the message of an error body of any server, "" for none.
+// ErrorMessage returns the message in an error body of any server, "" if there is none.
 func ErrorMessage(body []byte) string {
 	for _, text := range errorTexts(gjson.ParseBytes(body), body) {
 		if text = strings.TrimSpace(text); text != "" {
@@ -49,8 +49,8 @@ func ErrorMessage(body []byte) string {
 	return ""
 }
 
-// errorTexts returns the message, type and code of an error in the servers' formats, or the whole
-// text of a body that is no JSON object.
+// errorTexts returns the message, type and code of an error in the servers' formats, or the whole body if it is
+// not a JSON object.
 func errorTexts(root gjson.Result, body []byte) (out []string) {
 	if root.IsArray() {
 		root = root.Get("0")
@@ -72,8 +72,7 @@ func errorTexts(root gjson.Result, body []byte) (out []string) {
 	return out
 }
 
-// plainWords returns s in lower case with single spaces and without quotes, in which servers
-// differ.
+// plainWords returns s in lower case with single spaces and without quotes, because servers differ in these.
 func plainWords(s string) string {
 	s = strings.NewReplacer(`"`, "", `'`, "", "`", "", `\`, "", "’", "", "“", "", "”", "").Replace(strings.ToLower(s))
 	return strings.Join(strings.Fields(s), " ")
@@ -88,7 +87,7 @@ type wording struct {
 	text string
 }
 
-// wordings are the lines of refusals.txt, those of length first.
+// wordings are the lines of refusals.txt. The lines about the length come first.
 var wordings = sync.OnceValue(func() []wording {
 	var length, roles []wording
 	for line := range strings.Lines(refusals) {

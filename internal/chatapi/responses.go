@@ -11,9 +11,9 @@ import (
 
 // Responses is the dialect of OpenAI's Responses API.
 //
-// Its input is a text or a list of items. Consecutive texts, calls and reasoning of the model are
-// read as one message, as they were one answer. A request may name the answer or conversation that
-// it continues, and send only newer items.
+// Its input is a text or a list of items. Consecutive texts, calls and reasoning of the model are read as one
+// message, because they belong to one answer. A request may name the answer or conversation that it continues,
+// and send only newer items.
 var Responses = &Dialect{
 	Path: "/v1/responses", AnswerID: "resp_", Named: true,
 	Decode: decodeResponses, read: readResponsesAnswer,
@@ -42,8 +42,8 @@ func decodeResponses(body []byte) (*Chat, error) {
 	return c, nil
 }
 
-// readConversation returns the id of the conversation that a request names, "" for none or for one
-// that is too long.
+// readConversation returns the id of the conversation that a request names, "" if it names none or the id is
+// too long.
 func readConversation(v gjson.Result) string {
 	id := str(v)
 	if v.IsObject() {
@@ -55,7 +55,7 @@ func readConversation(v gjson.Result) string {
 	return id
 }
 
-// readInput reads a text or a list of items. It may be absent: then the server has the prompt.
+// readInput reads a text or a list of items. The input may be absent, if the server has the prompt.
 func readInput(v gjson.Result) (out []Message, err error) {
 	switch {
 	case !v.Exists() || v.Type == gjson.Null:
@@ -87,11 +87,11 @@ func readInput(v gjson.Result) (out []Message, err error) {
 // items reads a list of items into messages.
 type items struct {
 	out    []Message
-	answer blocks // the model's texts and calls so far
-	at     span   // its span; zero outside of the model's turn
+	answer blocks // the texts and calls of the model's current turn
+	at     span   // span of that turn; zero outside the model's turn
 }
 
-// add reads the next item; it is false for a message without a role.
+// add reads the next item; it returns false for a message without a role.
 func (r *items) add(v gjson.Result) bool {
 	fields := members(v)
 	kind, role := strOf(fields, "type"), fieldOf(fields, "role")
@@ -119,8 +119,8 @@ func (r *items) model(v gjson.Result, kind string, fields []member) {
 	r.answer.item(kind, fields)
 }
 
-// end ends the model's turn. A turn without texts, calls and references, such as only reasoning or
-// a search, is no message.
+// end ends the model's turn. A turn without texts, calls and references, for example with only reasoning or a
+// search, yields no message.
 func (r *items) end() {
 	if b := r.answer; len(b.lines)+len(b.calls)+len(b.refs) > 0 {
 		m := Message{Role: memory.RoleAssistant, Text: strings.Join(b.lines, "\n"), Refs: b.refs, at: r.at}
@@ -131,7 +131,7 @@ func (r *items) end() {
 	r.answer, r.at = blocks{}, span{}
 }
 
-// message adds a message of a role, or the result of a call of that id.
+// message adds a message with a role, or the result of the call with an id.
 func (r *items) message(v gjson.Result, role memory.Role, callID string, content gjson.Result) {
 	r.end()
 	var b blocks
@@ -139,7 +139,7 @@ func (r *items) message(v gjson.Result, role memory.Role, callID string, content
 	r.out = append(r.out, b.message(v, role, "", callID))
 }
 
-// reference is the type of an item that refers to one on the server.
+// reference is the type of an item that refers to another item on the server.
 const reference = "item_reference"
 
 // item adds the text or call of a model's item.
@@ -160,7 +160,7 @@ func (b *blocks) item(kind string, fields []member) {
 	}
 }
 
-// builtIn returns the arguments of a call of a built-in tool that the client runs.
+// builtIn returns the arguments of a call of a built-in tool that the client executes.
 func builtIn(fields []member) string {
 	for _, f := range fields {
 		switch f.name {
@@ -171,11 +171,11 @@ func builtIn(fields []member) string {
 	return ""
 }
 
-// responseTexts are the types of text parts.
+// responseTexts are the types of text parts in the Responses API.
 var responseTexts = []string{"input_text", "output_text", "text", "refusal"}
 
-// readParts reads a content, a string or a list of parts, of which texts are the text types. Other
-// parts, such as pictures, distinguish messages with the same text.
+// readParts reads a content, which is a string or a list of parts; texts are the types of text parts. Other
+// parts, such as images, distinguish messages with the same text.
 func (b *blocks) readParts(content gjson.Result, texts ...string) {
 	if content.Type == gjson.String {
 		b.add(content)
@@ -216,7 +216,7 @@ func putResponses(c *Chat, b Block, p Placement) []edit {
 	if p == User {
 		return m.prefix(block, "input_text")
 	}
-	if m.text == m.at { // the input is a text
+	if m.text == m.at { // the input is a single text
 		return []edit{insert(m.at.from, `[{"role":"system","content":`+quote(block)+`},{"role":"user","content":`), insert(m.at.to, `}]`)}
 	}
 	return []edit{c.before(c.outsideCalls(b.Message), block)}

@@ -33,8 +33,8 @@ func readOutput(response gjson.Result) (b blocks, ids []string) {
 	return b, ids
 }
 
-// addItem adds the id of a message or call, within a limit. Clients omit reasoning, so its id would
-// not identify the answer.
+// addItem adds the id of a message or call, up to a limit. Clients omit reasoning, so the id of a reasoning
+// item would not identify the answer.
 func addItem(ids []string, item gjson.Result) []string {
 	id := str(item.Get("id"))
 	if id == "" || str(item.Get("type")) == "reasoning" || len(ids) == maxCalls {
@@ -84,7 +84,7 @@ func (s *Stream) hearCall(index, item gjson.Result) {
 	}
 }
 
-// hearResponse reads the answer in the last event. Text that already arrived in pieces is kept.
+// hearResponse reads the answer in the last event. It keeps text that has already arrived in pieces.
 func (s *Stream) hearResponse(response gjson.Result) {
 	s.answer.readFrame(response)
 	s.answer.Finish, s.done = str(response.Get("status")), true

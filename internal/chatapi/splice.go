@@ -12,20 +12,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// edit replaces the bytes [from, to) of a body by text.
+// edit replaces the bytes [from, to) of a body by a text.
 type edit struct {
 	span
 	text string
 }
 
-// splice applies edits, which must not overlap. Without any it returns body itself.
+// splice applies edits, which must not overlap. Without edits it returns body itself.
 func splice(body []byte, edits ...edit) []byte {
 	if len(edits) == 0 {
 		return body
 	}
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b edit) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) // insertions come before deletions at the same place
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) // at the same offset, insertions come before deletions
 	})
 	size := len(body)
 	for _, e := range edits {
@@ -43,8 +43,8 @@ func splice(body []byte, edits ...edit) []byte {
 
 func insert(at int, text string) edit { return edit{span{at, at}, text} }
 
-// cutMembers returns the edits that remove members of an object, with the comma before or, if no
-// member stays before, after it.
+// cutMembers returns the edits that remove members of an object, each with the comma before it or, if no
+// remaining member precedes it, after it.
 func cutMembers(fields []member, ours func(name string) bool) []edit {
 	var cuts []edit
 	kept := false
@@ -68,11 +68,11 @@ func cutMembers(fields []member, ours func(name string) bool) []edit {
 // Field is a field to add to an object.
 type Field struct {
 	Name  string
-	Value any // in the form of encoding/json
+	Value any // value as encoding/json encodes it
 }
 
-// AddFields appends fields to body, a JSON object, and keeps every other byte. [memory.Invalid] if
-// body is no object.
+// AddFields appends fields to body, a JSON object, and keeps every other byte. If body is not an object, the
+// error is [memory.Invalid].
 func AddFields(body []byte, fields ...Field) ([]byte, error) {
 	if err := check(body); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func AddFields(body []byte, fields ...Field) ([]byte, error) {
 	return splice(body, insert(bytes.LastIndexByte(body, '}'), b.String())), nil
 }
 
-// Encode writes v as JSON without escaping <, > and &.
+// Encode encodes v as JSON without escaping <, > and &.
 func Encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -110,7 +110,7 @@ func Encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// mustEncode writes values that always encode: strings, numbers and structs of them.
+// mustEncode encodes values that can always be encoded: strings, numbers and structs of them.
 func mustEncode(v any) []byte {
 	out, err := Encode(v)
 	if err != nil {
@@ -119,5 +119,5 @@ func mustEncode(v any) []byte {
 	return out
 }
 
-// quote writes s as a JSON string. Invalid UTF-8 becomes U+FFFD.
+// quote encodes s as a JSON string. Invalid UTF-8 becomes U+FFFD.
 func quote(s string) string { return string(mustEncode(s)) }

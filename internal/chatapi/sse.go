@@ -2,16 +2,16 @@ package chatapi
 
 import "bytes"
 
-// edge finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or both,
-// events with an empty line. The zero value is at a stream's beginning.
+// edge finds the ends of a stream's events in pieces of any size. Lines end with LF, CR or both, and events
+// with an empty line. The zero value is at the beginning of a stream.
 type edge struct {
 	inLine bool // the current line has bytes
-	cr     bool // the byte before was a CR
-	fresh  bool // no byte since an event ended
+	cr     bool // the previous byte was a CR
+	fresh  bool // no byte has followed the end of the last event
 }
 
-// next returns how many bytes of p belong to the current event and whether they end it. An LF in a
-// later piece than its CR is an event of its own, so that the event before need not wait for it.
+// next returns how many bytes of p belong to the current event and whether they end it. An LF in a later piece
+// than its CR counts as a separate event, so that the preceding event need not wait for it.
 func (e *edge) next(p []byte) (n int, end bool) {
 	for n < len(p) {
 		switch c := p[n]; {
@@ -40,7 +40,7 @@ func (e *edge) next(p []byte) (n int, end bool) {
 	return n, false
 }
 
-// lineEnd returns the offset of the first line end in p, or p's length.
+// lineEnd returns the offset of the first end of a line in p, or the length of p.
 func lineEnd(p []byte) int {
 	if i := bytes.IndexAny(p, "\r\n"); i >= 0 {
 		return i
@@ -48,7 +48,7 @@ func lineEnd(p []byte) int {
 	return len(p)
 }
 
-// eventData returns the joined data lines of an event. ok is false without any, as for comments.
+// eventData returns the joined data lines of an event. ok is false if there are none, as in comments.
 func eventData(event []byte) (data []byte, ok bool) {
 	event = bytes.TrimPrefix(event, []byte("\ufeff"))
 	for len(event) > 0 {
@@ -69,7 +69,7 @@ func eventData(event []byte) (data []byte, ok bool) {
 	return data, ok
 }
 
-// eventName returns the name of an event, "" for one without.
+// eventName returns the name of an event, "" if it has none.
 func eventName(event []byte) string {
 	for line := range bytes.FieldsFuncSeq(event, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if name, is := bytes.CutPrefix(line, []byte("event:")); is {
@@ -79,15 +79,15 @@ func eventName(event []byte) string {
 	return ""
 }
 
-// Events reads the events of a stream in pieces of any size. It skips events without data and those
-// longer than a megabyte. The zero value is ready.
+// Events reads the events of a stream in pieces of any size. It skips events that have no data or are longer
+// than a megabyte. The zero value is ready for use.
 type Events struct {
 	edge  edge
 	event []byte
 	over  bool // the current event is too long
 }
 
-// Write takes the next piece and yields the data of each event that it completes.
+// Write takes the next piece and calls yield with the data of each completed event.
 func (e *Events) Write(p []byte, yield func(data []byte)) {
 	for len(p) > 0 {
 		n, end := e.edge.next(p)
@@ -102,7 +102,7 @@ func (e *Events) Write(p []byte, yield func(data []byte)) {
 	}
 }
 
-// Flush ends the current event.
+// Flush completes the current event.
 func (e *Events) Flush(yield func(data []byte)) {
 	if data, ok := eventData(e.event); ok && !e.over {
 		yield(data)

@@ -9,15 +9,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Limits of a [Stream]; more is not accumulated.
+// These are limits of a [Stream]; it drops excess data.
 const (
 	maxEvent  = 1 << 20 // bytes of one event
 	maxAnswer = 8 << 20 // bytes of text and arguments
 	maxCalls  = 256     // tool calls
 )
 
-// Stream accumulates the answer of a chat stream, in pieces of any size. It never fails: it skips
-// unreadable and excess data.
+// Stream accumulates the answer of a chat stream from pieces of any size. It never fails: it skips unreadable
+// and excess data.
 type Stream struct {
 	hear   func(s *Stream, event gjson.Result)
 	events Events
@@ -27,7 +27,7 @@ type Stream struct {
 	refuse strings.Builder
 	calls  []*streamCall
 	size   int
-	part   string // of a response: the part of the last text
+	part   string // in the Responses API: the part of the last text
 }
 
 // streamCall is a tool call whose arguments arrive in pieces.
@@ -35,7 +35,7 @@ type streamCall struct {
 	index     int64
 	id, name  string
 	arguments strings.Builder
-	whole     bool // it is complete, and [Stream.Calls] did not return it yet
+	whole     bool // it is complete, but [Stream.Calls] has not returned it yet
 }
 
 // Write takes the next piece of the stream. It never fails.
@@ -44,7 +44,7 @@ func (s *Stream) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// take reads the data of one event.
+// take reads the data of an event.
 func (s *Stream) take(data []byte) {
 	switch {
 	case strings.TrimSpace(string(data)) == "[DONE]":
@@ -54,8 +54,7 @@ func (s *Stream) take(data []byte) {
 	}
 }
 
-// Text returns the text of the complete events so far. Unlike [Stream.Answer] it may be called at
-// any time.
+// Text returns the text of the events completed so far. Unlike [Stream.Answer], it may be called at any time.
 func (s *Stream) Text() string { return s.text.String() }
 
 // Done reports whether the stream declared the answer complete.
@@ -66,8 +65,7 @@ func (s *Stream) Empty() bool {
 	return s.text.Len() == 0 && s.refuse.Len() == 0 && len(s.calls) == 0
 }
 
-// Answer returns the answer so far, at the end of a stream: an event that only lacks its empty line
-// counts as complete.
+// Answer returns the answer at the end of a stream. An event that only lacks its empty line counts as complete.
 func (s *Stream) Answer() Answer {
 	s.events.Flush(s.take)
 	a := s.answer
@@ -83,8 +81,8 @@ func (s *Stream) Answer() Answer {
 	return a
 }
 
-// Calls returns the tool calls completed since the last call, in the form of [Answer.ToolCalls].
-// Chat completions do not mark calls as complete.
+// Calls returns the tool calls completed since the previous Calls, in the form of [Answer.ToolCalls]. Chat
+// completions do not mark calls as complete.
 func (s *Stream) Calls() string {
 	var calls []call
 	for _, c := range s.calls {
@@ -95,8 +93,8 @@ func (s *Stream) Calls() string {
 	return encodeCalls(calls)
 }
 
-// hearChoice reads the common part of chat completions' and completions' events, and returns the
-// first choice, false without one.
+// hearChoice reads the part that events of chat completions and completions have in common. It returns the
+// first choice, and false if there is none.
 func (s *Stream) hearChoice(root gjson.Result) (choice gjson.Result, ok bool) {
 	s.answer.readFrame(root)
 	choice = firstChoice(root)
@@ -156,15 +154,15 @@ func (s *Stream) addFunction(to *streamCall, function gjson.Result) {
 		to.name = str(function.Get("name"))
 	}
 	arguments := function.Get("arguments")
-	if arguments.IsObject() { // some servers send it whole
+	if arguments.IsObject() { // some servers send the complete object
 		s.add(&to.arguments, arguments.Raw)
 		return
 	}
 	s.add(&to.arguments, str(arguments))
 }
 
-// call returns the call of a piece: by its index or, from servers that omit it, a new one for a new
-// id and else the last. nil past the limit.
+// call returns the call that a piece belongs to: by its index or, if the server omits it, a new call for a new
+// id and otherwise the last call. It returns nil past the limit.
 func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	if c := s.callAt(index); c != nil {
 		c.id = cmp.Or(c.id, id)
@@ -184,7 +182,7 @@ func (s *Stream) call(index gjson.Result, id string) *streamCall {
 	return c
 }
 
-// toolCalls writes the calls in the form of a message.
+// toolCalls encodes the calls like those of a message.
 func (s *Stream) toolCalls() string {
 	var calls []call
 	for _, c := range s.calls {

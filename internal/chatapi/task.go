@@ -9,11 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// FrontEndTask reports whether a request is a client's own task, which belongs to no conversation:
-// a title, tags, follow-up questions, a search query or a summary of a conversation. Its system
-// message or last user message begins as a task does ([utterance.IsTask]), or its only user
-// message consists of such an instruction and a quoted conversation. A person's request for a title
-// does not count.
+// FrontEndTask reports whether a request is a client's own task, which belongs to no conversation: a title,
+// tags, follow-up questions, a search query or a summary of a conversation. Its system message or last user
+// message then begins like a task ([utterance.IsTask]), or its only user message is such an instruction with a
+// quoted conversation. A person's request for a title does not count.
 func FrontEndTask(c *Chat) bool {
 	order, quoted := "", ""
 	last := c.LastUser()
@@ -33,7 +32,7 @@ func FrontEndTask(c *Chat) bool {
 		}
 	}
 	if strings.Contains(quoted, "<chat_history>") && strings.Contains(quoted, "</chat_history>") {
-		return true // in whatever language the instruction is
+		return true // the instruction may be in any language
 	}
 	front := strings.ToLower(clipped(quoted, frontSize))
 	if strings.HasPrefix(strings.TrimSpace(front), "### task:") {
@@ -51,24 +50,23 @@ func FromSubagent(c *Chat) bool {
 	})
 }
 
-// frontSize is how far into a message a task's instruction may be: front ends give it in the first
-// sentences.
+// frontSize is the number of bytes of a message in which the instruction of a task is searched: front ends put
+// it into the first sentences.
 const frontSize = 400
 
 var (
-	// sections are front ends' headings for quoted conversations. People write headings too, but
-	// not these.
+	// sections matches front ends' headings for quoted conversations. People write headings too, but not these.
 	sections = lazy.Compile(`(?i)<chat_history>|### chat history|<type>[^<]*</type>\s*<text>`)
 
-	// transcript is a quoted conversation.
+	// transcript matches a quoted conversation.
 	transcript = lazy.Compile(`(?i)<chat_history>|<conversation>|(?m:^\W*(conversation|chat history)\W*$)|(?ms:^\W*(user|human)\W*:.*^\W*(assistant|ai|bot|model)\W*:)`)
 
-	// orders asks for a title, tags or follow-ups of a limited length.
+	// orders matches a request for a title, tags or follow-ups of limited length.
 	orders = lazy.Compile(`(?s)\b(generate|create|provide|write|suggest|summari[sz]e|come up with|give)\b.{0,120}` +
 		`(\b(concise|short|brief)\b.{0,60}\b(title|header|phrase|name|topic)\b|\btitle\b.{0,60}\b(words?|characters) or (less|fewer)\b|\btitle\b.{0,60}\b\d words\b|\b\d+ (broad |general |relevant )*tags\b|\bfollow-up questions\b)`)
 )
 
-// clipped is the first n bytes of s, rounded down to whole characters.
+// clipped returns the first n bytes of s, rounded down to whole characters.
 func clipped(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -1,5 +1,5 @@
-// Package doctor finds problems of an open memory: of its folders, vault, database, index and models, and mistakes
-// in the setup that requests have revealed.
+// Package doctor finds problems of an open memory: in its folders, vault, database, index and models, and in
+// the configuration, as revealed by requests.
 package doctor
 
 import (
@@ -33,7 +33,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Doctor examines a memory. Its fields must not change meanwhile.
+// Doctor examines a memory. Its fields must not change during an examination.
 type Doctor struct {
 	Config   config.Config
 	Engine   *engine.Engine
@@ -50,8 +50,8 @@ type Doctor struct {
 	warnings warnings
 }
 
-// Examine checks the folders, the vault, the database, the index and the models. With confirm, it forgets the
-// memories of vault files that disappeared together.
+// Examine checks the folders, the vault, the database, the index and the models. With confirm, it also forgets
+// the memories whose vault files disappeared together.
 func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, error) {
 	c := checkup{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
 	if err := d.doctorVault(ctx, &c, confirm); err != nil {
@@ -100,30 +100,30 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "fix it or remove it from the vault; Loci leaves it unchanged"))
 	}
 	for _, path := range r.Conflicts {
-		what := "a person's words, which Loci did not take over"
+		what := "text by a person that Loci did not import"
 		if why := refused[path]; why != "" {
 			what += ": " + why
 		}
-		c.found("vault", path, what, "copy what you need of it into the memory's own file, then delete it")
+		c.found("vault", path, what, "copy the parts that you need into the memory's own file, then delete it")
 	}
 	for _, e := range r.Edits { // Examine applied or refused the others
 		_, err := d.Vault.Change(ctx, e)
-		do := "Loci tries again when the file changes and at each start"
+		do := "Loci reads it again when the file changes and at each start"
 		switch {
-		case err == nil: // it succeeds now; the next check accepts it
+		case err == nil: // the edit succeeds now; the next check applies it
 			continue
 		case errors.Is(err, memory.Gone):
 			do = "to reopen the erased user, with this file: loci users open " + e.Owner.Name() + "; otherwise delete it"
 		}
-		c.found("vault", e.Path, "it waits: "+err.Error(), do)
+		c.found("vault", e.Path, "its edit is not applied: "+err.Error(), do)
 	}
 	if c.Held = len(r.Held); c.Held > 0 {
 		are := " are"
 		if c.Held == 1 {
 			are = " is"
 		}
-		c.found("vault", "", many(c.Held, "file")+are+" gone at once, such as "+r.Held[0].Path,
-			"bring them back; or, if you mean it, forget them: loci doctor --confirm")
+		c.found("vault", "", many(c.Held, "file")+are+" deleted at the same time, such as "+r.Held[0].Path,
+			"restore them; or, if you deleted them on purpose, forget their memories:  loci doctor --confirm")
 	}
 	if err := d.Vault.Store.Ping(ctx); err != nil {
 		c.found("vault", "", err.Error(), "")
@@ -154,7 +154,7 @@ func (d *Doctor) doctorDatabase(ctx context.Context, c *checkup) {
 		c.found("database", config.DatabaseFile, err.Error(), "")
 		return
 	}
-	c.looked("database: %s, %s, %s waiting or under way", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(unfinished, "job"))
+	c.looked("database: %s, %s, %s waiting or running", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(unfinished, "job"))
 	for _, owner := range slices.Sorted(maps.Keys(parked)) {
 		c.found("database", "", many(parked[owner], "job")+" of "+owner.Called()+" failed too often", "to list them: loci jobs --user "+owner.Name())
 	}
@@ -183,15 +183,15 @@ func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memo
 	return unfinished, parked, nil
 }
 
-// The check of a database of more than smallDatabase bytes takes seconds, so it starts after checkAfter and does
-// not delay the first requests.
+// Checking a database of more than smallDatabase bytes takes seconds. The check starts after checkAfter, so
+// that it does not delay the first requests.
 const (
 	smallDatabase = 32 << 20
 	checkAfter    = 2 * time.Second
 )
 
-// CheckInBackground checks the database once, since queries do not notice missing index rows. If it finds a fault,
-// the server logs it, is not ready and writes nothing.
+// CheckInBackground checks the database once, because queries do not notice missing index rows. If it finds a
+// fault, the server logs it, reports that it is not ready, and writes nothing.
 func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	if d.Database == nil || d.Config.Store.Server() {
 		return nil
@@ -208,7 +208,7 @@ func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 	case err != nil:
-		d.Log.Error("the database could not be checked", "err", err)
+		d.Log.Error("cannot check the database", "err", err)
 	default:
 		d.Log.Info("the database was checked", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
 	}
@@ -223,8 +223,8 @@ func many(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// leastRoom is the least free space of a disk, in bytes. Checkpoints, the database's log and traces take some tens of
-// MiB, so an operator has some days to react.
+// leastRoom is the minimum free space of a disk, in bytes. The database's checkpoints, its log and traces need
+// some tens of MiB, so an operator has some days to react.
 const leastRoom = 256 << 20
 
 // doctorFolders checks that the data folder is writable, and the free space of its disk and the vault's.
@@ -234,7 +234,7 @@ func (d *Doctor) doctorFolders(c *checkup) {
 		_, err = os.Stat(dir)
 	}
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && d.Config.Store != "sqlite": // this store does not need it
+	case errors.Is(err, fs.ErrNotExist) && d.Config.Store != "sqlite": // this store does not need the folder
 	case err != nil:
 		c.found("data folder", dir, err.Error(), "")
 	default:
@@ -244,14 +244,14 @@ func (d *Doctor) doctorFolders(c *checkup) {
 		c.room("data folder", dir, disk.Room)
 	}
 	if _, err := d.Backups.Notes.Read(); err != nil {
-		c.found("data folder", backup.NotesFile, err.Error(), "move it away; then receipts of erasures no longer name the backups that it listed")
+		c.found("data folder", backup.NotesFile, err.Error(), "move it to another folder; receipts of erasures will no longer name the backups that it lists")
 	}
 	if d.Vault != nil {
 		c.room("vault", d.Vault.Store.Dir(), disk.Room)
 	}
 }
 
-// room checks the free space of a disk.
+// room checks the free space of the disk with dir.
 func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
 	left, err := of(dir)
 	switch {
@@ -284,7 +284,7 @@ func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 	}
 	info, err := os.Stat(filepath.Join(dir, config.IndexFolder))
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // Loci creates it when needed
+	case errors.Is(err, fs.ErrNotExist): // Loci creates the folder when needed
 	case err != nil:
 		c.found("index", config.IndexFolder, err.Error(), "")
 	case !info.IsDir():
@@ -301,13 +301,13 @@ func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
 	is, err := d.Chroma.Compare(ctx)
 	switch {
 	case errors.Is(err, memory.Conflict):
-		c.found("chroma", at, err.Error(), "delete that collection, or set chroma.collection; words alone find until then")
+		c.found("chroma", at, err.Error(), "delete that collection, or set chroma.collection; until then, search is by words only")
 	case err != nil:
-		c.found("chroma", at, err.Error(), "see whether the server runs there; words alone find until it answers, and it is filled from the store by itself")
+		c.found("chroma", at, err.Error(), "check whether the server runs there; until it answers, search is by words only, and Loci fills it from the store automatically")
 	case is.Missing+is.Extra > 0:
-		c.found("chroma", at, fmt.Sprintf("the collection %s lacks %d of %s and has %d that are not in the store", name, is.Missing, many(is.Memories, "vector"), is.Extra), "nothing: Loci is copying them again; check again in a minute")
+		c.found("chroma", at, fmt.Sprintf("the collection %s is missing %d of %s and has %d that are not in the store", name, is.Missing, many(is.Memories, "vector"), is.Extra), "nothing: Loci is copying them again; check again in a minute")
 	default:
-		c.looked("chroma %s: the collection %s has %s, as the store does", at, name, many(is.Memories, "vector"))
+		c.looked("chroma %s: the collection %s has %s, the same as the store", at, name, many(is.Memories, "vector"))
 	}
 }
 
@@ -329,7 +329,7 @@ func (d *Doctor) doctorModels(c *checkup) {
 	c.looked("models in %s: %s", dir, strings.Join(names, ", "))
 	for _, name := range names {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
-			c.found("models", name, "it is not there", "get it: loci models pull "+name)
+			c.found("models", name, "it is not installed", "install it: loci models pull "+name)
 		}
 	}
 }
@@ -337,8 +337,8 @@ func (d *Doctor) doctorModels(c *checkup) {
 // answerTime bounds waiting for a model server.
 const answerTime = 3 * time.Second
 
-// doctorServers requests the list of models from each model server. Every answer passes, except server errors and a
-// refused key.
+// doctorServers requests the list of models from each model server. Any response passes, except server errors
+// and a refused key.
 func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
 	learns := d.Learner.Learns()
@@ -349,8 +349,8 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	d.doctorRemote(ctx, c)
 }
 
-// doctorRemote sends a small request to the remote embedder and reranker. Their list of models is no evidence, since
-// some servers list none.
+// doctorRemote sends a small request to the remote embedder and reranker. It does not use their lists of
+// models, because some servers list none.
 func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -362,30 +362,30 @@ func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 		if err := wrong[m[0]]; err != nil {
 			c.found(m[0], m[1], err.Error(), "check its server and the settings "+m[0]+", embed.url and embed.key")
 		} else if strings.HasPrefix(m[1], config.RemoteModel) {
-			c.looked("%s %s: it answers", m[0], m[1])
+			c.looked("%s %s: it responds", m[0], m[1])
 		}
 	}
 }
 
-// manyMissed limits the questions answered without a model to one in so many; more are a warning.
+// manyMissed limits the questions answered without a model to one in manyMissed; more cause a warning.
 const manyMissed = 20
 
-// missing reports the models that are skipped now, or that many questions were answered without. It calls looked with
-// the share for other models.
+// missing reports the models that are currently skipped, or that many questions were answered without. For
+// other models, it calls looked with the share of such questions.
 func (d *Doctor) missing(looked func(format string, args ...any)) (out []client.Finding) {
 	is, _ := d.Embeds.Now()
 	for _, m := range []struct {
 		key, name, meanwhile string
 		model                any
 	}{
-		{"embedder", is.Embedder, "words alone find", d.Engine.Embedder},
-		{"reranker", d.Config.Reranker, "hits stay as they were ranked", d.Engine.Reranker},
+		{"embedder", is.Embedder, "search is by words only", d.Engine.Embedder},
+		{"reranker", d.Config.Reranker, "results are not reranked", d.Engine.Reranker},
 	} {
 		missed, asked := d.Engine.Metrics.Missed(m.key, d.Engine.Now())
 		what := fmt.Sprintf("%d of %s of the last hour (%d %%) were answered without the %s", missed, many(asked, "question"), 100*missed/max(1, asked), m.key)
 		do := "reduce the load of this machine, use a smaller model (loci models), or raise recall.deadline_max"
 		if core.Remote(m.model) {
-			do = "Loci tries it again automatically; if it is always late, raise recall.deadline or use a faster one"
+			do = "Loci retries it automatically; if it is always too slow, raise recall.deadline or use a faster model"
 		}
 		if why := core.Skipped(m.model); why != nil {
 			what = "the " + m.key + " is skipped, and " + m.meanwhile + ": " + llm.Trouble(why) + "; " + what
@@ -410,11 +410,11 @@ func (c *checkup) server(ctx context.Context, part string, o llm.Options) {
 	case err != nil:
 		c.found(part, shown, err.Error(), "make sure that the server runs and can be reached, or set "+part)
 	case status >= http.StatusInternalServerError:
-		c.found(part, shown, fmt.Sprintf("it answered %d", status), "make sure that the server runs")
+		c.found(part, shown, fmt.Sprintf("it responded with status %d", status), "make sure that the server runs")
 	case o.Key != "" && (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		c.found(part, shown, fmt.Sprintf("it refuses the key: it answered %d", status), "set the right key")
+		c.found(part, shown, fmt.Sprintf("it refuses the key, with status %d", status), "set the right key")
 	default:
-		c.looked("%s %s: it answers", part, shown)
+		c.looked("%s %s: it responds", part, shown)
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// warnings are mistakes in the setup that requests have revealed. Each is logged once, and then listed by health and
-// doctor.
+// warnings are mistakes in the configuration that requests have revealed. Each is logged once. Health and
+// doctor list them.
 type warnings struct {
 	mu   sync.Mutex // guards seen
 	seen []client.Finding
 }
 
-// UnverifiedToken, ChatOfNobody and UserIgnored are all such mistakes.
+// UnverifiedToken, ChatOfNobody and UserIgnored are these mistakes.
 var (
 	UnverifiedToken = client.Finding{
 		Part: "users", What: "requests carry X-OpenWebUI-User-Jwt, but jwt_secret is not set: the token is not checked and names no user",
@@ -25,12 +25,12 @@ var (
 		Do: "set users=multi (LOCI_USERS=multi) if several people use this server",
 	}
 	ChatOfNobody = client.Finding{
-		Part: "users", What: "a chat came without a user, and with users=multi it gets no memory",
+		Part: "users", What: "a chat has no user, so with users=multi it gets no memory",
 		Do: "let the client name its user: a key of the role user, X-Loci-User or X-OpenWebUI-User-Id with an admin or front key, or a signed X-OpenWebUI-User-Jwt",
 	}
 )
 
-// Warn returns a function to call for each request that reveals a mistake.
+// Warn returns a function to call for each request that reveals the mistake.
 func (d *Doctor) Warn(of client.Finding) func() {
 	var once sync.Once
 	return func() {
@@ -43,7 +43,7 @@ func (d *Doctor) Warn(of client.Finding) func() {
 	}
 }
 
-// seen returns mistakes revealed since the start, unavailable models and late backups.
+// seen returns the revealed mistakes, unavailable models and late backups.
 func (d *Doctor) seen() []client.Finding {
 	d.warnings.mu.Lock()
 	found := slices.Clone(d.warnings.seen)
@@ -61,7 +61,7 @@ func (d *Doctor) seen() []client.Finding {
 	return append(found, late...)
 }
 
-// Warnings returns mistakes revealed since the start, and models that questions are answered without.
+// Warnings returns the revealed mistakes, and models that questions are answered without.
 func (d *Doctor) Warnings() []client.Finding {
 	return append(d.seen(), d.missing(func(string, ...any) {})...)
 }

@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Access is what is known of a request once it was answered. It names nothing that anybody said.
+// Access describes an answered request. It contains nothing that a user wrote.
 type Access struct {
 	ID       string
-	Client   string // X-Request-Id, if the client sent one
-	User     string // whose memory it was about; "": nobody's
+	Client   string // the client's X-Request-Id, "" if it sent none
+	User     string // owner of the memory; "" if the request had none
 	Method   string
-	Route    string // the pattern that the path fits, without what stands in it
+	Route    string // pattern that matches the path, without the path's values
 	Status   int
-	Refused  string // "key", or the limit that it was over; "": it was not refused
+	Refused  string // "key", or the setting of the exceeded limit; "" if the request was accepted
 	Took     time.Duration
-	Upstream time.Duration // until the upstream's headers were there; 0: it was not asked
-	Input    int64         // tokens, as far as the answer says them
+	Upstream time.Duration // time until the upstream's headers arrived; 0 if the upstream was not asked
+	Input    int64         // tokens, if the answer reports them
 	Output   int64
 }
 
-// meter counts what doors say of a request.
+// meter adds up what APIs report about a request.
 type meter struct{ upstream, input, output atomic.Int64 }
 
-// CountUpstream adds the time that a request waited for the upstream's headers.
+// CountUpstream adds the time for which a request waited for the upstream's headers.
 func CountUpstream(ctx context.Context, took time.Duration) {
 	stateOf(ctx).meter.upstream.Add(int64(took))
 }
@@ -38,10 +38,10 @@ func CountTokens(ctx context.Context, input, output int) {
 	m.output.Add(int64(output))
 }
 
-// maxRequestID bounds an id that a client made.
+// maxRequestID bounds an id that a client chose.
 const maxRequestID = 100
 
-// clientRequestID returns the id that a client gave its request, "" for none that can go into a log.
+// clientRequestID returns the id that the client gave its request, "" if there is none that is fit for a log.
 func clientRequestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	if len(id) > maxRequestID || strings.ContainsFunc(id, func(c rune) bool { return !isAlphanumeric(c) && !strings.ContainsRune("-_.:", c) }) {
@@ -50,14 +50,14 @@ func clientRequestID(r *http.Request) string {
 	return id
 }
 
-// access is what a request came to.
+// access returns the description of an answered request.
 func (st *state) access(r *http.Request, status int, took time.Duration) Access {
 	route := r.Pattern
 	if _, path, ok := strings.Cut(route, " "); ok {
 		route = path
 	}
 	switch {
-	case route == "": // it got no further than the guard
+	case route == "": // the guard refused the request
 		route = "refused"
 	case route == "/" && r.URL.Path != "/":
 		route = "other"

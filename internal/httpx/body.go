@@ -15,39 +15,38 @@ import (
 )
 
 const (
-	// DefaultMaxBody is how much a request may send. Chats carry images as text,
-	// and the largest that providers take are some 20 MB.
+	// DefaultMaxBody is the maximum size of a request. Chats contain images as text, and the largest chats that
+	// providers accept have some 20 MB.
 	DefaultMaxBody = 32 << 20
 
-	// MaxStream is how much a request to one of Options.Streamed may send.
+	// MaxStream is the maximum size of a request to a path of Options.Streamed.
 	MaxStream = 16 << 30
 
-	// DefaultBodyTime is how long a body may take to arrive. It bounds slow clients
-	// without bounding how long an answer may stream, as http.Server.ReadTimeout
-	// would.
+	// DefaultBodyTime is the maximum time for a body to arrive. It stops slow clients without limiting how long
+	// an answer may stream, as http.Server.ReadTimeout would.
 	DefaultBodyTime = 2 * time.Minute
 
-	// DefaultStallTime is how long a client may send nothing in the middle of a body, which
-	// meanwhile counts in the [Budget].
+	// DefaultStallTime is how long a client may pause in the middle of a body. The body counts in the [Budget]
+	// meanwhile.
 	DefaultStallTime = 20 * time.Second
 
-	// maxPathValue is longer than any id Loci makes or takes.
+	// maxPathValue is longer than any id that Loci creates or accepts.
 	maxPathValue = 512
 )
 
-// WriteJSON answers with a status and a value as JSON, whose <, > and & stay as they are.
+// WriteJSON responds with a status and a value as JSON. It does not escape <, > and &.
 func WriteJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
-	// The status is out; a client that is gone is not an error.
+	// the status is already sent, and the client may have disconnected
 	_ = enc.Encode(v)
 }
 
-// ReadBody reads a whole body within the limits [Guard] has set. [memory.TooLarge]
-// past the size; [memory.Invalid] when it came too slowly or was cut off;
-// [memory.Unavailable] when all requests together hold too much: see [OverBudget].
+// ReadBody reads a whole body within the limits of [Guard]. It returns [memory.TooLarge] if the body is too
+// large, [memory.Invalid] if it is too slow or cut off, and [memory.Unavailable] if all requests together hold
+// too much memory: see [OverBudget].
 func ReadBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError
@@ -60,18 +59,18 @@ func ReadBody(r *http.Request) ([]byte, error) {
 	case errors.As(err, &tooLarge):
 		return nil, memory.Errorf(memory.TooLarge, "the body is larger than %d bytes", tooLarge.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, memory.Errorf(memory.Invalid, "the body came too slowly")
+		return nil, memory.Errorf(memory.Invalid, "the body arrived too slowly")
 	}
 	return nil, memory.Errorf(memory.Invalid, "the body was cut off: %v", err)
 }
 
-// PathValue returns a part of the path by its name in the route. [memory.Invalid]
-// where it is empty, too long to be an id, or not text.
+// PathValue returns a path value by its name in the route. It returns [memory.Invalid] if the value is empty,
+// too long for an id, or not valid text.
 func PathValue(r *http.Request, name string) (string, error) {
 	v := r.PathValue(name)
 	switch {
 	case v == "":
-		return "", memory.Errorf(memory.Invalid, "the path has no %s", name)
+		return "", memory.Errorf(memory.Invalid, "the path is missing the %s", name)
 	case len(v) > maxPathValue:
 		return "", memory.Errorf(memory.Invalid, "the %s in the path is longer than %d bytes", name, maxPathValue)
 	case !utf8.ValidString(v):
@@ -80,8 +79,8 @@ func PathValue(r *http.Request, name string) (string, error) {
 	return v, nil
 }
 
-// limitBody bounds the request's body in size and in time, and counts what is read of it.
-// The function that it returns gives back what was counted.
+// limitBody bounds the size and time of a request's body, and counts the bytes read in the budget. The returned
+// function releases the counted bytes.
 func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func()) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return func() {}
@@ -100,26 +99,26 @@ func (g *guard) limitBody(w http.ResponseWriter, r *http.Request) (release func(
 	return func() { g.Budget.give(counted.held) }
 }
 
-// timedBody bounds how long the body takes, in all and until more of it comes. It lifts
-// the connection's deadline once the body is in: what is read afterwards is only whether
-// the client is still there, and an answer may stream for long.
+// timedBody bounds the time for the whole body and for each pause. It removes the connection's deadline once
+// the body is complete: later reads only detect whether the client has disconnected, and an answer may stream
+// for long.
 type timedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
-	end     time.Time // zero: however long it takes
+	end     time.Time // zero: no limit
 	stall   time.Duration
 	log     *slog.Logger
 }
 
-// wait sets the deadline for the next bytes. Not every connection has deadlines (tests'
-// recorders have none); the size limit holds without.
+// wait sets the deadline for the next bytes. Some connections have no deadlines (for example tests' recorders);
+// the size limit applies to them too.
 func (b *timedBody) wait() {
 	at := time.Now().Add(b.stall)
 	if !b.end.IsZero() && at.After(b.end) {
 		at = b.end
 	}
 	if err := b.control.SetReadDeadline(at); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		b.log.Warn("no deadline for a body", "error", err)
+		b.log.Warn("cannot set a deadline for a request body", "error", err)
 	}
 }
 
@@ -127,7 +126,7 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	b.wait()
 	n, err := b.ReadCloser.Read(p)
 	if err == io.EOF {
-		_ = b.control.SetReadDeadline(time.Time{}) // unsupported here means none was set
+		_ = b.control.SetReadDeadline(time.Time{}) // if deadlines are unsupported, none was set
 	}
 	return n, err
 }

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// smallBody is the size up to which bodies have a share of the budget of their own, so
-	// that large ones do not keep out ordinary requests.
+	// smallBody is the maximum size of small bodies. They have their own share of the budget, so that large
+	// bodies do not keep out ordinary requests.
 	smallBody = 64 << 10
 
-	// smallShare is that share: one part of so many.
+	// smallShare is the divisor of that share: small bodies get a sixteenth.
 	smallShare = 16
 
-	// largeBody, tidyShare and tidyDelay say when garbage is collected: so long after the large
-	// bodies that ended came to this share of the budget. It leaves time for what is done with
-	// them afterwards, and is seldom enough not to be noticed.
+	// largeBody, tidyShare and tidyDelay control the collection of garbage: it starts tidyDelay after the
+	// finished large bodies have reached a share of the budget. The delay leaves time for the work that
+	// follows, and makes collections rare enough to go unnoticed.
 	largeBody = 1 << 20
 	tidyShare = 16
 	tidyDelay = 10 * time.Second
 
-	// retryAfter is how long a client is asked to wait for room in the budget.
+	// retryAfter is how long a client should wait before it tries again.
 	retryAfter = 5 * time.Second
 )
 
@@ -37,16 +37,16 @@ type Budget struct {
 	most int64
 	used atomic.Int64
 
-	mu      sync.Mutex  // guards what follows
-	garbage int64       // bytes of large bodies that were given back and may still be in memory
-	tidy    *time.Timer // gives them back to the system
+	mu      sync.Mutex  // guards the fields below
+	garbage int64       // bytes of finished large bodies that may still be in memory
+	tidy    *time.Timer // returns that memory to the system
 }
 
-// NewBudget returns a budget of so many bytes.
+// NewBudget returns a budget of most bytes.
 func NewBudget(most int64) *Budget { return &Budget{most: most} }
 
-// take counts n more bytes of a body that then has size bytes, and reports whether there is
-// room for them. They count in any case until they are given back.
+// take counts n more bytes of a body of size bytes, and reports whether they fit. The bytes count until they
+// are released, even if they do not fit.
 func (b *Budget) take(n, size int64) bool {
 	if b == nil {
 		return true
@@ -58,8 +58,8 @@ func (b *Budget) take(n, size int64) bool {
 	return b.used.Add(n) <= most
 }
 
-// give ends the counting of n bytes. Go's collector may not run for minutes after many large
-// bodies, when nothing else happens: so that the process does not stay that large, it is run.
+// give releases n bytes. When nothing else happens, Go's collector may not run for minutes after many large
+// bodies. give therefore starts it, so that the process shrinks.
 func (b *Budget) give(n int64) {
 	if b == nil {
 		return
@@ -81,24 +81,23 @@ func (b *Budget) give(n int64) {
 	})
 }
 
-// errOverBudget is the refusal of a body for which there is no memory now.
+// errOverBudget is the error for a body that does not fit in memory now.
 var errOverBudget = &Problem{
 	retry: retryAfter,
 	Title: http.StatusText(http.StatusServiceUnavailable), Status: http.StatusServiceUnavailable, Code: memory.Unavailable,
-	Detail: "too many large requests at once; try again",
+	Detail: "too many large requests at the same time; try again",
 }
 
-// OverBudget reports whether a body was not read since there is no memory for it now. See
-// [Unread].
+// OverBudget reports whether a body was not read because it does not fit in memory now. See [Unread].
 func OverBudget(err error) bool { return errors.Is(err, error(errOverBudget)) }
 
-// countedBody is a request's body whose bytes count as held in memory until the request ends.
+// countedBody is a request's body whose bytes count in the budget until the request ends.
 type countedBody struct {
 	io.ReadCloser
 	budget  *Budget
 	held    int64
-	over    bool   // it did not fit
-	partial []byte // what [ReadBody] read of it then
+	over    bool   // the body did not fit
+	partial []byte // the bytes that [ReadBody] had read by then
 }
 
 func (b *countedBody) Read(p []byte) (int, error) {
@@ -114,8 +113,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Unread returns the body of a request that [ReadBody] refused as [OverBudget], from its
-// beginning. What is still to come is not held in memory.
+// Unread returns the body of a request that [ReadBody] refused as [OverBudget], from its beginning. The unread
+// rest is not held in memory.
 func Unread(r *http.Request) io.Reader {
 	b, ok := r.Body.(*countedBody)
 	if !ok {

@@ -102,7 +102,7 @@ func TestStalledBodiesGiveBackTheirShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer, err := io.ReadAll(conn)
-	if err != nil || !strings.Contains(string(answer), "came too slowly") {
+	if err != nil || !strings.Contains(string(answer), "arrived too slowly") {
 		t.Errorf("a stalled body: got %q, %v; want it refused", answer, err)
 	}
 	if used := budget.used.Load(); used != 0 {

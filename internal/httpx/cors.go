@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// exposed are the headers of an answer that a page of another origin may read.
+// exposed are the response headers that a page of another origin may read.
 var exposed = strings.Join([]string{
 	HeaderRequestID, "X-Request-Id", "Request-Id", "X-Loci-Trace", "X-Loci-Pending", "X-Loci-Warning", "Retry-After",
 }, ", ")
 
-// CORS lets pages of the origins given, each exactly as a browser sends it, ask next. It
-// answers their preflights, and passes their requests on without Origin and cookies, so that
-// none has the rights of a signed-in person. Requests that skip reports pass as they are, as do
-// those of all other origins, which [Guard] refuses.
+// CORS allows pages of some origins, written as browsers send them, to call next. It answers their preflight
+// requests, and removes Origin and cookies from their requests, so that such a page never acts as a signed-in
+// person. It does not change requests for which skip is true, nor those of other origins, which [Guard]
+// refuses.
 func CORS(origins []string, skip func(*http.Request) bool, next http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return next

@@ -1,32 +1,30 @@
-// Package httpx is what every HTTP API of Loci stands behind: who asks, whether
-// they may, how much they may send, and how an error is told to them. It decides
-// nothing about memory and knows no routes.
+// Package httpx protects every HTTP API of Loci: it identifies the caller, checks permissions, limits the size
+// of requests, and formats errors. It makes no decisions about memory and has no routes.
 //
 // # Order
 //
 //	request id → proxy → panics → Host and Origin → key → identity → body limit → handler
 //
-// [Guard] is that whole chain. A handler reads the outcome with [IdentityOf] and
-// answers errors with [WriteError]; both directions of the table between memory's
-// codes and HTTP are in problem.go.
+// [Guard] is the whole chain. Handlers read its result with [IdentityOf] and respond to errors with
+// [WriteError]. problem.go maps memory's error codes to HTTP status codes and back.
 //
 // # Proxies
 //
-// Without the server's key the address of a request is all that tells its owner from a
-// stranger, and behind a reverse proxy every request has the proxy's address. So without a
-// key a request that shows signs of a proxy is refused, unless a stored key or a signed
-// token says who asks. X-Forwarded-For and X-Forwarded-Proto count only from the addresses
-// in Options.Proxies: the first for the limit on wrong keys and the log, the second for
-// [Secure]. So does Options.UserHeader, which names the user as X-Loci-User does and ends here.
+// Without the server's key, only the address of a request distinguishes its owner from other people, and behind
+// a reverse proxy every request has the proxy's address. Without a key, a request with signs of a proxy is
+// therefore refused, unless a stored key or a signed token identifies the user. X-Forwarded-For and
+// X-Forwarded-Proto count only from addresses in Options.Proxies: the first for the limit on wrong keys and the
+// log, the second for [Secure]. The same holds for Options.UserHeader, which names the user like X-Loci-User
+// and is not forwarded.
 //
 // # Keys
 //
-// Loci's own key, or a stored one (keyring.go), comes as X-Loci-Key, or in Authorization,
-// X-Api-Key or the like, in any scheme but Basic. Guard takes whatever holds a key out of the
-// request's headers and query (secrets.go) before any handler sees it, so that nothing behind it
-// can forward it. A key that is not Loci's is the client's for the upstream and stays.
+// Loci's own key, or a stored key (keyring.go), is in X-Loci-Key, or in Authorization, X-Api-Key or similar,
+// with any scheme but Basic. Guard removes everything that contains a key from the request's headers and query
+// (secrets.go) before any handler runs, so that no handler can forward it. A key that is not Loci's is the
+// client's key for the upstream and stays.
 //
-// A request that comes with a key and is let in by none came with a wrong one. Those
-// are counted by address, a sign-in form's with them ([WrongKey]): after some, further
-// wrong keys are answered 429. The right key is compared first and always let in.
+// A request whose key is not accepted counts as an attempt with a wrong key. Attempts are counted by address,
+// including those of a sign-in form ([WrongKey]). After several wrong keys, further ones get the status 429.
+// The right key is compared first and always accepted.
 package httpx

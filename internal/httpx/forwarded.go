@@ -9,22 +9,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// forwardingHeaders are what reverse proxies, tunnels and content delivery networks add
-// to a request, besides X-Forwarded-*.
+// forwardingHeaders are the headers other than X-Forwarded-* that reverse proxies, tunnels and content delivery
+// networks add.
 var forwardingHeaders = []string{
 	"Forwarded", "Via", "X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "X-Original-Forwarded-For", "X-Envoy-External-Address",
 	"True-Client-Ip", "Cf-Connecting-Ip", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Azure-Clientip",
 }
 
-// IsForwarding reports whether a header, by its canonical name, is one that proxies add: it tells
-// who the client is.
+// IsForwarding reports whether proxies add a header with this canonical name, which identifies the client.
 func IsForwarding(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-") || slices.Contains(forwardingHeaders, name)
 }
 
-// proxySign returns what shows that a request came through a proxy, "" if nothing does.
-// An nginx without settings adds no header, but speaks HTTP/1.0 to its upstream, as no
-// client does.
+// proxySign returns a sign that a request came through a proxy, "" if there is none. An nginx without settings
+// adds no header, but speaks HTTP/1.0 to its upstream, which no client does.
 func proxySign(r *http.Request) string {
 	for name := range r.Header {
 		if IsForwarding(name) {
@@ -37,16 +35,16 @@ func proxySign(r *http.Request) string {
 	return ""
 }
 
-// errProxied refuses a request that came through a proxy to a server without a key: its
-// address is the proxy's, so nothing tells the owner from a stranger.
+// errProxied is the error for a request through a proxy to a server without a key: its address is the proxy's,
+// which does not identify the owner.
 func errProxied(sign string) error {
 	return memory.Errorf(memory.Forbidden,
 		"the request came through a proxy (%s), and without a key Loci answers only clients on its own machine: set api_key (LOCI_API_KEY) to a long random text", sign)
 }
 
-// seeThrough applies what a configured proxy says of the client: RemoteAddr becomes the
-// client's address. What names the user is taken from anybody else's request. secure reports
-// whether the client used TLS. r must be a copy.
+// seeThrough applies the client data from a configured proxy: RemoteAddr becomes the client's address. From
+// other requests it removes the headers that name users. secure reports whether the client used TLS. r must be
+// a copy.
 func (o *Options) seeThrough(r *http.Request) (secure bool) {
 	secure = r.TLS != nil
 	if !contains(o.Proxies, addressOf(r.RemoteAddr)) {
@@ -55,8 +53,8 @@ func (o *Options) seeThrough(r *http.Request) (secure bool) {
 	}
 	proto, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
 	secure = secure || strings.EqualFold(strings.TrimSpace(proto), "https")
-	// Each proxy appends the address it was asked from, so only what configured proxies
-	// appended, from the right, can be believed.
+	// Each proxy appends the address of its client, so only the last addresses, which configured proxies
+	// appended, can be trusted.
 	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
 		ip := addressOf(strings.TrimSpace(hop))
@@ -78,7 +76,7 @@ func (o *Options) dropNames(r *http.Request) {
 	}
 }
 
-// addressOf reads an address with or without a port; the zero Addr is none.
+// addressOf parses an address with or without a port; it returns the zero Addr if that fails.
 func addressOf(text string) netip.Addr {
 	ip, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if ap, withPort := netip.ParseAddrPort(text); withPort == nil {
@@ -94,11 +92,10 @@ func contains(networks []netip.Prefix, ip netip.Addr) bool {
 	return ip.IsValid() && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// Secure reports whether the client sent its request over TLS, to Loci itself or to a
-// proxy that is configured.
+// Secure reports whether the client sent its request over TLS, to Loci or to a configured proxy.
 func Secure(r *http.Request) bool { return r.TLS != nil || stateOf(r.Context()).secure }
 
-// AdminOnly returns next for admins; others are refused.
+// AdminOnly returns a handler that calls next for admins and refuses others.
 func AdminOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if IdentityOf(r.Context()).Role != RoleAdmin {

@@ -19,50 +19,49 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// HeaderRequestID carries the request's id back to the client; a name of our own,
-// since upstreams answer with an X-Request-Id of theirs.
+// HeaderRequestID is the response header with the request's id. It differs from X-Request-Id, which upstreams
+// set in their responses.
 const HeaderRequestID = "X-Loci-Request-Id"
 
-// Options is what [Guard] goes by. The zero value serves one user on loopback.
+// Options configure [Guard]. The zero value serves one user on loopback.
 type Options struct {
 	Key       string         // LOCI_API_KEY; "": no key, loopback only
-	FrontKey  string         // LOCI_FRONT_KEY, of the role front; "": none
-	Keys      *Keyring       // those that are stored; nil: none
-	Multi     bool           // several users: nobody in particular gets no memory
-	JWTSecret []byte         // of X-OpenWebUI-User-Jwt; none: such tokens are ignored
-	Hosts     []string       // names, without port, that this server is reached by besides loopback's
-	Trusted   []netip.Prefix // whose addresses may name users without a key; none: loopback
-	Proxies   []netip.Prefix // reverse proxies whose X-Forwarded-* count; none: nobody's
-	Open      []string       // paths that need no key, each exactly; none: DefaultOpen
+	FrontKey  string         // LOCI_FRONT_KEY, with the role front; "": none
+	Keys      *Keyring       // the stored keys; nil: none
+	Multi     bool           // several users; a request without a user gets no memory
+	JWTSecret []byte         // secret of X-OpenWebUI-User-Jwt; none: such tokens are ignored
+	Hosts     []string       // host names of this server, without port, in addition to loopback's
+	Trusted   []netip.Prefix // addresses that may name users without a key; none: loopback
+	Proxies   []netip.Prefix // reverse proxies whose X-Forwarded-* headers count; none: they never count
+	Open      []string       // exact paths that need no key; none: DefaultOpen
 	MaxBody   int64          // bytes; 0: DefaultMaxBody
-	Reads     []string       // paths, each exactly, whose POST only reads: keys of the scope read may
-	Scoped    []string       // how paths begin whose APIs heed [Identity.ReadOnly] themselves
-	Streamed  []string       // paths whose bodies are read as streams: MaxStream bounds them, and they are not held in memory
-	Budget    *Budget        // of all bodies together; nil: none
+	Reads     []string       // exact paths whose POST requests only read, so that keys with the scope read may use them
+	Scoped    []string       // path prefixes of APIs that check [Identity.ReadOnly] themselves
+	Streamed  []string       // paths whose bodies are read as streams: MaxStream bounds them, and they do not count in the budget
+	Budget    *Budget        // for all bodies together; nil: no limit
 	BodyTime  time.Duration  // 0: DefaultBodyTime
 	StallTime time.Duration  // 0: DefaultStallTime
 	Log       *slog.Logger   // nil: nothing is logged
 
-	SSO        SSO                 // how a proxy that signs people in names them
-	UserHeader string              // names the user, in requests of Proxies alone; "": none does
-	Limits     Limits              // of each user and key
-	Answered   func(Access)        // called with each request that was answered; nil: nobody is told
-	Refused    func(*http.Request) // called with each request whose key is not Loci's; nil: nobody is told
-	Unverified func()              // called with each request whose X-OpenWebUI-User-Jwt is not checked; nil: nobody is told
+	SSO        SSO                 // how a proxy for single sign-on names users
+	UserHeader string              // header that names the user, only in requests of Proxies; "": none
+	Limits     Limits              // for each user and key
+	Answered   func(Access)        // called after each answered request; may be nil
+	Refused    func(*http.Request) // called for each request whose key is not Loci's; may be nil
+	Unverified func()              // called for each request whose X-OpenWebUI-User-Jwt is not checked; may be nil
 	Now        func() time.Time
 
-	// Refuse answers a request with an error, in the shape that its API speaks;
-	// nil: WriteError.
+	// Refuse writes an error in the format of the path's API; nil: WriteError.
 	Refuse func(http.ResponseWriter, *http.Request, error)
 }
 
-// DefaultOpen is what may be asked without a key: whether the server lives.
+// DefaultOpen are the paths that need no key: health checks.
 var DefaultOpen = []string{"/health", "/health/live", "/health/ready"}
 
 // loopbackPrefixes are the addresses of this machine.
 var loopbackPrefixes = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// Complete returns the options with what is used where nothing was set.
+// Complete returns the options with defaults for unset fields.
 func (o Options) Complete() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, DefaultMaxBody)
 	o.BodyTime = cmp.Or(o.BodyTime, DefaultBodyTime)
@@ -85,8 +84,7 @@ func (o Options) Complete() Options {
 	return o
 }
 
-// Guard returns next behind the whole chain of checks that the package comment
-// names.
+// Guard returns next behind the chain of checks in the package comment.
 func Guard(o Options, next http.Handler) http.Handler {
 	return &guard{Options: o.Complete(), next: next, limits: limiter{Limits: o.Limits}}
 }
@@ -95,7 +93,7 @@ type guard struct {
 	Options
 	next    http.Handler
 	limits  limiter
-	guesses guesses // wrong keys, of all APIs
+	guesses guesses // wrong keys in all APIs
 }
 
 // ServeHTTP runs the chain.
@@ -149,22 +147,22 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(track, r)
 }
 
-// ErrReadOnly refuses what a key of the scope read may not.
-var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may read and not write (its scope is read)")
+// ErrReadOnly is the error for a write with a key of the scope read.
+var ErrReadOnly = memory.Errorf(memory.Forbidden, "this key may only read (its scope is read)")
 
-// reads reports whether a request writes nothing, or its API decides that.
+// reads reports whether a request writes nothing, or its API checks that itself.
 func (g *guard) reads(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions || slices.Contains(g.Reads, r.URL.Path) ||
 		slices.ContainsFunc(g.Scoped, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) })
 }
 
-// checkSite refuses requests that a web page of somebody else makes a browser
-// send: by another name for this machine (DNS rebinding), or across origins.
+// checkSite refuses requests that another site's page makes a browser send: by another name for this machine
+// (DNS rebinding), or across origins.
 func (g *guard) checkSite(r *http.Request) error {
 	host := hostname(r.Host)
 	known := slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) })
 	if !known && !isLoopback(host) && (onLoopback(r) || len(g.Hosts) > 0) {
-		return memory.Errorf(memory.Forbidden, "the host %q is not one that Loci answers to here; add it to the allowed hosts if it should be", host)
+		return memory.Errorf(memory.Forbidden, "Loci does not accept requests for the host %q; to allow it, add it to the allowed hosts", host)
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
@@ -172,13 +170,13 @@ func (g *guard) checkSite(r *http.Request) error {
 	}
 	u, err := url.Parse(origin)
 	if err != nil || u.Host == "" || (!strings.EqualFold(u.Host, r.Host) && !slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, u.Hostname()) })) {
-		return memory.Errorf(memory.Forbidden, "requests from the web page %q are not answered", origin)
+		return memory.Errorf(memory.Forbidden, "requests from the web page %q are not allowed", origin)
 	}
 	return nil
 }
 
-// checkFetch looks at what browsers say of requests without an Origin: pictures
-// and scripts that another site's page includes. Following a link is fine.
+// checkFetch checks what browsers report about requests without an Origin: images and scripts of another site's
+// page are refused, but following a link is allowed.
 func checkFetch(r *http.Request) error {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "same-origin", "none":
@@ -187,11 +185,11 @@ func checkFetch(r *http.Request) error {
 	if r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Method == http.MethodGet {
 		return nil
 	}
-	return memory.Errorf(memory.Forbidden, "requests that another site's page makes are not answered")
+	return memory.Errorf(memory.Forbidden, "requests from another site's page are not allowed")
 }
 
-// onLoopback reports whether the request came in at an address of loopback. One
-// of unknown address did as well: the stricter rule is the safe one.
+// onLoopback reports whether the request came in on a loopback address. An unknown address counts as loopback,
+// because the rule for loopback is stricter.
 func onLoopback(r *http.Request) bool {
 	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if !ok {
@@ -208,14 +206,14 @@ func hostname(hostport string) string {
 	return strings.Trim(hostport, "[]")
 }
 
-// state is what Guard keeps with a request.
+// state is the data that Guard attaches to a request.
 type state struct {
 	id       string
 	door     string // method and path
 	log      *slog.Logger
 	identity Identity
 	meter    meter
-	client   string // the client's own id of the request, "" for none
+	client   string // the client's own id for the request, "" if none
 	remote   string // the client's address, or its network
 	secure   bool   // the client used TLS
 	refused  string // see [Access]
@@ -234,14 +232,14 @@ func stateOf(ctx context.Context) *state {
 	return noState
 }
 
-// AddressOf returns the address that a request came from, "" outside [Guard].
+// AddressOf returns the address of a request's client, "" outside [Guard].
 func AddressOf(ctx context.Context) string { return stateOf(ctx).remote }
 
-// RequestID returns the request's id, "" outside [Guard].
+// RequestID returns the request's id. It is "" outside [Guard].
 func RequestID(ctx context.Context) string { return stateOf(ctx).id }
 
-// recoverTo turns a handler's panic into an answer. Once something was written only
-// cutting the connection tells the client that the answer is not whole.
+// recoverTo turns a handler's panic into an error response. If the response has begun, only cutting the
+// connection shows the client that it is incomplete.
 func (g *guard) recoverTo(w *tracker, r *http.Request) {
 	v := recover()
 	if v == nil {
@@ -258,11 +256,11 @@ func (g *guard) recoverTo(w *tracker, r *http.Request) {
 	g.Refuse(w, r, fmt.Errorf("panic: %v", v))
 }
 
-// tracker knows whether an answer has begun.
+// tracker records whether the response has begun.
 type tracker struct {
 	http.ResponseWriter
 	wrote  bool
-	status int // 0: none was written
+	status int // 0: not written yet
 }
 
 func (t *tracker) WriteHeader(status int) {
@@ -280,7 +278,7 @@ func (t *tracker) Write(p []byte) (int, error) {
 	return t.ResponseWriter.Write(p)
 }
 
-// StatusOf returns the status that was written to a handler's answer behind [Guard], 0 for none.
+// StatusOf returns the status that a handler behind [Guard] wrote, 0 if it wrote none.
 func StatusOf(w http.ResponseWriter) int {
 	if t, ok := w.(*tracker); ok {
 		return t.status
@@ -288,7 +286,7 @@ func StatusOf(w http.ResponseWriter) int {
 	return 0
 }
 
-// Flush sends what was written so far.
+// Flush sends the data written so far.
 func (t *tracker) Flush() { _ = http.NewResponseController(t.ResponseWriter).Flush() }
 
 // Unwrap lets http.ResponseController reach the connection.

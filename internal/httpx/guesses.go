@@ -10,26 +10,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds of guessing the key: so many wrong ones from one address within a time are
-// answered 401, further wrong ones 429 until it is over.
+// These limit guessing of the key: some wrong keys from one address get the status 401; further ones get 429
+// until guessTime is over.
 const (
 	mostGuesses = 10
 	guessTime   = 15 * time.Minute
 )
 
-// guesses counts wrong keys by address, those of the latest addresses. The right key is
-// never asked about here, so that nobody can keep others out.
+// guesses counts wrong keys of the most recent addresses. The right key is never checked here, so nobody can
+// lock out others.
 type guesses struct {
 	recent.Map[string, tries]
 }
 
-// tries are the wrong keys of one address.
+// tries are the wrong keys from one address.
 type tries struct {
 	since time.Time
 	wrong int
 }
 
-// place names a remote address; of IPv6, where one has many, its network.
+// place returns a remote address. For IPv6 it returns the network, because one client has many addresses.
 func place(remote string) string {
 	ip := addressOf(remote)
 	if net, err := ip.Prefix(64); err == nil && ip.Is6() {
@@ -41,8 +41,8 @@ func place(remote string) string {
 	return remote
 }
 
-// wrong counts a wrong key and returns how long its sender is to wait before another,
-// 0 for not at all. first is set for the first one that has to wait.
+// wrong counts a wrong key and returns how long its sender must wait, 0 if not at all. first is true for the
+// first key that leads to a wait.
 func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first bool) {
 	g.Update(place(remote), func(is tries, _ bool) (tries, bool) {
 		if now.Sub(is.since) >= guessTime {
@@ -56,9 +56,8 @@ func (g *guesses) wrong(remote string, now time.Time) (wait time.Duration, first
 	return wait, first
 }
 
-// WrongKey counts a wrong key that a handler was given itself, as in a form, and returns
-// how long its sender is to wait before another, 0 for not at all; the answer then says
-// so in Retry-After. Outside [Guard] nothing is counted.
+// WrongKey counts a wrong key that a handler received, as in a form, and returns how long its sender must wait,
+// 0 if not at all. It then also sets Retry-After. Outside [Guard] it counts nothing.
 func WrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 	st := stateOf(r.Context())
 	if st.wrongKey == nil {
@@ -71,8 +70,7 @@ func WrongKey(w http.ResponseWriter, r *http.Request) time.Duration {
 	return wait
 }
 
-// wrongKey counts a wrong key from an address, and tells the log once that there are
-// too many.
+// wrongKey counts a wrong key from an address, and logs once that there are too many.
 func (g *guard) wrongKey(remote string) time.Duration {
 	wait, first := g.guesses.wrong(remote, g.Now())
 	if first {
@@ -81,15 +79,15 @@ func (g *guard) wrongKey(remote string) time.Duration {
 	return wait
 }
 
-// badKey is the refusal of a request that came with a key which is not Loci's.
+// badKey is the error for a request whose key is not Loci's.
 type badKey struct{ error }
 
-// Unwrap returns the refusal itself.
+// Unwrap returns the wrapped error.
 func (b badKey) Unwrap() error { return b.error }
 
-// tooMany is the refusal of one wrong key more. Its code is that of any wrong key.
+// tooMany is the error for a wrong key while its sender must wait. Its code is that of any wrong key.
 func tooMany(wait time.Duration) error {
 	minutes := int((wait + time.Minute - 1) / time.Minute)
 	return newProblem(http.StatusTooManyRequests, memory.Unauthorized, fmt.Sprintf(
-		"the key is not Loci's, and there were too many wrong ones from this address: wait %d min before another; the right one is always taken", minutes))
+		"the key is not Loci's, and there were too many wrong keys from this address: wait %d min before another attempt; the right key is always accepted", minutes))
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The headers that say who asks. They end at Loci; [Options] of the forwarder may let those of
-// Open WebUI through, but for the token that Loci has the secret of.
+// These headers identify the user. Loci removes them before it forwards a request. By an option, the forwarder
+// keeps those of Open WebUI, except for a token that Loci can verify.
 const (
 	HeaderKey         = "X-Loci-Key"
 	HeaderUser        = "X-Loci-User" // may be percent-encoded
@@ -23,42 +23,39 @@ const (
 	HeaderOpenWebName = "X-OpenWebUI-User-Name" // percent-encoded
 )
 
-// DefaultUser is whose memory it is in single mode.
+// DefaultUser is the owner of the memory in single mode.
 const DefaultUser = "default"
 
-// maxUser bounds a user's name, which is part of every key in the store.
+// maxUser bounds a user's name, because every key in the store contains it.
 const maxUser = 256
 
-// Role is what a request may do.
+// Role is the set of a request's permissions.
 type Role string
 
-// The roles. A request without one is a stranger's: it got no further than the
-// APIs that need no key.
+// These are the roles. A request without a role is only accepted by the APIs that need no key.
 const (
-	RoleAdmin Role = "admin" // anything, and may name any user of the namespace
-	RoleUser  Role = "user"  // its own memory
+	RoleAdmin Role = "admin" // may do anything, and may name any user of the namespace
+	RoleUser  Role = "user"  // may use its own memory
 )
 
-// Identity is who asks. An empty Owner is nobody in particular: the request is
-// served, without memory.
+// Identity is the identified caller. A request with an empty Owner is served without memory.
 type Identity struct {
 	Owner     memory.Owner
-	Name      string // what a front end calls the owner, for people to read; "": it does not say
+	Name      string // the front end's name for the owner, for people; "" if unknown
 	Role      Role
 	Namespace string
-	By        string // who it is, as the audit record says it: a user who proved it, or what they came with
+	By        string // the caller's name in the audit record: a user with proof, or the credential
 	ReadOnly  bool   // a key with the scope read
 	mayName   bool
-	signed    bool // the owner's own token names them
-	unnamed   bool // nothing names them: it is the one user there is
+	signed    bool // the owner's own key or token names them
+	unnamed   bool // nothing names the user: it is the only one
 }
 
-// Author returns who writes by hand in the request's memory: its user. Whoever comes
-// with the server's key, or from where none is needed, and names a user is not known to
-// be that user, and is said to run the server. Who names nobody is themselves.
+// Author returns the author of manual changes in the request's memory: its user. A caller with the server's
+// key, or without a required key, who names another user has not proved to be that user and counts as an admin.
 func (id Identity) Author() memory.Author { return id.AuthorOf(id.Owner) }
 
-// AuthorOf is Author for the memory of another owner, who is somebody else.
+// AuthorOf is Author for changes in another owner's memory.
 func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	a := memory.Author{Kind: memory.ByPerson, Name: id.Owner.Name()}
 	themselves := owner == id.Owner && (id.signed || id.unnamed)
@@ -66,17 +63,16 @@ func (id Identity) AuthorOf(owner memory.Owner) memory.Author {
 	return a
 }
 
-// Proves reports whether the request's own key or signed token is of this owner.
+// Proves reports whether the request has a key or signed token of this owner.
 func (id Identity) Proves(owner memory.Owner) bool { return id.signed && id.Owner == owner }
 
-// Ignores reports whether a user that the body names is ignored, since the server has one user.
+// Ignores reports whether a user in the body is ignored because the server has only one user.
 func (id Identity) Ignores(user string) bool {
 	return user != "" && id.unnamed && memory.User(id.Namespace, user) != id.Owner
 }
 
-// Named returns the identity with the user that the body names, where nothing
-// before it named one and the request is trusted to. Otherwise it is the same identity.
-// [memory.Invalid] for a name that cannot be one.
+// Named returns the identity with the user that the body names, if the request may name one and nothing else
+// has named one. Otherwise it returns the same identity. The error is [memory.Invalid] for an invalid name.
 func (id Identity) Named(user string) (Identity, error) {
 	if user == "" || id.Owner != "" || !id.mayName {
 		return id, nil
@@ -89,8 +85,8 @@ func (id Identity) Named(user string) (Identity, error) {
 	return id, nil
 }
 
-// NamedOver is Named for a front end whose body always names the user, as headers do
-// elsewhere: that user comes before the only user of the server.
+// NamedOver is Named for a front end whose body always names the user. That user takes precedence over the only
+// user of the server.
 func (id Identity) NamedOver(user string) (Identity, error) {
 	if id.unnamed {
 		id.Owner, id.unnamed = "", false
@@ -98,11 +94,10 @@ func (id Identity) NamedOver(user string) (Identity, error) {
 	return id.Named(user)
 }
 
-// IdentityOf returns who asks, as [Guard] found it; the zero Identity outside it.
+// IdentityOf returns the caller that [Guard] identified; outside Guard, the zero Identity.
 func IdentityOf(ctx context.Context) Identity { return stateOf(ctx).identity }
 
-// identify finds out who asks and takes what was meant for Loci alone out of the
-// request's headers.
+// identify identifies the caller and removes the headers that are meant only for Loci.
 func (o *Options) identify(r *http.Request) (Identity, error) {
 	defer o.dropNames(r)
 	tried := o.hasKeys() && triesKey(r)
@@ -125,11 +120,11 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		}
 	}
 	id.By, id.ReadOnly = cmp.Or(keyed.By, signed.Subject, "this machine"), keyed.Scope == memory.ScopeRead
-	proxied := "" // with a key nothing depends on the address
+	proxied := "" // a key makes the address irrelevant
 	if o.Key == "" {
 		proxied = proxySign(r)
 	}
-	if keyed.Role == memory.KeyUser { // whoever else is named
+	if keyed.Role == memory.KeyUser { // whatever other user is named
 		id.Role, id.signed = RoleUser, true
 		id.Owner, err = userOwner(memory.DefaultNamespace, keyed.User, "the key's user")
 		return id, err
@@ -139,21 +134,21 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 		id.Role, id.mayName = RoleUser, true
 	case keyed.Role == memory.KeyAdmin:
 		id.Role, id.mayName = RoleAdmin, true
-	case signed.Subject != "": // from wherever: a token is one user's
+	case signed.Subject != "": // from any address, because a token belongs to one user
 		id.Role = RoleUser
 	case o.Key == "" && proxied == "" && contains(o.Trusted, addressOf(r.RemoteAddr)):
 		id.Role, id.mayName = RoleAdmin, true
 	case proxied != "":
 		return Identity{}, errProxied(proxied)
 	default:
-		err := memory.Errorf(memory.Unauthorized, "this needs Loci's key, as X-Loci-Key or as bearer")
+		err := memory.Errorf(memory.Unauthorized, "Loci's key is required, in X-Loci-Key or as a bearer token")
 		if tried {
 			err = badKey{err}
 		}
 		return Identity{}, err
 	}
 	id.Owner, id.Name, err = o.owner(r, id, signed)
-	if err == nil && id.Owner == "" && keyed.User != "" { // an admin who named nobody
+	if err == nil && id.Owner == "" && keyed.User != "" { // an admin who named no user
 		id.signed = true
 		id.Owner, err = userOwner(memory.DefaultNamespace, keyed.User, "the user")
 	}
@@ -163,8 +158,8 @@ func (o *Options) identify(r *http.Request) (Identity, error) {
 	return id, err
 }
 
-// owner returns whose memory the request says it is, the surest source first, and what the
-// owner is called; "" where it says nothing.
+// owner returns the owner that the request names, from the most reliable source, and the owner's display name;
+// "" if it names none.
 func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memory.Owner, called string, err error) {
 	if signed.Subject != "" {
 		owner, err = userOwner(memory.DefaultNamespace, signed.Subject, HeaderOpenWebJWT)
@@ -174,16 +169,16 @@ func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memo
 		for _, name := range []string{o.UserHeader, HeaderUser, HeaderOpenWebUser} {
 			values := r.Header.Values(name)
 			if len(values) > 1 {
-				return "", "", memory.Errorf(memory.Invalid, "%s is there %d times; one user asks at a time", name, len(values))
+				return "", "", memory.Errorf(memory.Invalid, "the header %s occurs %d times; a request has one user", name, len(values))
 			}
 			if len(values) == 1 && values[0] != "" {
 				user := values[0]
 				if plain, err := url.PathUnescape(user); err == nil && name == HeaderUser {
-					user = plain // many clients send only ASCII
+					user = plain // many clients send only ASCII, unescaped
 				}
 				owner, err = userOwner(memory.DefaultNamespace, user, name)
 				if name == HeaderOpenWebUser {
-					called, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // of a wrong one it is ""
+					called, _ = url.PathUnescape(r.Header.Get(HeaderOpenWebName)) // "" if the escaping is invalid
 				}
 				return owner, displayName(called), err
 			}
@@ -192,10 +187,10 @@ func (o *Options) owner(r *http.Request, id Identity, signed claims) (owner memo
 	return "", "", nil
 }
 
-// maxDisplayName bounds what a user is called, in letters.
+// maxDisplayName bounds a display name, in letters.
 const maxDisplayName = 100
 
-// displayName returns a name from outside on one line, "" for what is not text.
+// displayName returns a name from outside on one line, "" if it is not valid text.
 func displayName(name string) string {
 	if !utf8.ValidString(name) {
 		return ""
@@ -204,12 +199,12 @@ func displayName(name string) string {
 	return string(letters[:min(len(letters), maxDisplayName)])
 }
 
-// keyHeaders are where clients put the key that their provider wants. OpenAI's
-// send a bearer, mem0's a token; those of Azure, Anthropic and Google have headers of their own.
+// keyHeaders are the headers in which clients send their provider's key. OpenAI's clients send a bearer token,
+// mem0's a token; those of Azure, Anthropic and Google have their own headers.
 var keyHeaders = []string{"Authorization", "Api-Key", "X-Api-Key", "X-Goog-Api-Key"}
 
-// triesKey reports whether a request comes with what may be meant as a key. The
-// password that a proxy in front asks a browser for is not.
+// triesKey reports whether a request contains something that may be meant as a key. A password for a proxy does
+// not count.
 func triesKey(r *http.Request) bool {
 	return slices.ContainsFunc(keyHeaders, func(name string) bool {
 		return slices.ContainsFunc(r.Header.Values(name), func(v string) bool {
@@ -219,8 +214,8 @@ func triesKey(r *http.Request) bool {
 	})
 }
 
-// takeJWT returns the claims of a signed token, none without one. Without a
-// secret the token is none of Loci's business and stays where it is.
+// takeJWT removes a signed token and returns its claims. Without a secret, Loci ignores the token and leaves it
+// in place.
 func (o *Options) takeJWT(r *http.Request) (claims, error) {
 	token := r.Header.Get(HeaderOpenWebJWT)
 	if token == "" || len(o.JWTSecret) == 0 {
@@ -230,8 +225,8 @@ func (o *Options) takeJWT(r *http.Request) (claims, error) {
 	return verifyJWT(token, o.JWTSecret, o.Now())
 }
 
-// credentialOf returns what stands behind a scheme such as Bearer or Token, and a bare key as it
-// is. A password is not a key: how often one is tried is not counted.
+// credentialOf returns the value after a scheme such as Bearer or Token, and a bare key unchanged. Passwords
+// are not keys, so wrong passwords are not counted.
 func credentialOf(value string) string {
 	scheme, credential, ok := strings.Cut(value, " ")
 	if !ok {
@@ -243,13 +238,13 @@ func credentialOf(value string) string {
 	return strings.TrimSpace(credential)
 }
 
-// ValidUser reports whether a name from outside can be a user's.
+// ValidUser reports whether a name from outside is a valid user name.
 func ValidUser(name string) bool {
 	owner, err := userOwner(memory.DefaultNamespace, name, "user")
 	return err == nil && owner.Valid()
 }
 
-// userOwner makes an owner of a name from outside. where is what named it.
+// userOwner converts a name from outside to an owner. where is the source of the name, for errors.
 func userOwner(namespace, name, where string) (memory.Owner, error) {
 	if len(name) > maxUser || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return "", memory.Errorf(memory.Invalid, "%s: a user's name is at most %d bytes of UTF-8 without control characters", where, maxUser)

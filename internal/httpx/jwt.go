@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// maxToken is far above what a front end signs, and bounds what is decoded
-	// before the signature is known to be good.
+	// maxToken is far above the size of front ends' tokens. It bounds the data that is decoded before the
+	// signature is verified.
 	maxToken = 8 << 10
 
-	// clockSkew is how far the front end's clock may be off.
+	// clockSkew is the accepted error of the front end's clock.
 	clockSkew = time.Minute
 )
 
-// claims are the parts of a token that Loci goes by.
+// claims are the claims of a token that Loci uses.
 type claims struct {
 	Subject   string   `json:"sub"`
-	ID        string   `json:"id"` // stands for sub in the session tokens of Open WebUI
+	ID        string   `json:"id"` // replaces sub in Open WebUI's session tokens
 	Name      string   `json:"name"`
 	ExpiresAt *float64 `json:"exp"`
 	NotBefore float64  `json:"nbf"`
@@ -36,9 +36,9 @@ func ValidToken(token string, secret []byte, now time.Time) bool {
 	return err == nil
 }
 
-// verifyJWT returns the claims of a token that a chat front end signed with
-// HMAC-SHA256; the subject is there. The algorithm is not the token's to choose, and a token that never
-// expires is refused: whoever once saw it would be that user for good.
+// verifyJWT returns the claims of a token that a chat front end signed with HMAC-SHA256; they include a
+// subject. It ignores the token's own choice of algorithm. It refuses tokens without an expiry: with one,
+// anybody who once saw it could be that user forever.
 func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
 	if len(token) > maxToken {
 		return claims{}, memory.Errorf(memory.Unauthorized, "the user token is longer than %d bytes", maxToken)
@@ -49,7 +49,7 @@ func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
 	}
 	got, err := base64.RawURLEncoding.DecodeString(parts[2])
 	if err != nil || !hmac.Equal(got, sign(secret, parts[0]+"."+parts[1])) {
-		return claims{}, memory.Errorf(memory.Unauthorized, "the user token's signature is wrong")
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token has an invalid signature")
 	}
 	var header struct {
 		Algorithm string `json:"alg"`
@@ -59,7 +59,7 @@ func verifyJWT(token string, secret []byte, now time.Time) (claims, error) {
 	}
 	var c claims
 	if decodePart(parts[1], &c) != nil {
-		return claims{}, memory.Errorf(memory.Unauthorized, "the user token's claims cannot be read")
+		return claims{}, memory.Errorf(memory.Unauthorized, "the user token has unreadable claims")
 	}
 	c.Subject = cmp.Or(c.Subject, c.ID)
 	if err := c.check(now); err != nil {

@@ -37,7 +37,7 @@ func TestTokens(t *testing.T) {
 		{"no expiry", signed(secret, head, `{"sub":"ana"}`), "", "no expiry"},
 		{"expiry null", signed(secret, head, `{"sub":"ana","exp":null}`), "", "no expiry"},
 		{"no user", signed(secret, head, claims(`{"exp":%d}`, now+60)), "", "names no user"},
-		{"user of another type", signed(secret, head, claims(`{"sub":7,"exp":%d}`, now+60)), "", "cannot be read"},
+		{"user of another type", signed(secret, head, claims(`{"sub":7,"exp":%d}`, now+60)), "", "unreadable claims"},
 		{"no algorithm", signed(secret, `{"alg":"none"}`, claims(`{"sub":"ana","exp":%d}`, now+60)), "", "not signed with HS256"},
 		{"another algorithm", signed(secret, `{"alg":"HS512"}`, claims(`{"sub":"ana","exp":%d}`, now+60)), "", "not signed with HS256"},
 		{"another secret", signed([]byte("other"), head, claims(`{"sub":"ana","exp":%d}`, now+60)), "", "signature"},

@@ -19,22 +19,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Keyring holds the stored keys that [Guard] accepts beside the server's own, so that no request
-// asks the database: what is added or removed here counts at once, at another server on the same
-// database within keysAgain. The zero value is empty, and is stored nowhere.
+// Keyring holds the stored keys that [Guard] accepts in addition to the server's own, so that requests need no
+// query. Changes made here apply at once; changes by another server on the same database apply within
+// keyReloadInterval. The zero value is empty and is not stored.
 type Keyring struct {
 	keys   atomic.Pointer[map[[sha256.Size]byte]memory.Key]
-	store  memory.Keys // nil: none are kept
+	store  memory.Keys // nil: keys are not stored
 	shared bool        // other servers use the database
 	now    func() time.Time
 	log    *slog.Logger
-	used   sync.Map // the time of the last request by the id of the key, until it is stored
+	used   sync.Map // time of each key's last request by the key's id, until it is stored
 
-	loading sync.Mutex // held from when keys are read until they count, so that none comes back
+	loading sync.Mutex // locked while keys are loaded, so that a removed key does not come back
 }
 
-// Set takes these keys in place of all that were there. One whose hash, role or user cannot
-// be is left out: it opens nothing.
+// Set replaces all keys. It omits keys with an invalid hash, role or user, which give no access.
 func (r *Keyring) Set(keys []memory.Key) {
 	all := make(map[[sha256.Size]byte]memory.Key, len(keys))
 	for _, k := range keys {
@@ -46,7 +45,7 @@ func (r *Keyring) Set(keys []memory.Key) {
 	r.keys.Store(&all)
 }
 
-// all are the keys by their hashes, none of a nil ring.
+// all returns the keys by their hashes, none for a nil Keyring.
 func (r *Keyring) all() map[[sha256.Size]byte]memory.Key {
 	if r != nil && r.keys.Load() != nil {
 		return *r.keys.Load()
@@ -54,8 +53,8 @@ func (r *Keyring) all() map[[sha256.Size]byte]memory.Key {
 	return nil
 }
 
-// find returns the key that a text is, also one that has expired. A key is as long a random
-// number as its hash, so that how long the look-up takes tells nobody anything of another.
+// find returns the key with this text, even if it has expired. A key is as long a random number as its hash,
+// so the time of the look-up reveals nothing about other keys.
 func (r *Keyring) find(text string) (k memory.Key, ok bool) {
 	if all := r.all(); len(all) > 0 {
 		k, ok = all[sha256.Sum256([]byte(text))]
@@ -63,7 +62,7 @@ func (r *Keyring) find(text string) (k memory.Key, ok bool) {
 	return k, ok
 }
 
-// ByID returns the stored key with an id that has not expired.
+// ByID returns the stored key with an id, unless it has expired.
 func (r *Keyring) ByID(id string, now time.Time) (memory.Key, bool) {
 	for _, k := range r.all() {
 		if k.ID() == id && !expired(k, now) {
@@ -77,18 +76,17 @@ func expired(k memory.Key, now time.Time) bool {
 	return !k.ExpiresAt.IsZero() && !now.Before(k.ExpiresAt)
 }
 
-// Bounds of a key.
+// These are limits of keys.
 const (
-	// Mem0Prefix may stand before any key, for tools that take only what looks like a key of
-	// mem0's.
+	// Mem0Prefix may precede any key, for tools that accept only keys that look like mem0's.
 	Mem0Prefix = "m0-"
 
 	keyPrefix = "loci_"
 	maxName   = 100 // bytes
 )
 
-// NewKey makes a key that has the name, role, user, scope and expiry of k. text is the key
-// itself, which is kept nowhere. [memory.Invalid] says what cannot be.
+// NewKey creates a key with the name, role, user, scope and expiry of k. The returned text is the key itself,
+// which is not stored. The error [memory.Invalid] names the invalid field.
 func NewKey(k memory.Key, now time.Time) (text string, _ memory.Key, err error) {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // never fails
@@ -115,7 +113,7 @@ func checkKey(k memory.Key) error {
 	case k.Scope != memory.ScopeWrite && k.Scope != memory.ScopeRead:
 		return memory.Errorf(memory.Invalid, "a key's scope is read or write, not %q", k.Scope)
 	case k.Role == memory.KeyUser && k.User == "":
-		return memory.Errorf(memory.Invalid, "whose key? One of the role user belongs to a user")
+		return memory.Errorf(memory.Invalid, "a key of the role user needs a user")
 	case k.Role != memory.KeyUser && k.User != "":
 		return memory.Errorf(memory.Invalid, "a key of the role %s belongs to no user", k.Role)
 	}
@@ -123,14 +121,14 @@ func checkKey(k memory.Key) error {
 	return err
 }
 
-// keyed is what a request's keys say of it. The zero value: nothing.
+// keyed is what the request's keys grant. The zero value grants nothing.
 type keyed struct {
 	SignIn
-	id      string // of a stored key
+	id      string // id of a stored key
 	expired bool
 }
 
-// known returns what a text says if it is a key of Loci's.
+// known returns what a text grants if it is one of Loci's keys.
 func (o *Options) known(text string) (keyed, bool) {
 	bare := strings.TrimPrefix(text, Mem0Prefix)
 	for by, own := range map[string]keyed{o.Key: {SignIn: byServerKey}, o.FrontKey: {SignIn: byFront}} {
@@ -147,18 +145,17 @@ func (o *Options) known(text string) (keyed, bool) {
 	return keyedBy(k, now), true
 }
 
-// keyedBy is what a stored key says. The audit record calls a user's by the user.
+// keyedBy returns what a stored key grants. The audit record names a user's key by the user.
 func keyedBy(k memory.Key, now time.Time) keyed {
 	return keyed{SignIn{k.Role, k.User, k.Scope, cmp.Or(k.User, "key "+k.Name)}, k.ID(), expired(k, now)}
 }
 
-// hasKeys reports whether there is any key that a request could come with.
+// hasKeys reports whether Loci has any key.
 func (o *Options) hasKeys() bool { return o.Key != "" || len(o.Keys.all()) > 0 }
 
-// takeKey removes Loci's keys from the request, wherever they stand, and returns what those
-// say that came where clients put a key. What comes as X-Loci-Key claims to be Loci's, so a
-// wrong one is refused; any other key is the client's for the upstream. Keys that say
-// different things are refused.
+// takeKey removes Loci's keys from the request, wherever they are, and returns what the keys in the usual
+// headers grant. A wrong key in X-Loci-Key is refused, because that header is only for Loci's keys; any other
+// unknown key is the client's for the upstream. Keys that grant different things are refused.
 func (o *Options) takeKey(r *http.Request) (keyed, error) {
 	given := r.Header.Values(HeaderKey)
 	r.Header.Del(HeaderKey)
@@ -199,17 +196,16 @@ func (o *Options) takeKey(r *http.Request) (keyed, error) {
 	}
 	for _, k := range found[1:] {
 		if k != found[0] {
-			return keyed{}, memory.Errorf(memory.Unauthorized, "the request has two keys of Loci's; one asks at a time")
+			return keyed{}, memory.Errorf(memory.Unauthorized, "the request has two different keys of Loci; send only one")
 		}
 	}
 	if found[0].expired {
-		return keyed{}, memory.Errorf(memory.Unauthorized, "this key has expired; whoever runs the server makes another one, by loci keys rotate")
+		return keyed{}, memory.Errorf(memory.Unauthorized, "this key has expired; an admin can create a new one with loci keys rotate")
 	}
 	return found[0], nil
 }
 
-// sameKey compares in a time that tells nothing of either key, its length
-// included.
+// sameKey compares keys in a time that reveals nothing about either, not even the length.
 func sameKey(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

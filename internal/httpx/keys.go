@@ -10,16 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// keysAgain is how often keys are read that another server may have added or removed.
-const keysAgain = 3 * time.Second
+// keyReloadInterval is the interval at which keys are reloaded, because another server may have changed them.
+const keyReloadInterval = 3 * time.Second
 
-// OpenKeys reads the keys of a store, nil for none. Other servers may share it.
+// OpenKeys loads the keys of a store; a nil store has none. Other servers may share the store.
 func OpenKeys(ctx context.Context, store memory.Keys, shared bool, now func() time.Time, log *slog.Logger) (*Keyring, error) {
 	k := &Keyring{store: store, shared: shared, now: now, log: log}
 	return k, k.load(ctx)
 }
 
-// load takes the keys as they are stored.
+// load reads the keys from the store.
 func (r *Keyring) load(ctx context.Context) error {
 	if r.store == nil {
 		return nil
@@ -33,17 +33,17 @@ func (r *Keyring) load(ctx context.Context) error {
 	return err
 }
 
-// useKept is how often the times of the keys' last requests are stored.
-const useKept = time.Minute
+// lastUseInterval is the interval at which the keys' last-use times are stored.
+const lastUseInterval = time.Minute
 
-// use notes that a key came with a request.
+// use records that a request had a key.
 func (r *Keyring) use(k memory.Key, now time.Time) {
-	if at := memory.Time(now).Truncate(useKept); at.After(k.UsedAt) {
+	if at := memory.Time(now).Truncate(lastUseInterval); at.After(k.UsedAt) {
 		r.used.Store(k.ID(), at)
 	}
 }
 
-// keepUse stores when keys were last used.
+// keepUse stores the last-use times of the keys.
 func (r *Keyring) keepUse(ctx context.Context) error {
 	var errs []error
 	r.used.Range(func(id, at any) bool {
@@ -54,12 +54,12 @@ func (r *Keyring) keepUse(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Run follows what other servers do and stores when keys were used, until the context ends.
+// Run reloads keys that other servers changed and stores last-use times, until the context ends.
 func (r *Keyring) Run(ctx context.Context) error {
 	if r.store == nil {
 		return nil
 	}
-	again, kept := time.NewTicker(keysAgain), time.NewTicker(useKept)
+	again, kept := time.NewTicker(keyReloadInterval), time.NewTicker(lastUseInterval)
 	defer again.Stop()
 	defer kept.Stop()
 	failed := false
@@ -67,9 +67,9 @@ func (r *Keyring) Run(ctx context.Context) error {
 		var err error
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), keysAgain)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), keyReloadInterval)
 			defer cancel()
-			_ = r.keepUse(last) // what is lost is a minute of when a key was used
+			_ = r.keepUse(last) // at most a minute of last-use times is lost
 			return nil
 		case <-again.C:
 			if r.shared {
@@ -81,16 +81,16 @@ func (r *Keyring) Run(ctx context.Context) error {
 			}
 		}
 		if err != nil && !failed && ctx.Err() == nil {
-			r.log.Warn("the API keys cannot be read; those known so far count", "err", err)
+			r.log.Warn("cannot read the API keys; the keys loaded before stay valid", "err", err)
 		}
 		failed = err != nil
 	}
 }
 
-// kept returns the store, or why there is none.
+// kept returns the store, or the error that there is none.
 func (r *Keyring) kept() (memory.Keys, error) {
 	if r == nil || r.store == nil {
-		return nil, memory.Errorf(memory.Invalid, "keys are kept in the database, and with store=memory there is none")
+		return nil, memory.Errorf(memory.Invalid, "keys are stored in the database, and store=memory has none")
 	}
 	return r.store, nil
 }
@@ -104,7 +104,7 @@ func (r *Keyring) List(ctx context.Context) ([]memory.Key, error) {
 	return store.Keys(ctx, memory.DefaultNamespace)
 }
 
-// Add makes a key: see [NewKey]. Its text is returned this once.
+// Add creates a key: see [NewKey]. Only Add returns the text of the key.
 func (r *Keyring) Add(ctx context.Context, of memory.Key) (text string, key memory.Key, err error) {
 	store, err := r.kept()
 	if err != nil {
@@ -119,8 +119,8 @@ func (r *Keyring) Add(ctx context.Context, of memory.Key) (text string, key memo
 	return text, key, r.again(ctx)
 }
 
-// Rotate makes a key that opens what the one with an id opens, which goes on until then for a
-// while longer. The new key expires when it is told to; zero: never.
+// Rotate creates a key with the same permissions as the key with an id, which stays valid for the time longer.
+// The new key expires at expires; zero: never.
 func (r *Keyring) Rotate(ctx context.Context, id string, longer time.Duration, expires time.Time) (text string, key memory.Key, err error) {
 	old, is := r.ByID(id, r.now())
 	if !is {
@@ -153,10 +153,10 @@ func (r *Keyring) Remove(ctx context.Context, id string) error {
 	return r.again(ctx)
 }
 
-// again reads what a change that is done has left.
+// again reloads the keys after a change was stored.
 func (r *Keyring) again(ctx context.Context) error {
 	if err := r.load(context.WithoutCancel(ctx)); err != nil {
-		return fmt.Errorf("it is done, but this server still goes by the keys of before: %w", err)
+		return fmt.Errorf("the change is stored, but this server still uses the previous keys: %w", err)
 	}
 	return nil
 }

@@ -13,23 +13,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Limits are what each user, and each key that is not a user's, may take of this server. 0: any
-// number.
+// Limits are the limits of each user, and of each key that does not belong to a user. 0 means no limit.
 type Limits struct {
-	Requests   int // a minute
-	Tokens     int // a minute, of the upstream's answers and their prompts
-	Concurrent int // requests of a user at once
+	Requests   int // per minute
+	Tokens     int // per minute, of the upstream's answers and their prompts
+	Concurrent int // concurrent requests of a user
 }
 
-// limiter counts what users and keys take.
+// limiter counts the use by users and keys.
 type limiter struct {
 	Limits
 	of recent.Map[string, *allowance]
 }
 
-// allowance is what one user or key has left.
+// allowance is the remaining use of one user or key.
 type allowance struct {
-	requests, tokens *rate.Limiter // nil: any number
+	requests, tokens *rate.Limiter // nil: no limit
 
 	mu      sync.Mutex // guards running
 	running int
@@ -42,15 +41,15 @@ func perMinute(n int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(n)/60), n)
 }
 
-// errLimit refuses a request over a limit.
+// errLimit is the error for a request over a limit.
 func errLimit(setting string, limit int, wait time.Duration) error {
-	p := newProblem(http.StatusTooManyRequests, memory.Unavailable, fmt.Sprintf("too much at once: %s is %d; try again in a while", setting, limit))
+	p := newProblem(http.StatusTooManyRequests, memory.Unavailable, fmt.Sprintf("over the limit: %s is %d; try again later", setting, limit))
 	p.retry, p.limit = max(wait, time.Second), setting
 	return p
 }
 
-// take counts a request of a user or, without one, of a key, and returns what is called with its
-// tokens when it ends. Many people may be behind a key, so that how many ask at once is not counted.
+// take counts a request of a user or, without a user, of a key. Call end with the request's tokens. Concurrent
+// requests of a key are not limited, because many people may share the key.
 func (l *limiter) take(user, key string, now time.Time) (end func(tokens int64, now time.Time), err error) {
 	who := cmp.Or(user, key)
 	if l.Limits == (Limits{}) || who == "" {
@@ -79,7 +78,7 @@ func (l *limiter) take(user, key string, now time.Time) (end func(tokens int64, 
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		a.running--
-		for left := int(tokens); a.tokens != nil && left > 0; left -= l.Tokens { // what is over is owed
+		for left := int(tokens); a.tokens != nil && left > 0; left -= l.Tokens { // the excess is deducted from later minutes
 			a.tokens.ReserveN(now, min(left, l.Tokens))
 		}
 	}, nil

@@ -11,10 +11,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// CheckListen says whether Loci may listen at addr ("host:port"). Without an API
-// key only loopback will do, since whoever reaches the port could read the memory
-// of everybody. [memory.Forbidden] says what to set; [memory.Invalid] is an
-// address that is none.
+// CheckListen checks whether Loci may listen at addr ("host:port"). Without an API key, only loopback is
+// allowed, because anybody who reaches the port could read all memory. The error is [memory.Forbidden] with the
+// setting to change, or [memory.Invalid] for an invalid address.
 func CheckListen(addr string, hasKey bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -24,12 +23,11 @@ func CheckListen(addr string, hasKey bool) error {
 		return nil
 	}
 	return memory.Errorf(memory.Forbidden,
-		"listening at %q would let anybody who reaches it read everything: set LOCI_API_KEY to a long random text, or listen at 127.0.0.1", addr)
+		"listening at %q without a key would let anybody on the network read all memory: set LOCI_API_KEY to a long random text, or listen at 127.0.0.1", addr)
 }
 
-// isLoopback reports whether a host name or address can only be this machine. Of
-// names that is localhost alone: any other is looked up, and who answers the
-// look-up decides.
+// isLoopback reports whether a host name or address always means this machine. The only such name is localhost:
+// others depend on a DNS server.
 func isLoopback(host string) bool {
 	host = strings.Trim(host, "[]")
 	if strings.EqualFold(strings.TrimSuffix(host, "."), "localhost") {
@@ -39,11 +37,11 @@ func isLoopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// ErrStopping is why the context of a request ends that a stopping server did not wait for.
+// ErrStopping is the cause with which the contexts of unfinished requests end when the server stops.
 var ErrStopping = memory.Errorf(memory.Unavailable, "the server is stopping; try again")
 
-// NewServer returns a server with the time limits that hold off slow clients.
-// There is none on writing: an answer may stream for as long as a model talks.
+// NewServer returns a server with time limits against slow clients. Writing has no limit, because an answer may
+// stream for as long as the model generates text.
 func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,

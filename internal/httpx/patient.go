@@ -9,24 +9,24 @@ import (
 	"time"
 )
 
-// patience is how long a piece waits for a client that reads none.
+// patience is how long a write waits for a client that does not read.
 const patience = 30 * time.Second
 
-// Patient writes the pieces of an answer, each at once, and waits only so long for the client.
+// Patient writes the pieces of an answer, each at once, and waits for the client for a limited time.
 type Patient struct {
 	http.ResponseWriter
 
-	mu            sync.Mutex // guards what follows
+	mu            sync.Mutex // guards the fields below
 	writing, over bool
 }
 
-// Send writes a piece, unless the answer is over. A client that is gone, or reads none, ends the
-// request's context.
+// Send writes a piece, unless the answer has ended. If the client has disconnected or does not read, Send ends
+// the request's context.
 func (p *Patient) Send(piece string) {
 	control := http.NewResponseController(p.ResponseWriter)
 	p.mu.Lock()
 	if p.writing = !p.over; p.writing {
-		_ = control.SetWriteDeadline(time.Now().Add(patience)) // tests' recorders have none
+		_ = control.SetWriteDeadline(time.Now().Add(patience)) // tests' recorders have no deadlines
 	}
 	p.mu.Unlock()
 	if !p.writing {
@@ -37,11 +37,11 @@ func (p *Patient) Send(piece string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writing = false
-	_ = control.SetWriteDeadline(time.Time{}) // over HTTP/2 one that passes ends the stream
+	_ = control.SetWriteDeadline(time.Time{}) // over HTTP/2, an expired deadline would end the stream
 }
 
-// End lets the piece go that is being written, and those that follow, for an answer of a request
-// that ends before its time. A server that stops cuts it off by itself.
+// End stops waiting for the client, now and for later pieces, when the request ends early. A stopping server
+// cuts off the answer by itself.
 func (p *Patient) End(request context.Context) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +50,7 @@ func (p *Patient) End(request context.Context) {
 	}
 }
 
-// Last sends a piece although the answer is over.
+// Last sends a piece even though the answer has ended.
 func (p *Patient) Last(piece string) {
 	p.mu.Lock()
 	p.over = false

@@ -18,20 +18,20 @@ import (
 // ProblemType is the media type of an error (RFC 9457).
 const ProblemType = "application/problem+json"
 
-// Problem is an error as HTTP tells it. It satisfies the error contract of the
-// REST framework, so that generated routes and hand-written ones answer alike.
+// Problem is an error as HTTP returns it. It satisfies the error interface of the REST framework, so that
+// generated and hand-written routes return the same errors.
 type Problem struct {
-	Type   string      `json:"type,omitempty" doc:"A URI that names the kind of problem; about:blank where the status says it all."`
-	Title  string      `json:"title" doc:"The status in words."`
+	Type   string      `json:"type,omitempty" doc:"A URI that names the kind of problem; about:blank if the status is sufficient."`
+	Title  string      `json:"title" doc:"The name of the status."`
 	Status int         `json:"status" doc:"The HTTP status."`
-	Detail string      `json:"detail,omitempty" doc:"What is wrong with this request and what would be right."`
+	Detail string      `json:"detail,omitempty" doc:"What is wrong with this request, and what would be valid."`
 	Code   memory.Code `json:"code,omitempty" doc:"The kind of error, for programs."`
 
-	retry time.Duration // when to try again; 0: it does not say
-	limit string        // the setting whose limit a request is over
+	retry time.Duration // when to try again; 0: unspecified
+	limit string        // setting of the limit that the request exceeds
 }
 
-// statuses is the one table from memory's codes to HTTP.
+// statuses maps memory's error codes to HTTP status codes.
 var statuses = []struct {
 	code   memory.Code
 	status int
@@ -48,12 +48,12 @@ var statuses = []struct {
 	{memory.Unavailable, http.StatusServiceUnavailable},
 }
 
-// internalDetail is all that a client is told of an error without a code: its
-// text may hold what is nobody's business.
-const internalDetail = "something went wrong inside Loci; its log says what, under this request's id"
+// internalDetail is the text that clients get for an error without a code, because the error's own text may be
+// private.
+const internalDetail = "internal error; Loci's log has the details under this request's id"
 
-// ProblemOf returns the problem that tells err. Errors without a code of memory
-// are 500 and keep their text to themselves.
+// ProblemOf returns the problem for an error. Errors without a code of memory get the status 500, and their
+// text is not shown.
 func ProblemOf(err error) *Problem {
 	var tooLarge *http.MaxBytesError
 	var problem *Problem
@@ -63,7 +63,7 @@ func ProblemOf(err error) *Problem {
 	case errors.As(err, &tooLarge):
 		return newProblem(http.StatusRequestEntityTooLarge, memory.TooLarge, err.Error())
 	case errors.Is(err, context.DeadlineExceeded):
-		return newProblem(http.StatusServiceUnavailable, memory.Unavailable, "it took too long; try again")
+		return newProblem(http.StatusServiceUnavailable, memory.Unavailable, "the request took too long; try again")
 	case errors.Is(err, syscall.ENOSPC) && !errors.Is(err, memory.Unavailable):
 		return newProblem(http.StatusServiceUnavailable, memory.Unavailable, "no space is left on Loci's disk")
 	}
@@ -75,12 +75,11 @@ func ProblemOf(err error) *Problem {
 	return newProblem(http.StatusInternalServerError, "", internalDetail)
 }
 
-// maxDetail bounds what a problem says, in bytes. What is wrong is named in it, and a
-// client may have sent megabytes of that.
+// maxDetail bounds the length of a problem's text, in bytes. The text quotes the invalid data, and a client may
+// have sent megabytes of it.
 const maxDetail = 2000
 
-// layouts are what libraries say of a text that is not a time: the layout of package time means
-// nothing to a client.
+// layouts matches libraries' errors about invalid times: a layout of package time means nothing to a client.
 var layouts = lazy.Compile(`parsing time "\\?"?(.*?)\\?"?" as "\\?"?2006-.*|invalid date/time for format 2006-\S+`)
 
 func newProblem(status int, code memory.Code, detail string) *Problem {
@@ -88,7 +87,7 @@ func newProblem(status int, code memory.Code, detail string) *Problem {
 	return &Problem{Title: http.StatusText(status), Status: status, Detail: Brief(detail, maxDetail), Code: code}
 }
 
-// Brief returns s, or where that has more than n bytes its beginning with an ellipsis.
+// Brief returns s or, if s has more than n bytes, its beginning with an ellipsis.
 func Brief(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -102,7 +101,7 @@ func (p *Problem) Error() string { return p.Detail }
 // Is reports whether target is the problem's code.
 func (p *Problem) Is(target error) bool { return p.Code != "" && target == p.Code }
 
-// GetHeaders returns the headers that go with the problem.
+// GetHeaders returns the response headers for the problem.
 func (p *Problem) GetHeaders() http.Header {
 	if p.retry == 0 {
 		return nil
@@ -113,10 +112,10 @@ func (p *Problem) GetHeaders() http.Header {
 // GetStatus returns the HTTP status.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// ContentType returns the media type a problem is sent as.
+// ContentType returns the media type of a problem.
 func (p *Problem) ContentType(string) string { return ProblemType }
 
-// Tell returns the problem that tells err, and logs what the client is not told.
+// Tell returns the problem for an error, and logs the details that the client does not get.
 func Tell(ctx context.Context, err error) *Problem {
 	p := ProblemOf(err)
 	if p.Status == http.StatusInternalServerError && ctx.Err() == nil {
@@ -126,8 +125,8 @@ func Tell(ctx context.Context, err error) *Problem {
 	return p
 }
 
-// WriteError answers a request with what [Tell] says of err. It must come before
-// anything else is written.
+// WriteError responds to a request with the problem that [Tell] returns. It must be called before anything else
+// is written.
 func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 	p := Tell(r.Context(), err)
 	header := w.Header()
@@ -140,6 +139,6 @@ func WriteError(w http.ResponseWriter, r *http.Request, err error) {
 		header.Set("WWW-Authenticate", `Bearer realm="loci"`)
 	}
 	w.WriteHeader(p.Status)
-	// The status is out; a client that is gone is not an error of ours.
+	// the status is already sent, and the client may have disconnected
 	_ = json.NewEncoder(w).Encode(p)
 }

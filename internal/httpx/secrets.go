@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// dropKeys takes out of a request each header value and each parameter of its query that
-// holds a key of Loci's, whatever stands around it. Cookies stay: they are never forwarded.
+// dropKeys removes each header value and query parameter that contains one of Loci's keys, together with any
+// surrounding text. Cookies stay, because they are never forwarded.
 func (o *Options) dropKeys(r *http.Request) {
 	for name, values := range r.Header {
 		if name == "Cookie" || !slices.ContainsFunc(values, o.holdsKey) {
@@ -26,17 +26,16 @@ func (o *Options) dropKeys(r *http.Request) {
 	}
 }
 
-// Lengths of keys. One of the settings that is shorter is looked for between other characters
-// than letters and digits, or not at all: it may be a word of any header.
+// These are lengths of keys. A shorter key from the settings is only searched for between characters other than
+// letters and digits, or not at all, because it may be a word in any header.
 const (
 	storedKeyLength = len(keyPrefix) + 43 // in base64, see NewKey
 	anywhereLength  = 16
 	delimitedLength = 8
 )
 
-// holdsKey reports whether there is a key of Loci's in a text, also where that is escaped as in
-// a URL or has parts in base64. A text that has the form of a stored key is taken for one: it
-// may be of another server, or removed.
+// holdsKey reports whether a text contains one of Loci's keys, also if it is URL-escaped or partly base64. A
+// text with the form of a stored key counts too: it may be a key of another server or a removed key.
 func (o *Options) holdsKey(text string) bool {
 	shortest := storedKeyLength
 	for _, key := range o.ownKeys() {
@@ -77,8 +76,8 @@ func isAlphanumeric(r rune) bool {
 	return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
-// contains reports whether a text has a key in it. How long that takes tells nothing of the
-// server's keys but their lengths.
+// contains reports whether a text contains a key. The time it takes reveals only the lengths of the server's
+// keys.
 func (o *Options) contains(text string) bool {
 	for at := 0; ; at++ {
 		i := strings.Index(text[at:], keyPrefix)
@@ -98,16 +97,16 @@ func (o *Options) contains(text string) bool {
 	})
 }
 
-// ownKeys are the keys that are settings, of which none is stored.
+// ownKeys are the keys from the settings; they are not in the store.
 func (o *Options) ownKeys() []string {
 	return slices.DeleteFunc([]string{o.Key, o.FrontKey}, func(key string) bool { return key == "" })
 }
 
-// hashBase is that of a rolling hash: odd, so that no byte loses its weight.
+// hashBase is the base of a rolling hash. It is odd, so that every byte affects the hash.
 const hashBase = 0x9e3779b97f4a7c15
 
-// containsSecret reports whether a text has a secret in it at a place that counts. It compares
-// hashes of whole pieces, so that a piece that is nearly right takes as long as any other.
+// containsSecret reports whether a text contains a secret at a position that counts accepts. It compares hashes
+// of whole pieces, so that a nearly correct piece takes as long as any other.
 func containsSecret(text, secret string, counts func(from, to int) bool) bool {
 	var want, got, first uint64 = 0, 0, 1
 	for i := range len(secret) {
@@ -127,7 +126,7 @@ func containsSecret(text, secret string, counts func(from, to int) bool) bool {
 	return false
 }
 
-// isDelimited reports whether neither side of text[from:to] goes on with a letter or digit.
+// isDelimited reports whether text[from:to] is neither preceded nor followed by a letter or digit.
 func isDelimited(text string, from, to int) bool {
 	return (from == 0 || !isAlphanumeric(rune(text[from-1]))) && (to == len(text) || !isAlphanumeric(rune(text[to])))
 }

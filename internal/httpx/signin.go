@@ -11,15 +11,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// SignIn is what a browser signed in with, which counts as a key does.
+// SignIn is what a browser signed in with. It grants the same as a key.
 type SignIn struct {
 	Role  memory.KeyRole
-	User  string // of a [memory.KeyUser], and of an admin whom single sign-on named
+	User  string // user of a [memory.KeyUser], or of an admin that single sign-on named
 	Scope memory.KeyScope
-	By    string // what the audit record calls it
+	By    string // name in the audit record
 }
 
-// What the keys that are settings open.
+// These are what the keys from the settings grant.
 var (
 	byServerKey = SignIn{Role: memory.KeyAdmin, By: "server key"}
 	byFront     = SignIn{Role: memory.KeyFront, By: "front key"}
@@ -27,22 +27,22 @@ var (
 
 type signInKey struct{}
 
-// WithSignIn returns a context whose requests [Guard] takes for those of a sign-in, unless they
-// bring a key or a token of their own.
+// WithSignIn returns a context whose requests [Guard] treats as signed in, unless they have their own key or
+// token.
 func WithSignIn(ctx context.Context, in SignIn) context.Context {
 	return context.WithValue(ctx, signInKey{}, in)
 }
 
-// What a session is by, as it is kept. The server's own key is "".
+// These are the stored forms of a session's credential. The server's own key is "".
 const (
-	byFrontKey = "front:" // and what tells it from another
-	byKey      = "key:"   // and the key's id
-	byUser     = "user:"  // and the name, by single sign-on
-	byAdmin    = "admin:" // the same, for whoever runs the server
+	byFrontKey = "front:" // followed by an id of the front key
+	byKey      = "key:"   // followed by the key's id
+	byUser     = "user:"  // followed by the name from single sign-on
+	byAdmin    = "admin:" // same, for an admin
 )
 
-// ByKey returns what a text opens if it is a key of Loci's that has not expired, and what a
-// session by it is by.
+// ByKey returns what a text grants if it is a valid key of Loci, and the credential to store for a session with
+// it.
 func (o *Options) ByKey(text string) (in SignIn, by string, ok bool) {
 	k, ok := o.known(text)
 	switch {
@@ -54,7 +54,7 @@ func (o *Options) ByKey(text string) (in SignIn, by string, ok bool) {
 	return k.SignIn, by, ok && !k.expired
 }
 
-// SessionOf returns what a session opens that is by that; false: it opens nothing any more.
+// SessionOf returns what a session with this credential grants; false: the credential is no longer valid.
 func (o *Options) SessionOf(by string) (SignIn, bool) {
 	kind, name, _ := strings.Cut(by, ":")
 	switch kind + ":" {
@@ -73,23 +73,23 @@ func (o *Options) SessionOf(by string) (SignIn, bool) {
 	return SignIn{}, false
 }
 
-// frontID changes with the front key, so that a session by an earlier one ends.
+// frontID identifies the front key, so that sessions with an earlier front key end.
 func (o *Options) frontID() string {
 	sum := sha256.Sum256([]byte("loci front session\x00" + o.FrontKey))
 	return hex.EncodeToString(sum[:8])
 }
 
-// SSO says how people are named whom another server signs in. The zero value: none does.
+// SSO describes how single sign-on names people. The zero value disables it.
 type SSO struct {
-	Header string   // has the user, in requests of [Options.Proxies] alone
-	Groups string   // the header that has the user's groups, with commas; "": none
-	Admins []string // users, and groups as "group:NAME", that may do anything
+	Header string   // header with the user, only in requests of [Options.Proxies]
+	Groups string   // header with the user's comma-separated groups; "": none
+	Admins []string // users, and groups as "group:NAME", that are admins
 }
 
-// unset begins what Caddy 2.6 sends for a header that the program which it asked has not set.
+// unset is the prefix that Caddy 2.6 sends for a header that its authentication program did not set.
 const unset = "{http."
 
-// signIn returns whom the proxy in front signed in.
+// signIn returns the user that the proxy signed in.
 func (s SSO) signIn(r *http.Request) (SignIn, bool) {
 	user := r.Header.Get(s.Header)
 	if s.Header == "" || user == "" || strings.HasPrefix(user, unset) {
@@ -98,7 +98,7 @@ func (s SSO) signIn(r *http.Request) (SignIn, bool) {
 	return s.Of(user, strings.Split(r.Header.Get(s.Groups), ",")), true
 }
 
-// Of is the sign-in of a user who is in these groups.
+// Of is the sign-in of a user with these groups.
 func (s SSO) Of(user string, groups []string) SignIn {
 	in := SignIn{Role: memory.KeyUser, User: user, By: user}
 	if slices.Contains(s.Admins, user) || slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(s.Admins, "group:"+strings.TrimSpace(group)) }) {
@@ -107,10 +107,10 @@ func (s SSO) Of(user string, groups []string) SignIn {
 	return in
 }
 
-// IsSSO reports whether a session is by single sign-on.
+// IsSSO reports whether a session's credential is single sign-on.
 func IsSSO(by string) bool { return strings.HasPrefix(by, byUser) || strings.HasPrefix(by, byAdmin) }
 
-// SessionBy is what a session is by whom single sign-on named.
+// SessionBy is the stored credential of a session by single sign-on.
 func (in SignIn) SessionBy() string {
 	if in.Role == memory.KeyAdmin {
 		return byAdmin + in.User

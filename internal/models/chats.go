@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// yieldFor is how long a model yields to consecutive chats before it learns at the same time.
+// yieldFor is how long learning yields to consecutive chats before it runs at the same time.
 const yieldFor = 10 * time.Minute
 
-var errChat = errors.New("a chat is under way")
+var errChat = errors.New("a chat is running")
 
-// chats are the running chats on the machine of the model that learns, which yields to them.
+// chats are the running chats on the machine of the learning model, which yields to them.
 type chats struct {
 	talks int
-	yield map[context.Context]context.CancelCauseFunc // lessons to cancel when a chat begins
-	since time.Time                                   // first cancellation, zero after a reply without a chat
+	yield map[context.Context]context.CancelCauseFunc // learning jobs to cancel when a chat begins
+	since time.Time                                   // time of the first cancellation; zero after a reply without a running chat
 }
 
-// ChatBegins marks a chat as running until end is called. It cancels lessons of a model on the same machine, if
-// that is this machine or nearby.
+// ChatBegins marks a chat as running until end is called. It cancels learning jobs if their model runs on the
+// same machine or nearby.
 func (l *Learner) ChatBegins() (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -43,7 +43,7 @@ func (l *Learner) ChatBegins() (end func()) {
 	}
 }
 
-// enter makes a lesson cancelable by chats, or cancels it if a chat is running.
+// enter makes a learning job cancelable by chats, or cancels it if a chat is running.
 func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *Learner) enter(ctx context.Context, cancel context.CancelCauseFunc) tim
 	return time.Now()
 }
 
-// leave returns the error of a lesson, a [*jobs.PutOff] if a chat canceled it. The caller holds l.mu.
+// leave returns the error of a learning job: a [*jobs.PutOff] if a chat canceled it. The caller holds l.mu.
 func (l *Learner) leave(ctx context.Context, err error) error {
 	delete(l.yield, ctx)
 	switch {

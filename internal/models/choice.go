@@ -21,13 +21,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tryTime bounds waiting for the upstream's embeddings at the start.
+// tryTime bounds the wait for the upstream's embeddings at the start.
 const tryTime = 2 * time.Second
 
-// Choice is the chosen embedder, and the reason.
+// Choice is the chosen embedder and the reason for it.
 type Choice struct {
-	Embedder string   // as in the setting; never auto
-	Why      string   // for people
+	Embedder string   // value of the setting, never auto
+	Why      string   // the reason, for people
 	Better   string   // a command that would improve recall, "" for none
 	Broken   []string // errors of models that could not be opened
 
@@ -35,20 +35,20 @@ type Choice struct {
 	awaited *awaited     // nil: the choice is final
 }
 
-// Now returns the current choice and its problem, if any. The choice changes once, when a server that was down at
-// the start answers.
+// Now returns the current choice and its problem, if there is one. The choice changes at most once, when a
+// server that was down at the start answers.
 func (c Choice) Now() (_ Choice, wrong string) {
 	switch {
 	case c.awaited == nil || c.awaited.has.Load():
 		return c, ""
 	case c.awaited.Remote():
-		return c, "the upstream does not answer, so it is unclear whether it has " + c.Embedder + ", which the profile names; until then recall is by words alone"
+		return c, "the upstream does not answer, so Loci does not know whether it has " + c.Embedder + ", which the profile names; until it answers, recall is by words only"
 	}
 	c.words("the upstream has no "+c.Embedder, c.Embedder)
 	return c, ""
 }
 
-// words changes the choice to words alone, and suggests an embedder.
+// words changes the choice to search by words only, and suggests an embedder.
 func (c *Choice) words(why, wanted string) {
 	better, ok := strings.CutPrefix(wanted, config.LocalModel)
 	if !ok {
@@ -58,8 +58,8 @@ func (c *Choice) words(why, wanted string) {
 	c.Better = "loci models pull " + better + " (about 100 MB, once) also finds memories in other words"
 }
 
-// awaited is a remote embedder whose server was down at the start. If the server later answers that it has no such
-// model, the lexical embedder replaces it.
+// awaited is a remote embedder whose server was down at the start. If the server later answers that it does not
+// have the model, the lexical embedder replaces it.
 type awaited struct {
 	*llm.Embedder
 	has   atomic.Bool // the server has returned vectors
@@ -73,13 +73,13 @@ func (a *awaited) now() memory.Embedder {
 	return a.Embedder
 }
 
-// Fingerprint, Dims, OfWords and Remote describe the current embedder.
+// Fingerprint, Dims, OfWords and Remote describe the embedder in use.
 func (a *awaited) Fingerprint() string { return a.now().Fingerprint() }
 func (a *awaited) Dims() int           { return a.now().Dims() }
 func (a *awaited) OfWords() bool       { return a.words.Load() }
 func (a *awaited) Remote() bool        { return !a.words.Load() }
 
-// Skipped returns why requests currently skip the server.
+// Skipped returns the reason why requests currently skip the server.
 func (a *awaited) Skipped() error {
 	if a.OfWords() {
 		return nil
@@ -106,8 +106,9 @@ func hasNone(err error) bool {
 	return refused(err) || errors.Is(err, memory.Invalid) || errors.As(err, &answered) && answered.Status() == http.StatusNotImplemented
 }
 
-// ChooseEmbedder returns the settings with an embedder instead of auto: the best encoder in the models folder, else
-// the profile's remote one unless the upstream answers that it has none, else the lexical one.
+// ChooseEmbedder returns the settings with an embedder instead of auto: the best encoder in the models folder;
+// otherwise the profile's remote embedder, unless the upstream answers that it has none; otherwise the lexical
+// one.
 func ChooseEmbedder(ctx context.Context, c config.Config) (config.Config, Choice) {
 	if c.Embedder != config.AutoEmbedder {
 		return c, Choice{Embedder: c.Embedder, Why: "the settings name it"}
@@ -162,7 +163,7 @@ func tryEmbeddings(ctx context.Context, c config.Config, model string) error {
 	return err
 }
 
-// encoders returns the names of the encoders in the models folder, by preference, without opening them.
+// encoders returns the names of the encoders in the models folder, best first, without opening them.
 func encoders(c config.Config) ([]string, error) {
 	dir, err := c.ModelsFolder()
 	if err != nil {
@@ -189,7 +190,7 @@ func crossEncoder(dir string) bool {
 	}
 	data, err := os.ReadFile(filepath.Join(dir, "config.json"))
 	if err != nil || json.Unmarshal(data, &is) != nil {
-		return false // opening it returns the error
+		return false // opening the model returns the error
 	}
 	return slices.ContainsFunc(is.Architectures, func(a string) bool { return strings.HasSuffix(a, "ForSequenceClassification") })
 }

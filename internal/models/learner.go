@@ -28,51 +28,51 @@ const (
 	// smallest is the entry of learn.prefer that means the smallest listed model.
 	smallest = "smallest"
 
-	// ofProgram is learn.model if the embedding program supplies the model.
+	// ofProgram is the value of learn.model if the embedding program supplies the model.
 	ofProgram = "program"
 
-	// listTime bounds waiting for a server's list of models at the start.
+	// listTime bounds the wait for a server's list of models at the start.
 	listTime = 2 * time.Second
 )
 
-// Learner chooses the model that learns and is its client. It chooses at the start, before each lesson while no
-// model is available, and after the server refused the model.
+// Learner chooses the model that learns, and is its client. It chooses at the start, before each learning job
+// while no model is available, and after the server refused the model.
 type Learner struct {
 	embedded bool          // the embedding program supplies the model
-	asked    config.Config // the settings before the choice
+	asked    config.Config // the settings as configured, before the choice
 	log      *slog.Logger
 
 	deciding sync.Mutex   // serializes choices; locked before mu
-	tries    atomic.Int64 // number of choices so far
+	tries    atomic.Int64 // number of choices made
 
 	mu sync.Mutex // guards the fields below
 	choice
-	client *llm.Client            // of the chosen server; nil: not connected yet
+	client *llm.Client            // client of the chosen server; nil: not connected yet
 	took   time.Duration          // duration of the last reply
-	trials map[string]learn.Trial // made by this process
-	judged learn.Trial            // of the last lesson's model
-	chats                         // that the upstream is answering
+	trials map[string]learn.Trial // trials made by this process
+	judged learn.Trial            // trial of the model of the last learning job
+	chats                         // chats that the upstream is answering
 }
 
 // choice is the chosen model.
 type choice struct {
-	model    string           // LearnAuto: not chosen yet; LearnChat: the model of each chat; "": the rules
-	open     bool             // no wanted model is available yet; model is the first one wanted
-	provider *config.Provider // the one of learn.providers with the model; nil: learn.url or upstream.url
+	model    string           // LearnAuto: not chosen yet; LearnChat: the model of each chat; "": only the rules
+	open     bool             // no wanted model is available yet; model is the first wanted model
+	provider *config.Provider // the entry of learn.providers with the model; nil: learn.url or upstream.url
 	Learns
 }
 
 // Learns describes for people which model learns.
 type Learns struct {
 	Who, Why string
-	Wrong    string // the setting that cannot be met, "" for none
-	Model    string // "" for none, or while none is chosen
-	Distrust string // why facts by the last lesson's model stay pending, "" if they do not
+	Wrong    string // a setting that cannot be satisfied, "" for none
+	Model    string // "" if no model is used or none is chosen yet
+	Distrust string // why facts from the last learning job's model stay pending, "" if they do not
 }
 
-// GivenLearner returns a Learner for the model of the embedding program.
-func GivenLearner() *Learner {
-	return &Learner{embedded: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program brought a model"}}}
+// ProgramLearner returns a Learner for the model that the embedding program supplies.
+func ProgramLearner() *Learner {
+	return &Learner{embedded: true, choice: choice{model: ofProgram, Learns: Learns{Who: "the program's model", Why: "the program supplied a model"}}}
 }
 
 // Learns returns which model learns now.
@@ -89,10 +89,10 @@ func (l *Learner) Learns() Learns {
 	return is
 }
 
-// Chosen returns the model that learns, "" while none is chosen or if each chat's model learns.
+// Chosen returns the model that learns, "" if none is chosen yet or if each chat's model learns.
 func (l *Learner) Chosen() string { return l.Learns().Model }
 
-// Wanted returns the default model of prompts: the one that learns, or else the first one wanted.
+// Wanted returns the default model for prompts: the model that learns, or the first wanted model.
 func (l *Learner) Wanted() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,14 +143,14 @@ func (l *Learner) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, 
 	return reply, err
 }
 
-// decided returns the model that learns and a client of its server. It chooses first if that is due.
+// decided returns the model that learns and a client of its server. It first makes a choice if one is due.
 func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string, err error) {
 	tries := l.tries.Load()
 	l.deciding.Lock()
 	defer l.deciding.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.open && tries == l.tries.Load() { // else another call just chose
+	if l.open && tries == l.tries.Load() { // otherwise another call has just chosen
 		l.mu.Unlock()
 		is, err := decide(ctx, l.asked)
 		l.mu.Lock()
@@ -158,7 +158,7 @@ func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string
 			return nil, "", err
 		}
 		if l.choice.Learns != is.Learns {
-			l.log.Info("who learns", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
+			l.log.Info("model that learns", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
 		}
 		l.choice, l.client = is, nil
 		l.tries.Add(1)
@@ -197,9 +197,9 @@ func (c choice) who(rules string) string {
 	return "the built-in rules"
 }
 
-// ChooseLearner chooses the model that learns: learn.model if the server lists it, else the first of learn.prefer
-// that it lists. For auto, it is the smallest listed model, else each chat's. Without learn.prefer, the named model
-// learns even if it is not listed.
+// ChooseLearner chooses the model that learns: learn.model if the server lists it, otherwise the first listed
+// model of learn.prefer. For auto, it is the smallest listed model, or else each chat's model. Without
+// learn.prefer, the model of learn.model learns even if the server does not list it.
 func ChooseLearner(ctx context.Context, c config.Config, log *slog.Logger) (*Learner, error) {
 	decided, err := decide(ctx, c)
 	l := &Learner{
@@ -228,13 +228,13 @@ func choose(ctx context.Context, c config.Config) (choice, error) {
 	}
 	switch {
 	case c.Learn.URL == "" && c.Upstream.URL == "":
-		return by("", "no server of models is set"), nil
+		return by("", "no model server is configured"), nil
 	case c.Learn.Model == config.LearnNone || c.Learn.Model == "" && len(c.Learn.Prefer) == 0:
-		return by("", "learn.model says so"), nil
+		return by("", "learn.model requires it"), nil
 	case c.Learn.URL == "" && c.Upstream.Key == "" && c.Learn.Key == "" && !c.Learn.ClientKeys && (auto || c.Learn.Model == config.LearnChat) && !nearby(c.Upstream.URL):
 		return by("", "upstream.key is not set, and learn.client_keys, which would learn with each client's own key, is false"), nil
 	case c.Learn.Model == config.LearnChat:
-		return by(config.LearnChat, "learn.model says so"), nil
+		return by(config.LearnChat, "learn.model requires it"), nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
@@ -243,33 +243,33 @@ func choose(ctx context.Context, c config.Config) (choice, error) {
 	case !auto && len(c.Learn.Prefer) == 0:
 		return byName(c.Learn.Model, listed, err), nil
 	case err != nil && auto && refused(err) && c.UsesClientKeys():
-		return by(config.LearnChat, "the server lists no models without a key; each chat's own learns, with its client's key"), nil
+		return by(config.LearnChat, "the server lists no models without a key; each chat's own model learns, with its client's key"), nil
 	case err != nil && auto && refused(err):
 		return by("", err.Error()+"; name a model as learn.model"), nil
 	case err != nil:
-		return none(wanted[0], "the server of the model that learns does not list its models"), nil
+		return none(wanted[0], "the learning model's server does not list its models"), nil
 	case !auto:
 		if first := firstListed(wanted, listed); first != "" {
-			return by(first, "the first that the server lists, of: "+strings.Join(wanted, ", ")), nil
+			return by(first, "the first model that the server lists, of: "+strings.Join(wanted, ", ")), nil
 		}
-		return none(wanted[0], "the server lists none of: "+strings.Join(wanted, ", ")), nil
+		return none(wanted[0], "the server lists none of the wanted models: "+strings.Join(wanted, ", ")), nil
 	}
 	model, why := chooseAuto(listed)
 	if model == "" && c.Learn.URL == "" {
-		model, why = config.LearnChat, "the server lists no small model: each chat's own learns"
+		model, why = config.LearnChat, "the server lists no small model: each chat's own model learns"
 	}
 	return by(model, why), nil
 }
 
-// by returns the choice of a model, "" for the rules.
+// by returns the choice of a model, "" for the rules, with the reason.
 func by(model, why string) choice { return choice{model: model, Learns: Learns{Why: why}} }
 
-// none returns the choice while no wanted model is available.
+// none returns the choice that applies while no wanted model is available.
 func none(first, wrong string) choice {
 	return choice{model: first, open: true, Learns: Learns{Why: "Loci looks for it again before each lesson", Wrong: wrong}}
 }
 
-// byName returns the choice of the model in learn.model, even if its server does not list it: some servers have
+// byName returns the choice of the model in learn.model, even if the server does not list it: some servers have
 // unlisted models.
 func byName(model string, listed []string, err error) choice {
 	c := by(model, "learn.model names it")
@@ -280,7 +280,7 @@ func byName(model string, listed []string, err error) choice {
 	return c
 }
 
-// chooseProvider returns the first wanted model that one of learn.providers has, if any.
+// chooseProvider returns the first wanted model that one of learn.providers has, if there is one.
 func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, err error) {
 	all, err := c.Learn.ProviderList()
 	if err != nil || len(all) == 0 || c.Learn.Model == config.LearnChat || c.Learn.Model == config.LearnNone {
@@ -294,7 +294,7 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 		listing.Go(func() { lists[i], errs[i] = ListModels(ctx, all[i].At(c)) })
 	}
 	listing.Wait()
-	var listed []string // as PROVIDER/MODEL
+	var listed []string // in the form PROVIDER/MODEL
 	for i, p := range all {
 		for _, model := range lists[i] {
 			listed = append(listed, p.Name+"/"+model)
@@ -328,24 +328,25 @@ func chooseProvider(ctx context.Context, c config.Config) (out choice, ok bool, 
 	return choice{}, false, nil
 }
 
-// chooseAuto returns the smallest listed model, or the only one.
+// chooseAuto returns the smallest listed model, or the only one if there is just one.
 func chooseAuto(listed []string) (model, why string) {
 	if model = smallestOf(listed); model != "" {
-		return model, "the smallest that the server lists"
+		return model, "the smallest model that the server lists"
 	}
 	if chats := slices.DeleteFunc(slices.Clone(listed), writesNothing); len(chats) == 1 {
-		return chats[0], "the only one that the server lists"
+		return chats[0], "the only chat model that the server lists"
 	}
 	return "", "the server lists no small model; name one as learn.model"
 }
 
-// refused reports whether an error is a server's final refusal, which a retry would not change.
+// refused reports whether an error is a server's final refusal, which a retry cannot change.
 func refused(err error) bool {
 	var answered interface{ Status() int }
 	return errors.As(err, &answered) && answered.Status() >= 400 && answered.Status() < 500 && answered.Status() != http.StatusTooManyRequests
 }
 
-// nearby reports whether a server is on this machine or in its network. Such servers need no key and have no quota.
+// nearby reports whether a server is on this machine or in the same network. Such servers need no key and have
+// no quota.
 func nearby(base string) bool {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -366,7 +367,7 @@ func learnersWanted(c config.Config) []string {
 	return append([]string{c.Learn.Model}, c.Learn.Prefer...)
 }
 
-// firstListed returns the server's name of the first wanted model that it lists, "" for none.
+// firstListed returns the server's name for the first wanted model that it lists, "" if it lists none.
 func firstListed(wanted, listed []string) string {
 	for _, name := range wanted {
 		if model := listedAs(name, listed); model != "" {
@@ -376,7 +377,7 @@ func firstListed(wanted, listed []string) string {
 	return ""
 }
 
-// listedAs returns the server's name of a model, "" if it is not listed. The comparison ignores a provider's
+// listedAs returns the server's name for a model, "" if it is not listed. The comparison ignores a provider
 // prefix and the suffix ":latest".
 func listedAs(name string, listed []string) string {
 	if name == smallest {
@@ -398,10 +399,10 @@ func plainModel(id string) string {
 // parameters matches the billions of parameters in a model's name: "qwen2.5:0.5b", "Llama-3.2-1B-Instruct".
 var parameters = lazy.Compile(`(?i)(?:^|[^0-9.a-z])(\d+(?:\.\d+)?)b(?:[^a-z0-9]|$)`)
 
-// families maps words in the names of small models to a rank that compares with billions of parameters.
+// families maps words in names of small models to a size, comparable with billions of parameters.
 var families = map[string]float64{"nano": 2, "lite": 4, "mini": 8, "haiku": 9, "flash": 10, "small": 24}
 
-// otherUse are words in names of models that are not for chats.
+// otherUse are words in the names of models that are not meant for chats.
 var otherUse = []string{"embed", "rerank", "tts", "audio", "realtime", "transcribe", "whisper", "image", "vision", "search", "moderation", "guard", "voxtral", "ocr", "minilm", "live", "codex", "deep-research"}
 
 func writesNothing(id string) bool {
@@ -409,7 +410,7 @@ func writesNothing(id string) bool {
 	return slices.ContainsFunc(otherUse, func(w string) bool { return strings.Contains(low, w) })
 }
 
-// sizeOf returns the billions of parameters by a model's name, infinity if it has no size.
+// sizeOf returns the size from a model's name in billions of parameters, infinity if the name has none.
 func sizeOf(id string) float64 {
 	if m := parameters.FindStringSubmatch(id); m != nil {
 		if n, err := strconv.ParseFloat(m[1], 64); err == nil {
@@ -425,8 +426,9 @@ func sizeOf(id string) float64 {
 	return least
 }
 
-// smallestOf returns the smallest model by the parameters or family in its name, "" if no name has either. Of equals
-// it is the shortest name, without a date or "preview", and of those the last in order, the latest version.
+// smallestOf returns the smallest model by the parameters or family in its name, "" if no name has either.
+// Among models of equal size, it prefers the shortest name, without a date or "preview", and then the last in
+// order, the latest version.
 func smallestOf(listed []string) string {
 	best, least := "", math.Inf(1)
 	for _, id := range listed {
@@ -453,7 +455,7 @@ func LearnerOptions(c config.Config) llm.Options {
 	return o
 }
 
-// ChatModel returns the upstream's model for queries and for chats without a model, "" for none.
+// ChatModel returns the upstream's model for queries and for chats without a model, "" if there is none.
 func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	if c.Chats.Model != "" || c.Learn.URL != "" || l.embedded {
 		return c.Chats.Model
@@ -465,7 +467,7 @@ func (l *Learner) ChatModel(ctx context.Context, c config.Config) string {
 	return named(model)
 }
 
-// ListModels returns the models of the server that learns, without retries.
+// ListModels returns the models of the learning model's server. It does not retry.
 func ListModels(ctx context.Context, c config.Config) ([]string, error) {
 	o := LearnerOptions(c)
 	o.Patience = time.Millisecond // one attempt

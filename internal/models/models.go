@@ -1,4 +1,4 @@
-// Package models opens the models in the settings, and chooses the one that learns.
+// Package models opens the models of the settings, and chooses the one that learns.
 package models
 
 import (
@@ -34,7 +34,7 @@ func (m *Models) Close() error {
 	return nil
 }
 
-// Open loads local models and prepares clients of remote ones, without network requests. It uses the chosen
+// Open loads local models and creates clients of remote ones, without network requests. It uses the chosen
 // embedder if the settings still name it. A missing model is [memory.Invalid], with instructions.
 func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	m := &Models{Embedder: embed.Lexical{}, Config: c}
@@ -60,7 +60,7 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 			return nil, err
 		}
 		if !model.Reranks() {
-			return nil, memory.Errorf(memory.Invalid, "reranker: %s gives vectors and cannot compare texts; it can be the embedder", name)
+			return nil, memory.Errorf(memory.Invalid, "reranker: %s computes vectors and cannot compare texts; use it as the embedder", name)
 		}
 		m.Reranker = model
 	}
@@ -90,8 +90,8 @@ func OpenEmbedder(ctx context.Context, c config.Config) (*Models, error) {
 	return m, nil
 }
 
-// Background returns the embedder's cosine of unrelated texts, 0 if unknown. For a remote one that [Open] opened, it
-// is unknown until the first request.
+// Background returns the embedder's cosine of unrelated texts, 0 if unknown. For a remote embedder that [Open]
+// opened, it is unknown until the first request.
 func (m *Models) Background() float64 {
 	if b, ok := m.Embedder.(interface{ Background() float64 }); ok {
 		return b.Background()
@@ -106,7 +106,7 @@ func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 		return nil, err
 	}
 	if model.Reranks() {
-		return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and has no vectors; it can be the reranker", name)
+		return nil, memory.Errorf(memory.Invalid, "embedder: %s is a cross-encoder, which compares texts and has no vectors; use it as the reranker", name)
 	}
 	cache := embed.NewCache(model)
 	if err := cache.Measure(context.Background()); err != nil {
@@ -135,14 +135,14 @@ func openLocal(c config.Config, key, name string) (*transformer.Model, error) {
 // embedTime bounds a request to a remote embedder.
 const embedTime = 30 * time.Second
 
-// newRemote returns a client of a remote embedder, with the same text prefixes as for the local model.
+// newRemote returns a client of a remote embedder, with the same text prefixes as the local model of that name.
 func newRemote(c config.Config, model string) (*llm.Embedder, error) {
 	question, document := transformer.Prefixes(model)
 	return llm.NewEmbedder(EmbedOptions(c, model), question, document)
 }
 
-// AskRemote sends a small request to the remote embedder and reranker of the settings, and returns the errors by
-// setting.
+// AskRemote sends a small request to the remote embedder and reranker of the settings, and returns their errors
+// by setting.
 func AskRemote(ctx context.Context, c config.Config) map[string]error {
 	wrong := map[string]error{}
 	if name, ok := strings.CutPrefix(c.Embedder, config.RemoteModel); ok {

@@ -17,8 +17,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// kept returns the path of the trials file, "" with the store memory, and its trials by model and endpoint. An
-// unreadable file counts as empty.
+// kept returns the path of the trials file ("" if the store is "memory") and its trials by model and endpoint.
+// An unreadable file counts as empty.
 func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
 	if dir, err := l.asked.DataDir(); err == nil && l.asked.Store != "memory" {
 		path = filepath.Join(dir, "trials.json")
@@ -29,12 +29,13 @@ func (l *Learner) kept() (path string, trials map[string]learn.Trial) {
 	return path, trials
 }
 
-// idOf returns the key of a model's trials. It includes the endpoint, since equal names may be different models.
+// idOf returns the key under which a model's trials are stored. It includes the endpoint, because equal names
+// may be different models.
 func (l *Learner) idOf(model string) string {
 	return model + " at " + config.ShownURL(LearnerOptions(l.provider.At(l.asked)).BaseURL)
 }
 
-// Trial returns the last trial of a model at the server that learns, if it is recent enough.
+// Trial returns the last trial of a model at the learning server, if it is recent enough.
 func (l *Learner) Trial(model string) (is learn.Trial, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,7 +51,7 @@ func (l *Learner) Trial(model string) (is learn.Trial, ok bool) {
 	return is, true
 }
 
-// KeepTrial stores a trial at the server that learns, with the current time.
+// KeepTrial stores a trial for the learning server, with the current time.
 func (l *Learner) KeepTrial(is learn.Trial) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -63,13 +64,13 @@ func (l *Learner) KeepTrial(is learn.Trial) {
 	}
 	kept[l.idOf(is.Model)] = is
 	file, err := json.MarshalIndent(kept, "", "  ")
-	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server there may be no data folder yet
+	err = errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o700)) // with a database server, the data folder may not exist yet
 	if err = errors.Join(err, disk.ReplaceAmongOthers(path, append(file, '\n'))); err != nil {
 		l.log.Warn("cannot store a trial; it is lost when the process ends", "err", err)
 	}
 }
 
-// Try runs a trial of the model that learns by the settings, and stores it. A failed trial is [memory.Invalid].
+// Try runs a trial of the configured learning model, and stores it. A failed trial is [memory.Invalid].
 func Try(ctx context.Context, c config.Config, prompts *prompt.Set) (is learn.Trial, err error) {
 	l, err := ChooseLearner(ctx, c, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -14,9 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// NewLogger returns a logger that writes lines of JSON ("json") or of text for
-// people ("text") and keeps secrets to itself. [memory.Invalid] for any other
-// format.
+// NewLogger returns a logger that writes lines of JSON ("json") or of text for people ("text"), and hides
+// secrets. Any other format is [memory.Invalid].
 func NewLogger(w io.Writer, format string, level slog.Leveler) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: redact}
 	switch format {
@@ -25,28 +24,28 @@ func NewLogger(w io.Writer, format string, level slog.Leveler) (*slog.Logger, er
 	case "text":
 		return slog.New(slog.NewTextHandler(w, options)), nil
 	}
-	return nil, memory.Errorf(memory.Invalid, "log format %q: it is json or text", format)
+	return nil, memory.Errorf(memory.Invalid, "invalid log format %q; valid: json, text", format)
 }
 
-// Hidden stands where a secret was.
+// Hidden replaces a secret.
 const Hidden = "[hidden]"
 
-// secretNames are the attributes whose values are secrets, and secretEnds what
-// such names end in; lower case with underscores.
+// secretNames are the attributes whose values are secrets, and secretEnds are endings of such names; lower case
+// with underscores.
 var (
 	secretNames = []string{"authorization", "proxy_authorization", "cookie", "set_cookie", "apikey", "bearer", "jwt"}
 	secretEnds  = []string{"_key", "secret", "password", "token", "_jwt"}
 )
 
-// secretValue is a secret inside a text: credentials in their header's form, the
-// keys of the usual providers, signed tokens, and passwords in a URL. It is narrow
-// enough to leave sentences about bearers and basics alone.
+// secretValue matches a secret inside a text: credentials as in their header, keys of the usual providers,
+// signed tokens, and passwords in a URL. It is narrow enough to skip ordinary sentences with the words bearer
+// and basic.
 var secretValue = lazy.Compile(`(?i:\bbearer\s+[a-z0-9._~+/=-]{16,}|\bauthorization:\s*\S+\s+\S+)` +
 	`|\b(?:sk|pk|rk|gsk|xai|hf|ghp|glpat)[-_][-_A-Za-z0-9]{16,}|\bAIza[-_A-Za-z0-9]{30,}` +
 	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*` +
 	`|://[^\s/:@]*:[^\s/@]+@`)
 
-// redact replaces secrets, by the name of an attribute or by how its text looks.
+// redact replaces secrets, found by the name of the attribute or by the form of the text.
 func redact(_ []string, a slog.Attr) slog.Attr {
 	if isSecret(a.Key) {
 		return slog.String(a.Key, Hidden)
@@ -70,7 +69,7 @@ func isSecret(key string) bool {
 	return slices.Contains(secretNames, key) || slices.ContainsFunc(secretEnds, func(end string) bool { return strings.HasSuffix(key, end) })
 }
 
-// Redact returns s with what looks like a secret hidden.
+// Redact returns s with everything hidden that looks like a secret.
 func Redact(s string) string {
 	return secretValue.ReplaceAllStringFunc(s, func(m string) string {
 		if strings.HasPrefix(m, "://") {
@@ -80,7 +79,7 @@ func Redact(s string) string {
 	})
 }
 
-// MemoryDecision is what one run of learning did, in the fields that design 3 gives.
+// MemoryDecision is the result of one run of learning, with the fields of the specification's section 3.
 type MemoryDecision struct {
 	UserID             string
 	InputMessageLength int
@@ -88,28 +87,28 @@ type MemoryDecision struct {
 	Decisions          []Decision
 }
 
-// Decision is what became of one extracted fact.
+// Decision is the result for one extracted fact.
 type Decision struct {
-	Fact     string `json:"fact"`   // its text where log.content is set, else the id of the stored fact
+	Fact     string `json:"fact"`   // its text if log.content is set, otherwise the id of the stored fact
 	Action   string `json:"action"` // "add", "replace" or "ignore"
 	TargetID string `json:"target_id,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 }
 
-// Redundant is the reason of a fact that was ignored because it was known.
+// Redundant is the reason for ignoring a fact that was already stored.
 const Redundant = "redundant"
 
 // Log writes the decision as one line named memory_decision.
 func (d MemoryDecision) Log(ctx context.Context, log *slog.Logger) {
-	decisions := make([]Decision, len(d.Decisions)) // [] rather than null
+	decisions := make([]Decision, len(d.Decisions)) // so that it is [] in JSON, not null
 	for i, one := range d.Decisions {
 		one.Fact, one.Reason = Redact(one.Fact), Redact(one.Reason)
 		decisions[i] = one
 	}
-	var text bytes.Buffer // JSON in logs for people, too
+	var text bytes.Buffer // logs for people also contain it as JSON
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(decisions) // texts always encode
+	_ = enc.Encode(decisions) // texts can always be encoded
 	log.LogAttrs(ctx, slog.LevelInfo, "memory_decision",
 		slog.String("event", "memory_decision"),
 		slog.String("user_id", d.UserID),

@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Metrics counts what Loci does, on a registry of its own. A nil *Metrics counts
-// nothing, so that only who looks needs one. All methods may be called at once.
+// Metrics counts events in its own registry. A nil *Metrics counts nothing, so callers need none. All methods
+// are safe for concurrent use.
 type Metrics struct {
 	registry     registry
 	decisions    counters
@@ -36,19 +36,19 @@ type Metrics struct {
 	refused      counters
 	writeWait    histograms
 
-	added, replaced, ignored atomic.Int64 // facts decided on
+	added, replaced, ignored atomic.Int64 // facts by decision
 	injected, used           atomic.Int64 // memories put into prompts
 
 	mu   sync.Mutex    // guards hour
-	hour map[asked]int // questions of the last hour
+	hour map[asked]int // questions in the last hour
 }
 
-// Sources are what a scrape asks. Metrics of a nil source are left out.
+// Sources are functions that a scrape calls. Metrics of a nil source are omitted.
 type Sources struct {
-	Totals   func(context.Context) (memory.Counts, error) // over all owners
-	Jobs     func(context.Context) (memory.Counts, error) // of the jobs alone, where that is quicker; nil: Totals says it
-	Problems func(context.Context) []string               // the names of parts in trouble
-	Parts    []string                                     // all names that Problems may have
+	Totals   func(context.Context) (memory.Counts, error) // of all owners
+	Jobs     func(context.Context) (memory.Counts, error) // only of the jobs, if that is faster; nil: Totals counts them
+	Problems func(context.Context) []string               // names of the parts with problems
+	Parts    []string                                     // all names that Problems may return
 	Pools    func() []Pool
 	Now      func() time.Time // the store's clock
 }
@@ -59,14 +59,14 @@ type Pool struct {
 	Busy, Size int
 }
 
-// asked is what questions of a minute have in common.
+// asked is the key under which the questions of a minute are counted.
 type asked struct {
 	model  string
 	helped bool
 	minute int64
 }
 
-// nobody has what is counted for nobody.
+// nobody receives the counts of a nil *Metrics.
 var nobody = sync.OnceValue(NewMetrics)
 
 func (m *Metrics) or() *Metrics {
@@ -76,7 +76,7 @@ func (m *Metrics) or() *Metrics {
 	return m
 }
 
-// Recalled counts one recall and the parts of it that were skipped, as "part: why".
+// Recalled counts one search and the parts of it that were skipped, as "part: why".
 func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 	m = m.or()
 	m.recall.WithLabelValues().Observe(took.Seconds())
@@ -86,34 +86,34 @@ func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 	}
 }
 
-// StageEnded counts how long a stage of recall took that began then.
+// StageEnded counts the time of a search stage that began at began.
 func (m *Metrics) StageEnded(stage string, began time.Time) {
 	m.or().stages.WithLabelValues(stage).Observe(time.Since(began).Seconds())
 }
 
-// CoreGiven counts the tokens of a core that a prompt begins with.
+// CoreGiven counts the tokens of the core at the beginning of a prompt.
 func (m *Metrics) CoreGiven(tokens int) { m.or().coreTokens.WithLabelValues().Observe(float64(tokens)) }
 
-// RefusedMemory is the reason of a request that the upstream refused with memory in it, and
-// RefusedKey of one whose key is not Loci's.
+// RefusedMemory is the reason of a request that the upstream refused because of the added memory. RefusedKey is
+// the reason of a request whose key is not Loci's.
 const (
 	RefusedMemory = "memory"
 	RefusedKey    = "key"
 )
 
-// Refused counts a refused request by its reason; "" is none.
+// Refused counts a refused request by its reason; "" counts nothing.
 func (m *Metrics) Refused(reason string) {
 	if reason != "" {
 		m.or().refused.WithLabelValues(reason).Inc()
 	}
 }
 
-// WriteWaited counts how long a write waited for its turn.
+// WriteWaited counts the time that a write waited for its turn.
 func (m *Metrics) WriteWaited(wait time.Duration) {
 	m.or().writeWait.WithLabelValues().Observe(wait.Seconds())
 }
 
-// ModelAsked counts a question that the embedder or the reranker was to help answer.
+// ModelAsked counts a question for which the embedder or the reranker was asked.
 func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
 	if m == nil {
 		return
@@ -124,8 +124,7 @@ func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
 	m.hour[asked{model, helped, m.minute(now)}]++
 }
 
-// Missed returns how many questions of the last hour a model was to help answer, and how many of
-// them it did not.
+// Missed returns for how many questions of the last hour a model was asked, and for how many of them it failed.
 func (m *Metrics) Missed(model string, now time.Time) (missed, all int) {
 	if m == nil {
 		return 0, 0
@@ -144,17 +143,17 @@ func (m *Metrics) Missed(model string, now time.Time) (missed, all int) {
 	return missed, all
 }
 
-// minute returns the minute of a time, and forgets what is an hour older.
+// minute returns the minute of a time, and deletes counts that are more than an hour older.
 func (m *Metrics) minute(now time.Time) int64 {
 	minute := now.Unix() / 60
 	maps.DeleteFunc(m.hour, func(of asked, _ int) bool { return of.minute <= minute-60 })
 	return minute
 }
 
-// methods are those that have a label of their own: clients may make up any number.
+// methods are the HTTP methods with their own label, because clients may send any other.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
-// Answered counts a request by the pattern of its path and its status, and the tokens of its chat.
+// Answered counts a request by route and status, and the tokens of its chat.
 func (m *Metrics) Answered(method, route string, status int, took time.Duration, input, output int64) {
 	m = m.or()
 	if !slices.Contains(methods, method) {
@@ -165,8 +164,8 @@ func (m *Metrics) Answered(method, route string, status int, took time.Duration,
 	m.chatTokens.WithLabelValues("output").Add(float64(output))
 }
 
-// UpstreamAsked counts a request to the upstream, by how it ended: a status, "failed", or
-// "canceled" by the client.
+// UpstreamAsked counts a request to the upstream by its result: a status, "failed", or "canceled" by the
+// client.
 func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
 	m.or().upstream.WithLabelValues(end).Observe(took.Seconds())
 }
@@ -174,16 +173,15 @@ func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
 // RecordFailed counts an exchange that could not be stored.
 func (m *Metrics) RecordFailed() { m.or().recordFailed.WithLabelValues().Inc() }
 
-// FirstByte counts how much later than the upstream's a first byte went out.
+// FirstByte counts the delay that Loci added to the first byte.
 func (m *Metrics) FirstByte(overhead time.Duration) {
 	m.or().overhead.WithLabelValues().Observe(overhead.Seconds())
 }
 
-// Learned counts one run of learning by how it ended, e.g. "applied", "nothing",
-// "rules", "failed".
+// Learned counts one run of learning by its result, such as "applied", "nothing", "rules" or "failed".
 func (m *Metrics) Learned(end string) { m.or().learnRuns.WithLabelValues(end).Inc() }
 
-// Spent counts what one call of the learning model took.
+// Spent counts the tokens and the cost of one call of the learning model.
 func (m *Metrics) Spent(u memory.Usage) {
 	m = m.or()
 	m.tokens.WithLabelValues(u.Purpose, u.Model, "input").Add(float64(u.InputTokens))
@@ -191,7 +189,7 @@ func (m *Metrics) Spent(u memory.Usage) {
 	m.cost.WithLabelValues(u.Purpose, u.Model).Add(u.Cost)
 }
 
-// Decided counts what a run of learning decided.
+// Decided counts the decisions of a run of learning.
 func (m *Metrics) Decided(d MemoryDecision) {
 	m = m.or()
 	for _, one := range d.Decisions {
@@ -207,27 +205,25 @@ func (m *Metrics) Decided(d MemoryDecision) {
 	}
 }
 
-// Retrieved counts how many memories were put into a prompt and how many of them
-// the answer used.
+// Retrieved counts the memories in a prompt, and those that the answer used.
 func (m *Metrics) Retrieved(injected, used int) {
 	m.or().injected.Add(int64(injected))
 	m.or().used.Add(int64(used))
 }
 
-// JobEnded counts one attempt at a job by how it ended: "done", "later", "retry",
-// "parked" or "lost".
+// JobEnded counts one attempt at a job by its result: "done", "later", "retry", "parked" or "lost".
 func (m *Metrics) JobEnded(kind memory.JobKind, end string) {
 	m.or().jobs.WithLabelValues(string(kind), end).Inc()
 }
 
-// Rates are the shares that /metrics and /api/stats both show.
+// Rates are the rates that /metrics and /api/stats show.
 type Rates struct {
 	Replacement float64 `json:"memory_replacement_rate"`
 	Dedup       float64 `json:"memory_dedup_rate"`
 	Hit         float64 `json:"retrieval_hit_rate"`
 }
 
-// Rates returns the shares since the start.
+// Rates returns the rates since the start of the process.
 func (m *Metrics) Rates() Rates {
 	if m == nil {
 		return Rates{}

@@ -17,9 +17,9 @@ type (
 	histograms = *prometheus.HistogramVec
 )
 
-// Buckets of the histograms, seconds. Recall is meant to take one millisecond by words, and ends
-// after 150, or after a second with a slow local model; the proxy's share of a first byte is meant
-// to stay under one to five milliseconds.
+// These are the buckets of the histograms, in seconds. The target of recall by words is one millisecond; recall
+// ends after 150 milliseconds, or a second with a slow local model. The target for the proxy's delay of the
+// first byte is one to five milliseconds.
 var (
 	recallBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .4, 1}
 	requestBuckets  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
@@ -27,7 +27,7 @@ var (
 	tokenBuckets    = []float64{0, 50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 4000, 8000}
 )
 
-// refusals are the known reasons of a refusal. Limits go by their settings.
+// refusals are the fixed reasons of refusals. Limits are named by their settings.
 var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
 
 // NewMetrics returns metrics that count from 0.
@@ -36,14 +36,14 @@ func NewMetrics() *Metrics {
 	m := &Metrics{
 		hour:         map[asked]int{},
 		registry:     r,
-		decisions:    newCounters(r, "loci_decisions_total", "What became of extracted facts.", "action"),
+		decisions:    newCounters(r, "loci_decisions_total", "Extracted facts, by the action taken.", "action"),
 		recordFailed: newCounters(r, "loci_record_failed_total", "Exchanges that could not be stored."),
 		recall:       newHistograms(r, "loci_recall_seconds", "How long recall took.", recallBuckets),
 		stages:       newHistograms(r, "loci_recall_stage_seconds", "How long a stage of recall took; stages overlap.", recallBuckets, "stage"),
 		coreTokens:   newHistograms(r, "loci_core_tokens", "Tokens of the core of a prompt's block.", tokenBuckets),
 		degraded:     newCounters(r, "loci_recall_degraded_total", "Parts of recall that were skipped.", "part"),
-		asked:        newCounters(r, "loci_recall_model_questions_total", "Questions that a model was to help answer, by whether it did.", "model", "helped"),
-		overhead:     newHistograms(r, "loci_first_byte_overhead_seconds", "First byte to the client less the upstream's.", overheadBuckets),
+		asked:        newCounters(r, "loci_recall_model_questions_total", "Questions for which a model was asked, by whether it helped.", "model", "helped"),
+		overhead:     newHistograms(r, "loci_first_byte_overhead_seconds", "Delay that Loci added to the first byte.", overheadBuckets),
 		learnRuns:    newCounters(r, "loci_learn_runs_total", "Runs of learning, by how they ended.", "end"),
 		jobs:         newCounters(r, "loci_jobs_ended_total", "Attempts at jobs, by kind and how they ended.", "kind", "end"),
 		tokens:       newCounters(r, "loci_learn_tokens_total", "Tokens of the learning model, by what it was asked for.", "purpose", "model", "side"),
@@ -51,18 +51,18 @@ func NewMetrics() *Metrics {
 		chatTokens:   newCounters(r, "loci_chat_tokens_total", "Tokens of chats, as far as answers count them.", "side"),
 		requests:     newHistograms(r, "loci_http_request_seconds", "How long requests took.", requestBuckets, "method", "route", "status"),
 		upstream:     newHistograms(r, "loci_upstream_seconds", "How long the upstream took to the headers of its answer, by its status, failed or canceled.", requestBuckets, "end"),
-		refused:      newCounters(r, "loci_refused_total", "Requests refused, by the limit or key; memory: by the upstream, with memory in them.", "reason"),
+		refused:      newCounters(r, "loci_refused_total", "Refused requests, by the limit or key; memory: the upstream refused a request with memory.", "reason"),
 		writeWait:    newHistograms(r, "loci_write_wait_seconds", "How long a write waited for its turn in the store.", overheadBuckets),
 	}
-	gauge(r, "memory_replacement_rate", "Of what was stored, the share that replaced something.", func() float64 { return m.Rates().Replacement })
-	gauge(r, "memory_dedup_rate", "Of what was extracted, the share that was known already.", func() float64 { return m.Rates().Dedup })
-	gauge(r, "retrieval_hit_rate", "Of what was put into prompts, the share that answers used.", func() float64 { return m.Rates().Hit })
+	gauge(r, "memory_replacement_rate", "Share of the stored facts that replaced another fact.", func() float64 { return m.Rates().Replacement })
+	gauge(r, "memory_dedup_rate", "Share of the extracted facts that were already stored.", func() float64 { return m.Rates().Dedup })
+	gauge(r, "retrieval_hit_rate", "Share of the memories in prompts that answers used.", func() float64 { return m.Rates().Hit })
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "loci_build_info", Help: "The version that runs.", ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},
+		Name: "loci_build_info", Help: "The running version.", ConstLabels: prometheus.Labels{"version": Version(), "goversion": runtime.Version()},
 	})
 	info.Set(1)
 	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, reason := range refusals { // 0 before the first, so that its rise is seen
+	for _, reason := range refusals { // start at 0, so that the first increase is visible
 		m.refused.WithLabelValues(reason)
 	}
 	m.recordFailed.WithLabelValues()

@@ -16,11 +16,11 @@ func (nothing) Inc()                              {}
 func (nothing) Add(float64)                       {}
 func (nothing) Observe(float64)                   {}
 
-// NewMetrics returns metrics that nobody can read: a build with the tag demo serves none.
+// NewMetrics returns metrics that are never served: a build with the tag demo has no /metrics.
 func NewMetrics() *Metrics { return &Metrics{hour: map[asked]int{}} }
 
-// Handler serves nothing.
+// Handler responds with not found.
 func (*Metrics) Handler() http.Handler { return http.NotFoundHandler() }
 
-// Watch asks nothing.
+// Watch does nothing.
 func (*Metrics) Watch(Sources) {}

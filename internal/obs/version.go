@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// release is the version that the next release will have. The linker sets it in a release.
+// release is the version of the next release. Release builds set it with a linker flag.
 var release = "0.1.0"
 
-// Build says what this program was built from.
+// Build describes what this program was built from.
 type Build struct {
-	Version  string `json:"version"`          // the release and, if the commit is known, its first digits
+	Version  string `json:"version"`          // the release and, if the commit is known, the start of its hash
 	Commit   string `json:"commit,omitempty"` // "" if the program was not built in a repository
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// Built reads the build information once: it is text that has to be parsed.
+// Built returns the build information. It parses a text, so it does so only once.
 var Built = sync.OnceValue(func() Build {
 	b := Build{Version: release, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, _ := debug.ReadBuildInfo()
@@ -30,5 +30,5 @@ var Built = sync.OnceValue(func() Build {
 	return b
 })
 
-// Version returns what this build is: the release and, if it is known, the commit.
+// Version returns the release and, if known, the commit.
 func Version() string { return Built().Version }

@@ -15,32 +15,31 @@ import (
 // totalsTime bounds how long a scrape waits for the store.
 const totalsTime = 2 * time.Second
 
-// Watch has each scrape ask the sources. It is called at most once.
+// Watch makes each scrape read the sources. It is called at most once.
 func (m *Metrics) Watch(s Sources) {
 	m.registry.MustRegister(&watcher{s})
 }
 
-// watcher asks its sources when it is scraped. A store that does not answer leaves its metrics
-// out of that scrape.
+// watcher reads its sources at each scrape. If the store does not respond, the scrape omits its metrics.
 type watcher struct{ Sources }
 
-// What a watcher reports.
+// These are the metrics of a watcher.
 var (
 	totalDesc   = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together.", []string{"kind"}, nil)
 	jobsDesc    = prometheus.NewDesc("loci_jobs", "Jobs in the queue: queued, or parked after too many failures.", []string{"state"}, nil)
 	oldestDesc  = prometheus.NewDesc("loci_oldest_job_seconds", "How long the oldest job that is due has waited.", nil, nil)
-	problemDesc = prometheus.NewDesc("loci_problem", "Whether a part is in trouble: 1, or 0.", []string{"part"}, nil)
+	problemDesc = prometheus.NewDesc("loci_problem", "Whether a part has a problem: 1, or 0.", []string{"part"}, nil)
 	poolDesc    = prometheus.NewDesc("loci_store_connections", "Connections to the database, by pool: busy, or size.", []string{"pool", "of"}, nil)
 )
 
-// Describe names the metrics.
+// Describe implements [prometheus.Collector].
 func (w *watcher) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{totalDesc, jobsDesc, oldestDesc, problemDesc, poolDesc} {
 		ch <- d
 	}
 }
 
-// Collect asks and reports.
+// Collect reads the sources and reports the metrics.
 func (w *watcher) Collect(ch chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), totalsTime)
 	defer cancel()

@@ -1,6 +1,6 @@
-// Package tracing sends traces of chats to an OpenTelemetry collector, over OTLP/HTTP and by the
-// GenAI semantic conventions. Spans hold ids, models, tokens and durations, never words. It
-// measures nothing by itself: the proxy says when a stage began.
+// Package tracing sends traces of chats to an OpenTelemetry collector, over OTLP/HTTP and with the GenAI
+// semantic conventions. Spans contain ids, models, tokens and durations, never text of messages. The package
+// measures nothing itself: the proxy passes the times.
 //
 //	POST /v1/chat/completions   a chat, of the client's trace if its request names one
 //	  place                     finding the conversation
@@ -34,22 +34,22 @@ import (
 )
 
 const (
-	// tracesPath is where collectors take traces, if the endpoint has no path.
+	// tracesPath is the collector's path, if the endpoint has none.
 	tracesPath = "/v1/traces"
 
-	// closeTime bounds how long the last spans may take at the end.
+	// closeTime bounds the time for sending the last spans at shutdown.
 	closeTime = 3 * time.Second
 
-	// linked bounds the conversations whose last trace a learn job may join.
+	// linked is the number of conversations whose last trace is remembered for learn jobs.
 	linked = 4096
 )
 
-// Tracer makes the spans of chats and of what is learned from them. A nil *Tracer makes none.
+// Tracer creates the spans of chats and of learning from them. A nil *Tracer creates none.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
 	format   propagation.TraceContext
-	chats    *recent.Map[conversation, trace.SpanContext] // the last of each
+	chats    *recent.Map[conversation, trace.SpanContext] // last trace of each conversation
 }
 
 type conversation struct {
@@ -57,9 +57,9 @@ type conversation struct {
 	id    string
 }
 
-// Open returns a tracer that sends to a collector, nil without an endpoint. The variables
-// OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER and OTEL_RESOURCE_ATTRIBUTES count too. A
-// collector that is away is logged, and costs its spans only.
+// Open returns a tracer that sends to a collector, nil if there is no endpoint. The variables
+// OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER and OTEL_RESOURCE_ATTRIBUTES apply too. If the collector is
+// unreachable, that is logged and only the spans are lost.
 func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tracer, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -79,7 +79,7 @@ func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tra
 	if err != nil {
 		return nil, err
 	}
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces are not sent; chats go on", "setting", "otlp.endpoint", "err", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("cannot send traces; chats go on", "setting", "otlp.endpoint", "err", err) }))
 	p := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
 	return &Tracer{provider: p, tracer: p.Tracer("github.com/loci-memory/loci"), chats: recent.New[conversation, trace.SpanContext](linked)}, nil
 }
@@ -94,14 +94,14 @@ func (t *Tracer) Close() error {
 	if err := t.provider.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return nil // a collector that is away
+	return nil // the collector may be unreachable
 }
 
-// Chat is the trace of one chat. A nil *Chat takes everything and keeps nothing.
+// Chat is the trace of one chat. The methods of a nil *Chat do nothing.
 type Chat struct {
 	t        *Tracer
 	root     trace.Span
-	upstream trace.Span // while it answers
+	upstream trace.Span // while the upstream answers
 	owner    memory.Owner
 }
 
@@ -116,14 +116,14 @@ func (t *Tracer) Chat(r *http.Request, began time.Time, path, request string) *C
 	return &Chat{t: t, root: root}
 }
 
-// stage is a span of the chat's.
+// stage adds a span to the chat's trace.
 func (c *Chat) stage(name string, began, ended time.Time, about ...attribute.KeyValue) {
 	_, span := c.t.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), name, trace.WithTimestamp(began), trace.WithAttributes(about...))
 	span.End(trace.WithTimestamp(ended))
 }
 
-// Recalled adds the stages place and recall. placed is when the conversation was found, the zero
-// time where it was not looked for; traced is the trace that tells people what was recalled.
+// Recalled adds the stages place and recall. placed is when the conversation was found, zero if it was not
+// looked for; traced is the id of Loci's own trace of the recalled memories.
 func (c *Chat) Recalled(owner memory.Owner, conversation string, began, placed, ended time.Time, hits, pending int, traced string) {
 	if c == nil {
 		return
@@ -137,7 +137,7 @@ func (c *Chat) Recalled(owner memory.Owner, conversation string, began, placed, 
 	c.stage("recall", began, ended, attribute.Int("loci.recall.hits", hits), attribute.Int("loci.pending", pending), attribute.String("loci.trace.id", traced))
 }
 
-// remember lets what is learned from the conversation join this trace.
+// remember makes later learning from the conversation part of this trace.
 func (c *Chat) remember(id string) {
 	if id != "" {
 		c.root.SetAttributes(semconv.GenAIConversationID(id))
@@ -145,7 +145,7 @@ func (c *Chat) remember(id string) {
 	}
 }
 
-// Asked begins the upstream's span, and names it to the upstream. It lasts until [Chat.Answered].
+// Asked begins the upstream's span, and sends its id to the upstream. The span lasts until [Chat.Answered].
 func (c *Chat) Asked(h http.Header, began time.Time, model, provider string) {
 	if c == nil {
 		return
@@ -156,8 +156,8 @@ func (c *Chat) Asked(h http.Header, began time.Time, model, provider string) {
 	c.upstream = span
 }
 
-// UpstreamAsked notes one request to the upstream; more than one are tries. status is 0 where it
-// did not answer.
+// UpstreamAsked records one request to the upstream; several are retries. status is 0 if the upstream did not
+// answer.
 func (c *Chat) UpstreamAsked(began time.Time, took time.Duration, status int) {
 	if c == nil || c.upstream == nil {
 		return
@@ -196,7 +196,7 @@ func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output
 	c.upstream = nil
 }
 
-// Recorded adds the stage record, of a conversation; "" if nothing was stored.
+// Recorded adds the stage record, with its conversation; "" if nothing was stored.
 func (c *Chat) Recorded(began, ended time.Time, conversation string) {
 	if c != nil {
 		c.remember(conversation)
@@ -204,7 +204,7 @@ func (c *Chat) Recorded(began, ended time.Time, conversation string) {
 	}
 }
 
-// End ends the trace; an answer that was not read to its end has ended too.
+// End ends the trace, and the upstream's span if the answer was not read to its end.
 func (c *Chat) End(ended time.Time) {
 	if c != nil {
 		c.Answered(ended, "", "", "", 0, 0)
@@ -212,8 +212,8 @@ func (c *Chat) End(ended time.Time) {
 	}
 }
 
-// Learn begins the span of a job that learns, in the trace of the last chat of its conversation
-// here. Call end with how it ended.
+// Learn begins the span of a learning job, in the trace of the conversation's last chat on this server. The
+// caller must call end with the job's result.
 func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, end func(how string, err error)) {
 	if t == nil {
 		return ctx, func(string, error) {}
@@ -226,13 +226,13 @@ func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, 
 	return ctx, func(how string, err error) {
 		span.SetAttributes(attribute.String("loci.job.end", how))
 		if err != nil {
-			span.SetStatus(codes.Error, "") // the error may have words
+			span.SetStatus(codes.Error, "") // the error may contain text of messages
 		}
 		span.End()
 	}
 }
 
-// Complete has a model reply, with a span within that of ctx. Without one it makes none.
+// Complete calls complete in a span within the one of ctx. If ctx has no span, it creates none.
 func (t *Tracer) Complete(ctx context.Context, p memory.Prompt, complete func(context.Context, memory.Prompt) (memory.Reply, error)) (memory.Reply, error) {
 	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return complete(ctx, p)

@@ -10,15 +10,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds the text and calls of an answer in bytes.
+// maxAnswer bounds the text and the calls of an answer, in bytes.
 const maxAnswer = 8 << 20
 
-// answer is the upstream's answer so far: texts and calls, in the order in which they began.
+// answer is the received part of the upstream's answer: texts and calls, in the order in which they began.
 type answer struct {
 	model  string
 	blocks []*outputBlock
-	finish string // why it ended; "" while it continues
-	stop   string // the stop sequence that ended it, if the server reports it
+	finish string // why the answer ended; "" until it ends
+	stop   string // stop sequence that ended it, if the server reports one
 	usage  usage
 	size   int
 }
@@ -27,7 +27,7 @@ type answer struct {
 type outputBlock struct {
 	isCall   bool
 	index    int
-	id, name string // of a call
+	id, name string // only for a call
 	text     strings.Builder
 }
 
@@ -55,7 +55,7 @@ type choice struct {
 	Delta   delta           `json:"delta"`
 	Message delta           `json:"message"`
 	Finish  string          `json:"finish_reason"`
-	Stop    json.RawMessage `json:"stop_reason"` // of vLLM: the stop sequence, or the number of a token
+	Stop    json.RawMessage `json:"stop_reason"` // in vLLM: the stop sequence, or the number of a token
 }
 
 type delta struct {
@@ -71,7 +71,7 @@ type delta struct {
 	} `json:"tool_calls"`
 }
 
-// add adds a chunk. id is the prefix of ids for calls without one.
+// add adds a chunk. Calls without an id get one with the prefix id.
 func (a *answer) add(c chunk, id string) {
 	if c.Model != "" {
 		a.model = c.Model
@@ -89,7 +89,7 @@ func (a *answer) add(c chunk, id string) {
 			a.finish = choice.Finish
 		}
 		if isText(choice.Stop) {
-			_ = json.Unmarshal(choice.Stop, &a.stop) // a string always fits
+			_ = json.Unmarshal(choice.Stop, &a.stop) // a string can always be stored
 		}
 	}
 }
@@ -110,11 +110,11 @@ func (a *answer) addDelta(d delta, id string) {
 			b.name = c.Function.Name
 		}
 		arguments := c.Function.Arguments
-		text := string(arguments) // some servers send an object
+		text := string(arguments) // some servers send an object instead of a string
 		if isNothing(arguments) {
 			text = ""
 		} else if isText(arguments) {
-			_ = json.Unmarshal(arguments, &text) // a string always fits
+			_ = json.Unmarshal(arguments, &text) // a string can always be stored
 		}
 		a.write(b, text)
 	}
@@ -132,8 +132,8 @@ func (a *answer) write(b *outputBlock, text string) {
 	}
 }
 
-// call returns the call of a chunk: by its index and id or, from servers that omit the index, a new
-// one for a new id and else the last.
+// call returns the call that a chunk belongs to: by its index and id or, if the server omits the index, a new
+// call for a new id and otherwise the last call.
 func (a *answer) call(index *int, id string) *outputBlock {
 	var last *outputBlock
 	for _, b := range a.blocks {
@@ -162,7 +162,7 @@ func (a *answer) called() bool {
 	return slices.ContainsFunc(a.blocks, func(b *outputBlock) bool { return b.isCall })
 }
 
-// textOf returns the text of a content: a string or, from some servers, parts.
+// textOf returns the text of a content, which is a string or, from some servers, a list of parts.
 func textOf(raw json.RawMessage) (text string) {
 	if isNothing(raw) || json.Unmarshal(raw, &text) == nil {
 		return text
@@ -172,11 +172,11 @@ func textOf(raw json.RawMessage) (text string) {
 	return content(parts).text()
 }
 
-// writer writes an answer in a dialect: the events of a stream, or the whole.
+// writer encodes an answer in a dialect, as the events of a stream or as a whole.
 type writer interface {
 	begin(a *answer) []byte                          // begins the stream
 	open(n int, b *outputBlock) []byte               // begins the n-th text or call
-	piece(n int, b *outputBlock, text string) []byte // adds to it
+	piece(n int, b *outputBlock, text string) []byte // adds text to it
 	close(n int, b *outputBlock) []byte              // ends it
 	end(a *answer) []byte                            // ends the stream
 	fail(message string) []byte                      // ends the stream with an error
@@ -184,7 +184,7 @@ type writer interface {
 	callID() string                                  // the prefix of ids for calls without one
 }
 
-// Answer writes a completion in the call's dialect.
+// Answer converts a completion to the call's dialect.
 func (c *Call) Answer(completion []byte) ([]byte, error) {
 	var in chunk
 	if err := json.Unmarshal(completion, &in); err != nil || len(in.Choices) == 0 {
@@ -195,12 +195,12 @@ func (c *Call) Answer(completion []byte) ([]byte, error) {
 	return chatapi.Encode(w.whole(a))
 }
 
-// Stream returns a writer of a stream of chat completions in the call's dialect.
+// Stream returns a translator of a stream of chat completions to the call's dialect.
 func (c *Call) Stream() *Stream { return &Stream{writer: c.newWriter()} }
 
-// Stream translates a stream of chat completions into a dialect in which each part of the answer
-// ends before the next begins. Pieces of any call may arrive until the end, so all parts after the
-// first call wait for it.
+// Stream translates a stream of chat completions to a dialect in which each part of the answer ends before the
+// next part begins. Pieces of any call may arrive until the end, so all parts after the first call are sent
+// after it.
 type Stream struct {
 	writer
 	events chatapi.Events
@@ -209,9 +209,9 @@ type Stream struct {
 	begun  bool
 	ended  bool
 
-	head   int  // the part being written
-	opened bool // its beginning is written
-	sent   int  // how many bytes of its text are written
+	head   int  // index of the part that is being written
+	opened bool // the beginning of that part was written
+	sent   int  // number of bytes of its text that were written
 }
 
 // Write takes the next piece of the upstream's stream and returns its translation, valid until the
@@ -222,8 +222,8 @@ func (s *Stream) Write(p []byte) []byte {
 	return s.out
 }
 
-// End takes the end of the upstream's stream and returns the rest. It is false if the stream was
-// cut off.
+// End takes the end of the upstream's stream and returns the rest of the translation. whole is false if the
+// stream was cut off.
 func (s *Stream) End() (rest []byte, whole bool) {
 	s.out = s.out[:0]
 	s.events.Flush(s.hear)
@@ -263,7 +263,7 @@ func (s *Stream) finish() {
 	s.out = append(s.out, s.end(&s.answer)...)
 }
 
-// advance writes all parts that are complete so far; everything at the end.
+// advance writes all parts that are complete; with all, every part.
 func (s *Stream) advance(all bool) {
 	if !s.begun {
 		s.begun = true

@@ -39,7 +39,7 @@ type messagesRequest struct {
 	Output struct {
 		Format *outputFormat `json:"format"`
 	} `json:"output_config"`
-	Format *outputFormat `json:"output_format"` // its name before output_config
+	Format *outputFormat `json:"output_format"` // former name of output_config.format
 }
 
 type outputFormat struct {
@@ -60,8 +60,8 @@ type block struct {
 	Source  json.RawMessage `json:"source"` // a string in a search result
 }
 
-// billing begins a system text of Claude Code for Anthropic's servers. It differs between requests,
-// which would defeat a server's prompt cache.
+// billing is the beginning of a system text that Claude Code sends for Anthropic's servers. The text differs
+// between requests, which would make a server's prompt cache useless.
 const billing = "x-anthropic-billing-header:"
 
 func readMessages(c *Call, body []byte, id string, created time.Time) error {
@@ -92,7 +92,7 @@ func readMessages(c *Call, body []byte, id string, created time.Time) error {
 	return nil
 }
 
-// blocksOf reads a content: a string or a list of blocks.
+// blocksOf reads a content, which is a string or a list of blocks.
 func blocksOf(raw json.RawMessage, where string) (list []block, err error) {
 	switch {
 	case isNothing(raw):
@@ -104,7 +104,7 @@ func blocksOf(raw json.RawMessage, where string) (list []block, err error) {
 	return list, decode(raw, where, &list)
 }
 
-// contentOf reads a content without calls.
+// contentOf reads a content that has no calls.
 func contentOf(raw json.RawMessage, where string) (c content, err error) {
 	list, err := blocksOf(raw, where)
 	for i, b := range list {
@@ -115,7 +115,7 @@ func contentOf(raw json.RawMessage, where string) (c content, err error) {
 	return c, err
 }
 
-// addBlocks adds the messages within one of the Messages API: tool results come before the user's
+// addBlocks adds the messages contained in a message of the Messages API. Tool results come before the user's
 // text.
 func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) error {
 	where += ".content"
@@ -130,7 +130,7 @@ func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) 
 		switch {
 		case role == "assistant" && b.Type == "tool_use":
 			calls = append(calls, newCall(b.ID, b.Name, string(b.Input)))
-		case role == "assistant" && b.Type != "text": // reasoning, or a tool that the provider ran
+		case role == "assistant" && b.Type != "text": // reasoning, or a call of a tool that the provider ran
 		case b.Type == "tool_result":
 			result, err := contentOf(b.Content, at+".content")
 			if err != nil {
@@ -156,7 +156,7 @@ func (r *chatRequest) addBlocks(role string, raw json.RawMessage, where string) 
 	return nil
 }
 
-// addBlock adds a block's text or picture.
+// addBlock adds a block's text or image.
 func (c *content) addBlock(b block, where string) error {
 	var source struct {
 		Type  string          `json:"type"`

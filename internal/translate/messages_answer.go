@@ -21,7 +21,7 @@ type messagesAnswer struct {
 	Usage messagesUsage `json:"usage"`
 }
 
-// answerBlock is a text or a call; it is empty when it begins.
+// answerBlock is a text or a call. It is empty in the event that begins it.
 type answerBlock struct {
 	Type  string          `json:"type"`
 	Text  *string         `json:"text,omitempty"`
@@ -55,7 +55,7 @@ func (w *messagesWriter) frame(a *answer) messagesAnswer {
 	return m
 }
 
-// stopOf returns why an answer ended. Some servers report "stop" for an answer with calls.
+// stopOf returns the reason why an answer ended. Some servers report "stop" for an answer with calls.
 func stopOf(a *answer) stopReason {
 	reason, s := "end_turn", stopReason{}
 	switch {
@@ -98,7 +98,7 @@ type messagesEvent struct {
 	Index   *int            `json:"index,omitempty"`
 	Message *messagesAnswer `json:"message,omitempty"`
 	Block   *answerBlock    `json:"content_block,omitempty"`
-	Delta   any             `json:"delta,omitempty"` // a blockDelta or, of the message, stopped
+	Delta   any             `json:"delta,omitempty"` // a blockDelta or, for the whole message, a stopReason
 	Usage   *messagesUsage  `json:"usage,omitempty"`
 }
 

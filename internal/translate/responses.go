@@ -31,7 +31,7 @@ type responsesRequest struct {
 		} `json:"format"`
 	} `json:"text"`
 
-	// Fields that refer to state on the server.
+	// These fields refer to state on the server.
 	Previous     string          `json:"previous_response_id"`
 	Conversation json.RawMessage `json:"conversation"`
 	Prompt       json.RawMessage `json:"prompt"`
@@ -45,13 +45,13 @@ type responseTool struct {
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      *bool           `json:"strict"`
-	Tools       []responseTool  `json:"tools"` // of a namespace
+	Tools       []responseTool  `json:"tools"` // only in a namespace
 }
 
-// toolName is a function's name with its namespace, "" for none.
+// toolName is a function's name and its namespace, "" if it has none.
 type toolName struct{ namespace, name string }
 
-// flatName returns the name for chat completions, which have no namespaces.
+// flatName returns the name to use in chat completions, which have no namespaces.
 func (n toolName) flatName() string {
 	if n.namespace == "" {
 		return n.name
@@ -104,19 +104,19 @@ func readResponses(c *Call, body []byte, id string, created time.Time) error {
 	return nil
 }
 
-// refuseKept refuses a request that continues state on the server.
+// refuseKept refuses a request that continues state stored on the server.
 func (in responsesRequest) refuseKept() error {
 	for field, set := range map[string]bool{
 		"previous_response_id": in.Previous != "", "conversation": !isNothing(in.Conversation), "prompt": !isNothing(in.Prompt), "background": in.Background,
 	} {
 		if set {
-			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions keeps no responses; send the whole input with each request", field)
+			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions does not store responses; send the whole input with each request", field)
 		}
 	}
 	return nil
 }
 
-// input translates a text or a list of items. Consecutive texts and calls of the model become one
+// input translates a text or a list of items. Consecutive texts and calls of the model are merged into one
 // message.
 func (in responsesRequest) input(out *chatRequest) error {
 	if isNothing(in.Input) {
@@ -134,12 +134,12 @@ func (in responsesRequest) input(out *chatRequest) error {
 	if err := decode(in.Input, "input", &items); err != nil {
 		return err
 	}
-	var text, pictures content // of consecutive items: the model's text, tools' pictures
+	var text, pictures content // from consecutive items: the model's text, and images from tools
 	var calls []chatCall
 	for i, it := range items {
 		where := fmt.Sprintf("input[%d]", i)
 		isMessage := it.Type == "message" || it.Type == "" && it.Role != ""
-		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // or a tool that the provider ran
+		isThought := it.Type == "reasoning" || isProviderTool(it.Type) // or a call of a tool that the provider ran
 		if !isThought && it.Type != "function_call" && !(isMessage && it.Role == "assistant") {
 			out.addAssistant(text, calls)
 			text, calls = nil, nil
@@ -174,7 +174,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 			pictures = append(pictures, out.addResult(it.CallID, c)...)
 		case isThought:
 		case it.Type == "item_reference" || it.Type == "" && it.ID != "":
-			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions keeps no items; send the item itself (many clients do with store: false)", where)
+			return memory.Errorf(memory.Invalid, "%s: an upstream that has only chat completions does not store items; send the item itself (many clients do with store: false)", where)
 		default:
 			return refuse(where, "an item of type %q", it.Type)
 		}
@@ -184,7 +184,7 @@ func (in responsesRequest) input(out *chatRequest) error {
 	return nil
 }
 
-// partsOf reads a content, a string or a list of parts.
+// partsOf reads a content, which is a string or a list of parts.
 func partsOf(raw json.RawMessage, where string) (c content, err error) {
 	if isNothing(raw) {
 		return nil, nil
@@ -222,8 +222,8 @@ func partsOf(raw json.RawMessage, where string) (c content, err error) {
 	return c, nil
 }
 
-// tools translates the tools and the tool choice. It returns the functions in namespaces by their
-// flat names.
+// tools translates the tools and the tool choice. It returns the names of functions in namespaces by their flat
+// names.
 func (in responsesRequest) tools(out *chatRequest) (map[string]toolName, error) {
 	var tools []responseTool
 	if !isNothing(in.Tools) {

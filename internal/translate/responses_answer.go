@@ -13,9 +13,9 @@ import (
 // responsesWriter writes answers of the Responses API.
 type responsesWriter struct {
 	response response
-	names    map[string]toolName // of functions in namespaces, by their flat names
-	id       string              // of the answer, without its prefix
-	number   int                 // of the next event
+	names    map[string]toolName // names of functions in namespaces, by their flat names
+	id       string              // id of the answer, without its prefix
+	number   int                 // number of the next event
 }
 
 // response is an answer with the request's parameters, which clients expect.
@@ -98,7 +98,7 @@ func orDefault(raw json.RawMessage, other string) json.RawMessage {
 
 func (w *responsesWriter) callID() string { return w.id }
 
-// item is the n-th item of the answer with its text so far.
+// item returns the n-th item of the answer with the text received so far.
 func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outputItem {
 	if b.isCall {
 		name := w.nameOf(b)
@@ -111,7 +111,7 @@ func (w *responsesWriter) item(n int, b *outputBlock, status, text string) outpu
 	return outputItem{ID: w.itemID(n, b), Type: "message", Status: status, Role: "assistant", Content: &parts}
 }
 
-// nameOf returns the client's name of a call's function.
+// nameOf returns the client's name for a called function.
 func (w *responsesWriter) nameOf(b *outputBlock) toolName {
 	if name, ok := w.names[b.name]; ok {
 		return name
@@ -131,7 +131,7 @@ func textPart(text string) outputText {
 	return outputText{"output_text", text, []string{}, []string{}}
 }
 
-// argumentsOf returns a call's arguments, an empty object for none.
+// argumentsOf returns a call's arguments, or an empty object if it has none.
 func (b *outputBlock) argumentsOf() string {
 	if b.isCall {
 		return cmp.Or(b.text.String(), "{}")
@@ -175,7 +175,7 @@ type responseEvent struct {
 	Message   string      `json:"message,omitempty"`
 }
 
-// events writes events with their numbers.
+// events encodes events with their numbers.
 func (w *responsesWriter) events(events ...responseEvent) (out []byte) {
 	for _, e := range events {
 		e.Number = w.number

@@ -1,10 +1,10 @@
-// Package translate lets clients of Anthropic's Messages API and of OpenAI's Responses API use a
-// server that only has chat completions: it translates their requests, and the answers and event
-// streams back. It is pure and knows nothing of HTTP or of memory.
+// Package translate lets clients of Anthropic's Messages API and of OpenAI's Responses API use a server that
+// only has chat completions. It translates their requests, and translates the answers and event streams back.
+// It does not depend on HTTP or on memory.
 //
-// It omits hints for the model or the provider's own servers: thinking, cache breakpoints,
-// metadata, tools that the provider runs. It refuses other untranslatable fields by name with
-// [memory.Invalid].
+// It omits fields that are only hints for the model or for the provider's own servers: thinking, cache
+// breakpoints, metadata, and tools that the provider runs. It refuses any other field that it cannot translate
+// with [memory.Invalid] and the field's name.
 package translate
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Call is one request with the state for writing its answer.
+// Call is one request, with the state that is needed to encode its answer.
 type Call struct {
 	Body []byte
 
@@ -29,7 +29,7 @@ type Call struct {
 // format is a dialect that can be translated.
 type format struct {
 	read      func(c *Call, body []byte, id string, created time.Time) error
-	newWriter func(a chatapi.Answer, created time.Time) writer // for an answer of Loci's own
+	newWriter func(a chatapi.Answer, created time.Time) writer // for an answer of the built-in model
 }
 
 var formats = map[*chatapi.Dialect]format{
@@ -39,10 +39,10 @@ var formats = map[*chatapi.Dialect]format{
 	}},
 }
 
-// Knows reports whether a dialect can be translated. [New] and [NewAnswer] accept no other.
+// Knows reports whether a dialect can be translated. [New] and [NewAnswer] accept no other dialects.
 func Knows(d *chatapi.Dialect) bool { return formats[d].read != nil }
 
-// New translates a request in a dialect. Its answer gets the id and time.
+// New translates a request in a dialect. The answer will have the given id and time.
 func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, error) {
 	c := &Call{}
 	if err := formats[d].read(c, body, d.AnswerID+id, created); err != nil {
@@ -56,12 +56,12 @@ func New(d *chatapi.Dialect, body []byte, id string, created time.Time) (*Call, 
 	return c, err
 }
 
-// NewAnswer returns a writer for an answer of Loci's own in a dialect; it has no request.
+// NewAnswer returns a Call for an answer of the built-in model in a dialect. The Call has no request.
 func NewAnswer(d *chatapi.Dialect, a chatapi.Answer, created time.Time) *Call {
 	return &Call{newWriter: func() writer { return formats[d].newWriter(a, created) }}
 }
 
-// NewLimit returns the request for newer models of OpenAI, with max_completion_tokens instead of
+// NewLimit returns the request in the form for OpenAI's newer models, with max_completion_tokens instead of
 // max_tokens.
 func (c *Call) NewLimit() ([]byte, error) {
 	r := c.request
@@ -93,7 +93,7 @@ type streamOptions struct {
 
 type chatMessage struct {
 	Role    string     `json:"role"`
-	Content any        `json:"content"` // as [content.value] returns it
+	Content any        `json:"content"` // result of [content.value]
 	Calls   []chatCall `json:"tool_calls,omitempty"`
 	CallID  string     `json:"tool_call_id,omitempty"`
 }
@@ -140,7 +140,7 @@ func (r *chatRequest) choose(name string) error {
 	return nil
 }
 
-// schemaFormat is a response_format for JSON of a schema.
+// schemaFormat returns a response_format that requires JSON of a schema.
 func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	type jsonSchema struct {
 		Name   string          `json:"name"`
@@ -153,7 +153,8 @@ func schemaFormat(name string, schema json.RawMessage, strict *bool) any {
 	}{"json_schema", jsonSchema{name, schema, strict}}
 }
 
-// addSystem adds a system message. Leading ones are merged: many chat templates accept only one.
+// addSystem adds a system message. It merges those at the beginning, because many chat templates accept only
+// one.
 func (r *chatRequest) addSystem(text string) {
 	switch {
 	case text == "":
@@ -178,8 +179,8 @@ func (r *chatRequest) addAssistant(c content, calls []chatCall) {
 	}
 }
 
-// addResult adds a tool's result. It returns the pictures, which tool messages cannot have, for the
-// user message that follows.
+// addResult adds a tool's result. It returns the images for the next user message, because tool messages cannot
+// have images.
 func (r *chatRequest) addResult(callID string, c content) (pictures content) {
 	r.Messages = append(r.Messages, chatMessage{Role: "tool", Content: c.text(), CallID: callID})
 	return slices.DeleteFunc(slices.Clone(c), func(p part) bool { return p.Image == nil })
@@ -199,7 +200,7 @@ type imageURL struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// say adds a text; many servers refuse an empty one.
+// say adds a text, unless it is empty: many servers refuse empty texts.
 func (c *content) say(text string) {
 	if text != "" {
 		*c = append(*c, part{Type: "text", Text: text})
@@ -210,7 +211,7 @@ func (c *content) show(url, detail string) {
 	*c = append(*c, part{Type: "image_url", Image: &imageURL{url, detail}})
 }
 
-// text returns the texts, a paragraph each.
+// text returns the texts, one paragraph each.
 func (c content) text() string {
 	var texts []string
 	for _, p := range c {
@@ -221,8 +222,8 @@ func (c content) text() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// value returns a message's content: one text without pictures, since not every chat template
-// accepts parts, and nil for nothing.
+// value returns a message's content. Without images it is one text, because some chat templates do not accept
+// parts; without content it is nil.
 func (c content) value() any {
 	switch {
 	case len(c) == 0:
@@ -233,8 +234,8 @@ func (c content) value() any {
 	return c.text()
 }
 
-// providerTools are prefixes of tools that a provider runs on its own servers. The model does
-// without them.
+// providerTools are name prefixes of tools that a provider runs on its own servers. The translated request
+// omits them.
 var providerTools = []string{"web_search", "web_fetch", "code_execution", "code_interpreter", "file_search", "image_generation", "mcp", "tool_search"}
 
 func isProviderTool(kind string) bool {
@@ -246,7 +247,7 @@ func refuse(where, what string, args ...any) error {
 	return memory.Errorf(memory.Invalid, "%s: %s cannot be sent to an upstream that has only chat completions", where, fmt.Sprintf(what, args...))
 }
 
-// decode reads part of a request; where is its name in errors.
+// decode parses a part of a request; where names the part in errors.
 func decode(raw []byte, where string, to any) error {
 	if err := json.Unmarshal(raw, to); err != nil {
 		if where != "" {

@@ -87,7 +87,7 @@ func transport(server func(*http.Request) *mcp.Server) http.Handler {
 	})
 }
 
-// refuse answers an unreadable request with a JSON-RPC error.
+// refuse responds to an unreadable request with a JSON-RPC error.
 func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	httpx.WriteJSON(w, p.Status, map[string]any{"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": -32700, "message": p.Detail}})
@@ -115,7 +115,7 @@ func (d *handler) server(profile string) *mcp.Server {
 func tools() []*mcp.Tool {
 	var all []*mcp.Tool
 	if err := json.Unmarshal(toolsFile, &all); err != nil {
-		panic(err) // a test parses the embedded file
+		panic(err) // a test proves that the embedded file is valid
 	}
 	return all
 }
@@ -129,11 +129,11 @@ type caller struct {
 // verb executes a call and returns its structured result.
 type verb func(ctx context.Context, c caller, a *arguments) (any, error)
 
-// texter is a result whose text for the model is not its JSON.
+// texter is a result that the model gets as text instead of JSON.
 type texter interface{ text() string }
 
-// toolHandler parses a call's arguments and encodes the result of its verb. Errors are results too, so that
-// the model reads them and may try again.
+// toolHandler parses a call's arguments and encodes the result. Errors are results too, so that the model reads
+// them and can try again.
 func toolHandler(t *mcp.Tool, do verb) mcp.ToolHandler {
 	parameters := parametersOf(t)
 	return func(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -12,12 +12,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Limits of arguments and results, in bytes or counts. The engine has its own limit for content.
+// These are limits of arguments and results, in bytes or counts. The engine limits content by itself.
 const (
 	longText   = 32 << 20
 	longQuery  = 100_000
 	longName   = 512
-	longShown  = 600 // of a memory in a list
+	longShown  = 600 // bytes of a memory in a list
 	mostHits   = 50
 	mostListed = 100
 	listed     = 20
@@ -41,7 +41,7 @@ type item struct {
 	Content  string        `json:"content"`
 	Date     string        `json:"date,omitempty"`
 	Score    float64       `json:"score,omitempty"`
-	Status   memory.Status `json:"status,omitempty"` // left out if active
+	Status   memory.Status `json:"status,omitempty"` // omitted if active
 	Role     memory.Role   `json:"role,omitempty"`
 	Category string        `json:"category,omitempty"`
 	Tags     []string      `json:"tags,omitempty"`
@@ -82,7 +82,7 @@ type written struct {
 	Reason   string   `json:"reason,omitempty"`
 }
 
-// writtenOf describes a written fact: with result, or as "held" if it is pending.
+// writtenOf describes a written fact. The result is "held" instead of result if the fact is pending.
 func (d *handler) writtenOf(ctx context.Context, c caller, f memory.Fact, result string) (any, error) {
 	out := written{Result: result, ID: f.ID, Content: f.Content}
 	if f.Status != memory.Pending {
@@ -349,7 +349,7 @@ func (d *handler) review(ctx context.Context, c caller, a *arguments) (any, erro
 	return out, nil
 }
 
-// Results of search and fetch in the format of ChatGPT's connectors.
+// These are results of search and fetch in the format of ChatGPT's connectors.
 type (
 	searched struct {
 		Results []result `json:"results"`

@@ -21,11 +21,11 @@ import (
 const (
 	mostMessages = 1000
 
-	// shortWait is how long an asynchronous add waits for learning, which takes the rules milliseconds.
+	// shortWait is how long an asynchronous add waits for learning. The rules need only milliseconds.
 	shortWait = 2 * time.Second
 
-	// longWait bounds the wait for learned facts that get the request's metadata, even if the client
-	// disconnects.
+	// longWait bounds the wait for learned facts that must get the request's metadata. The wait continues even
+	// if the client disconnects.
 	longWait = 5 * time.Minute
 )
 
@@ -38,7 +38,7 @@ type addBody struct {
 	Infer      bool            `json:"infer"`
 	Timestamp  any             `json:"timestamp"`
 	Expiration any             `json:"expiration_date"`
-	Async      bool            `json:"async_mode"` // of version 1; version 3 is always asynchronous
+	Async      bool            `json:"async_mode"` // only in version 1; version 3 is always asynchronous
 	Format     string          `json:"output_format"`
 
 	Instructions string `json:"custom_instructions"`
@@ -46,7 +46,7 @@ type addBody struct {
 	Excludes     string `json:"excludes"`
 }
 
-// wishes returns an add's instructions for learning, as text for the model.
+// wishes returns an add request's instructions for learning, as text for the model.
 func (b addBody) wishes() string {
 	out := b.Instructions
 	if b.Includes != "" {
@@ -58,7 +58,7 @@ func (b addBody) wishes() string {
 	return strings.TrimSpace(out)
 }
 
-// message is one message. Its content is a text or a list of parts.
+// message is one message. Its content is a string or a list of parts.
 type message struct {
 	Role    memory.Role     `json:"role"`
 	Name    string          `json:"name"`
@@ -68,12 +68,12 @@ type message struct {
 // addition is a validated add.
 type addition struct {
 	caller   caller
-	ids      ids // labels that are stored
+	ids      ids // labels to store
 	messages []exchange.Message
 	metadata json.RawMessage
 	expires  *time.Time
 	wishes   string
-	ignored  []string // fields that change nothing
+	ignored  []string // request fields that have no effect
 }
 
 // event is one memory that a request changed.
@@ -95,10 +95,10 @@ type added struct {
 	EventID string  `json:"event_id"`
 	Results []event `json:"results"`
 
-	Ignored []string `json:"ignored,omitempty"` // fields that changed nothing
+	Ignored []string `json:"ignored,omitempty"` // request fields that have no effect
 }
 
-// States of an asynchronous request.
+// These are the states of an asynchronous request.
 const (
 	pending   = "PENDING"
 	running   = "RUNNING"
@@ -131,14 +131,14 @@ func (h *handler) add(c *call) (any, error) {
 	return c.results(out.Results, b.Format), nil
 }
 
-// addition validates a request, so that an invalid one writes nothing.
+// addition validates a request before anything is written.
 func (h *handler) addition(c *call, b addBody) (addition, error) {
 	var none addition
 	var sent map[string]any
 	if err := c.decode(&sent); err != nil {
 		return none, err
 	}
-	for n, v := range b.ids.all() { // newer clients send them in filters
+	for n, v := range b.ids.all() { // newer clients send the ids in filters
 		if value, ok := b.Filters[idNames[n]].(string); ok && *v == "" {
 			*v = value
 		}
@@ -155,7 +155,7 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 	}
 	a := addition{caller: who, ids: who.label(b.ids), wishes: b.wishes()}
 	names := []string{"agent_custom_instructions", "structured_data_schema", "custom_categories"}
-	if !b.Infer || h.engine.LLM == nil { // only a model follows instructions
+	if !b.Infer || h.engine.LLM == nil { // only models follow instructions
 		names = append(names, "custom_instructions", "excludes", "includes")
 	}
 	a.ignored = slices.DeleteFunc(names, func(name string) bool { return sent[name] == nil || sent[name] == "" })
@@ -181,7 +181,7 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 		if err != nil {
 			return none, fmt.Errorf("messages[%d]: %w", i, err)
 		}
-		if converted.Content == "" { // such as a message with tool calls only
+		if converted.Content == "" { // for example a message with only tool calls
 			continue
 		}
 		converted.At = at
@@ -193,7 +193,7 @@ func (h *handler) addition(c *call, b addBody) (addition, error) {
 	return a, nil
 }
 
-// messagesIn returns the messages of a request: a list, a single message, or a text by the user.
+// messagesIn returns the messages of a request, which has a list, a single message, or a text by the user.
 func messagesIn(b addBody) ([]message, error) {
 	raw := bytes.TrimSpace(b.Messages)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -221,7 +221,7 @@ func messagesIn(b addBody) ([]message, error) {
 	return out, nil
 }
 
-// convert validates a message and returns it as the engine's.
+// convert validates a message and converts it to the engine's type.
 func (h *handler) convert(m message) (exchange.Message, error) {
 	switch m.Role {
 	case memory.RoleUser, memory.RoleAssistant, memory.RoleSystem, memory.RoleTool:
@@ -240,7 +240,7 @@ func (h *handler) convert(m message) (exchange.Message, error) {
 	return exchange.Message{Role: m.Role, Name: m.Name, Content: strings.TrimSpace(content)}, err
 }
 
-// checkLength refuses a text that the engine would refuse later.
+// checkLength refuses a text that is longer than the engine accepts.
 func (h *handler) checkLength(text string) error {
 	if n := len(strings.TrimSpace(text)); n > h.MaxText {
 		return memory.Errorf(memory.TooLarge, "the text has %d bytes, more than the %d of limits.text", n, h.MaxText)
@@ -268,7 +268,7 @@ func textOf(content json.RawMessage) (string, error) {
 	return strings.Join(texts, "\n"), nil
 }
 
-// metadataIn returns metadata as compact JSON, nil for none.
+// metadataIn returns metadata as compact JSON, nil if there is none.
 func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	var object map[string]any
@@ -287,7 +287,7 @@ func metadataIn(raw json.RawMessage) (json.RawMessage, error) {
 	return out.Bytes(), err
 }
 
-// timeOf parses a date, a timestamp or Unix seconds; null is the zero time.
+// timeOf parses a date, a timestamp or Unix seconds. The result for null is the zero time.
 func timeOf(name string, value any) (time.Time, error) {
 	switch v := value.(type) {
 	case nil:
@@ -306,7 +306,7 @@ func timeOf(name string, value any) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, "%s: invalid time (example: 2026-05-03 or 2026-05-03T14:00:00Z)", name)
 }
 
-// expiration parses the last day of a memory, nil for none.
+// expiration parses the last day on which a memory is valid, nil if there is none.
 func expiration(value any) (*time.Time, error) {
 	t, err := timeOf("expiration_date", value)
 	if err != nil || t.IsZero() {
@@ -318,7 +318,7 @@ func expiration(value any) (*time.Time, error) {
 	return &t, nil
 }
 
-// store writes the text of each message as a fact.
+// store stores each message as a fact.
 func (h *handler) store(ctx context.Context, a addition) (added, error) {
 	out := added{Message: "The memories are stored", Status: succeeded, Results: []event{}}
 	for _, s := range a.messages {
@@ -345,7 +345,7 @@ func (h *handler) store(ctx context.Context, a addition) (added, error) {
 // learn stores the messages as a conversation and learns from it.
 func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 	conversation := a.ids.conversation(a.wishes)
-	if a.wishes != "" { // the learning job finds them by conversation
+	if a.wishes != "" { // the learning job finds the instructions by the conversation
 		if _, err := h.engine.SetProfile(c.Context(), a.caller.owner, core.InstructionsKey(a.caller.owner, conversation), a.wishes, a.caller.author); err != nil {
 			return added{}, err
 		}
@@ -354,7 +354,7 @@ func (h *handler) learn(c *call, a addition, async bool) (added, error) {
 	ctx, wait := c.Context(), time.Duration(0)
 	marked := a.metadata != nil || a.expires != nil
 	switch {
-	case marked: // they are stored with the learned facts
+	case marked: // the metadata is stored with the learned facts
 		ctx, wait = context.WithoutCancel(ctx), longWait
 	case async:
 		wait = cmp.Or(h.Wait, shortWait)

@@ -284,7 +284,7 @@ func (h *handler) history(c *call) (any, error) {
 	return out, nil
 }
 
-// pastOf returns a change of a fact, and whether the change is visible to clients.
+// pastOf converts a change of a fact, and reports whether clients see the change.
 func pastOf(who caller, id string, change memory.Change) (past, bool) {
 	next, was := change.After.Fact, change.Before.Fact
 	if next == nil || next.ID != id {

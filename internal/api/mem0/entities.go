@@ -19,8 +19,8 @@ func (h *handler) ping(c *call) (any, error) {
 	return map[string]any{"status": "ok", "org_id": organization, "project_id": c.identity.Namespace, "user_email": nil}, nil
 }
 
-// projectOf returns the owner whose profile has the settings of the request's project: the user of the key,
-// or everybody if the key may name any user.
+// projectOf returns the owner whose profile stores the settings of the request's project: the key's user or, if
+// the key may name any user, the owner that stands for everybody.
 func (h *handler) projectOf(c *call) (caller, error) {
 	if c.identity.Owner != "" {
 		return h.caller(c, "")
@@ -48,7 +48,7 @@ func (h *handler) project(c *call) (any, error) {
 	return out, err
 }
 
-// changeProject sets a project's instructions. Other settings are ignored.
+// changeProject sets a project's instructions. It ignores other settings.
 func (h *handler) changeProject(c *call) (any, error) {
 	var b struct {
 		Instructions string `json:"custom_instructions"`
@@ -72,10 +72,10 @@ func (h *handler) changeProject(c *call) (any, error) {
 	} else if sent["custom_instructions"] != nil {
 		_, err = h.engine.DropProfile(c.Context(), who.owner, core.EntryInstructions, who.author)
 	}
-	if err != nil && !errors.Is(err, memory.NotFound) { // not found: it was not set
+	if err != nil && !errors.Is(err, memory.NotFound) { // NotFound means that the entry was not set
 		return nil, err
 	}
-	return map[string]any{"message": "custom_instructions apply from now on if a model learns", "ignored": ignored}, nil
+	return map[string]any{"message": "custom_instructions apply from now on, if learning uses a model", "ignored": ignored}, nil
 }
 
 // entity is a user, agent, app or run that memories belong to.
@@ -86,7 +86,7 @@ type entity struct {
 	Total int    `json:"total_memories"`
 	Owner string `json:"owner"`
 
-	Created  *time.Time `json:"created_at"` // null, like the next two: Loci only counts memories
+	Created  *time.Time `json:"created_at"` // null, like the next two: Loci stores only the number of memories
 	Updated  *time.Time `json:"updated_at"`
 	Metadata *string    `json:"metadata"`
 }

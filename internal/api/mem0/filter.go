@@ -7,10 +7,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// anything is the wildcard: it matches every id.
+// anything is the wildcard, which matches every id.
 const anything = "*"
 
-// filter selects memories by ids and category. Every field that is set must match.
+// filter selects memories by ids and category. All fields that are set must match.
 type filter struct {
 	ids
 	Category string
@@ -26,7 +26,7 @@ func (f *filter) read(object map[string]any) error {
 	return nil
 }
 
-// add adds one condition: an id or category, or a list of conditions that all must hold.
+// add adds one condition: an id, a category, or a list of conditions that must all match.
 func (f *filter) add(name string, value any) error {
 	list, isList := value.([]any)
 	if isList && (name == "AND" || name == "OR" && len(list) == 1) {
@@ -55,7 +55,7 @@ func (f *filter) add(name string, value any) error {
 	return nil
 }
 
-// field returns the filter's field for a condition, nil for one that Loci does not support.
+// field returns the filter's field for a condition, nil if Loci does not support the condition.
 func (f *filter) field(name string) *string {
 	if name == "categories" {
 		return &f.Category
@@ -66,8 +66,8 @@ func (f *filter) field(name string) *string {
 	return nil
 }
 
-// textIn returns the single value of a condition: "x", ["x"], {"eq": "x"} or {"in": ["x"]}. Categories also
-// accept {"contains": "x"}.
+// textIn returns the single value of a condition, which is "x", ["x"], {"eq": "x"} or {"in": ["x"]}. For
+// categories it is also {"contains": "x"}.
 func textIn(name string, value any) (string, bool) {
 	if object, ok := value.(map[string]any); ok && len(object) == 1 {
 		for op, inner := range object {

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	mostHits  = 500 // top_k of a question to the engine
-	hits      = 10  // without top_k
+	mostHits  = 500 // maximum top_k of a search in the engine
+	hits      = 10  // default of top_k
 	pageSize  = 100
 	mostPaged = 1000
 	walkPage  = 500
@@ -78,11 +78,11 @@ type findBody struct {
 	Format      string         `json:"output_format"`
 }
 
-// wanted selects memories of one owner for a search or list.
+// wanted selects one owner's memories for a search or list.
 type wanted struct {
 	caller
 	filter
-	live time.Time // facts that expired before are excluded; zero: none are
+	live time.Time // facts that expired before this time are excluded; zero: no fact is excluded
 }
 
 func (h *handler) wanted(c *call, b findBody) (w wanted, err error) {
@@ -143,7 +143,7 @@ func (h *handler) search(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	for asked := k; ; asked = mostHits { // the filter applies to the engine's results, so ask for more if too few remain
+	for asked := k; ; asked = mostHits { // the engine's results are filtered here, so request more if too few remain
 		found, err := h.engine.Retrieve.Recall(c.Context(), retrieve.Question{
 			Scope: memory.Scope{Owner: w.owner}, Text: query, TopK: &asked, ScoreThreshold: b.Threshold,
 			Kinds: []memory.Kind{memory.KindFact}, Category: w.Category, Door: "mem0",
@@ -165,7 +165,7 @@ func (h *handler) search(c *call) (any, error) {
 	}
 }
 
-// results returns a list without pages as a response. Version 1 has the bare list.
+// results returns the response for a list without pages. In version 1 it is the list itself.
 func (c *call) results(all any, format string) any {
 	if c.version == "v1" && format != "v1.1" {
 		return all
@@ -185,7 +185,7 @@ func (h *handler) walk(c *call, owner memory.Owner, q memory.Query, visit func(m
 	return nil
 }
 
-// paged is a page of a list, with the length of the list.
+// paged is a page of a list, with the length of the whole list.
 type paged struct {
 	Count    int     `json:"count"`
 	Next     *string `json:"next"`

@@ -1,13 +1,13 @@
-// Package mem0 serves the REST API of mem0's platform, and under [Prefix] that of its open-source server, so
-// that mem0's clients work against Loci unchanged. It translates calls and stores nothing itself.
+// Package mem0 serves the REST API of mem0's platform and, under [Prefix], also the API of its open-source
+// server. Clients of mem0 work with Loci unchanged. The package translates calls and stores nothing itself.
 //
-// A memory of mem0 is a fact. If the key may name any user, user_id is the owner, and without one the user
-// "agent_id=butler" owns the agent's memories. If the key belongs to one user, all four ids are labels.
-// The fact's conversation contains the labels: "mem0?run_id=r1". A fact stored with infer=false also has
-// agent_id and app_id as the agent and project of its scope.
+// A memory of mem0 is a fact. If the key may name any user, user_id is the owner. Without a user_id, the user
+// "agent_id=butler" owns the agent's memories. If the key belongs to one user, all four ids are labels. The
+// name of the fact's conversation contains the labels: "mem0?run_id=r1". A fact stored with infer=false also
+// has agent_id and app_id as the agent and project of its scope.
 //
-// Clients get a fact's id. If user_id is the owner, the id ends with "@" and the owner's name, because
-// requests for one memory have no user_id.
+// Clients get a fact's id. If user_id is the owner, the id ends with "@" and the owner's name, because requests
+// for a single memory have no user_id.
 package mem0
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Prefix is the path under which both of mem0's APIs are served.
+// Prefix is the base path under which both of mem0's APIs are served.
 const Prefix = "/mem0"
 
 // Options configure the API.
@@ -48,7 +48,7 @@ type call struct {
 	writes   bool
 }
 
-// verb executes a call and returns the response, which is encoded as JSON.
+// verb executes a call and returns the response, before it is encoded as JSON.
 type verb func(*call) (any, error)
 
 // New returns the handler of the platform's paths, and of both APIs under [Prefix].
@@ -77,7 +77,7 @@ func New(e *engine.Engine, o Options) http.Handler {
 	})
 }
 
-// platform returns the handlers of mem0's platform by path.
+// platform returns the handlers for mem0's platform by path.
 func (h *handler) platform() map[string]http.Handler {
 	out := map[string]http.Handler{
 		"GET /v1/ping":                       answer("v1", h.ping),
@@ -107,7 +107,7 @@ func (h *handler) platform() map[string]http.Handler {
 	return out
 }
 
-// openSource returns the handlers of mem0's open-source server by path.
+// openSource returns the handlers for mem0's open-source server by path.
 func (h *handler) openSource() map[string]http.Handler {
 	return map[string]http.Handler{
 		"POST /memories":               change("", h.add),
@@ -123,12 +123,12 @@ func (h *handler) openSource() map[string]http.Handler {
 	}
 }
 
-// absent has, by path, alternatives to parts of mem0's API that Loci does not implement.
+// absent lists the paths of mem0's API that Loci does not implement, each with an alternative.
 var absent = []struct{ path, sentence string }{
 	{"/v1/exports", "Loci has no exports by schema; GET /api/export returns all memory"},
 	{"/v1/stats", "GET /api/stats counts memories"},
 	{"/v1/summary", "Loci summarizes conversations, not a set of memories"},
-	{"/v1/events", "Loci has no list of requests; GET /v1/event/{id} returns one, GET /api/changes all changes"},
+	{"/v1/events", "Loci has no list of requests; GET /v1/event/{id} returns one request, GET /api/changes all changes"},
 	{"/v2/profiles", "Loci builds profiles automatically, as its settings define"},
 	{"/v1/entities", "Loci does not support this operation on entities"},
 	{"/v2/entities", "Loci does not support this operation on entities"},
@@ -145,7 +145,7 @@ func notServed(r *http.Request) error {
 			return lacking(a.sentence)
 		}
 	}
-	return memory.Errorf(memory.NotFound, "Loci does not serve %s %s of mem0's API", r.Method, httpx.Brief(r.URL.Path, longName))
+	return memory.Errorf(memory.NotFound, "Loci does not implement %s %s of mem0's API", r.Method, httpx.Brief(r.URL.Path, longName))
 }
 
 // lacking is the error for an unsupported feature.
@@ -161,7 +161,7 @@ func below(path, parent string) bool {
 // underPrefix reports whether a path is [Prefix] or below it.
 func underPrefix(path string) bool { return below(path, Prefix) }
 
-// routed returns the request with [Prefix] and a trailing slash removed from its path.
+// routed returns the request without [Prefix] and a trailing slash in its path.
 func routed(r *http.Request) *http.Request {
 	u := *r.URL
 	for _, path := range []*string{&u.Path, &u.RawPath} {
@@ -177,7 +177,7 @@ func routed(r *http.Request) *http.Request {
 	return &next
 }
 
-// answer serves a request that reads memory, change one that writes.
+// answer serves a request that reads memory; change serves a request that writes.
 func answer(version string, do verb) http.Handler { return serve(version, false, do) }
 func change(version string, do verb) http.Handler { return serve(version, true, do) }
 
@@ -210,7 +210,7 @@ func (c *call) read(do verb) (any, error) {
 	return do(c)
 }
 
-// decode parses the body, a JSON object. An empty body changes nothing.
+// decode parses the body, a JSON object. An empty body leaves the target unchanged.
 func (c *call) decode(to any) error {
 	if len(c.body) == 0 {
 		return nil

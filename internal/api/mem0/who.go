@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Limits of arguments, in bytes.
+// These are limits of arguments, in bytes.
 const (
 	longName     = 256
 	longQuery    = 100_000
@@ -31,7 +31,7 @@ var idNames = []string{"user_id", "agent_id", "app_id", "run_id"}
 
 func (i *ids) all() []*string { return []*string{&i.User, &i.Agent, &i.App, &i.Run} }
 
-// orElse fills empty ids from other.
+// orElse sets empty ids to those of other.
 func (i *ids) orElse(other ids) {
 	theirs := other.all()
 	for n, mine := range i.all() {
@@ -41,8 +41,8 @@ func (i *ids) orElse(other ids) {
 	}
 }
 
-// place returns the name of the user that owns memories with these ids: user_id, or [placeOf] the first
-// other id.
+// place returns the name of the user that owns memories with these ids: user_id, or the result of [placeOf] for
+// the first other id.
 func (i *ids) place() string {
 	for n, v := range i.all() {
 		if *v != "" && (n == 0 || *v != anything) {
@@ -52,8 +52,8 @@ func (i *ids) place() string {
 	return ""
 }
 
-// placeOf returns the name of the user that owns memories with the n-th id alone. Memories of an agent, app
-// or run without a user belong to a user "agent_id=NAME".
+// placeOf returns the name of the user that owns memories with only the n-th id. Memories of an agent, app or
+// run without a user belong to a user named "agent_id=NAME".
 func placeOf(n int, id string) string {
 	if n == 0 {
 		return id
@@ -92,13 +92,13 @@ func idsIn(query url.Values) (ids, error) {
 	return out, out.check()
 }
 
-// errPlace refuses names that [placeOf] reserves.
+// errPlace is the error for names that [placeOf] reserves.
 var errPlace = memory.Errorf(memory.Invalid, "user_id: must not begin with agent_id=, app_id= or run_id=; send that id instead")
 
 const conversationPrefix = "mem0?"
 
-// conversation returns the name of the conversation of memories that were added with these ids and wishes,
-// "" without any.
+// conversation returns the name of the conversation of memories that were added with these ids and
+// instructions, "" if there are none.
 func (i *ids) conversation(wishes string) string {
 	values := url.Values{}
 	if wishes != "" {
@@ -115,7 +115,7 @@ func (i *ids) conversation(wishes string) string {
 	return conversationPrefix + values.Encode()
 }
 
-// labelsOf returns the ids in the name of a memory's conversation.
+// labelsOf returns the ids in the name of the memory's conversation.
 func labelsOf(m memory.Memory) (out ids) {
 	conversation := ""
 	switch {
@@ -140,11 +140,11 @@ func labelsOf(m memory.Memory) (out ids) {
 type caller struct {
 	owner  memory.Owner
 	author memory.Author
-	named  bool // user_id names the owner, so ids of memories contain it
+	named  bool // user_id names the owner, so memory ids contain the owner's name
 }
 
-// caller returns the caller of a request that names a user, who counts only if the key may name any. The
-// error is [memory.Conflict] while the owner's memory is paused.
+// caller returns the caller of a request that names a user. The user counts only if the key may name any user.
+// The error is [memory.Conflict] while the owner's memory is paused.
 func (h *handler) caller(c *call, user string) (caller, error) {
 	if c.identity.Owner == "" && len(user) > longName {
 		return caller{}, memory.Errorf(memory.Invalid, "the owner's id is longer than %d bytes", longName)
@@ -162,8 +162,8 @@ func (h *handler) caller(c *call, user string) (caller, error) {
 	return caller{id.Owner, id.Author(), c.identity.Owner == ""}, h.engine.Curate.MayUse(c.Context(), id.Owner, c.writes)
 }
 
-// idsOf returns the ids of a memory for the caller: its labels, its scope, and its owner as the user unless
-// a label names one.
+// idsOf returns the ids of a memory for the caller: its labels, its scope, and its owner as the user, unless a
+// label names a user.
 func (c caller) idsOf(m memory.Memory) ids {
 	out, scope := labelsOf(m), m.Scope()
 	out.orElse(ids{Agent: scope.Agent, App: scope.Project})
@@ -173,7 +173,7 @@ func (c caller) idsOf(m memory.Memory) ids {
 	return out
 }
 
-// has reports whether a memory has the wanted ids. A memory without labels may be read with any user_id.
+// has reports whether a memory has the wanted ids. A memory without labels can be read with any user_id.
 func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
 	if reads && !c.named && labelsOf(m) == (ids{}) {
 		wanted.User = ""
@@ -188,7 +188,7 @@ func (c caller) has(m memory.Memory, wanted ids, reads bool) bool {
 	return true
 }
 
-// label returns the ids to store with a memory: without user_id if that is the owner.
+// label returns the ids to store with a memory. They exclude user_id if it is the owner.
 func (c caller) label(i ids) ids {
 	if c.named || i.User == c.owner.Name() {
 		i.User = ""
@@ -196,7 +196,7 @@ func (c caller) label(i ids) ids {
 	return i
 }
 
-// outside returns the id of a memory or event for clients.
+// outside returns the id under which clients know a memory or event.
 func (c caller) outside(id string) string {
 	if c.named {
 		return id + "@" + c.owner.Name()
@@ -204,7 +204,7 @@ func (c caller) outside(id string) string {
 	return id
 }
 
-// inside returns the owner that a client's id refers to, and the id within that owner.
+// inside returns the owner in a client's id, and the id within the owner's memory.
 func (h *handler) inside(c *call, outside string) (caller, string, error) {
 	id, user, _ := strings.Cut(outside, "@")
 	unknown := memory.Errorf(memory.NotFound, "no such memory: %s", httpx.Brief(outside, longName))

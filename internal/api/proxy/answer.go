@@ -38,8 +38,8 @@ type namedMemory struct {
 	Score     float64   `json:"score"`
 }
 
-// withHits adds memory_hits and, if set, memories to an answer. It returns false and the unchanged answer if
-// memory was not read or the answer is not a JSON object.
+// withHits adds memory_hits and, if requested, memories to an answer. It returns false and the unchanged
+// answer if memory was not read or the answer is not a JSON object.
 func (c *call) withHits(body []byte) ([]byte, bool) {
 	if !c.memory || !c.prepared.Read {
 		return body, false
@@ -75,8 +75,8 @@ func (c *call) withHits(body []byte) ([]byte, bool) {
 	return added, true
 }
 
-// hitsEvent returns the stream event with memory_hits, which is the last but one, or nil if the request does
-// not ask for it.
+// hitsEvent returns the stream event with memory_hits, which is sent just before the last event. It returns
+// nil if the request does not ask for memory_hits.
 func (c *call) hitsEvent(a chatapi.Answer, created time.Time) []byte {
 	if !c.hits || c.dialect.EncodeEmpty == nil {
 		return nil
@@ -93,15 +93,15 @@ func writeError(w http.ResponseWriter, r *http.Request, status int, code, messag
 	writeJSON(w, status, dialectOf(r.URL.Path).EncodeError(status, code, message, httpx.RequestID(r.Context())))
 }
 
-// Refuse writes an error about a request in the format of its path's dialect.
+// Refuse writes an error about a request in the format of the dialect that the path belongs to.
 func Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := httpx.Tell(r.Context(), err)
 	maps.Copy(w.Header(), p.GetHeaders())
 	writeError(w, r, p.Status, string(p.Code), p.Detail)
 }
 
-// refuseUpstream answers that the upstream failed, unless the request was invalid or the client disconnected.
-// Only the log has the whole error, which contains the upstream's address.
+// refuseUpstream responds that the upstream failed, unless the request was invalid or the client
+// disconnected. The full error contains the upstream's address, so only the log has it.
 func (d *Handler) refuseUpstream(w http.ResponseWriter, r *http.Request, err error) {
 	d.tellUpstream(w, r, err, "the upstream did not answer")
 }
@@ -125,21 +125,21 @@ func writeJSON(w http.ResponseWriter, status int, body []byte) {
 	_, _ = w.Write(body) // the client may have disconnected
 }
 
-// pass passes a response on as it arrives.
+// pass copies a response to the client as it arrives.
 func pass(w http.ResponseWriter, resp *http.Response) {
 	begin(w, resp)
 	finish(w, resp, copyFlushing(flusher{w}, resp.Body))
 }
 
-// begin passes a response's status and headers on at once, since the first byte of the body may take long.
+// begin sends a response's status and headers at once, since the first byte of the body may take long.
 func begin(w http.ResponseWriter, resp *http.Response) {
 	copyHeader(w.Header(), resp.Header)
 	w.WriteHeader(resp.StatusCode)
 	_ = http.NewResponseController(w).Flush() // the client may have disconnected
 }
 
-// finish passes a response's trailers on. If the response was cut off, it breaks the client's connection too,
-// the only sign that an answer is incomplete.
+// finish sends a response's trailers. If the response was cut off, finish also breaks the client's
+// connection: only that shows the client that the answer is incomplete.
 func finish(w http.ResponseWriter, resp *http.Response, err error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		panic(http.ErrAbortHandler)
@@ -151,7 +151,7 @@ func finish(w http.ResponseWriter, resp *http.Response, err error) {
 	}
 }
 
-// copyHeader passes a response's headers on. It adds headers that keep browsers from running the response as a
+// copyHeader copies a response's headers. It adds headers that keep browsers from running the response as a
 // page of Loci's origin.
 func copyHeader(to, from http.Header) {
 	for name, values := range from {
@@ -169,14 +169,14 @@ func ownHeader(name string) bool {
 	return name == "Set-Cookie" || strings.HasPrefix(name, "Access-Control-") || strings.HasPrefix(name, "X-Loci-")
 }
 
-func closeBody(resp *http.Response) { _ = resp.Body.Close() } // an error changes nothing
+func closeBody(resp *http.Response) { _ = resp.Body.Close() } // the error changes nothing
 
-// flusher sends each piece at once, with the headers before the first.
+// flusher sends each piece at once. The headers precede the first piece.
 type flusher struct{ http.ResponseWriter }
 
 func (f flusher) write(p []byte) {
 	if len(p) > 0 {
-		_, _ = f.Write(p) // a client that is gone ends the request's context
+		_, _ = f.Write(p) // a client that disconnected ends the request's context
 	}
 	_ = http.NewResponseController(f.ResponseWriter).Flush()
 }

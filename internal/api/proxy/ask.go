@@ -15,8 +15,8 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 )
 
-// ask sends the request with memory. If the upstream refuses its length, ask retries with half of the memory.
-// After any other or a second refusal, it sends the request without memory.
+// ask sends the request with memory. If the upstream answers that the request is too long, ask retries with
+// half of the memory. After any other refusal, or a second one, it sends the request without memory.
 func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	if c.memory {
 		readableEncodings(r.Header)
@@ -37,7 +37,7 @@ func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	d.Metrics.Refused(obs.RefusedMemory)
 	status := resp.StatusCode
 	if why.Kind == chatapi.RefusesLength {
-		smaller, ok := c.exchange.Shrink(r.Context(), fmt.Sprintf("too long for the upstream, which answered with status %d: sent again with less", status))
+		smaller, ok := c.exchange.Shrink(r.Context(), fmt.Sprintf("too long for the upstream, which answered with status %d: sent again with less memory", status))
 		if ok {
 			closeBody(resp)
 			c.prepared = smaller
@@ -57,7 +57,7 @@ func (d *Handler) ask(r *http.Request, c *call) (*http.Response, error) {
 	}
 	reason := fmt.Sprintf("the upstream refused it with status %d", status)
 	if why.Kind == chatapi.RefusesRoles {
-		reason += ", which speaks of roles"
+		reason += ", with an error about message roles"
 		if resp.StatusCode < http.StatusMultipleChoices && c.placement != chatapi.User {
 			d.placeInUser(c, why)
 		}
@@ -81,7 +81,8 @@ func provider(dialect *chatapi.Dialect) string {
 	return "openai"
 }
 
-// note records when the upstream's headers arrived; resp is nil if it did not answer.
+// note records the time at which the upstream's headers arrived; resp is nil if the upstream did
+// not answer.
 func (c *call) note(began, ended time.Time, resp *http.Response) {
 	c.answered = ended
 	status := 0
@@ -104,11 +105,11 @@ func (d *Handler) send(r *http.Request, c *call, body []byte) (*http.Response, e
 	return d.sendInstead(r, c, body, resp)
 }
 
-// maxRefusal bounds the bytes of an error that are read to find its reason.
+// maxRefusal bounds the bytes of an error response that are read to find its reason.
 const maxRefusal = 64 << 10
 
-// readRefusal reports whether an error may be due to the added memory, and its reason. The whole response can
-// still be read.
+// readRefusal reports whether the added memory may have caused an error, and the reason. The whole response
+// can still be read.
 func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 	switch resp.StatusCode {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusInternalServerError:
@@ -127,7 +128,7 @@ func readRefusal(resp *http.Response) (why chatapi.Refusal, refused bool) {
 	return why, true
 }
 
-// peek returns the beginning of a response body, which can still be read whole.
+// peek returns the beginning of a response body. The whole body can still be read.
 func peek(resp *http.Response) []byte {
 	read, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a later read returns the same error
 	resp.Body = struct {
@@ -137,7 +138,7 @@ func peek(resp *http.Response) []byte {
 	return read
 }
 
-// readableEncodings reduces Accept-Encoding to encodings that Loci can decode.
+// readableEncodings removes the encodings that Loci cannot decode from Accept-Encoding.
 func readableEncodings(h http.Header) {
 	accepted := h.Values("Accept-Encoding")
 	if len(accepted) == 0 {
@@ -154,7 +155,7 @@ func readableEncodings(h http.Header) {
 	h.Set("Accept-Encoding", readable)
 }
 
-// placeInUser makes later requests to the call's model have memory in the user's message, for strictTime.
+// placeInUser makes later requests to the model put memory into the user's message, for strictTime.
 func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 	if len(c.Model) > maxModel {
 		return
@@ -166,25 +167,25 @@ func (d *Handler) placeInUser(c *call, why chatapi.Refusal) {
 		return until, !again
 	})
 	if !again {
-		d.Log.Warn("the model's template refuses memory in a message of its own; it goes into the user's message",
+		d.Log.Warn("the model's template refuses memory in a separate message; Loci adds it to the user's message",
 			"model", c.Model, "path", c.dialect.Path, "until", until.UTC().Format(time.RFC3339), "wording", why.Wording)
 	}
 }
 
-// strictModel is a model whose chat template is strict about roles, and the path of the dialect, since it may
-// accept the same request in another dialect.
+// strictModel is a model whose chat template is strict about roles, and the path of the dialect: the model
+// may accept the same request in another dialect.
 type strictModel struct{ path, model string }
 
 const (
-	// strictTime is how long a refusal counts: templates and upstream servers may change.
+	// strictTime is how long a refusal counts, because templates and upstream servers may change.
 	strictTime = 24 * time.Hour
 
 	// maxModel bounds the stored names of models, in bytes, since clients choose them.
 	maxModel = 256
 )
 
-// StrictModels returns the models that get memory in the user's message because they refused it in a separate
-// one, sorted by path and name.
+// StrictModels returns the models that refused memory in a separate message and therefore get it in the
+// user's message, sorted by path and name.
 func (d *Handler) StrictModels() (out []client.StrictModel) {
 	now := d.Now()
 	d.strict.DeleteFunc(func(m strictModel, until time.Time) bool {

@@ -10,15 +10,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswers bounds the remembered ids of answers and their items. It is enough for some days of a server.
+// maxAnswers bounds the remembered ids of answers and their items. It covers a few days of use.
 const maxAnswers = 20_000
 
 // responseIndex maps recent answers to their place in a conversation. A request of the Responses API may refer to
-// an earlier answer or its items instead of sending the messages. The store has answers that are turns; this
-// index also has those without text, repeated ones and those not stored.
+// an earlier answer or its items instead of sending the messages. The store has only answers that became turns;
+// this index also has answers without text, repeated answers and answers that were not stored.
 type responseIndex = recent.Map[answerKey, exchange.Place]
 
-// answerKey is the id of an answer or item, with its owner, so that nobody can continue another's.
+// answerKey is the id of an answer or item, with its owner, so that nobody can continue another
+// user's answer.
 type answerKey struct {
 	owner memory.Owner
 	id    string
@@ -36,11 +37,11 @@ func (c *call) rememberAnswer(a chatapi.Answer, place exchange.Place) {
 	}
 }
 
-// maxAnswerID bounds an id, which the upstream chooses, in bytes.
+// maxAnswerID bounds the length of an id in bytes. The upstream chooses the id.
 const maxAnswerID = 256
 
-// continuation returns the place that a request continues by a conversation or answer id, zero if it has none
-// or an unknown one.
+// continuation returns the place that a request continues, which it names by a conversation or answer id. The
+// place is zero if the request names none or an unknown id.
 func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *chatapi.Chat) exchange.Place {
 	switch {
 	case chat.Conversation != "":
@@ -54,8 +55,8 @@ func (d *Handler) continuation(ctx context.Context, owner memory.Owner, chat *ch
 	return d.engine.Exchange.PlaceOf(ctx, owner, chat.Previous)
 }
 
-// resolve sets the chains of messages that only refer to answers, and drops references without text that
-// cannot be resolved.
+// resolve sets the chain hashes of messages that only refer to answers. It drops messages without text
+// whose reference is unknown.
 func (d *Handler) resolve(ctx context.Context, owner memory.Owner, msgs []chatapi.Message) []chatapi.Message {
 	chains, unknown := map[string]string{}, []string(nil)
 	for _, m := range msgs {

@@ -15,14 +15,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxInputs bounds the texts of a request, as OpenAI does.
+// maxInputs bounds the number of texts in a request, as OpenAI does.
 const maxInputs = 2048
 
 // embedRequest is a request for embeddings in OpenAI's format. Other fields are ignored.
 type embedRequest struct {
 	Model      string          `json:"model"`
-	Input      json.RawMessage `json:"input"`           // a text or a list of them
-	Format     string          `json:"encoding_format"` // "float", "base64"; "": float
+	Input      json.RawMessage `json:"input"`           // a text or a list of texts
+	Format     string          `json:"encoding_format"` // "float", "base64"; "" means float
 	Dimensions *int            `json:"dimensions"`
 }
 
@@ -54,14 +54,15 @@ func checkInputs(texts []string) ([]string, error) {
 	return texts, nil
 }
 
-// embedding is one vector of a response: numbers, or little-endian float32 as base64.
+// embedding is one vector of a response: a list of numbers, or little-endian float32 values as
+// base64.
 type embedding struct {
 	Object    string `json:"object"`
 	Index     int    `json:"index"`
 	Embedding any    `json:"embedding"`
 }
 
-// embeddings embeds texts, as documents, with Loci's embedder. It forwards requests for other models.
+// embeddings embeds texts as documents with Loci's embedder. It forwards requests for other models.
 func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		d.forward(w, r) // the body is not decoded
@@ -92,7 +93,7 @@ func (d *Handler) embed(w http.ResponseWriter, r *http.Request, req embedRequest
 	case req.Format != "" && req.Format != "float" && req.Format != "base64":
 		err = memory.Errorf(memory.Invalid, "encoding_format must be float or base64")
 	case req.Dimensions != nil && *req.Dimensions != d.engine.Embedder.Dims():
-		err = memory.Errorf(memory.Invalid, "dimensions must be %d: this model has no others", d.engine.Embedder.Dims())
+		err = memory.Errorf(memory.Invalid, "dimensions must be %d: this model supports no other number", d.engine.Embedder.Dims())
 	}
 	if err != nil {
 		Refuse(w, r, err)

@@ -32,7 +32,7 @@ func (d *Handler) do(r *http.Request, method string, body io.Reader) (*http.Resp
 	return d.doAt(r, method, upstreamPath(r), r.Header, body)
 }
 
-// doAt is do at another path, with other headers.
+// doAt is do with another path and other headers.
 func (d *Handler) doAt(r *http.Request, method, path string, h http.Header, body io.Reader) (*http.Response, error) {
 	begun := d.Now()
 	resp, err := d.Upstream.Do(r.Context(), method, path, h, body)
@@ -43,7 +43,7 @@ func (d *Handler) doAt(r *http.Request, method, path string, h http.Header, body
 	if err != nil && r.Context().Err() != nil {
 		end = "canceled"
 	}
-	if r.Context().Err() == nil { // else the client disconnected
+	if r.Context().Err() == nil { // otherwise the client disconnected
 		d.upstreamFails.Store(err != nil || resp.StatusCode >= http.StatusInternalServerError)
 	}
 	httpx.CountUpstream(r.Context(), took)
@@ -86,10 +86,10 @@ func (d *Handler) models(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusOK, chatapi.EncodeModels(own))
 		return
 	}
-	r.Header.Del("Accept-Encoding") // Loci adds a model to the list
+	r.Header.Del("Accept-Encoding") // Loci adds a model to the list, so it must read it
 	resp, err := d.do(r, http.MethodGet, nil)
 	if err != nil {
-		d.Log.Warn("the list of models has only Loci's own: the upstream did not answer", "request", httpx.RequestID(r.Context()), "err", err)
+		d.Log.Warn("the list of models contains only Loci's models: the upstream did not answer", "request", httpx.RequestID(r.Context()), "err", err)
 		w.Header().Set(HeaderWarning, "the upstream did not answer: its models are missing")
 		writeJSON(w, http.StatusOK, chatapi.EncodeModels(own))
 		return

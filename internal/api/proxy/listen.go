@@ -10,17 +10,18 @@ import (
 	"github.com/loci-memory/loci/internal/chatapi"
 )
 
-// listener decodes a stream, compressed or not, while it passes. It holds back the piece that ends the stream.
+// listener decodes a stream, compressed or not, while it is sent. It holds back the piece that ends the
+// stream.
 type listener struct {
 	stream *chatapi.Stream
 	gate   *chatapi.Gate
 	deaf   bool      // unknown encoding: nothing is decoded or held back
-	plain  *inflater // of a compressed stream, otherwise nil
-	last   []byte    // of a compressed stream: its last piece
-	passed []byte    // passed to the client but not decoded yet
+	plain  *inflater // for a compressed stream, otherwise nil
+	last   []byte    // last piece of a compressed stream
+	passed []byte    // sent to the client but not decoded yet
 }
 
-// listen returns a listener for a stream with that Content-Encoding and dialect.
+// listen returns a listener for a stream with the given Content-Encoding and dialect.
 func listen(encoding string, dialect *chatapi.Dialect) *listener {
 	l := &listener{stream: dialect.NewStream(), gate: dialect.NewGate()}
 	switch strings.ToLower(encoding) {
@@ -33,8 +34,9 @@ func listen(encoding string, dialect *chatapi.Dialect) *listener {
 	return l
 }
 
-// pass accepts the next piece and returns the part for the client, valid until the next call; hear must
-// follow. Compressed pieces are never split, since the client's decompressor needs each at once.
+// pass accepts the next piece and returns the bytes to send to the client, valid until the next call;
+// hear must follow. Compressed pieces are never split, since the client's decompressor needs each piece
+// at once.
 func (l *listener) pass(p []byte) []byte {
 	if l.deaf {
 		return p
@@ -52,8 +54,8 @@ func (l *listener) pass(p []byte) []byte {
 	return p
 }
 
-// hear decodes the piece that was passed last. It runs after the piece is sent, so that the client need not
-// wait for it.
+// hear decodes the last piece from pass. It runs after the piece is sent, so that the client does not wait
+// for the decoding.
 func (l *listener) hear() {
 	_, _ = l.stream.Write(l.passed) // never fails
 	l.passed = nil
@@ -70,7 +72,7 @@ func (l *listener) held() []byte {
 	return l.last
 }
 
-// answer returns the answer so far.
+// answer returns the part of the answer that has arrived.
 func (l *listener) answer() chatapi.Answer {
 	if l.plain != nil {
 		_, _ = l.stream.Write(l.plain.rest())
@@ -108,7 +110,7 @@ func newInflater() *inflater {
 			return n, nil
 		}))
 		if err == nil {
-			_, _ = io.Copy(writer(func(p []byte) { f.plain = append(f.plain, p...) }), z) // output before an error counts
+			_, _ = io.Copy(writer(func(p []byte) { f.plain = append(f.plain, p...) }), z) // keep the output that precedes an error
 		}
 	})
 	return f
@@ -128,12 +130,12 @@ func (f *inflater) rest() []byte {
 	return f.plain
 }
 
-// reader is an io.Reader as a function.
+// reader adapts a function to io.Reader.
 type reader func([]byte) (int, error)
 
 func (r reader) Read(p []byte) (int, error) { return r(p) }
 
-// writer is an io.Writer as a function that never fails.
+// writer adapts a function that never fails to io.Writer.
 type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }

@@ -56,7 +56,7 @@ func encodeAnswer(dialect *chatapi.Dialect, a chatapi.Answer, now time.Time) ([]
 	return translate.NewAnswer(dialect, a, now).Answer(chatapi.EncodeAnswer(a, now))
 }
 
-// outlook returns what the built-in model may promise about remembering this chat.
+// outlook returns what the built-in model may say about whether this chat will be remembered.
 func (c *call) outlook(ctx context.Context) responder.Outlook {
 	if !c.memory || c.off {
 		return responder.Outlook{Unkept: "Memory is off for this request"}

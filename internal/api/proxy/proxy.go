@@ -1,6 +1,6 @@
 // Package proxy is the API under /v1. It adds memory to chat requests in all dialects of package chatapi, records
-// the question and the answer, and passes all other bytes through. A failure of memory never fails the chat.
-// It answers requests for the model loci/embed, and forwards all other paths except mem0's.
+// the question and the answer, and passes all other bytes through unchanged. A memory failure never fails the
+// chat. It answers requests for the model loci/embed, and forwards all other paths except mem0's.
 //
 //	request  decode → open → prepare → inject → forward
 //	answer   status and headers → events, each flushed → record → the last event
@@ -36,29 +36,32 @@ import (
 // HeaderTrace is the header with the answer's trace id.
 const HeaderTrace = "X-Loci-Trace"
 
-// HeaderPending is the header with the number of facts that wait for a person's decision, if any.
+// HeaderPending is the header with the number of facts that wait for a person's decision, if there
+// are such facts.
 const HeaderPending = "X-Loci-Pending"
 
-// HeaderWarning describes a problem of the setup or the upstream that did not fail the request.
+// HeaderWarning is the header that describes a problem of the setup or the upstream that did not
+// fail the request.
 const HeaderWarning = "X-Loci-Warning"
 
-// Request headers of clients. Open WebUI fills them from templates of its connection ({{TASK}},
-// {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
+// These are request headers of clients. Open WebUI fills them from templates of its connection
+// ({{TASK}}, {{MESSAGE_ID}}, {{USER_MESSAGE_PARENT_ID}}).
 const (
 	headerTask    = "X-Loci-Task"       // a task of the client itself, such as a title; empty for chats
 	headerZone    = "X-Loci-Timezone"   // the user's time zone: Europe/Lisbon
 	headerMessage = "X-Loci-Message-Id" // the client's id for the answer
-	headerParent  = "X-Loci-Parent-Id"  // the client's id for the answer before the last user message, empty for none
-	headerOnce    = "Idempotency-Key"   // equal for retries of a request
+	headerParent  = "X-Loci-Parent-Id"  // the client's id for the answer before the last user message; empty if there is no such answer
+	headerOnce    = "Idempotency-Key"   // same value for all retries of a request
 	headerTurn    = "X-Codex-Turn-Metadata"
 	headerRetries = "X-Stainless-Retry-Count" // set by the SDKs of OpenAI, Anthropic and others
 )
 
-// DefaultSessions are headers with a conversation's id, by priority: of Open WebUI; of opencode and others; of
-// Codex, whose sub-agents share the parent's Session-Id but have their own Thread-Id.
+// DefaultSessions are headers with a conversation's id, by priority: Open WebUI's, the one of opencode and
+// others, and Codex's. Codex's sub-agents share the parent's Session-Id but have their own Thread-Id.
 var DefaultSessions = []string{"X-OpenWebUI-Chat-Id", "X-Session-Id", "Thread-Id", "Session-Id"}
 
-// subagents are headers of requests by sub-agents of Codex and opencode, whose user messages a model wrote.
+// subagents are headers of requests by sub-agents of Codex and opencode. A model wrote the user messages of
+// such requests.
 var subagents = []string{"X-OpenAI-Subagent", "X-Codex-Parent-Thread-Id", "X-Parent-Session-Id"}
 
 // Upstream forwards a request unchanged, and returns the response without its connection headers.
@@ -70,18 +73,18 @@ type Upstream interface {
 type Options struct {
 	Upstream  Upstream // nil: the built-in model answers chats
 	Placement chatapi.Placement
-	Keep      bool     // insert the blocks of earlier requests again; not with [chatapi.System]
+	Keep      bool     // insert the blocks of earlier requests again; not possible with [chatapi.System]
 	ChatOnly  bool     // the upstream has only chat completions; false: detect it
 	Named     bool     // answers also have a field memories
-	Sessions  []string // headers with a conversation's id; none: [DefaultSessions]
-	Projects  []string // headers with a project, after memory_project and X-Loci-Project
-	Folders   bool     // a coding agent's working directory is the default project
+	Sessions  []string // headers with a conversation's id; empty: [DefaultSessions]
+	Projects  []string // headers with a project, read after memory_project and X-Loci-Project
+	Folders   bool     // a coding agent's working directory becomes the default project
 	Metrics   *obs.Metrics
 	Tracer    *tracing.Tracer // nil: no tracing
 	Log       *slog.Logger
 	Now       func() time.Time
 
-	ClientKeys bool // the engine may learn with the client's key
+	ClientKeys bool // learning may use the client's key
 
 	Anonymous func() // called for each chat without memory because it has no user; may be nil
 
@@ -93,11 +96,11 @@ type Handler struct {
 	Options
 	engine        *engine.Engine
 	mux           *http.ServeMux
-	strict        recent.Map[strictModel, time.Time] // end of that state
+	strict        recent.Map[strictModel, time.Time] // when the entry expires
 	answers       *responseIndex
 	upstreamFails atomic.Bool
 
-	lacking sync.Map // paths of dialects that the upstream does not have
+	lacking sync.Map // paths of dialects that the upstream does not support
 }
 
 // New returns the handler of /v1.
@@ -120,7 +123,7 @@ func New(e *engine.Engine, opts Options) *Handler {
 // ServeHTTP implements http.Handler.
 func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if IsReserved(r.URL.Path) {
-		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "mem0's API has no such path; paths are lower case and without escapes"))
+		httpx.WriteError(w, r, memory.Errorf(memory.NotFound, "mem0's API has no such path; paths must be in lower case and without escapes"))
 		return
 	}
 	if slices.Contains(short, r.URL.Path) {
@@ -129,7 +132,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.Clone(r.Context())
 		r.URL = &long
 	}
-	if id := httpx.RequestID(r.Context()); id != "" { // an id of the upstream replaces it
+	if id := httpx.RequestID(r.Context()); id != "" { // an id from the upstream replaces this one
 		w.Header().Set("X-Request-Id", id)
 		if header := dialectOf(r.URL.Path).RequestID; header != "" {
 			w.Header().Set(header, id)
@@ -138,7 +141,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mux.ServeHTTP(w, r)
 }
 
-// dialectOf returns the dialect of a path, chat completions if the path has none.
+// dialectOf returns the dialect of a path, or chat completions for any other path.
 func dialectOf(path string) *chatapi.Dialect {
 	for _, d := range chatapi.Dialects {
 		if path == d.Path || strings.HasPrefix(path, d.Path+"/") {
@@ -157,7 +160,7 @@ func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.
 	arrived := d.Now()
 	body, err := httpx.ReadBody(r)
 	if httpx.OverBudget(err) && d.Upstream != nil {
-		d.Log.Warn("a chat goes without memory: too many large requests at once", "path", r.URL.Path)
+		d.Log.Warn("chat without memory: too many large requests at the same time", "path", r.URL.Path)
 		d.forward(w, r)
 		return
 	}
@@ -188,22 +191,22 @@ type call struct {
 	*chatapi.Chat
 	dialect  *chatapi.Dialect
 	arrived  time.Time
-	sent     time.Time // to the upstream
+	sent     time.Time // when the request was sent to the upstream
 	answered time.Time // when the upstream's headers arrived
-	memory   bool      // memory takes part
-	nobody   bool      // no user, so no memory
-	hits     bool      // the stream must end with memory_hits
-	named    bool      // the answer has memories as well as memory_hits
-	off      bool      // the client turned memory off; messages off the record are still hidden
+	memory   bool      // memory is used
+	nobody   bool      // there is no user, so memory is not used
+	hits     bool      // the stream must end with an event with memory_hits
+	named    bool      // the answer has memories in addition to memory_hits
+	off      bool      // the client turned memory off; messages marked off the record are still removed
 	exchange *exchange.Exchange
 	prepared retrieve.Prepared
 	traced   *tracing.Chat // nil: no tracing
 
 	placement chatapi.Placement
 
-	owner   memory.Owner // this and below: only if memory takes part
+	owner   memory.Owner // this field and those below are set only if memory is used
 	answers *responseIndex
-	from    exchange.Place // place in a conversation that the request continues, if it names one
+	from    exchange.Place // place in a conversation that the request continues; zero if it names none
 }
 
 // read decodes a request, identifies its owner, and opens the exchange.
@@ -239,7 +242,8 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	} else if extras.ID != c.from.Conversation {
 		c.from = exchange.Place{Conversation: extras.ID}
 	}
-	// The request has only tool results: an earlier one had the user's message and its memories.
+	// The request has only tool results: an earlier request had the user's message and its
+	// memories.
 	results := len(chat.Messages) > 0 && chat.LastUser() < 0 && chat.GoesOn() && extras.ID != ""
 	c.memory = who.Owner != "" && r.Header.Get(headerTask) == "" && !chatapi.FrontEndTask(chat) && (chat.LastUser() >= 0 || results)
 	if !c.memory {
@@ -259,7 +263,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	}
 	note := ""
 	if until, _ := d.strict.Get(strictModel{dialect.Path, chat.Model}); c.placement != chatapi.User && d.Now().Before(until) {
-		c.placement, note = chatapi.User, "prompt: in the user's message, since the model refused memory in a separate message"
+		c.placement, note = chatapi.User, "prompt: added to the user's message, since the model refused memory in a separate message"
 	}
 	in := exchange.Incoming{
 		Owner: who.Owner, Chat: chat, Extras: extras, ChatID: firstOf(r.Header, d.Sessions), After: c.from.Turn, Named: dialect.Named, Called: who.Name, Note: note,
@@ -284,7 +288,7 @@ func (d *Handler) read(r *http.Request, dialect *chatapi.Dialect, body []byte, t
 	return c, nil
 }
 
-// zone returns the time zone with a name, nil if the name is invalid or empty.
+// zone returns the time zone with the given name, nil if the name is invalid or empty.
 func zone(name string) *time.Location {
 	if name == "" || len(name) > 64 {
 		return nil
@@ -296,7 +300,7 @@ func zone(name string) *time.Location {
 	return at
 }
 
-// clientKey returns the client's key for the upstream, "" for none.
+// clientKey returns the client's key for the upstream, "" if there is none.
 func clientKey(h http.Header) string {
 	if scheme, token, ok := strings.Cut(h.Get("Authorization"), " "); ok && strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token)
@@ -304,18 +308,18 @@ func clientKey(h http.Header) string {
 	return cmp.Or(h.Get("X-Api-Key"), h.Get("Api-Key"))
 }
 
-// onceKey returns a key that retries of a request share, "" for none. Codex sends a turn id, because it repeats a
-// message after a summary of the messages that followed it.
+// onceKey returns a key that is equal for all retries of a request, "" if there is none. Codex sends a turn id,
+// because it repeats a message after a summary of later messages.
 func onceKey(h http.Header) string {
 	var turn struct {
 		ID string `json:"turn_id"`
 	}
-	_ = json.Unmarshal([]byte(h.Get(headerTurn)), &turn) // without it there is no turn
+	_ = json.Unmarshal([]byte(h.Get(headerTurn)), &turn) // without the header the turn id stays empty
 	return cmp.Or(clientID(h, headerOnce), turn.ID)
 }
 
-// follows returns the turn before the last user message, by the client's ids, "" if it is unknown. A request
-// with an id for its answer but without a parent is the first message.
+// follows returns the turn before the last user message, found by the client's ids, or "" if it is unknown.
+// A request that has an id for its answer but no parent id is the first message.
 func (d *Handler) follows(r *http.Request, owner memory.Owner, chat *chatapi.Chat, conversation string) string {
 	parent := clientID(r.Header, headerParent)
 	if _, sent := r.Header[headerParent]; !sent || conversation == "" {
@@ -333,7 +337,7 @@ func (d *Handler) follows(r *http.Request, owner memory.Owner, chat *chatapi.Cha
 	return ""
 }
 
-// readOnly returns mode without permission to write.
+// readOnly returns a memory mode without permission to write.
 func readOnly(mode string) string {
 	if mode == chatapi.ModeWrite || mode == chatapi.ModeOff {
 		return chatapi.ModeOff
@@ -341,7 +345,7 @@ func readOnly(mode string) string {
 	return chatapi.ModeRead
 }
 
-// firstOf returns the first value among headers, "" for none.
+// firstOf returns the first non-empty value among some headers, "" if all are empty.
 func firstOf(h http.Header, headers []string) string {
 	for _, header := range headers {
 		if name := clientID(h, header); name != "" {
@@ -351,7 +355,7 @@ func firstOf(h http.Header, headers []string) string {
 	return ""
 }
 
-// clientID returns an id in a header, "" if it is absent or too long.
+// clientID returns the id in a header, "" if the id is absent or too long.
 func clientID(h http.Header, name string) string {
 	id := strings.TrimSpace(h.Get(name))
 	if len(id) > maxAnswerID {
@@ -360,8 +364,8 @@ func clientID(h http.Header, name string) string {
 	return id
 }
 
-// record passes the answer to the engine and waits until it is stored or storing failed, even if the client
-// has disconnected.
+// record passes the answer to the engine. It returns when the answer is stored or storing has failed, even
+// if the client has disconnected.
 func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
 	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
 	began := d.Now()
@@ -375,7 +379,7 @@ func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
 	}
 }
 
-// nameTrace sets the headers with the trace and the number of pending facts.
+// nameTrace sets the headers with the trace id and the number of pending facts.
 func (c *call) nameTrace(h http.Header) {
 	if c.prepared.Trace != "" {
 		h.Set(HeaderTrace, c.prepared.Trace)
@@ -385,7 +389,7 @@ func (c *call) nameTrace(h http.Header) {
 	}
 }
 
-// overhead returns the delay that Loci added to the first byte, sent now.
+// overhead returns the delay that Loci added before the first byte, which is sent at now.
 func (c *call) overhead(now time.Time) time.Duration {
 	return c.sent.Sub(c.arrived) + now.Sub(c.answered)
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // reserved are the paths of mem0's API, which package mem0 serves. They are never forwarded to a model provider, in
-// any spelling, because mem0's clients send memories and Loci's key there.
+// any spelling: mem0's clients send memories and Loci's key to these paths.
 var reserved = []string{
 	"/v1/ping", "/v1/memories", "/v2/memories", "/v3/memories", "/v1/event", "/v1/events", "/v1/entities", "/v2/entities", "/v3/entities",
 	"/v2/profiles", "/v1/batch", "/v1/feedback", "/v1/exports", "/v1/summary", "/v1/stats", "/api/v1/orgs", "/api/v1/webhooks",
@@ -18,7 +18,7 @@ var short = []string{"/chat/completions", "/completions", "/embeddings", "/model
 // IsOwn reports whether a [Handler] serves a path that is not reserved.
 func IsOwn(path string) bool { return strings.HasPrefix(path, "/v1/") || slices.Contains(short, path) }
 
-// Short returns the paths that a [Handler] also serves without /v1.
+// Short returns the paths that a [Handler] also serves without the prefix /v1.
 func Short() []string { return slices.Clone(short) }
 
 // Reserved returns the paths of mem0's API; paths below them are reserved too.

@@ -21,8 +21,8 @@ func (d *Handler) isTranslated(dialect *chatapi.Dialect) bool {
 	return translate.Knows(dialect) && (d.ChatOnly || lacks)
 }
 
-// lacksPath reports whether an error means that the upstream does not have the path of the call's dialect. An
-// error that names the model or an id of the request does not.
+// lacksPath reports whether an error means that the upstream does not support the path of the call's dialect.
+// An error that names the request's model or an id does not mean that.
 func lacksPath(resp *http.Response, c *call) bool {
 	if resp.StatusCode != http.StatusNotFound && resp.StatusCode != http.StatusMethodNotAllowed || !translate.Knows(c.dialect) {
 		return false
@@ -38,15 +38,15 @@ func lacksPath(resp *http.Response, c *call) bool {
 	})
 }
 
-// sendInstead sends a request as a chat completion after lacks, the upstream's answer that the path does not
-// exist. On success, all later requests in the dialect are translated.
+// sendInstead sends a request as a chat completion after the response lacks, in which the upstream reported
+// that the path does not exist. On success, all later requests in the dialect are translated.
 func (d *Handler) sendInstead(r *http.Request, c *call, body []byte, lacks *http.Response) (*http.Response, error) {
 	resp, err := d.sendTranslated(r, c, body)
 	switch {
 	case err != nil:
 		closeBody(lacks)
 		return nil, err
-	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed: // neither path exists
+	case resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed: // the upstream has neither path
 		closeBody(resp)
 		return lacks, nil
 	case resp.StatusCode < http.StatusMultipleChoices:
@@ -129,7 +129,7 @@ func errorIn(dialect *chatapi.Dialect, resp *http.Response, request string) []by
 	return dialect.EncodeError(resp.StatusCode, "upstream_error", message, request)
 }
 
-// replaceBody sets another JSON body.
+// replaceBody replaces a response's body by other JSON.
 func replaceBody(resp *http.Response, body []byte) {
 	closeBody(resp)
 	resp.Header.Set("Content-Type", "application/json")
@@ -142,8 +142,8 @@ type translated struct {
 	from   io.Reader
 	stream *translate.Stream
 	buf    []byte
-	out    []byte // converted and not read yet
-	err    error  // error after out
+	out    []byte // converted but not read yet
+	err    error  // error to return after out
 }
 
 func (t *translated) Read(p []byte) (int, error) {

@@ -17,17 +17,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds an answer that is not streamed, in bytes. A longer one passes without being recorded.
+// maxAnswer bounds an answer that is not streamed, in bytes. A longer answer is passed on but not
+// recorded.
 const maxAnswer = 16 << 20
 
-// answerByUpstream forwards the request and passes the response back.
+// answerByUpstream forwards the request and sends the response to the client.
 func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *call) {
 	if c.memory {
 		c.exchange.RecordQuestion(r.Context())
 	}
 	resp, err := d.ask(r, c)
 	if err != nil {
-		d.record(r.Context(), c, chatapi.Answer{}) // before the response: the client may retry at once
+		d.record(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
 		d.refuseUpstream(w, r, err)
 		return
 	}
@@ -41,7 +42,7 @@ func (d *Handler) answerByUpstream(w http.ResponseWriter, r *http.Request, c *ca
 	case resp.StatusCode == http.StatusOK:
 		d.passAnswer(w, r, c, resp)
 	default:
-		d.record(r.Context(), c, chatapi.Answer{}) // before the response: the client may retry at once
+		d.record(r.Context(), c, chatapi.Answer{}) // before the response, because the client may retry at once
 		pass(w, resp)
 	}
 }
@@ -51,8 +52,8 @@ func isStream(resp *http.Response) bool {
 	return media == "text/event-stream"
 }
 
-// passStream passes a stream back event by event. The last event waits until the turns are stored. If the client
-// or the upstream disconnects before, the answer so far is recorded.
+// passStream sends a stream to the client event by event. The last event waits until the turns are stored. If
+// the client or the upstream disconnects before, the answer so far is recorded.
 func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	begin(w, resp)
 	out := flusher{w}
@@ -72,7 +73,7 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 			first = false
 		}
 		heard.hear()
-		if calls := heard.stream.Calls(); calls != "" { // a client may execute them before the answer ends
+		if calls := heard.stream.Calls(); calls != "" { // a client may execute the calls before the answer ends
 			d.engine.Exchange.Blocks.Passed.Answered(c.owner, chatapi.Answer{ToolCalls: calls}, d.Now())
 		}
 		if !heard.ended() && err == nil {
@@ -95,7 +96,7 @@ func (d *Handler) passStream(w http.ResponseWriter, r *http.Request, c *call, re
 	}
 }
 
-// passAnswer passes back an answer that is not streamed.
+// passAnswer sends an answer that is not streamed to the client.
 func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, resp *http.Response) {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
@@ -115,7 +116,7 @@ func (d *Handler) passAnswer(w http.ResponseWriter, r *http.Request, c *call, re
 	if err == nil {
 		a, err = c.dialect.ReadAnswer(plain)
 	}
-	if err != nil { // an unreadable answer passes unchanged
+	if err != nil { // an unreadable answer is passed on unchanged
 		a = chatapi.Answer{}
 	}
 	d.record(r.Context(), c, a)
@@ -140,7 +141,7 @@ func decoded(body []byte, encoding string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		return io.ReadAll(io.LimitReader(z, maxAnswer)) // a truncated body is invalid JSON
+		return io.ReadAll(io.LimitReader(z, maxAnswer)) // decoding a truncated body fails later, because it is invalid JSON
 	}
 	return nil, memory.Errorf(memory.Invalid, "unsupported encoding %q", encoding)
 }

@@ -26,7 +26,7 @@ import (
 // headerTrace is the header with the answer's trace id, in every API.
 const headerTrace = "X-Loci-Trace"
 
-// Upstream forwards a request and returns the response, as [proxy.Upstream] does.
+// Upstream forwards a request and returns the response, like [proxy.Upstream].
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
@@ -34,7 +34,7 @@ type Upstream interface {
 // Options configure the API.
 type Options struct {
 	Upstream Upstream                     // nil: the built-in model answers
-	Model    func(context.Context) string // name of the model that describes images and answers; "": the built-in model answers
+	Model    func(context.Context) string // name of the model that describes images and answers; "": the built-in model
 	MaxText  int                          // maximum bytes of a query
 }
 
@@ -80,7 +80,7 @@ func (d *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const (
 	maxImages = 8   // per query
-	maxName   = 512 // bytes of a session's id, as for any conversation
+	maxName   = 512 // bytes of a session's id, which names a conversation
 	maxPlace  = 1 << 10
 )
 
@@ -109,7 +109,7 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	case len(in.SessionID) > maxName:
 		return query.Request{}, memory.Errorf(memory.Invalid, "session_id: is longer than %d bytes", maxName)
 	case in.TopK != nil && (topK < 1 || topK > chatapi.MaxTopK):
-		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: %d is not 1 to %d", topK, chatapi.MaxTopK)
+		return query.Request{}, memory.Errorf(memory.Invalid, "top_k: %d is not a number from 1 to %d", topK, chatapi.MaxTopK)
 	case len(in.Images) > maxImages:
 		return query.Request{}, memory.Errorf(memory.Invalid, "images: has %d, more than %d", len(in.Images), maxImages)
 	case len(in.Location) > maxPlace:
@@ -129,7 +129,7 @@ func (d *Handler) read(r *http.Request) (query.Request, error) {
 	return q, nil
 }
 
-// unreadable turns a JSON error into an error for the client.
+// unreadable converts a JSON error to an error for the client.
 func unreadable(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {
@@ -141,8 +141,8 @@ func unreadable(err error) error {
 	return memory.Errorf(memory.Invalid, "the body is not a JSON object: %v", err)
 }
 
-// ownerOf returns the owner of a query's memory: the user in the headers, else user_id if the key may name users,
-// else the default user.
+// ownerOf returns the owner of a query's memory: the user in the headers, otherwise user_id if the key may name
+// users, otherwise the default user.
 func ownerOf(ctx context.Context, user string) (memory.Owner, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner != "" && id.Owner != memory.User(id.Namespace, httpx.DefaultUser) {
@@ -167,11 +167,11 @@ type request struct {
 	UserID    string  `json:"user_id" required:"false" doc:"The user, if the key may name one."`
 	UseMemory *bool   `json:"use_memory" required:"false" doc:"Whether memory is read. Default true."`
 	TopK      *int    `json:"top_k" required:"false" doc:"Maximum number of similar messages."`
-	Images    []image `json:"images" required:"false" doc:"URLs with http(s): or data:, also as {\"url\": …} or {\"image_url\": {\"url\": …}}."`
+	Images    []image `json:"images" required:"false" doc:"URLs with http(s): or data:, each a string or {\"url\": …} or {\"image_url\": {\"url\": …}}."`
 	Location  place   `json:"location" required:"false" doc:"The user's location: a text, or an object of texts and numbers."`
 }
 
-// image is a URL of an image, with http(s): or data:. In JSON it is a string or, as in chats, {"url": …} or
+// image is the URL of an image, with http(s): or data:. In JSON it is a string or, as in chats, {"url": …} or
 // {"image_url": {"url": …}}.
 type image string
 
@@ -195,8 +195,8 @@ func (i *image) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// place is the user's location: in JSON a text, or an object such as {"city": …, "country": …}, whose parts are
-// joined.
+// place is the user's location: in JSON a string, or an object such as {"city": …, "country": …}, whose values
+// are joined.
 type place string
 
 // UnmarshalJSON implements json.Unmarshaler.

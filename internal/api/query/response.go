@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// response is the response to POST /query, in the fields of the platform profile.
+// response is the response to POST /query, with the fields of the platform profile.
 type response struct {
 	Response      string        `json:"response"`
 	Citations     []citation    `json:"citations"`
@@ -31,7 +31,7 @@ type citation struct {
 	Timestamp  time.Time   `json:"timestamp"`
 }
 
-// memoryContext has the memories for the query. If memory was not read, it is present but empty.
+// memoryContext has the memories for the query. It is present but empty if memory was not read.
 type memoryContext struct {
 	Context        []similar `json:"context"`
 	RecentMessages []message `json:"recent_messages"`

@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxAnswer bounds a model's answer, in bytes.
+// maxAnswer bounds the length of a model's answer, in bytes.
 const maxAnswer = 4 << 20
 
-// writer asks the upstream, with the client's own key if Loci has none.
+// writer returns a function that asks the upstream, with the client's own key if Loci has none.
 func (d *Handler) writer(model string, client http.Header) query.Writer {
 	header := http.Header{"Content-Type": {"application/json"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
@@ -32,7 +32,7 @@ func (d *Handler) writer(model string, client http.Header) query.Writer {
 		if err != nil {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // an error changes nothing
+		defer func() { _ = resp.Body.Close() }() // the error changes nothing
 		answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 		if err != nil {
 			return memory.Reply{}, memory.Errorf(memory.Unavailable, "the upstream's answer was cut off: %s", llm.Trouble(err))
@@ -55,7 +55,7 @@ type chat struct {
 
 type chatMessage struct {
 	Role    string `json:"role"`
-	Content any    `json:"content"` // a text, or parts
+	Content any    `json:"content"` // a string, or a list of parts
 }
 
 type part struct {
@@ -68,7 +68,7 @@ type imageURL struct {
 	URL string `json:"url"`
 }
 
-// chatOf returns a chat request with a prompt, and images after the user's text.
+// chatOf returns a chat request with a prompt. Images follow the user's text.
 func chatOf(model string, p memory.Prompt, images []string) chat {
 	c := chat{Model: model, Messages: []chatMessage{{"system", p.System}, {"user", p.User}}}
 	if len(images) == 0 {

@@ -22,13 +22,13 @@ type ByKeyID struct {
 	ID string `path:"id" maxLength:"64" doc:"The key's id, not the key."`
 }
 
-// Subjects of the refusals that [requireAdmin] writes.
+// These are the subjects of the refusals that [requireAdmin] writes.
 const (
 	keysAre     = "keys are"
 	checkupsAre = "checkups are"
 )
 
-// adminOperations registers what only an admin may do: a backup and a checkup cover all users.
+// adminOperations registers the operations for admins only: backups and checkups cover all users.
 func (d *handler) adminOperations(a adder) {
 	checkup := func(confirm bool) func(context.Context, *struct{}) (client.Checkup, error) {
 		return func(ctx context.Context, _ *struct{}) (client.Checkup, error) { return d.Doctor(ctx, confirm) }
@@ -68,10 +68,10 @@ func (d *handler) adminOperations(a adder) {
 		}
 		return nil, d.Keys.Remove(ctx, in.ID)
 	})
-	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Reload settings, prompts and certificates; an error leaves the current ones in place", "settings are", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
+	forAdmin(a, http.MethodPost, "/api/reload", "reload", "Reload settings, prompts and certificates; on an error the current ones stay in effect", "settings are", func(ctx context.Context, _ *struct{}) (client.Reloaded, error) {
 		return d.Reload(ctx)
 	})
-	forAdmin(a, http.MethodGet, "/api/settings", "list-settings", "List the settings in effect; of a secret only that it is set", "settings are", func(context.Context, *struct{}) (client.Settings, error) {
+	forAdmin(a, http.MethodGet, "/api/settings", "list-settings", "List the settings in effect; of a secret only whether it is set", "settings are", func(context.Context, *struct{}) (client.Settings, error) {
 		return client.Settings{Settings: d.Settings()}, nil
 	})
 	forAdmin(a, http.MethodGet, "/api/audit", "list-audit", "List the audit record of sign-ins, keys and admin actions, newest first", "the audit record is", d.audit)
@@ -121,7 +121,7 @@ func (d *handler) backUp(ctx context.Context, in *client.BackupQuery) (*huma.Str
 		w.Header().Set("Content-Length", strconv.FormatInt(size, 10))
 		_, err := io.Copy(w, archive)
 		if err := errors.Join(err, archive.Close()); err != nil {
-			_ = httpx.Tell(c.Context(), err) // only logs: the status is already sent
+			_ = httpx.Tell(c.Context(), err) // only logs, because the status is already sent
 			panic(http.ErrAbortHandler)      // a truncated file must not look complete
 		}
 	}}, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Upstream forwards a request and returns the response, as [proxy.Upstream] does.
+// Upstream forwards a request and returns the response, like [proxy.Upstream].
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
@@ -26,7 +26,7 @@ type Upstream interface {
 const maxAnswer = 8 << 20
 
 // Talker answers chats through an upstream, with the client's own key if Loci has none. Only if verbose
-// is true are the upstream's error messages passed on: they may contain private details.
+// is true does it return the upstream's error messages, which may contain private details.
 func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
 	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if key := client.Values("Authorization"); len(key) > 0 {
@@ -41,7 +41,7 @@ func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
 		if err != nil {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream did not answer: %s", llm.Trouble(err))
 		}
-		defer func() { _ = resp.Body.Close() }() // an error changes nothing
+		defer func() { _ = resp.Body.Close() }() // the error changes nothing
 		if resp.StatusCode != http.StatusOK {
 			message := ""
 			if verbose {
@@ -57,7 +57,7 @@ func Talker(u Upstream, client http.Header, verbose bool) chats.Talker {
 	}
 }
 
-// refusal turns an upstream's error status into the error code that the engine acts on.
+// refusal maps an upstream's error status to the error code that the engine acts on.
 func refusal(status int, message string) error {
 	code := memory.Unavailable
 	switch status {
@@ -91,7 +91,7 @@ func readStream(body io.Reader, heard func(string)) (chatapi.Answer, error) {
 			return chatapi.Answer{}, memory.Errorf(memory.Unavailable, "the upstream's answer has no text")
 		}
 		a := s.Answer()
-		if len(a.Text) > sent { // a refusal, or a last event without an empty line
+		if len(a.Text) > sent { // a refusal, or a last event without the final empty line
 			heard(a.Text[sent:])
 		}
 		if !errors.Is(err, io.EOF) || !s.Done() {

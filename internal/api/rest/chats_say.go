@@ -53,7 +53,7 @@ func (d *handler) talkOperations(a adder) {
 	})
 }
 
-// replies documents the server-sent events of a reply.
+// replies documents the server-sent events of a reply in the OpenAPI document.
 func replies(a adder) func(*huma.Operation) {
 	data := map[string]reflect.Type{
 		client.EventMemory: reflect.TypeFor[client.ChatMemory](), client.EventDelta: reflect.TypeFor[client.ChatDelta](),
@@ -102,7 +102,7 @@ func (d *handler) reply(ctx context.Context, t chats.SayRequest) (_ *huma.Stream
 	}}, nil
 }
 
-// answerer returns the name of the model that answers.
+// answerer returns the name of the model that answers a message.
 func (d *handler) answerer(ctx context.Context, requested string) (string, error) {
 	if d.Upstream == nil {
 		return memory.RecallModel, nil
@@ -116,7 +116,7 @@ func (d *handler) answerer(ctx context.Context, requested string) (string, error
 	return requested, nil
 }
 
-// reply writes the events of an answer.
+// reply writes the events of a reply.
 type reply struct {
 	httpx.Patient
 	begun bool
@@ -147,7 +147,7 @@ func (o *reply) heard(piece string) {
 func event(name string, v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("rest: encode the event %s: %v", name, err)) // texts and numbers always encode
+		panic(fmt.Sprintf("rest: encode the event %s: %v", name, err)) // texts and numbers can always be encoded
 	}
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", name, data)
 }

@@ -39,7 +39,7 @@ func docs(api *huma.OpenAPI) http.Handler {
 	})
 	var page bytes.Buffer
 	if err := template.Must(template.New("docs").Parse(docsPage)).Execute(&page, entries); err != nil {
-		panic(err) // the template and the API are fixed at build time
+		panic(err) // the template and the API do not depend on input
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()

@@ -8,11 +8,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// Elsewhere is an operation of another API that the OpenAPI document includes. Both bodies are JSON.
+// Elsewhere is an operation of another API that the OpenAPI document includes. Request and response
+// are JSON.
 type Elsewhere struct {
 	Method, Path, ID, Summary string
 	Request, Response         reflect.Type
-	Prefix                    string // of its schema names, which must be unique
+	Prefix                    string // prefix of its schema names, which must be unique
 }
 
 // describe adds operations of other APIs to the OpenAPI document.

@@ -51,12 +51,12 @@ func (d *handler) memoryOperations(a adder) {
 	})
 }
 
-// ByID is the id of a memory, trace or job. It is exported because huma ignores embedded structs that are not.
+// ByID is the id of a memory, trace or job. It is exported because huma ignores unexported embedded structs.
 type ByID struct {
 	ID string `path:"id" maxLength:"512"`
 }
 
-// Idempotent is the header that every write accepts.
+// Idempotent is a header that every write request accepts.
 type Idempotent struct {
 	Key string `header:"Idempotency-Key" maxLength:"256" doc:"A repeated key returns the first result and writes nothing."`
 }
@@ -86,7 +86,7 @@ func (d *handler) list(ctx context.Context, by caller, in *client.ListQuery) (ou
 	return client.Memories{Memories: views(page.Memories), Next: page.Next}, err
 }
 
-// split parses a comma-separated list of valid words; "all" means every one of them.
+// split parses a comma-separated list of valid words; "all" stands for the complete list.
 func split[T ~string](name, s string, valid ...T) ([]T, error) {
 	var out []T
 	for part := range strings.SplitSeq(s, ",") {
@@ -106,7 +106,7 @@ func split[T ~string](name, s string, valid ...T) ([]T, error) {
 
 func factView(f memory.Fact) client.Memory { return client.View(memory.Memory{Fact: &f}) }
 
-// written returns a view of a new fact that lists the facts it replaced.
+// written returns a function that builds the view of a new fact with the facts that it replaced.
 func written(ctx context.Context, e *engine.Engine) func(memory.Fact) client.Written {
 	return func(f memory.Fact) client.Written {
 		return client.Written{Memory: factView(f), Replaced: views(curate.Replaced(ctx, e.Core, f))}
@@ -158,8 +158,8 @@ func timeOf(t *time.Time) time.Time {
 
 // Then selects the time of a read. It is exported for the same reason as [ByID].
 type Then struct {
-	AsOf    time.Time `query:"as_of" doc:"What memory contained at this time."`
-	ValidAt time.Time `query:"valid_at" doc:"Facts that were true at this time; facts without a period of validity if they are current."`
+	AsOf    time.Time `query:"as_of" doc:"Read memory as it was at this time."`
+	ValidAt time.Time `query:"valid_at" doc:"Only facts that were true at this time; a fact without a period of validity counts if it is current."`
 }
 
 func (t Then) at() memory.At { return memory.At{AsOf: t.AsOf, ValidAt: t.ValidAt} }
@@ -196,7 +196,7 @@ func (d *handler) delete(ctx context.Context, by caller, in *deleteInput) (out c
 	return out, nil
 }
 
-// held lists where the text of erased memories may remain, such as backups.
+// held lists places, such as backups, where the text of erased memories may remain.
 func (d *handler) held(gone []memory.Memory, r memory.Receipt) []string {
 	if d.Held == nil || len(gone) == 0 {
 		return r.Held

@@ -18,15 +18,16 @@ import (
 const (
 	toolRoot = core.FilesRoot
 
-	// lociFolder contains factsFile alone, and is read-only for the model.
+	// lociFolder contains only factsFile, and is read-only for the model.
 	lociFolder = toolRoot + "/loci"
 	factsFile  = lociFolder + "/facts.md"
 
 	mostLines   = 999_999
-	shownLevels = 2 // of a folder
+	shownLevels = 2 // levels of a folder that view shows
 )
 
-// toolError tells the model why a command failed, in the words of Anthropic's SDK if it has any.
+// toolError tells the model why a command failed, with the text of Anthropic's SDK if the SDK has
+// that error.
 type toolError string
 
 func (e toolError) Error() string { return string(e) }
@@ -68,7 +69,7 @@ func (d *handler) factsOf(ctx context.Context, owner memory.Owner) (string, erro
 	return out.String(), nil
 }
 
-// folder has the tool's files by path. A folder exists if it contains a file.
+// folder maps paths to the tool's files. A folder exists if it contains a file.
 type folder struct {
 	files map[string]memory.Context
 	facts func() (string, error) // the content of factsFile
@@ -105,7 +106,7 @@ func resolve(requested string) (string, error) {
 	return p, nil
 }
 
-// writable is resolve for paths that will be changed.
+// writable is resolve for a path that a command will change.
 func writable(requested string) (string, error) {
 	p, err := resolve(requested)
 	if err == nil && (p == lociFolder || strings.HasPrefix(p, lociFolder+"/")) {
@@ -114,7 +115,7 @@ func writable(requested string) (string, error) {
 	return p, err
 }
 
-// isFolder reports whether there is a folder at p.
+// isFolder reports whether p is a folder.
 func (f folder) isFolder(p string) bool {
 	return p == toolRoot || len(f.below(p)) > 0
 }
@@ -130,7 +131,7 @@ func (f folder) below(p string) []string {
 	return out
 }
 
-// free refuses a path for a new file if it exists already, or if one of its parent folders is a file.
+// free refuses a path for a new file if the path exists, or if one of its parent folders is a file.
 func (f folder) free(p string, taken error) error {
 	if _, isFile := f.files[p]; isFile || f.isFolder(p) {
 		return taken
@@ -195,7 +196,7 @@ func viewFile(c client.MemoryToolInput, content string) (string, error) {
 	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numbered(lines, first, last), nil
 }
 
-// numbered returns the lines from first to last, each after its number.
+// numbered returns the lines from first to last. Each line begins with its number.
 func numbered(lines []string, first, last int) string {
 	var out []string
 	for n := first; n <= last; n++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ImportPath is the path of the import, whose body is read as a stream.
+// ImportPath is the path of the import. The import reads its body as a stream.
 const ImportPath = "/api/import"
 
 // mediaTypes are the content types of exports.
@@ -52,7 +52,7 @@ func withBody(ctx huma.Context, next func(huma.Context)) {
 	next(huma.WithValue(ctx, bodyKey{}, io.Reader(r.Body)))
 }
 
-// streamed serves a request whose handler checks the body while it reads.
+// streamed serves a request whose handler checks the body while reading it.
 func streamed(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	if err := checkText(r, nil); err != nil {
 		httpx.WriteError(w, r, err)
@@ -93,7 +93,7 @@ func (d *handler) export(ctx context.Context, in *client.ExportQuery) (*huma.Str
 		case !out.wrote:
 			httpx.WriteError(w, r, err)
 		default:
-			_ = httpx.Tell(c.Context(), err) // only logs: the status is already sent
+			_ = httpx.Tell(c.Context(), err) // only logs, because the status is already sent
 			panic(http.ErrAbortHandler)      // a truncated export must not look complete
 		}
 	}}, nil
@@ -127,7 +127,7 @@ func (d *handler) bring(ctx context.Context, by caller, in *importInput) (out cl
 		DryRun: in.DryRun, Strict: in.Strict, Learn: in.Learn, Idempotency: in.Key,
 	}, by.author, file)
 	if err != nil {
-		_, _ = io.Copy(io.Discard, file) // a client reads no answer before it has sent everything
+		_, _ = io.Copy(io.Discard, file) // clients read the response only after they have sent the whole body
 		return out, err
 	}
 	return imported(brought, in.DryRun), nil

@@ -6,8 +6,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// probe answers plain health checks as the API's operations do, and reports whether it did. So a server
-// that gets only probes need not build the API.
+// probe answers plain health checks like the API's operations, and reports whether it did. A server
+// that only gets health checks therefore never builds the API.
 func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.URL.RawQuery != "" || r.ContentLength != 0 {
 		return false
@@ -22,7 +22,7 @@ func (d *handler) probe(w http.ResponseWriter, r *http.Request) bool {
 		is := d.Ready(r.Context())
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(readyStatus(is))
-		_ = huma.DefaultJSONFormat.Marshal(w, is) // as above
+		_ = huma.DefaultJSONFormat.Marshal(w, is) // the client may have disconnected
 	default:
 		return false
 	}

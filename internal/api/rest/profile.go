@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByKey is the key of a profile entry in a path.
+// ByKey is the path parameter with a profile entry's key.
 type ByKey struct {
 	Key string `path:"key" maxLength:"128"`
 }
@@ -25,7 +25,7 @@ type putEntryInput struct {
 }
 
 func (d *handler) profileOperations(a adder) {
-	owned(a, http.MethodGet, "/api/core", "get-core", "Show the core, which every conversation begins with: who the user is", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
+	owned(a, http.MethodGet, "/api/core", "get-core", "Show the core: who the user is, in the text that every conversation begins with", func(ctx context.Context, by caller, _ *struct{}) (client.Core, error) {
 		in, left, budget, err := d.engine.Retrieve.OpeningFacts(ctx, memory.Scope{Owner: by.owner})
 		return client.Core{
 			Tokens: in.Tokens(), Budget: budget, Facts: each(in.Facts, coreFact), Left: each(left.Facts, coreFact), Profile: each(in.Profile, entryView),

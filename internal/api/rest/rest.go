@@ -1,5 +1,6 @@
-// Package rest is the REST API under /api. Each handler decodes, calls one method of the engine and encodes.
-// Package client defines the request and response types, from which /openapi.json is generated.
+// Package rest is the REST API under /api. Each handler decodes the request, calls one method of the engine
+// and encodes the result. Package client defines the types of requests and responses, which also define
+// /openapi.json.
 package rest
 
 import (
@@ -30,33 +31,33 @@ import (
 type Options struct {
 	Version string
 	MaxBody int64                               // bytes of a request
-	Health  func(context.Context) client.Health // state of the server
+	Health  func(context.Context) client.Health // returns the server's state
 
-	Ready func(context.Context) client.Ready // whether the server accepts requests
+	Ready func(context.Context) client.Ready // returns whether the server accepts requests
 
 	Elsewhere []Elsewhere // operations of other APIs, for the OpenAPI document
 
 	Upstream Upstream                     // answers chats; nil: the built-in model
-	Model    func(context.Context) string // default model of chats; nil or "": each message must name one
+	Model    func(context.Context) string // default model of chats; nil or "": each message must name a model
 
 	Doctor func(ctx context.Context, confirm bool) (client.Checkup, error) // checks the server
 
-	// Held lists, for people, where text stored between two times may remain after an erasure; nil: nowhere.
+	// Held lists the places where text stored between two times may remain after an erasure; nil: none.
 	Held func(since, until time.Time) []string
 
 	Keys *httpx.Keyring // the API keys
 
 	Reload func(context.Context) (client.Reloaded, error) // reloads the settings
 
-	Settings func() []client.Setting // in effect
+	Settings func() []client.Setting // the settings in effect
 
-	Note func(context.Context, memory.AuditEntry) error // writes to the audit record; nil: there is none
+	Note func(context.Context, memory.AuditEntry) error // writes to the audit record; nil: nothing is recorded
 
-	// Backup writes a backup to the path to, and returns its content and size in bytes.
+	// Backup writes a backup to the path to, and returns the file's content and size in bytes.
 	Backup func(ctx context.Context, to string) (io.ReadCloser, int64, error)
 }
 
-// Reads are the paths where POST writes nothing.
+// Reads are the paths whose POST requests write nothing.
 var Reads = []string{"/api/memory/search", "/api/memory/preview"}
 
 type handler struct {
@@ -64,8 +65,9 @@ type handler struct {
 	engine *engine.Engine
 }
 
-// New returns the handler of /api, /health, /openapi.json, /docs and unknown paths. The first request other
-// than a health check builds the API, which takes milliseconds and megabytes that a chat-only server saves.
+// New returns the handler of /api, /health, /openapi.json, /docs and unknown paths. The first request that
+// is not a health check builds the API. That takes milliseconds and megabytes, which a chat-only server
+// saves.
 func New(e *engine.Engine, opts Options) http.Handler {
 	d := &handler{opts, e}
 	api := sync.OnceValue(d.api)
@@ -93,7 +95,7 @@ func (d *handler) api() http.Handler {
 func (d *handler) document(mux *http.ServeMux) huma.API {
 	config := huma.DefaultConfig("Loci", d.Version)
 	config.Info.Description = "Long-term memory for LLM applications. Errors are problem+json; lists have cursors; writes take an Idempotency-Key."
-	config.CreateHooks = nil // no $schema fields in answers
+	config.CreateHooks = nil // no $schema fields in responses
 	config.DocsPath = ""     // huma's page loads external scripts
 	config.SchemasPath = ""
 	config.OpenAPIPath = "/openapi"
@@ -116,18 +118,19 @@ func (d *handler) document(mux *http.ServeMux) huma.API {
 
 // Describe returns the OpenAPI document.
 func Describe(opts Options) ([]byte, error) {
-	d := &handler{opts, nil} // without an engine: it answers no request
+	d := &handler{opts, nil} // without an engine, because the handler answers no request
 	return json.MarshalIndent(d.document(http.NewServeMux()).OpenAPI(), "", "  ")
 }
 
-// shapeErrors makes huma's errors look like all others. huma has this setting once per process.
+// shapeErrors gives huma's errors the format of all other errors. huma has this setting once per
+// process.
 var shapeErrors = sync.OnceFunc(func() { huma.NewError = newError })
 
-// Limits of what a validation error quotes.
+// These limits bound what a validation error quotes.
 const (
-	mostNamed = 10  // problems
-	longPlace = 120 // bytes of a field's path, which the client chooses
-	longValue = 40  // bytes of a value in the path or the query
+	mostNamed = 10  // problems listed
+	longPlace = 120 // bytes of a field's path, because clients choose the path
+	longValue = 40  // bytes of a value from the path or the query
 )
 
 func newError(status int, message string, errs ...error) huma.StatusError {
@@ -150,8 +153,8 @@ func newError(status int, message string, errs ...error) huma.StatusError {
 	return p
 }
 
-// detail describes a validation error. It quotes values of the path and query alone: bodies and headers
-// may be large or private.
+// detail describes a validation error. It quotes only values from the path and the query: bodies and
+// headers may be large or private.
 func detail(err error) string {
 	var d *huma.ErrorDetail
 	if !errors.As(err, &d) {
@@ -179,7 +182,7 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 	op := huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary,
 		MaxBodyBytes:    a.maxBody,
-		BodyReadTimeout: -1, // the body is already read; a deadline would abort slow requests
+		BodyReadTimeout: -1, // the body is already read, and a deadline would abort slow requests
 		Errors: []int{http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
 			http.StatusConflict, http.StatusRequestEntityTooLarge},
 	}
@@ -198,16 +201,16 @@ func operation[I, O any](a adder, method, path, id, summary string, handle func(
 // created makes 201 the default status of an operation.
 func created(op *huma.Operation) { op.DefaultStatus = http.StatusCreated }
 
-// body is a request or response without parameters or headers.
+// body is a request without parameters or a response without headers.
 type body[T any] struct{ Body T }
 
-// write is a request to write.
+// write is a request that writes.
 type write[T any] struct {
 	Idempotent
 	Body T
 }
 
-// change is a request to change the item with an id.
+// change is a request that changes the item with an id.
 type change[T any] struct {
 	ByID
 	Idempotent
@@ -239,7 +242,7 @@ func owned[I, T any](a adder, method, path, id, summary string, handle func(cont
 	}, also...)
 }
 
-// forAdmin registers an operation for admins. A refusal begins with what.
+// forAdmin registers an operation for admins. The error message for other callers begins with what.
 func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle func(context.Context, *I) (T, error), also ...func(*huma.Operation)) {
 	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
 		if err := requireAdmin(ctx, what); err != nil {
@@ -249,7 +252,7 @@ func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle 
 	}, also...)
 }
 
-// requireAdmin refuses callers that are no admin, with a message that begins with what.
+// requireAdmin refuses callers who are not admins, with a message that begins with what.
 func requireAdmin(ctx context.Context, what string) error {
 	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
 		return memory.Errorf(memory.Forbidden, "%s for admins only", what)
@@ -257,7 +260,7 @@ func requireAdmin(ctx context.Context, what string) error {
 	return nil
 }
 
-// viewed converts a result of the engine into the API's type.
+// viewed converts a result of the engine to the API's type.
 func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
 	return func(a A, err error) (b B, _ error) {
 		if err != nil {
@@ -267,7 +270,7 @@ func viewed[A, B any](view func(A) B) func(A, error) (B, error) {
 	}
 }
 
-// each converts a list. The result of an empty one is not nil, so that JSON has [] and not null.
+// each converts a list. The result is never nil, so that an empty list is [] in JSON, not null.
 func each[A, B any](all []A, view func(A) B) []B {
 	out := make([]B, 0, len(all))
 	for _, a := range all {
@@ -276,7 +279,7 @@ func each[A, B any](all []A, view func(A) B) []B {
 	return out
 }
 
-// who returns the caller of a request.
+// who returns the caller of the request.
 func who(ctx context.Context) (caller, error) {
 	id := httpx.IdentityOf(ctx)
 	if id.Owner == "" {
@@ -285,11 +288,11 @@ func who(ctx context.Context) (caller, error) {
 	return caller{id.Owner, id.Author()}, nil
 }
 
-// checked refuses text that is not UTF-8, which decoders would silently repair. It treats every body as
-// JSON, whatever its Content-Type: curl's default is a form.
+// checked refuses text that is not UTF-8, because decoders would silently replace it. It treats every
+// body as JSON, whatever its Content-Type, because curl sends JSON as a form by default.
 func checked(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == ImportPath { // checked line by line while it is read
+		if r.URL.Path == ImportPath { // checked line by line during the import
 			streamed(w, r, next)
 			return
 		}

@@ -17,11 +17,11 @@ type ByUser struct {
 
 type erasedUser struct {
 	ByUser
-	Existing bool `query:"known" doc:"Answer not_found if nothing was ever stored for the user. Without it, the unused name is closed too."`
+	Existing bool `query:"known" doc:"Respond with not_found if nothing was ever stored for the user. Without this parameter, the unused name is closed too."`
 }
 
-// owner returns the user to erase or open. An admin may name anybody; others must prove that they are
-// that user, because a front end may name any.
+// owner returns the user to erase or reopen. An admin key may name any user; other callers must prove
+// that they are that user, because a front end may send any name.
 func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) {
 	id := httpx.IdentityOf(ctx)
 	owner := memory.User(id.Namespace, u.ID)

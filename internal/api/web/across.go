@@ -9,44 +9,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// recurring is what is known in two projects or more.
+// recurring lists what occurs in at least two projects.
 type recurring struct {
-	Projects []amount // facts of each
-	Said     []shared // the same words
-	Answers  []shared // the same question, such as where the user lives
+	Projects []amount // number of facts of each project
+	Said     []shared // facts with the same text
+	Answers  []shared // facts that answer the same question, such as where the user lives
 	Themes   []shared // categories and tags
 }
 
-// shared is one thing with what each project has of it.
+// shared is one recurring item, with its occurrences in each project.
 type shared struct {
 	Name, Link string
 	In         []place
 }
 
-// place is what a project has of something shared.
+// place is the occurrence of a recurring item in one project.
 type place struct {
 	Project string
-	Says    string // of answers
+	Says    string // text of the fact, for Answers
 	Link    string
 	Count   int
 }
 
-// mostShared is how many things of a kind are told, those of the most projects first.
-const mostShared = 12
+// maxShared is the maximum number of items listed per kind. Items of the most projects come first.
+const maxShared = 12
 
-// across counts facts by project while they are walked.
+// across counts facts by project.
 type across struct {
 	projects map[string]int
 	said     map[string]*shared // by hash
 	answers  map[string]*shared // by subject and attribute
-	themes   map[string]*shared // by address
+	themes   map[string]*shared // by address of the page that lists them
 }
 
 func newAcross() *across {
 	return &across{projects: map[string]int{}, said: map[string]*shared{}, answers: map[string]*shared{}, themes: map[string]*shared{}}
 }
 
-// add counts a fact; those of no project recur nowhere.
+// add counts a fact. Facts without a project are ignored.
 func (a *across) add(f memory.Fact) {
 	project := f.Scope.Project
 	if project == "" {
@@ -75,28 +75,28 @@ func note(in map[string]*shared, key, name, link string, of place) {
 		in[key] = one
 	}
 	if i := slices.IndexFunc(one.In, func(p place) bool { return p.Project == of.Project }); i >= 0 {
-		one.In[i].Count++ // of answers the newest stands, as facts come newest first
+		one.In[i].Count++ // the first fact is kept: facts come newest first
 		return
 	}
 	of.Count = 1
 	one.In = append(one.In, of)
 }
 
-// recurring returns what is in several projects. What is said in the same words is not
-// told once more as an answer.
+// recurring returns the items that occur in several projects. A fact with the same text in several projects is
+// not listed again as an answer.
 func (a *across) recurring() recurring {
 	out := recurring{Said: several(a.said, nil), Themes: several(a.themes, nil)}
 	out.Answers = several(a.answers, func(s *shared) bool {
 		return slices.ContainsFunc(s.In, func(p place) bool { return p.Says != s.In[0].Says })
 	})
-	for _, name := range most(a.projects, mostShared) {
+	for _, name := range most(a.projects, maxShared) {
 		out.Projects = append(out.Projects, amount{Name: name, Count: a.projects[name], Link: asking{}.With("project", name)})
 	}
 	out.Projects = amounts(out.Projects)
 	return out
 }
 
-// several returns those of two projects or more that are wanted; nil wants all.
+// several returns the items of at least two projects that wanted accepts; nil accepts all.
 func several(in map[string]*shared, wanted func(*shared) bool) (out []shared) {
 	for _, key := range slices.Sorted(maps.Keys(in)) {
 		s := in[key]
@@ -109,5 +109,5 @@ func several(in map[string]*shared, wanted func(*shared) bool) (out []shared) {
 		out = append(out, *s)
 	}
 	slices.SortStableFunc(out, func(a, b shared) int { return cmp.Compare(len(b.In), len(a.In)) })
-	return out[:min(len(out), mostShared)]
+	return out[:min(len(out), maxShared)]
 }

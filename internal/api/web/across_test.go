@@ -63,7 +63,7 @@ func TestInsightsTellOfProjectsAndTheListShowsOne(t *testing.T) {
 			}
 		}
 	}
-	body := r.shows("/insights", "said in several", "User writes tests first", "/?project=orion", "tools")
+	body := r.shows("/insights", "the same fact in several projects", "User writes tests first", "/?project=orion", "tools")
 	sound(t, "/insights", body)
 	body = r.shows("/?project=orion", "User ships orion", `value="orion"`)
 	if strings.Contains(body, "User ships atlas") {

@@ -18,20 +18,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Upstream sends a request on and returns the answer, as the proxy's does.
+// Upstream forwards a request and returns the response, like the proxy's Upstream.
 type Upstream interface {
 	Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error)
 }
 
-// question is what the playground's form asks.
+// question is the input of the playground's form.
 type question struct {
 	model, words string
-	chat         string          // "": a new one
-	temporary    bool            // nothing of it is kept, and memory is not read
-	history      []chats.Message // of a temporary chat
+	chat         string          // "" for a new chat
+	temporary    bool            // nothing of the chat is stored, and memory is not read
+	history      []chats.Message // earlier messages of a temporary chat
 }
 
-// questionOf reads the form of the playground.
+// questionOf reads the playground's form.
 func (p *Page) questionOf(r *http.Request) (q question, err error) {
 	q = question{
 		model: r.PostFormValue("model"), words: strings.TrimSpace(r.PostFormValue("content")),
@@ -39,7 +39,7 @@ func (p *Page) questionOf(r *http.Request) (q question, err error) {
 	}
 	switch {
 	case q.words == "":
-		return q, memory.Errorf(memory.Invalid, "nothing was typed")
+		return q, memory.Errorf(memory.Invalid, "the message is empty")
 	case q.model == "":
 		return q, memory.Errorf(memory.Invalid, "choose a model")
 	case p.Talker == nil:
@@ -51,7 +51,7 @@ func (p *Page) questionOf(r *http.Request) (q question, err error) {
 	return q, err
 }
 
-// maxHistory is how many messages of a temporary chat its page may send back.
+// maxHistory is the maximum number of messages that the page of a temporary chat may send back.
 const maxHistory = 200
 
 // decode reads the messages of a temporary chat.
@@ -66,7 +66,7 @@ func decode(history string) (out []chats.Message, err error) {
 		}
 	}
 	if err != nil || len(out) > maxHistory {
-		return nil, memory.Errorf(memory.Invalid, "what was said so far cannot be read")
+		return nil, memory.Errorf(memory.Invalid, "the earlier messages of this chat cannot be read")
 	}
 	return out, nil
 }
@@ -74,15 +74,16 @@ func decode(history string) (out []chats.Message, err error) {
 func encode(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // strings always encode
+		panic(err) // strings can always be encoded
 	}
 	return string(data)
 }
 
-// headerChat tells the script which chat it speaks in.
+// headerChat is the response header that names the chat to the script.
 const headerChat = "X-Loci-Chat"
 
-// answer lets a model answer, and returns what it said. A new chat begins then.
+// answer lets a model answer the question and returns the answer. It creates a new chat if the question names
+// none.
 func (p *Page) answer(r *http.Request, v visit, q *question, to *pieces) (string, error) {
 	if q.temporary {
 		said := append(q.history, chats.Message{Role: memory.RoleUser, Content: q.words})
@@ -110,14 +111,14 @@ func (p *Page) answer(r *http.Request, v visit, q *question, to *pieces) (string
 	return said.Answer.Content, err
 }
 
-// pieces writes an answer for a script, each piece as it comes: lines of JSON.
+// pieces writes an answer piece by piece for the page's script, as lines of JSON.
 type pieces struct {
 	httpx.Patient
-	script bool // or nothing is written
+	script bool // false: nothing is written
 	begun  bool
 }
 
-// piece is one line: a part of the answer, or why there is no more of it.
+// piece is one line: a part of the answer, or the reason why the answer ends early.
 type piece struct {
 	Said  string `json:"said,omitempty"`
 	Wrong string `json:"wrong,omitempty"`
@@ -137,18 +138,19 @@ func (o *pieces) begin() {
 	}
 	o.begun = true
 	o.Header().Set("Content-Type", "application/x-ndjson")
-	o.Header().Set("X-Accel-Buffering", "no") // or a proxy in between would keep it all until the end
+	o.Header().Set("X-Accel-Buffering", "no") // keeps proxies from buffering the answer
 	_ = http.NewResponseController(o.ResponseWriter).Flush()
 }
 
 const (
-	// modelsWait is how long a page waits for the list of the upstream's models, and maxModels how much of it is read.
+	// modelsWait is the maximum time a page waits for the upstream's list of models; maxModels bounds the list
+	// in bytes.
 	modelsWait = 3 * time.Second
 	maxModels  = 8 << 20
 )
 
-// models lists what can be talked to, Loci's own model last, and says why the upstream's are not
-// among them.
+// models lists the models that can answer, Loci's own model last. If the upstream's models are missing,
+// unlisted is the reason.
 func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	own := []string{responder.Name}
 	if p.Upstream == nil {
@@ -160,7 +162,7 @@ func (p *Page) models(r *http.Request) (names []string, unlisted string) {
 	if err != nil {
 		return own, "the upstream did not answer: " + llm.Trouble(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read
+	defer func() { _ = resp.Body.Close() }() // the error changes nothing
 	var list struct {
 		Data []struct {
 			ID string `json:"id"`

@@ -11,22 +11,22 @@ import (
 //go:embed static/*
 var staticFiles embed.FS
 
-// asset is a file that pages load: a style, a script, an icon.
+// asset is a file that pages load: a style sheet, a script or an icon.
 type asset struct {
 	body []byte
 	kind string
-	mark string // of its bytes: a part of its address, so that browsers keep it for good
+	mark string // hash of its bytes, a part of its address: browsers may cache it forever
 }
 
-// kinds are the media types of the files there are: what a system says of an ending may
-// be anything, and takes half a megabyte to read.
+// kinds are the media types of the assets. Go's mime package depends on the system and reads half a megabyte of
+// tables.
 var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 // assetNames are the names of all assets.
 func assetNames() (names []string) {
 	files, err := staticFiles.ReadDir("static")
 	if err != nil {
-		panic(err) // they are embedded
+		panic(err) // the files are embedded, so reading them cannot fail
 	}
 	for _, f := range files {
 		names = append(names, f.Name())
@@ -57,5 +57,5 @@ func (p *Page) asset(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.kind)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	_, _ = w.Write(a.body) // a browser that is gone is not an error of ours
+	_, _ = w.Write(a.body) // the browser may have disconnected
 }

@@ -7,16 +7,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// auditView is part of the audit record, for whoever runs the server.
+// auditView is a page of the audit record. Only admins see it.
 type auditView struct {
 	memory.AuditPage
-	User, Act string // that it is narrowed to
-	Cursor    string // of the page that is shown; "": the first
+	User, Act string // filters, "" for none
+	Cursor    string // of the page that is shown; "" for the first page
 }
 
 func (p *Page) audit(r *http.Request, _ visit) (any, error) {
 	if !runs(r) {
-		return nil, memory.Errorf(memory.Forbidden, "the audit record is for whoever runs the server")
+		return nil, memory.Errorf(memory.Forbidden, "the audit record is for admins only")
 	}
 	view := auditView{User: r.FormValue("user"), Act: r.FormValue("act"), Cursor: r.FormValue("cursor")}
 	page, err := p.engine.Store.Noted(r.Context(), httpx.IdentityOf(r.Context()).Namespace, memory.AuditQuery{User: view.User, Act: view.Act, Cursor: view.Cursor})

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// remember writes a fact down.
+// remember stores a fact that the user wrote.
 func (p *Page) remember(r *http.Request, v visit) (done, error) {
 	f, created, err := p.engine.Curate.Remember(r.Context(), v.owner, curate.Note{
 		Content: r.PostFormValue("content"), Category: strings.TrimSpace(r.PostFormValue("category")), Tags: tagsOf(r.PostFormValue("tags")),
@@ -19,15 +19,15 @@ func (p *Page) remember(r *http.Request, v visit) (done, error) {
 		return done{}, err
 	}
 	if !created {
-		return done{Say: "That is remembered already."}, nil
+		return done{Say: "This fact is already stored."}, nil
 	}
 	return p.did(r, v, "Remembered.", f.ID)
 }
 
-// tagsOf reads tags with commas.
+// tagsOf splits comma-separated tags.
 func tagsOf(s string) []string { return strings.Split(s, ",") }
 
-// change does to one memory what its form says.
+// change applies the action of a memory's form.
 func (p *Page) change(r *http.Request, v visit) (done, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
@@ -44,11 +44,11 @@ func (p *Page) change(r *http.Request, v visit) (done, error) {
 	case "approve", "reject":
 		return p.decide(r, v, curate.Judgement{ID: v.id, Action: memory.Action(do)})
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 }
 
-// edit changes the fields that the form has.
+// edit changes the fields that the form contains.
 func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	e := curate.Edit{Content: field(r, "content"), Category: field(r, "category")}
 	if s := field(r, "tags"); s != nil {
@@ -72,7 +72,7 @@ func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 		return done{}, err
 	}
 	if f := was.Fact; f != nil && e.Content != nil && f.Content == *e.Content {
-		e.Content = nil // the words stay whose they were
+		e.Content = nil // only the fact's owner may change its text
 	}
 	if _, err := p.engine.Curate.EditFact(r.Context(), v.owner, id, e, v.author); err != nil {
 		return done{}, err
@@ -80,7 +80,7 @@ func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	return p.did(r, v, "Saved.", id)
 }
 
-// field returns a value of the form, nil where the form has none. Forms end lines with CRLF.
+// field returns a value of the form, nil if the form does not have the field. Browsers send line ends as CRLF.
 func field(r *http.Request, name string) *string {
 	values := r.PostForm[name]
 	if len(values) == 0 {
@@ -96,7 +96,7 @@ func (p *Page) pin(r *http.Request, v visit, pinned bool, ids ...string) (done, 
 		}
 	}
 	if pinned {
-		return p.did(r, v, "Pinned: in every prompt.", ids...)
+		return p.did(r, v, "Pinned: it is now in every prompt.", ids...)
 	}
 	return p.did(r, v, "Unpinned.", ids...)
 }
@@ -113,14 +113,14 @@ func (p *Page) forget(r *http.Request, v visit, ids ...string) (done, error) {
 	return d, nil
 }
 
-// bulk does one thing to all that is chosen. Pins and tags are a run for each.
+// bulk applies one action to all selected memories. It pins and tags each memory in its own run.
 func (p *Page) bulk(r *http.Request, v visit) (done, error) {
 	ids := r.PostForm["id"]
 	if len(ids) == 0 {
-		return done{Say: "Nothing was chosen."}, nil
+		return done{Say: "Nothing was selected."}, nil
 	}
 	if len(ids) > listed+hits {
-		return done{}, memory.Errorf(memory.Invalid, "choose at most %d at a time", listed+hits)
+		return done{}, memory.Errorf(memory.Invalid, "select at most %d memories at a time", listed+hits)
 	}
 	switch do := r.PostFormValue("do"); do {
 	case "forget":
@@ -130,7 +130,7 @@ func (p *Page) bulk(r *http.Request, v visit) (done, error) {
 	case "tag":
 		return p.tag(r, v, tagsOf(r.PostFormValue("tag")), ids...)
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 }
 
@@ -151,8 +151,8 @@ func (p *Page) tag(r *http.Request, v visit, add []string, ids ...string) (done,
 	return p.did(r, v, "Tagged.", ids...)
 }
 
-// did says what was done to facts, each by the run that the journal has last, and what they
-// replaced in it.
+// did describes what was done to facts: the latest run of each in the journal, and the facts that were replaced
+// in that run.
 func (p *Page) did(r *http.Request, v visit, say string, ids ...string) (done, error) {
 	d := done{Say: say}
 	for _, id := range ids {

@@ -2,19 +2,18 @@ package web
 
 import "slices"
 
-// series is numbers drawn as columns beside each other; their words stand beside the drawing as
-// HTML, which keeps its size.
+// series is a list of numbers that are drawn as columns. The labels are HTML next to the drawing, so that their
+// size does not change with it.
 type series struct {
-	Shares []float64 // of the largest, 0 to 1
+	Shares []float64 // each value as a share of the largest, 0 to 1
 	Most   float64
 }
 
-// maxColumns is how many columns are drawn at most: more than there are dots on a screen say
-// nothing.
+// maxColumns is the maximum number of columns. A screen does not have the pixels to show more.
 const maxColumns = 360
 
-// seriesOf takes all values or, of too many, so many at equal distances, the first and the last
-// among them.
+// seriesOf keeps all values or, if there are more than maxColumns, maxColumns values at equal distances,
+// including the first and the last.
 func seriesOf(values []float64) (s series) {
 	if len(values) == 0 {
 		return s
@@ -27,7 +26,7 @@ func seriesOf(values []float64) (s series) {
 	return s
 }
 
-// amount is a named number, and its share of the largest beside it.
+// amount is a named number, with its share of the largest number in the list.
 type amount struct {
 	Name  string
 	Count int
@@ -35,7 +34,7 @@ type amount struct {
 	Link  string
 }
 
-// amounts gives each its share.
+// amounts sets each Share.
 func amounts(in []amount) []amount {
 	top := 1
 	for _, a := range in {

@@ -8,14 +8,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chosen is a context that can be attached to a chat, and whether it is.
+// chosen is a context that can be attached to a chat, and whether it is attached.
 type chosen struct {
 	document
 	On bool
 }
 
-// documentsOf returns those attached to a chat in their order; with all, the others
-// behind them.
+// documentsOf returns the contexts attached to a chat in their order. With all, the other contexts follow.
 func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, all bool) ([]chosen, error) {
 	if len(chat.Contexts) == 0 && !all {
 		return nil, nil
@@ -38,7 +37,7 @@ func (p *Page) documentsOf(r *http.Request, v visit, chat memory.Conversation, a
 	return append(on, off...), nil
 }
 
-// Attached is the room that the attached documents take together.
+// Attached sums up the attached documents, to show the room that they take in the prompt.
 func (v transcriptView) Attached() document {
 	sum := document{}
 	for _, d := range v.Documents {
@@ -49,7 +48,7 @@ func (v transcriptView) Attached() document {
 	return sum
 }
 
-// changeChat does to a conversation what its form says.
+// changeChat applies the action of a conversation's form.
 func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
@@ -69,12 +68,12 @@ func (p *Page) changeChat(r *http.Request, v visit) (done, error) {
 		d.to = "/conversations"
 		return d, err
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 }
 
-// attachedNext returns what is attached once those shown are as they were ticked. Those
-// that the form did not show stay: they were taken away, and may come back.
+// attachedNext returns the contexts attached after a form in which some were shown and some of those ticked.
+// Attached contexts that the form did not show stay attached: they were removed, and may be restored.
 func (p *Page) attachedNext(was, shown, ticked []string) []string {
 	next := slices.DeleteFunc(slices.Clone(was), func(id string) bool { return slices.Contains(shown, id) && !slices.Contains(ticked, id) })
 	for _, id := range ticked {

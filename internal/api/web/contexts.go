@@ -14,26 +14,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// chatsLooked is how many of the chats used last are looked at for what is attached to
-// them.
-const chatsLooked = 500
+// maxChatsRead is how many of the most recently used chats are searched for attached contexts.
+const maxChatsRead = 500
 
 // document is a context with the room that it takes in a prompt.
 type document struct {
 	memory.Context
 	Tokens int
-	Room   int // tokens that there are for all documents of a prompt
-	Chats  int // of those used last, that it is attached to
+	Room   int // tokens available for all documents of a prompt
+	Chats  int // number of recently used chats that it is attached to
 }
 
-// Share is how much of the room it takes, 0 to 1.
+// Share is the share of the room that it takes, 0 to 1.
 func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(1, d.Room))) }
 
-// Takes says how much of the room that is.
+// Takes describes that share for people.
 func (d document) Takes() string {
 	switch share := d.Share(); {
 	case d.Cut():
-		return "more than fit"
+		return "longer than the room"
 	case share < 0.01:
 		return "under 1 % of the room"
 	default:
@@ -41,10 +40,10 @@ func (d document) Takes() string {
 	}
 }
 
-// Cut reports whether not all of it fits, were it alone.
+// Cut reports whether the document is too long to fit even if it is the only one.
 func (d document) Cut() bool { return d.Tokens > d.Room }
 
-// Name is its title or, without one, how it begins.
+// Name is the title or, if there is none, the beginning of the text.
 func (d document) Name() string {
 	if d.Title != "" {
 		return clip(120, d.Title)
@@ -55,7 +54,7 @@ func (d document) Name() string {
 func (p *Page) documentOf(c memory.Context) document {
 	d := document{Context: c, Room: p.Documents}
 	for line := range strings.SplitSeq(strings.TrimSpace(c.Content), "\n") {
-		d.Tokens += text.Tokens(line) + 1 // as they are counted where they are fitted into a prompt
+		d.Tokens += text.Tokens(line) + 1 // counts tokens as the prompt does
 	}
 	return d
 }
@@ -73,7 +72,7 @@ func (p *Page) contexts(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
+	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
 	if err != nil {
 		return nil, err
 	}
@@ -91,12 +90,12 @@ func (p *Page) contexts(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// contextView is one context: what it says and where it is attached.
+// contextView is one context: its text and the chats that it is attached to.
 type contextView struct {
 	document
 	Here     string
 	Editing  bool
-	Gone     string // the change that took it away; "" for one that is there
+	Gone     string // id of the change that removed it; "" if it was not removed
 	Attached []talk
 	Changes  []step
 }
@@ -111,7 +110,7 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 	view := contextView{Here: here(r)}
 	c, err := p.engine.Context(r.Context(), v.owner, v.id, memory.At{})
 	if errors.Is(err, memory.NotFound) && len(journal.Changes) > 0 {
-		if was := journal.Changes[0].After.Context; was != nil && was.Content != "" { // an erased one has no words
+		if was := journal.Changes[0].After.Context; was != nil && was.Content != "" { // an erased context has no text
 			c, view.Gone, err = *was, journal.Changes[0].ID, nil
 		}
 	}
@@ -122,10 +121,10 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 	view.Editing = r.FormValue("edit") != "" && view.Gone == ""
 	for _, change := range journal.Changes {
 		s := stepOf(change)
-		s.Was, s.Is = "", "" // the text stands above; a title alone would look like all that changed
+		s.Was, s.Is = "", "" // the page shows the text above; with a title alone, the text would look unchanged
 		view.Changes = append(view.Changes, s)
 	}
-	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: chatsLooked})
+	chats, err := p.engine.Chats.Chats(r.Context(), v.owner, memory.ConversationQuery{Limit: maxChatsRead})
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +137,7 @@ func (p *Page) context(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// addContext makes a context of what was typed or of a file.
+// addContext stores a context from typed text or from a file.
 func (p *Page) addContext(r *http.Request, v visit) (done, error) {
 	title, content := strings.TrimSpace(r.PostFormValue("title")), r.PostFormValue("content")
 	if strings.TrimSpace(content) == "" {
@@ -160,13 +159,13 @@ func (p *Page) addContext(r *http.Request, v visit) (done, error) {
 	return d, err
 }
 
-// fileOf reads the file of a form, as those without a script send it.
+// fileOf reads the file of a form, which browsers send if scripts are off.
 func fileOf(r *http.Request) (name, content string, err error) {
 	file, header, err := r.FormFile("file")
 	if err != nil {
 		return "", "", memory.Errorf(memory.Invalid, "paste a text, or choose a file of text")
 	}
-	defer func() { _ = file.Close() }() // it was only read
+	defer func() { _ = file.Close() }() // the file was only read
 	words, err := io.ReadAll(file)
 	if err != nil {
 		return "", "", tooLong(err)
@@ -174,7 +173,7 @@ func fileOf(r *http.Request) (name, content string, err error) {
 	return clip(120, header.Filename), string(words), nil
 }
 
-// changeContext does to one context what its form says.
+// changeContext applies the action of a context's form.
 func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 	switch do := r.PostFormValue("do"); do {
 	case "edit":
@@ -185,22 +184,22 @@ func (p *Page) changeContext(r *http.Request, v visit) (done, error) {
 		return p.didTo(r, v, "Saved.", "context:"+v.id)
 	case "drop":
 		receipt, err := p.engine.Curate.DropContext(r.Context(), v.owner, v.id, false, v.author)
-		return did("Taken away.", receipt), err
+		return did("Removed.", receipt), err
 	case "erase":
 		if r.PostFormValue("word") != eraseWord {
-			return done{}, memory.Errorf(memory.Invalid, "nothing was erased: type “%s” to go on", eraseWord)
+			return done{}, memory.Errorf(memory.Invalid, "nothing was erased: type “%s” to confirm", eraseWord)
 		}
 		_, err := p.engine.Curate.DropContext(r.Context(), v.owner, v.id, true, v.author)
-		return done{Say: "Its words are erased for good.", to: "/contexts"}, err
+		return done{Say: "Its text was permanently erased.", to: "/contexts"}, err
 	case "chat":
 		chat, err := p.engine.Chats.NewChat(r.Context(), v.owner, "", chats.ChatEdit{Contexts: &[]string{v.id}})
 		return done{to: p.playgroundAt(chat.ID, r.PostFormValue("model"))}, err
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 }
 
-// didTo says what was done to a thing by the run that the journal has last of it.
+// didTo describes what was done to an item by its latest run in the journal.
 func (p *Page) didTo(r *http.Request, v visit, say, target string) (done, error) {
 	page, err := p.engine.Changes(r.Context(), v.owner, memory.ChangeQuery{Target: target, Limit: 1})
 	d := done{Say: say}

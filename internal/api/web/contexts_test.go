@@ -55,8 +55,8 @@ func TestAContextIsWrittenEditedTakenAwayAndBrought(t *testing.T) {
 	r.undoLast(at)
 	r.shows(at, "House rules", "Dogs may.", "Undone.")
 	r.sent(at, url.Values{"do": {"drop"}, "back": {"/contexts"}})
-	body := r.shows("/contexts", "Taken away.", "No documents yet")
-	gone := r.shows(at, "taken away", "Bring it back", "Dogs may.")
+	body := r.shows("/contexts", "Removed.", "No documents yet")
+	gone := r.shows(at, "taken away", "Restore", "Dogs may.")
 	sound(t, at, gone)
 	if strings.Contains(gone, "Chat with it") {
 		t.Error("what was taken away can be talked about")
@@ -111,7 +111,7 @@ func TestAContextIsAttachedToChatsAndTakesItsRoom(t *testing.T) {
 	long := r.context("", strings.Repeat("one two three four five\n", 40))
 	short := r.context("Note", "Be kind.")
 	id := strings.TrimPrefix(short, "/contexts/")
-	r.shows(long, "more than fit", "cut off")
+	r.shows(long, "longer than the room", "cut off")
 	if _, err := r.engine.Exchange.Ingest(t.Context(), memtest.Ana, exchange.Talk{Conversation: "talk", Messages: []exchange.Message{{Role: memory.RoleUser, Content: "Hello there"}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// conversationsAtOnce is how many conversations a page lists, and turnsAtOnce how
-	// many turns of one it shows unless all are asked for.
+	// conversationsAtOnce is the maximum number of conversations on a page. turnsAtOnce is the number of turns
+	// shown of one conversation, unless all are requested.
 	conversationsAtOnce = 30
 	turnsAtOnce         = 200
 )
@@ -22,7 +22,7 @@ type conversationsView struct {
 	Next          string
 }
 
-// conversation is one with the words said last.
+// conversation is a list entry with the text of the last message.
 type conversation struct {
 	memory.Conversation
 	Last string
@@ -35,7 +35,7 @@ func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 	}
 	view := conversationsView{Next: page.Next}
 	for _, c := range page.Conversations {
-		if c.MessageCount == 0 && c.Title == "" && c.Rules == "" && len(c.Contexts) == 0 { // it was said to be kept nowhere
+		if c.MessageCount == 0 && c.Title == "" && c.Rules == "" && len(c.Contexts) == 0 { // a temporary chat, of which nothing is stored
 			continue
 		}
 		turns, err := p.engine.Store.Turns(r.Context(), v.owner, memory.TurnQuery{Conversation: c.ID, Last: 2})
@@ -53,28 +53,28 @@ func (p *Page) conversations(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// transcriptView is one conversation, word for word.
+// transcriptView is one conversation with its full text.
 type transcriptView struct {
 	memory.Conversation
 	Here      string
 	Turns     []said
 	Earlier   int // turns before those shown
-	Off       int // turns that left the path: edited or asked again
+	Off       int // turns on abandoned branches: edited or regenerated
 	Summaries []client.Memory
 	Facts     int
-	Turn      string   // the one that is pointed at
-	Editing   bool     // title, rules and contexts
-	Documents []chosen // attached; while editing also those that can be
+	Turn      string   // id of the turn that the address selects
+	Editing   bool     // title, rules and contexts are open for editing
+	Documents []chosen // attached contexts; while editing also those that can be attached
 }
 
 func (v transcriptView) title() string {
 	return clip(60, v.Head())
 }
 
-// Live reports whether it was not deleted.
+// Live reports whether the conversation was not deleted.
 func (v transcriptView) Live() bool { return v.Status != memory.Retired }
 
-// Head is the title or, without one, how it begins.
+// Head is the title or, if there is none, the beginning of the conversation.
 func (v transcriptView) Head() string {
 	if v.Title == "" && v.Earlier == 0 && len(v.Turns) > 0 {
 		return clip(100, v.Turns[0].Content)
@@ -82,14 +82,14 @@ func (v transcriptView) Head() string {
 	return cmp.Or(clip(120, v.Title), "Conversation")
 }
 
-// said is a turn with what was learned from it.
+// said is a turn with the facts learned from it.
 type said struct {
 	memory.Turn
 	Learned []client.Memory
-	Given   *given // what memory gave to it, of an answer; nil where that is not known
+	Given   *given // memories used for an answer; nil if unknown
 }
 
-// given is how much memory gave to an answer.
+// given is the number of memories that were used for an answer, and the trace.
 type given struct {
 	Trace string
 	Hits  int
@@ -102,7 +102,7 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	if len(found.Conversations) == 0 {
-		return nil, memory.Errorf(memory.NotFound, "there is no conversation %q", clip(60, v.id))
+		return nil, memory.Errorf(memory.NotFound, "no such conversation: %q", clip(60, v.id))
 	}
 	view := transcriptView{Conversation: found.Conversations[0], Here: here(r), Turn: r.FormValue("turn")}
 	view.Editing = r.FormValue("edit") != "" && view.Live()
@@ -121,7 +121,7 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	var next *given // of the answer to come
+	var next *given // for the next answer
 	for _, t := range turns {
 		if one, ok := traces[t.ID]; ok {
 			next = &given{one.ID, len(one.Hits)}
@@ -151,8 +151,8 @@ func (p *Page) transcript(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// learnedIn returns the facts that a conversation taught, by the turn that each rests
-// on. Of very many only the newest are told.
+// learnedIn returns the facts learned from a conversation, by the turn that each was learned from. If there are
+// very many, it returns only the newest.
 func (p *Page) learnedIn(r *http.Request, v visit, conversation string) (map[string][]client.Memory, error) {
 	page, err := p.engine.List(r.Context(), v.owner, memory.Query{
 		Conversation: conversation, Limit: facets,

@@ -17,43 +17,43 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dataView is where memory is taken away, brought and erased.
+// dataView is the page on which memory is exported, imported and erased.
 type dataView struct {
 	Here    string
 	Counts  memory.Counts
-	Brought *brought // what an import did, or would do; nil: none was asked for
+	Brought *brought // result of an import or of its preview; nil: neither was requested
 	Format  string
 	Project string
 	Learn   bool
 }
 
-// brought is what became of a file.
+// brought is the result of importing a file.
 type brought struct {
 	transfer.ImportReport
 	File   string
 	Dry    bool
-	Kinds  []kindBrought
+	Kinds  []importedKind
 	Sample []sample
-	Undo   []string // the runs to take back; none if they are too many
-	Wrong  string   // why it ended before its end
+	Undo   []string // runs that undo the import; empty if there are too many
+	Wrong  string   // why the import stopped early
 }
 
-// kindBrought counts things of one kind that a file has.
-type kindBrought struct {
+// importedKind counts the file's records of one kind.
+type importedKind struct {
 	Name         string
 	Added, There int
 }
 
-// sample is one of what was added.
+// sample is an example of an added record.
 type sample struct {
 	Content string
 	Status  memory.Status
 }
 
-// portions are what an export may hold.
+// portions are the parts that an export can contain.
 var portions = []transfer.Part{transfer.FactPart, transfer.TurnPart, transfer.SummaryPart, transfer.ProfilePart, transfer.RelationPart}
 
-// Portions are what an export may hold, to choose from.
+// Portions are the parts of an export, to choose from.
 func (dataView) Portions() []transfer.Part { return portions }
 
 func (p *Page) data(r *http.Request, v visit) (any, error) {
@@ -61,25 +61,24 @@ func (p *Page) data(r *http.Request, v visit) (any, error) {
 	return dataView{Here: here(r), Counts: counts}, err
 }
 
-// exports are the formats that are written: what they are, and how a file of each is
-// called.
+// exports are the formats of exports, each with its media type and its file name extension.
 var exports = map[portable.Format]struct{ media, name string }{
 	portable.JSONL:    {"application/x-ndjson", "jsonl"},
 	portable.Markdown: {"text/markdown; charset=utf-8", "md"},
 	portable.Zip:      {"application/zip", "zip"},
 }
 
-// export sends memory as a file, as it is walked.
+// export streams memory as a file.
 func (p *Page) export(w http.ResponseWriter, r *http.Request, v visit) error {
 	format := portable.Format(cmp.Or(r.Form.Get("format"), string(portable.JSONL)))
 	kind, ok := exports[format]
 	if !ok {
-		return memory.Errorf(memory.Invalid, "there is no format %q", clip(20, string(format)))
+		return memory.Errorf(memory.Invalid, "unknown format %q", clip(20, string(format)))
 	}
 	what := transfer.ExportOptions{Format: format}
 	for _, part := range r.Form["part"] {
 		if !slices.Contains(portions, transfer.Part(part)) {
-			return memory.Errorf(memory.Invalid, "there is nothing called %q to export", clip(20, part))
+			return memory.Errorf(memory.Invalid, "unknown part %q: it cannot be exported", clip(20, part))
 		}
 		what.Parts = append(what.Parts, transfer.Part(part))
 	}
@@ -89,15 +88,14 @@ func (p *Page) export(w http.ResponseWriter, r *http.Request, v visit) error {
 	w.Header().Set("Content-Type", kind.media)
 	w.Header().Set("Content-Disposition", `attachment; filename="loci-`+v.now.In(p.Zone).Format("2006-01-02")+"."+kind.name+`"`)
 	if err := p.engine.Transfer.Export(r.Context(), v.owner, what, w); err != nil {
-		_ = httpx.Tell(r.Context(), err) // it logs; nobody can be told any more
-		panic(http.ErrAbortHandler)      // or what is cut off would look whole
+		_ = httpx.Tell(r.Context(), err) // only logs, because the status is already sent
+		panic(http.ErrAbortHandler)      // a truncated export must not look complete
 	}
 	return nil
 }
 
-// bring reads a file into memory or, with do=look, only says what that would do. The
-// file comes last in the form and is read as it comes, so that its size is that of a
-// body and no copy of it is kept.
+// bring imports a file or, with do=look, only shows what an import would do. The file is the last part of the
+// form and is read as a stream, so that its size is limited only by the maximum body and no copy is stored.
 func (p *Page) bring(w http.ResponseWriter, r *http.Request, v visit) error {
 	view := dataView{Here: "/data"}
 	err := p.readFile(r, v, &view)
@@ -111,22 +109,22 @@ func (p *Page) bring(w http.ResponseWriter, r *http.Request, v visit) error {
 	return nil
 }
 
-// tooLong says what to do with a file that is longer than a request may be.
+// tooLong explains the alternative for a file that exceeds the maximum request body.
 func tooLong(err error) error {
 	if is := new(http.MaxBytesError); errors.As(err, &is) {
-		return memory.Errorf(memory.TooLarge, "the file is longer than a request may be, %d bytes (limits.body); loci import takes it", is.Limit)
+		return memory.Errorf(memory.TooLarge, "the file is longer than the %d bytes of a request (limits.body); the command loci import accepts it", is.Limit)
 	}
 	return err
 }
 
-// maxField is how many bytes a field beside the file may have.
+// maxField is the maximum length in bytes of each field before the file.
 const maxField = 1 << 10
 
-// readFile reads the parts of the form up to the file, and that into memory.
+// readFile reads the form's parts up to the file, and imports the file.
 func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 	parts, err := r.MultipartReader()
 	if err != nil {
-		return memory.Errorf(memory.Invalid, "the form cannot be read: %v", err)
+		return memory.Errorf(memory.Invalid, "cannot read the form: %v", err)
 	}
 	for {
 		part, err := parts.NextPart()
@@ -143,7 +141,7 @@ func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 		}
 		value, err := io.ReadAll(io.LimitReader(part, maxField))
 		if err != nil || !utf8.Valid(value) {
-			return memory.Errorf(memory.Invalid, "the form cannot be read")
+			return memory.Errorf(memory.Invalid, "cannot read the form")
 		}
 		switch part.FormName() {
 		case "format":
@@ -156,10 +154,10 @@ func (p *Page) readFile(r *http.Request, v visit, view *dataView) error {
 	}
 }
 
-// sniffed is how much of a file says what it is.
+// sniffed is the number of bytes from which the format of a file is detected.
 const sniffed = 64 << 10
 
-// undoable is how many runs one form takes back at most.
+// undoable is the maximum number of runs that one form undoes.
 const undoable = listed + hits
 
 func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipart.Part) error {
@@ -167,7 +165,7 @@ func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipar
 	file := bufio.NewReaderSize(part, sniffed)
 	format := portable.Format(view.Format)
 	if format == "" {
-		head, _ := file.Peek(sniffed) // what is wrong with it the import tells
+		head, _ := file.Peek(sniffed) // the import reports read errors
 		format = portable.FormatOf(part.FileName(), head)
 	}
 	out, err := p.engine.Transfer.Import(r.Context(), v.owner, transfer.ImportOptions{Format: format, Project: view.Project, Learn: view.Learn, DryRun: b.Dry}, v.author, file)
@@ -178,7 +176,7 @@ func (p *Page) takeFile(r *http.Request, v visit, view *dataView, part *multipar
 		b.Wrong = httpx.Tell(r.Context(), tooLong(err)).Detail
 	}
 	b.ImportReport = out
-	for _, k := range []kindBrought{
+	for _, k := range []importedKind{
 		{"fact", out.Added.Facts, out.There.Facts}, {"conversation", out.Added.Conversations, out.There.Conversations}, {"turn", out.Added.Turns, out.There.Turns},
 		{"summary", out.Added.Summaries, out.There.Summaries}, {"profile entry", out.Added.Profile, out.There.Profile}, {"relation", out.Added.Relations, out.There.Relations}, {"context", out.Added.Contexts, out.There.Contexts},
 	} {

@@ -42,7 +42,7 @@ func TestAnImportIsLookedAtWrittenAndUndone(t *testing.T) {
 	file := "- User likes figs\n- User lives in Lisbon\n- <b>User</b> plays the cello\n"
 	w := r.bring("?do=look", "my <things>.txt", file, "format", "")
 	body := w.Body.String()
-	if w.Code != http.StatusOK || !strings.Contains(body, "my &lt;things&gt;.txt would bring") || !strings.Contains(body, "User likes figs") || !strings.Contains(body, "Nothing was written yet") {
+	if w.Code != http.StatusOK || !strings.Contains(body, "my &lt;things&gt;.txt would add") || !strings.Contains(body, "User likes figs") || !strings.Contains(body, "Nothing was stored yet") {
 		t.Fatalf("status %d: %s", w.Code, body)
 	}
 	sound(t, "POST /data/import", body)
@@ -50,7 +50,7 @@ func TestAnImportIsLookedAtWrittenAndUndone(t *testing.T) {
 		t.Fatalf("looking left %d facts", n)
 	}
 	w = r.bring("", "things.txt", file, "format", "", "project", "atlas")
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "things.txt was brought in") || !strings.Contains(w.Body.String(), "take the facts out again") {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "things.txt was imported") || !strings.Contains(w.Body.String(), "take the facts out again") {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
 	r.shows("/", "User likes figs", "&lt;b&gt;User&lt;/b&gt; plays the cello")
@@ -128,7 +128,7 @@ func TestNothingIsErasedBeforeThatIsTyped(t *testing.T) {
 		t.Fatalf("ben erases ana's: status %d", w.Code)
 	}
 	to := r.sent("/erase", form(" Erase "))
-	receipt := r.shows(to, "1 memory, whose words are gone", key.ID, "<dd>whoever runs the server, as ana</dd>")
+	receipt := r.shows(to, "1 memory, whose text is erased", key.ID, "<dd>whoever runs the server, as ana</dd>")
 	sound(t, to, receipt)
 	if r.now(key.ID).Content != "" || strings.Contains(r.get("/data/export").Body.String(), "flowerpot") {
 		t.Errorf("the words are still there: %+v", r.now(key.ID))
@@ -154,7 +154,7 @@ func TestTheProfileIsWrittenAndUndone(t *testing.T) {
 	sound(t, "/profile", r.shows("/profile", "time&lt;zone&gt;", "Europe/Lisbon"))
 	sound(t, "/profile", r.shows("/profile?edit=time%3Czone%3E", `name="value"`, ">Europe/Lisbon</textarea>"))
 	r.sent("/profile", url.Values{"do": {"set"}, "key": {"time<zone>"}, "value": {"Europe/Lisbon"}})
-	r.shows("/profile", "It is so already.")
+	r.shows("/profile", "Nothing changed.")
 	r.sent("/profile", url.Values{"do": {"drop"}, "key": {"time<zone>"}})
 	runs := r.runs()
 	if body := r.shows("/profile"); strings.Contains(body, "Lisbon</p>") {
@@ -182,9 +182,9 @@ func TestJobsTellHowFarVectorsAre(t *testing.T) {
 	if body := r.shows("/jobs"); strings.Contains(body, "Vectors") {
 		t.Error("nothing lacks a vector, and the page speaks of them")
 	}
-	sound(t, "/jobs?vectors=1", r.shows("/jobs?vectors=1", "1 of 1 memory have one by"))
+	sound(t, "/jobs?vectors=1", r.shows("/jobs?vectors=1", "1 of 1 memory have a vector of"))
 	furnish(r)
-	r.shows("/jobs?vectors=1", "3 of 5 memories have one by", "Give the rest theirs")
+	r.shows("/jobs?vectors=1", "3 of 5 memories have a vector of", "Compute the missing vectors")
 	r.sent("/jobs", url.Values{"back": {"/jobs"}})
-	r.shows("/jobs", "3 of 5 memories have one by", "the rest get theirs now", "<progress", "2 memories get vectors now.")
+	r.shows("/jobs", "3 of 5 memories have a vector of", "the others are being computed", "<progress", "2 memories will get vectors.")
 }

@@ -1,33 +1,31 @@
-// Package web is the page: for people, at / beside the API. It decodes,
-// calls the engine's verbs, and renders HTML; it decides nothing and keeps nothing
-// but what can be counted again from the journal.
+// Package web is the web page for people, served at / next to the API. It decodes requests, calls methods of
+// the engine, and renders HTML. It makes no decisions and stores nothing that it cannot recompute from the
+// journal.
 //
-// Every view is whole without JavaScript: links, and forms that POST and come back
-// with 303. The script only makes that quick (it fetches the same pages and swaps
-// their main part) and adds keys and live changes. Nothing is loaded from elsewhere,
-// nothing inline is run (see headers), and the text of a memory is never markup:
-// html/template escapes it, and no template declares anything safe.
+// Every view works without JavaScript: it has links, and forms that POST and redirect with 303. The script
+// makes that faster (it fetches the same pages and swaps their main part) and adds keys and live updates. Pages
+// load nothing from other hosts and run nothing inline (see headers). The text of a memory is never markup:
+// html/template escapes it, and no template marks anything as safe.
 //
-//	/                     memories: list, search with why, edit, pin, forget, bulk
-//	/memories/{id}        one fact's life, and what it is related to
-//	/profile              what is known as keys and values
-//	/review               what waits for a person
+//	/                     memories: list, search with reasons, edit, pin, forget, bulk actions
+//	/memories/{id}        one fact's history and relations
+//	/profile              values about the user by key
+//	/review               facts that wait for a decision
 //	/conversations[/{id}] transcripts, summaries, what was learned from each turn
 //	/contexts[/{id}]      documents, and the chats that they are attached to
-//	/traces[/{id}]        what answers were given
-//	/playground           a chat, with what memory gave to each answer and learned of it
-//	/time                 memory as of a day, and what changed since
+//	/traces[/{id}]        the memories that answers used
+//	/playground           a chat, with the memories that each answer used and the facts learned from it
+//	/time                 memory as of a day, and the changes since
 //	/insights /jobs
-//	/settings[/prompts/{name}] how the server is set, why, and how that is changed
-//	/data[/export|/import] memory taken away and brought in; an import can be looked at before
-//	/erase /erased/{run}  what would be erased for good, and the receipt of what was
-//	/undo                 what an undo would take along
+//	/settings[/prompts/{name}] the server's settings and the reasons for them
+//	/data[/export|/import] export and import; an import has a preview
+//	/erase /erased/{run}  what an erasure would remove, and its receipt
+//	/undo                 what an undo would also undo
 //	/signin /signout /events /assets/…
 //
-// The playground talks by the call that POST /api/chats/{id}/messages makes. A temporary chat is held by its
-// page alone.
+// The playground makes the same call as POST /api/chats/{id}/messages. A temporary chat is stored only in its
+// page.
 //
-// Who asks is found out by [httpx.Guard], as for every API. A browser sends no
-// header of ours, so [Page.SignedIn] stands before the guard and turns the page's
-// cookie into those headers, for the page's own paths alone.
+// [httpx.Guard] identifies the user, as for every API. Browsers cannot send Loci's headers, so [Page.SignedIn]
+// runs before the guard and converts the page's cookie to those headers, only for the page's own paths.
 package web

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// done says what a form did, on the page that is shown next, once.
+// done describes the effect of a form. The next page shows it once.
 type done struct {
 	Say  string   `json:"say"`
-	Runs []string `json:"runs,omitempty"` // to take it back by, first to last
-	to   string   // where to go; "": where the form was
+	Runs []string `json:"runs,omitempty"` // runs to undo, first to last
+	to   string   // path to show next; "": the form's page
 }
 
-// doneCookie carries done over the redirect. What it holds is shown as text, and
-// runs that are not the owner's undo nothing, so it needs no signature.
+// doneCookie carries a done over the redirect. It needs no signature: its content is shown as text, and runs of
+// other owners cannot be undone.
 const doneCookie = "loci_done"
 
-// keep sets the cookie. Browsers hold 4 kB of one: what does not fit is not said.
+// keep sets the cookie. Browsers limit a cookie to 4 kB, so a longer message is not shown.
 func (d done) keep(w http.ResponseWriter, r *http.Request) {
 	if d.Say == "" {
 		return
@@ -30,7 +30,7 @@ func (d done) keep(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, cookie(r, doneCookie, base64.RawURLEncoding.EncodeToString(data), time.Minute))
 }
 
-// takeDone returns what was done last, nil if it was said already.
+// takeDone returns the effect of the last form, nil if it was already shown.
 func takeDone(w http.ResponseWriter, r *http.Request) *done {
 	c, err := r.Cookie(doneCookie)
 	if err != nil {

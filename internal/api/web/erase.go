@@ -16,20 +16,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// eraseWord is what is typed to confirm.
+// eraseWord is the word that the user types to confirm.
 const eraseWord = "erase"
 
-// shownErased is how many of what is erased are listed at first; the rest folds out.
+// shownErased is how many of the memories to erase are listed at first; the rest can be unfolded.
 const shownErased = 100
 
-// eraseView is what would be erased, all that says the same included.
+// eraseView lists what would be erased, including everything with the same content.
 type eraseView struct {
-	IDs   string // what is meant, by id, with spaces between; the rest says the same
-	Sum   string // of what is shown, see sumOf
+	IDs   string // ids of the matched memories, separated by spaces; the other memories have the same content
+	Sum   string // hash of the memories shown, see sumOf
 	Gone  []client.Memory
-	Rest  []client.Memory // past shownErased
+	Rest  []client.Memory // memories after the first shownErased
 	Total int
-	Wrong string // why it was not done
+	Wrong string // why nothing was erased
 	Word  string
 	Back  string
 }
@@ -52,8 +52,8 @@ func (p *Page) erasing(r *http.Request, v visit) (any, error) {
 	return p.wouldErase(r.Context(), v, ids)
 }
 
-// meant returns the ids of what a question means. From here on it is ids that count:
-// the question may find something else when it is confirmed.
+// meant returns the ids of the memories that a question matches. Later steps use the ids, because the question
+// may match others when the user confirms.
 func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
 	live, _, err := p.engine.Curate.ForgetMatching(ctx, v.owner, curate.Matching{Query: q, DryRun: true}, v.author)
 	if err != nil {
@@ -69,8 +69,8 @@ func (p *Page) meant(ctx context.Context, v visit, q string) ([]string, error) {
 	}
 	var out []string
 	for _, m := range all {
-		// What left recall is meant too. What is live and not meant only says the same: the
-		// ids that are meant find it again.
+		// Retired memories are matched too. Other live memories only have the same content: the erasure of the
+		// matched ids finds them again.
 		if ids[m.ID()] || !m.Status().Live() {
 			out = append(out, m.ID())
 		}
@@ -94,7 +94,7 @@ func (p *Page) wouldErase(ctx context.Context, v visit, ids []string) (eraseView
 	return view, nil
 }
 
-// sumOf is a hash of which memories these are and of what state, in any order.
+// sumOf is a hash of some memories and their versions, in any order.
 func sumOf(memories []memory.Memory) string {
 	lines := make([]string, len(memories))
 	for i, m := range memories {
@@ -105,7 +105,7 @@ func sumOf(memories []memory.Memory) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// erase removes words for good, once that was typed and if it is still what was shown.
+// erase permanently erases text if the user typed eraseWord and the memories shown have not changed.
 func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
 	view, ids := eraseView{Back: "/data"}, strings.Fields(r.PostFormValue("ids"))
 	if len(ids) > 0 {
@@ -117,9 +117,9 @@ func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
 	switch {
 	case len(ids) == 0:
 	case r.PostFormValue("sum") != view.Sum:
-		view.Wrong = "Nothing was erased: something changed meanwhile. This is what would be erased now."
+		view.Wrong = "Nothing was erased, because memory has changed. This is what would be erased now."
 	case !strings.EqualFold(strings.TrimSpace(r.PostFormValue("word")), eraseWord):
-		view.Wrong = "Nothing was erased: type “" + eraseWord + "” to go on."
+		view.Wrong = "Nothing was erased: type “" + eraseWord + "” to confirm."
 	case view.Total > 0:
 		_, receipt, err := p.engine.Curate.ForgetMatching(r.Context(), v.owner, curate.Matching{IDs: ids, Erase: true}, v.author)
 		if err != nil {
@@ -129,13 +129,13 @@ func (p *Page) erase(w http.ResponseWriter, r *http.Request, v visit) error {
 			http.Redirect(w, r, "/erased/"+url.PathEscape(receipt.Run), http.StatusSeeOther)
 			return nil
 		}
-		view = eraseView{Back: "/data"} // somebody was quicker
+		view = eraseView{Back: "/data"} // another request erased them first
 	}
 	p.render(w, r, http.StatusOK, "erase", p.frame(w, r, v, view))
 	return nil
 }
 
-// erasedView is the receipt of an erasure: ids and times are all that is left.
+// erasedView is the receipt of an erasure. Only ids and times remain.
 type erasedView struct {
 	Run    string
 	At     time.Time
@@ -143,7 +143,7 @@ type erasedView struct {
 	Left   []left
 }
 
-// left is what is left of something erased.
+// left identifies an erased memory.
 type left struct{ Kind, ID string }
 
 func (p *Page) erased(r *http.Request, v visit) (any, error) {
@@ -157,7 +157,7 @@ func (p *Page) erased(r *http.Request, v visit) (any, error) {
 		view.Left = append(view.Left, left{kind, id})
 	}
 	if len(view.Left) == 0 {
-		return nil, memory.Errorf(memory.NotFound, "there is no receipt %q", clip(60, v.id))
+		return nil, memory.Errorf(memory.NotFound, "no such receipt: %q", clip(60, v.id))
 	}
 	slices.Reverse(view.Left)
 	return view, nil

@@ -46,7 +46,7 @@ func TestWhatIsErasedIsWhatWasShown(t *testing.T) {
 	b := r.fact("User painted a flowerpot")
 	r.sent("/memories/"+a.ID, url.Values{"do": {"edit"}, "content": {"User hides the key in the shed"}})
 	w := r.post("/erase", form)
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "something changed meanwhile") || !strings.Contains(w.Body.String(), "in the shed") {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "memory has changed") || !strings.Contains(w.Body.String(), "in the shed") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 	if r.now(a.ID).Content == "" || r.now(b.ID).Content == "" {
@@ -56,7 +56,7 @@ func TestWhatIsErasedIsWhatWasShown(t *testing.T) {
 	form = eraseForm(t, r.shows("/erase?q=the+flowerpot", "painted"), "erase")
 	c := r.fact("User broke a flowerpot")
 	to := r.sent("/erase", form)
-	r.shows(to, "1 memory, whose words are gone", b.ID)
+	r.shows(to, "1 memory, whose text is erased", b.ID)
 	if r.now(b.ID).Content != "" || r.now(c.ID).Content == "" || r.now(a.ID).Content == "" {
 		t.Error("it did not erase the one that was shown, and that alone")
 	}
@@ -79,7 +79,7 @@ func TestAllThatWouldBeErasedCanBeSeen(t *testing.T) {
 		}
 	}
 	sound(t, "/erase?q=everything", body)
-	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), "105 memories, whose words are gone")
+	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), "105 memories, whose text is erased")
 }
 
 // TestWhatQuotesAnErasedTurnIsErasedByItsWords: it stays until somebody asks for it.
@@ -89,7 +89,7 @@ func TestWhatQuotesAnErasedTurnIsErasedByItsWords(t *testing.T) {
 	quotes := r.converse("later", "What should I not forget?", "That zebra number, 4711.")
 	r.converse("other", "How warm is it in Porto?", "Quite warm.")
 	at := "/erase?id=" + turns[0]
-	body := r.shows(at, "keeps its words")
+	body := r.shows(at, "keep their text")
 	sound(t, at, body)
 	r.shows(r.sent("/erase", eraseForm(t, body, "erase")), turns[0])
 	body = r.shows("/erase?q=zebra+4711", "That zebra number, 4711.")

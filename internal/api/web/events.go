@@ -10,23 +10,22 @@ import (
 )
 
 const (
-	// eventsEvery is how often an owner's version is looked at; stores answer that
-	// from memory.
-	eventsEvery = time.Second
+	// eventInterval is the interval at which an owner's version is checked. Stores have the version in memory.
+	eventInterval = time.Second
 
-	// eventsFor is how long one stream lasts. Browsers open the next by themselves,
-	// so that none outlives its session for long.
-	eventsFor = 10 * time.Minute
+	// streamTime is the maximum time of one stream. Browsers reconnect by themselves, so no stream outlives its
+	// session for long.
+	streamTime = 10 * time.Minute
 )
 
-// events is a stream that says when an owner's memory has changed: an event
-// "version" with the version, once at the beginning and after each change.
+// events is a stream that reports changes of an owner's memory: an event "version" at the beginning and after
+// each change.
 func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	_ = control.SetWriteDeadline(time.Time{}) // the stream has a deadline of its own
+	_ = control.SetWriteDeadline(time.Time{}) // the stream has its own deadline
 	p.endWith(r)
-	tick, end := time.NewTicker(eventsEvery), time.NewTimer(eventsFor)
+	tick, end := time.NewTicker(eventInterval), time.NewTimer(streamTime)
 	defer tick.Stop()
 	defer end.Stop()
 	for last := int64(-1); ; {
@@ -52,8 +51,7 @@ func (p *Page) events(w http.ResponseWriter, r *http.Request, v visit) error {
 	}
 }
 
-// endWith lets streams end when the server that answers r shuts down, which would
-// wait for them otherwise.
+// endWith ends streams when the server that serves r shuts down. Otherwise the shutdown would wait for them.
 func (p *Page) endWith(r *http.Request) {
 	server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)
 	if !ok {

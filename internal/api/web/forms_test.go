@@ -39,7 +39,7 @@ func TestWhatIsWrittenDownIsRemembered(t *testing.T) {
 		t.Errorf("there is not one memory:\n%s", body)
 	}
 	r.sent("/memories", url.Values{"content": {"User likes figs"}})
-	r.shows("/", "remembered already")
+	r.shows("/", "already stored")
 	if w := r.post("/memories", url.Values{"content": {"  "}}); w.Code != http.StatusBadRequest {
 		t.Errorf("an empty fact: status %d", w.Code)
 	}
@@ -129,7 +129,7 @@ func TestWhatWasDoneIsUndoneByItsRuns(t *testing.T) {
 		}
 	}
 	r.sent("/memories/bulk", url.Values{"do": {"forget"}})
-	r.shows("/", "Nothing was chosen.")
+	r.shows("/", "Nothing was selected.")
 	if w := r.post("/memories/bulk", url.Values{"do": {"fly"}, "id": {a.ID}}); w.Code != http.StatusBadRequest {
 		t.Errorf("an unknown thing to do: status %d", w.Code)
 	}
@@ -229,7 +229,7 @@ func TestAParkedJobIsTriedAgain(t *testing.T) {
 	}
 	r.shows("/jobs", "parked", "the model &lt;b&gt;fell&lt;/b&gt; over", "Try again", "<b>1</b>")
 	r.sent("/jobs/"+url.PathEscape(job.ID), url.Values{"back": {"/jobs"}})
-	r.shows("/jobs", "queued", "It is tried again.")
+	r.shows("/jobs", "queued", "The job will run again.")
 	if w := r.post("/jobs/none", url.Values{}); w.Code != http.StatusNotFound {
 		t.Errorf("a job that is none: status %d", w.Code)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// funcs are what templates can say beside values.
+// funcs are the functions that templates can call.
 func (p *Page) funcs() template.FuncMap {
 	return template.FuncMap{
 		"age":     func(t time.Time) string { return age(p.engine.Now(), t) },
@@ -37,12 +37,12 @@ func (p *Page) funcs() template.FuncMap {
 	}
 }
 
-// age is how long ago a time was, in its largest unit.
+// age formats how long ago a time was, in its largest unit.
 func age(now, t time.Time) string {
 	const day = 24 * time.Hour
 	switch d := now.Sub(t); {
 	case d < -time.Minute:
-		return "to come"
+		return "in the future"
 	case d < time.Minute:
 		return "now"
 	case d < time.Hour:
@@ -60,7 +60,7 @@ func age(now, t time.Time) string {
 
 func percent(x float64) string { return strconv.Itoa(int(math.Round(x*100))) + " %" }
 
-// whole is a number that a template has.
+// whole converts a number from a template to an int.
 func whole(n any) int {
 	switch n := n.(type) {
 	case int64:
@@ -71,7 +71,7 @@ func whole(n any) int {
 	return n.(int)
 }
 
-// plural is a number of things.
+// plural formats a number of things.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -82,7 +82,7 @@ func plural(n int, thing string) string {
 	return count(n) + " " + thing + "s"
 }
 
-// count is a number with its thousands apart.
+// count formats a number with separated thousands.
 func count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -91,7 +91,7 @@ func count(n int) string {
 	return s
 }
 
-// clip is the front of a text, for labels.
+// clip shortens a text, for labels.
 func clip(n int, s string) string {
 	letters := []rune(strings.Join(strings.Fields(s), " "))
 	if len(letters) <= n {
@@ -100,7 +100,7 @@ func clip(n int, s string) string {
 	return strings.TrimSpace(string(letters[:n])) + "…"
 }
 
-// author says who decided something.
+// author describes who made a change.
 func author(a memory.Author) string {
 	switch a.Kind {
 	case memory.ByPerson:
@@ -115,7 +115,7 @@ func author(a memory.Author) string {
 		if a.Name == "" || a.Name == "rules" {
 			return "the rules"
 		}
-		if a.Name == "use" { // answers that took a fact up make it surer
+		if a.Name == "use" { // answers that use a fact raise its confidence
 			return "its use"
 		}
 		return "the rule " + a.Name
@@ -125,7 +125,7 @@ func author(a memory.Author) string {
 	return "somebody"
 }
 
-// acted are the actions as a history tells them.
+// acted are the names of actions in a history.
 var acted = map[memory.Action]string{
 	memory.ActionAdd: "added", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again",
 	memory.ActionReplace: "replaced", memory.ActionRetire: "forgotten", memory.ActionRestore: "restored",

@@ -10,22 +10,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// policy lets the page load its own files alone, run no script and use no style
-// that stands in the page, send forms to itself, and be framed by nobody.
+// policy lets the page load only its own files, run no inline script or style, send forms only to itself, and
+// appear in no frame.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func headers(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	// With no-referrer browsers would send forms with "Origin: null", which no
-	// check can tell from a foreign one.
+	// With no-referrer, browsers would send forms with "Origin: null", which looks like the origin of another
+	// site.
 	h.Set("Referrer-Policy", "same-origin")
-	h.Set("Cache-Control", "no-store") // memories are nobody else's business
+	h.Set("Cache-Control", "no-store") // memories are private
 }
 
-// sameOrigin refuses what another site's page makes a browser send. Browsers say
-// with every POST where it is from; one that does not say is refused too.
+// sameOrigin refuses requests that another site's page made a browser send. Browsers send the origin with every
+// POST; a POST without an origin is refused too.
 func sameOrigin(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
@@ -37,11 +37,10 @@ func sameOrigin(r *http.Request) error {
 	if r.Header.Get("Sec-Fetch-Site") == "" && err == nil && u.Host != "" && strings.EqualFold(u.Host, r.Host) {
 		return nil
 	}
-	return memory.Errorf(memory.Forbidden, "this form was not sent by Loci's own page")
+	return memory.Errorf(memory.Forbidden, "this form was not sent from Loci's page")
 }
 
-// local returns a path of this server as it may be redirected to; anything else is
-// the first page.
+// local returns a path of this server that is safe as the target of a redirect; "/" for anything else.
 func local(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") || strings.Contains(to, "\\") {
@@ -50,20 +49,20 @@ func local(to string) string {
 	return to
 }
 
-// formInMemory is how many bytes of files in a form are held in memory.
+// formInMemory is how many bytes of a form's files are held in memory.
 const formInMemory = 4 << 20
 
-// readForm reads a posted form; its values can be trusted to be text.
+// readForm reads a posted form and checks that its values are valid text.
 func readForm(r *http.Request) error {
 	err := r.ParseForm()
-	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") { // it may have a file
+	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/form-data") { // the form may have a file
 		err = r.ParseMultipartForm(formInMemory)
 	}
 	if err != nil {
 		if p := httpx.ProblemOf(err); p.Code == memory.TooLarge {
 			return p
 		}
-		return memory.Errorf(memory.Invalid, "the form cannot be read: %v", err)
+		return memory.Errorf(memory.Invalid, "cannot read the form: %v", err)
 	}
 	for _, values := range r.Form {
 		for _, v := range values {

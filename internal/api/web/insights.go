@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// insightsView is how much there is and how it came about.
+// insightsView describes the size and the origin of a user's memory.
 type insightsView struct {
 	memory.Counts
 	First, Last time.Time
@@ -20,8 +20,8 @@ type insightsView struct {
 	Categories  []amount
 	Decisions   []amount
 	Authors     []amount
-	Again       int // times that something known was said once more, and not stored again
-	Replaced    int // facts that were out of date
+	Again       int // how often a statement repeated a stored fact and was not stored again
+	Replaced    int // outdated facts that were replaced
 	Across      recurring
 	Rates       obs.Rates
 	Recall      latency
@@ -31,11 +31,11 @@ type insightsView struct {
 	Cost        float64
 }
 
-// latency is how long recall took, of the answers that are known.
+// latency is the time that recall took for the answers that have a trace.
 type latency struct {
 	Answers           int
-	Half, Most, Worst time.Duration // the median, the 95th of a hundred, the longest
-	Line              series        // from the oldest to the newest, in milliseconds
+	Half, Most, Worst time.Duration // the median, the 95th percentile, the longest
+	Line              series        // from oldest to newest, in milliseconds
 }
 
 func latencyOf(answers []memory.Trace) latency {
@@ -45,7 +45,7 @@ func latencyOf(answers []memory.Trace) latency {
 	}
 	var took []time.Duration
 	var ms []float64
-	for _, a := range slices.Backward(answers) { // they come newest first
+	for _, a := range slices.Backward(answers) { // answers come newest first
 		took = append(took, a.Took)
 		ms = append(ms, float64(a.Took.Microseconds())/1000)
 	}
@@ -56,14 +56,14 @@ func latencyOf(answers []memory.Trace) latency {
 	return l
 }
 
-// spent is what one model was paid for one purpose.
+// spent is the use of one model for one purpose.
 type spent struct {
 	Purpose, Model       string
 	Calls, Input, Output int64
 	Cost                 float64
 }
 
-// spentDays is how many days of spending are told.
+// spentDays is the number of days of model use that are shown.
 const spentDays = 30
 
 func (p *Page) insights(r *http.Request, v visit) (any, error) {
@@ -93,7 +93,7 @@ func (p *Page) insights(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// fill takes what the journal and the facts tell.
+// fill sets the figures that come from the journal and the facts.
 func (v *insightsView) fill(s survey, today time.Time) {
 	days, active := s.growth(today)
 	v.Growth = seriesOf(active)
@@ -119,7 +119,7 @@ func (v *insightsView) fill(s survey, today time.Time) {
 	v.Categories, v.Decisions, v.Authors = amounts(v.Categories), amounts(v.Decisions), amounts(v.Authors)
 }
 
-// spend sums usage up by purpose and model, and by day.
+// spend adds up usage by purpose and model, and by day.
 func (v *insightsView) spend(usage []memory.Usage, from time.Time) {
 	if len(usage) == 0 {
 		return

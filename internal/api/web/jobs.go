@@ -9,18 +9,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// jobsView is work that is under way, waiting or parked.
+// jobsView lists the jobs that are running, waiting or parked.
 type jobsView struct {
 	Here    string
 	Jobs    []client.Job
-	Vectors vectors.Vectors // while a job gives them, or where they were asked for
-	Counted bool            // they were
+	Vectors vectors.Vectors // set while a job computes vectors, or if they were requested
+	Counted bool            // Vectors is set
 }
 
-// Done is how many memories have a vector of the embedder.
+// Done is the number of memories that have a vector of the current embedder.
 func (v jobsView) Done() int { return v.Vectors.Memories - v.Vectors.Lacking }
 
-// Share is how many of all that is, 0 to 1.
+// Share is Done as a share of all memories, 0 to 1.
 func (v jobsView) Share() float64 { return float64(v.Done()) / float64(max(1, v.Vectors.Memories)) }
 
 func (p *Page) jobs(r *http.Request, v visit) (any, error) {
@@ -33,25 +33,25 @@ func (p *Page) jobs(r *http.Request, v visit) (any, error) {
 		view.Jobs = append(view.Jobs, client.ViewJob(j))
 	}
 	view.Counted = r.FormValue("vectors") != ""
-	if view.Counted || slices.ContainsFunc(jobs, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) { // it looks at everything
+	if view.Counted || slices.ContainsFunc(jobs, func(j memory.Job) bool { return j.Kind == memory.JobEmbed }) { // counting reads all memories
 		view.Vectors, err = p.engine.Vectors.Vectors(r.Context(), v.owner)
 	}
 	return view, err
 }
 
-// retry lets a parked job run again.
+// retry runs a parked job again.
 func (p *Page) retry(r *http.Request, v visit) (done, error) {
-	return done{Say: "It is tried again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, v.id)
+	return done{Say: "The job will run again."}, p.engine.Curate.RetryJob(r.Context(), v.owner, v.id)
 }
 
-// embed queues the job that gives memories the vectors that they lack.
+// embed queues the job that computes missing vectors.
 func (p *Page) embed(r *http.Request, v visit) (done, error) {
 	is, err := p.engine.Vectors.Reembed(r.Context(), v.owner, false, "")
 	if err != nil {
 		return done{}, err
 	}
 	if is.Lacking == 0 {
-		return done{Say: "No memory lacks a vector."}, nil
+		return done{Say: "All memories have vectors."}, nil
 	}
-	return done{Say: plural(is.Lacking, "memory") + " get vectors now."}, nil
+	return done{Say: plural(is.Lacking, "memory") + " will get vectors."}, nil
 }

@@ -11,29 +11,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lifeView is one fact's life.
+// lifeView is one fact with its history.
 type lifeView struct {
 	row
 	Here     string
 	Quote    *client.Quote
-	Before   []client.Memory // what it took the place of
-	After    []client.Memory // what took its place, the next first
+	Before   []client.Memory // facts that it replaced
+	After    []client.Memory // facts that replaced it, the next first
 	Changes  []step
-	Next     string // cursor of older changes
+	Next     string // cursor of the page with older changes
 	Metadata string
-	Ties     *relationsView // nil for a fact of somebody else's
-	Shared   []string       // with whom: "user/ben", "pool/team" or "global"
-	Admin    bool           // it may be shared with pools and everybody
+	Ties     *relationsView // nil for another owner's fact
+	Shared   []string       // with whom it is shared: "user/ben", "pool/team" or "global"
+	Admin    bool           // may share with pools and everybody
 }
 
 func (v lifeView) title() string { return clip(60, v.Content) }
 
-// step is a change as a history tells it.
+// step is a change as a history shows it.
 type step struct {
 	client.Change
-	About   string // what it is about, in words
-	At      string // where that is looked at, "" for nowhere
-	Was, Is string // the words before and after, where they changed
+	About   string // description of the changed item
+	At      string // path of the item's page, "" for none
+	Was, Is string // text before and after, if it changed
 }
 
 func (p *Page) life(r *http.Request, v visit) (any, error) {
@@ -56,7 +56,7 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 	if view.Before, view.After, err = p.chain(r, v, *m.Fact, page.Changes); err != nil {
 		return nil, err
 	}
-	if m.Link == nil { // the words of another's fact are theirs
+	if m.Link == nil { // the text of a linked fact belongs to its owner
 		turn, err := p.engine.Curate.Source(r.Context(), *m.Fact)
 		if err != nil {
 			return nil, err
@@ -79,10 +79,10 @@ func (p *Page) life(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// longest is how many links of a chain of replacements are followed.
+// longest is the maximum length of a chain of replacements that is followed.
 const longest = 20
 
-// chain returns what a fact took the place of, and what took its place and so on.
+// chain returns the facts that a fact replaced, and those that replaced it, one after the other.
 func (p *Page) chain(r *http.Request, v visit, f memory.Fact, changes []memory.Change) (before, after []client.Memory, err error) {
 	var olds []string
 	for _, c := range changes {
@@ -119,7 +119,7 @@ func stepOf(c memory.Change) step {
 	return s
 }
 
-// wordsOf says what an image shows.
+// wordsOf describes the content of an image.
 func wordsOf(i memory.Image) string {
 	switch {
 	case i.Fact != nil:
@@ -127,7 +127,7 @@ func wordsOf(i memory.Image) string {
 	case i.Link != nil:
 		return i.Link.Fact.Content
 	case i.Profile != nil && share.IsShareKey(i.Profile.Key):
-		return "" // the reason says it
+		return "" // the reason describes it
 	case i.Profile != nil:
 		return i.Profile.Key + " = " + i.Profile.Value
 	case i.Relation != nil:

@@ -16,17 +16,15 @@ import (
 )
 
 const (
-	// listed is how many memories a page of the list has, and hits how many a search
-	// finds at most.
+	// listed is the number of memories on a page of the list, and hits the maximum number of search results.
 	listed = 25
 	hits   = 20
 
-	// facets is how many of the newest facts are looked at for categories and tags to
-	// choose from.
+	// facets is how many of the newest facts are read to collect the categories and tags of the filter.
 	facets = 500
 )
 
-// asking is what the list of memories is narrowed by.
+// asking holds the filters of the list of memories.
 type asking struct {
 	Q, Kind, Status, Category, Tag, Project, AsOf, Cursor, Edit string
 }
@@ -38,13 +36,13 @@ func askingOf(q url.Values) asking {
 	}
 }
 
-// Narrow reports whether more than words narrows the list.
+// Narrow reports whether there is a filter other than the search text.
 func (a asking) Narrow() bool { return a.Kind+a.Status+a.Category+a.Tag+a.Project+a.AsOf != "" }
 
-// Any reports whether anything narrows it.
+// Any reports whether there is any filter.
 func (a asking) Any() bool { return a.Q != "" || a.Narrow() }
 
-// With returns the address of the list with one thing else.
+// With returns the address of the list with one filter changed.
 func (a asking) With(key, value string) string {
 	q := url.Values{}
 	for k, v := range map[string]string{"q": a.Q, "kind": a.Kind, "status": a.Status, "category": a.Category, "tag": a.Tag, "project": a.Project, "as_of": a.AsOf, "cursor": a.Cursor} {
@@ -65,28 +63,28 @@ func (a asking) With(key, value string) string {
 // row is one memory in a list.
 type row struct {
 	client.Memory
-	Back    string   // where its forms come back to
-	EditAt  string   // the address at which it is open to be edited
-	Editing bool     // it is
-	Why     *bar     // of a hit
-	Cut     string   // why recall left it out
-	Now     []string // of a turn: the facts that took the place of what it says
-	Was     []string // of a fact: what it took the place of
-	Since   string   // of a past: what became of it
+	Back    string   // page to which its forms return
+	EditAt  string   // address at which it is open for editing
+	Editing bool     // it is open for editing
+	Why     *bar     // set for search results
+	Cut     string   // why the search left it out
+	Now     []string // for a turn: the facts that replaced what it says
+	Was     []string // for a fact: the facts that it replaced
+	Since   string   // for a past fact: what happened to it later
 }
 
 // Lives reports whether it is a fact that can be changed.
 func (r row) Lives() bool { return r.Kind == memory.KindFact && r.Status.Live() && r.Home == "" }
 
-// Ended reports whether it is a fact that can be brought back.
+// Ended reports whether it is a fact that can be restored.
 func (r row) Ended() bool {
 	return r.Kind == memory.KindFact && r.Home == "" && r.Content != "" && slices.Contains([]memory.Status{memory.Superseded, memory.Retired, memory.Rejected}, r.Status)
 }
 
-// At is where a memory is looked at closely.
+// At is the address of a memory's own page.
 func (r row) At() string { return lookAt(r.Memory) }
 
-// viewsOf shows memories.
+// viewsOf returns the views of memories.
 func viewsOf(memories []memory.Memory) (out []client.Memory) {
 	for _, m := range memories {
 		out = append(out, client.View(m))
@@ -106,14 +104,14 @@ func lookAt(m client.Memory) string {
 	return "/memories/" + url.PathEscape(m.ID)
 }
 
-// memoriesView is the list, or what a search found.
+// memoriesView is the list of memories, or the result of a search.
 type memoriesView struct {
 	Asking     asking
 	Here       string
 	Rows       []row
-	Cut        []row // what recall left out of a search
+	Cut        []row // candidates that the search left out
 	Searched   bool
-	Found      int // candidates
+	Found      int // number of candidates
 	Took       time.Duration
 	Trace      string
 	Misspelt   []memory.Misspelt
@@ -164,22 +162,22 @@ func rowOf(m memory.Memory, a asking, here string) row {
 	return row{Memory: client.View(m), Back: here, EditAt: a.With("edit", m.ID()) + "#m-" + m.ID(), Editing: a.Edit == m.ID()}
 }
 
-// asOf reads a day as the moment that it ends, "" as the present.
+// asOf returns the moment at which a day ends; "" means the present.
 func (p *Page) asOf(day string) (memory.At, error) {
 	if day == "" {
 		return memory.At{}, nil
 	}
 	t, err := time.ParseInLocation(time.DateOnly, day, p.Zone)
 	if err != nil {
-		return memory.At{}, memory.Errorf(memory.Invalid, "%q is not a day; one looks like 2026-11-21", clip(20, day))
+		return memory.At{}, memory.Errorf(memory.Invalid, "%q is not a valid day; write it like 2026-11-21", clip(20, day))
 	}
 	return memory.At{AsOf: t.AddDate(0, 0, 1).Add(-time.Microsecond)}, nil
 }
 
-// headerTyping marks a search that page.js sends while somebody types: it leaves no trace.
+// headerTyping marks a search that page.js sends while the user types: it is not traced.
 const headerTyping = "X-Loci-Typing"
 
-// search asks memory, and its trace for what was left out.
+// search runs a search, and reads the omitted candidates from its trace.
 func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At) (any, error) {
 	a, most, recency := view.Asking, hits, p.Recency
 	q := retrieve.Question{
@@ -198,7 +196,7 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 		one := rowOf(h.Memory, a, view.Here)
 		one.Why = barOf(h.Score, h.Why, recency)
 		for _, f := range h.Now {
-			one.Now = append(one.Now, cmp.Or(f.Content, "(no longer so)"))
+			one.Now = append(one.Now, cmp.Or(f.Content, "(no longer true)"))
 		}
 		for _, f := range h.Before {
 			one.Was = append(one.Was, f.Content)
@@ -209,17 +207,17 @@ func (p *Page) search(r *http.Request, v visit, view memoriesView, at memory.At)
 		return view, nil
 	}
 	t, err := p.engine.Traces.Trace(r.Context(), v.owner, found.Trace)
-	if err != nil { // under a flood of requests the oldest are lost
+	if err != nil { // under heavy load the oldest traces are dropped
 		return view, nil
 	}
 	view.Found, view.Took = t.Found, t.Took
 	if view.Cut, err = p.cut(r, v, t, view.Here); err != nil {
-		return nil, fmt.Errorf("read what was left out: %w", err)
+		return nil, fmt.Errorf("read the omitted candidates: %w", err)
 	}
 	return view, nil
 }
 
-// stored returns what is there of ids, by id.
+// stored returns the memories with some ids, by id. It omits ids that do not exist.
 func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memory.Memory, error) {
 	found, err := p.engine.Store.Get(r.Context(), v.owner, ids...)
 	out := make(map[string]memory.Memory, len(found))
@@ -229,7 +227,8 @@ func (p *Page) stored(r *http.Request, v visit, ids ...string) (map[string]memor
 	return out, err
 }
 
-// hitRows shows memories of a trace, each as it is now. What is gone is shown as it was told.
+// hitRows returns the current state of a trace's memories, and the traced text of memories that no longer
+// exist.
 func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back string) (rows []row, err error) {
 	ids := make([]string, 0, len(hits))
 	for _, h := range hits {
@@ -247,14 +246,14 @@ func (p *Page) hitRows(r *http.Request, v visit, hits []memory.TraceHit, back st
 	return rows, err
 }
 
-// cut returns what a trace left out and is still there, best first. A profile entry has its
-// key as its id.
+// cut returns the candidates that a trace left out and that still exist, best first. The id of a profile entry
+// is its key.
 func (p *Page) cut(r *http.Request, v visit, t memory.Trace, here string) ([]row, error) {
 	rows, err := p.hitRows(r, v, t.Cut, here)
 	return slices.DeleteFunc(rows, func(r row) bool { return r.Status == "" && r.Kind != recall.KindProfile }), err
 }
 
-// facets returns the categories and tags that can be chosen, those chosen included.
+// facets returns the categories and tags to choose from, including those chosen.
 func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []string, err error) {
 	page, err := p.engine.List(r.Context(), v.owner, memory.Query{Limit: facets})
 	if err != nil {
@@ -268,7 +267,7 @@ func (p *Page) facets(r *http.Request, v visit, a asking) (categories, tags []st
 	return distinct(categories), distinct(tags), nil
 }
 
-// distinct returns what is not "", in order, each once.
+// distinct returns the different values in their order, without "".
 func distinct(in []string) []string {
 	slices.Sort(in)
 	in = slices.Compact(in)

@@ -34,7 +34,7 @@ func TestGrowthCountsWhatWasActiveAtTheEndOfEachDay(t *testing.T) {
 func TestAgesAreInTheirLargestUnit(t *testing.T) {
 	now := memtest.Epoch
 	for ago, want := range map[time.Duration]string{
-		-time.Hour: "to come", 0: "now", time.Minute: "1 min ago", 3 * time.Hour: "3 h ago", 24 * time.Hour: "1 day ago", 59 * 24 * time.Hour: "59 days ago",
+		-time.Hour: "in the future", 0: "now", time.Minute: "1 min ago", 3 * time.Hour: "3 h ago", 24 * time.Hour: "1 day ago", 59 * 24 * time.Hour: "59 days ago",
 		60 * 24 * time.Hour: "2 months ago", 800 * 24 * time.Hour: "2 years ago",
 	} {
 		if got := age(now, now.Add(-ago)); got != want {
@@ -86,12 +86,12 @@ func TestEventsTellOfEachChangeAndEndWithTheServer(t *testing.T) {
 		if n := versions(); n != 1 || w.Header().Get("Content-Type") != "text/event-stream" || w.flushed != 1 {
 			t.Fatalf("at first %d versions, %d flushed, %v", n, w.flushed, w.Header())
 		}
-		time.Sleep(5 * eventsEvery)
+		time.Sleep(5 * eventInterval)
 		if n := versions(); n != 1 {
 			t.Errorf("without a change there are %d versions", n)
 		}
 		r.fact("User likes figs")
-		time.Sleep(2 * eventsEvery)
+		time.Sleep(2 * eventInterval)
 		if n := versions(); n != 2 {
 			t.Errorf("after a change there are %d versions", n)
 		}

@@ -15,49 +15,48 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// exchangesAtOnce is how many questions and answers the playground shows of a
-// conversation; all of it stands under /conversations.
+// exchangesAtOnce is how many exchanges of a conversation the playground shows; /conversations shows all.
 const exchangesAtOnce = 20
 
-// playgroundView is a chat with what memory gave and took.
+// playgroundView is a chat with the memories that it used and the facts learned from it.
 type playgroundView struct {
 	Here         string
-	Conversation string   // its id; "" of a new one
-	Begun        bool     // something was said in it
-	Known        bool     // it is there, begun or not
-	Documents    []chosen // attached to it
+	Conversation string   // its id; "" for a new conversation
+	Begun        bool     // it has messages
+	Known        bool     // it exists, with or without messages
+	Documents    []chosen // documents attached to it
 	Temporary    bool
-	History      string // of a temporary chat, which is nowhere else: its messages as JSON
+	History      string // the messages of a temporary chat as JSON; they are stored only in the page
 	Exchanges    []playExchange
 	Earlier      int // exchanges before those shown
 	Talks        []talk
 	Models       []string
 	Model        string
-	Unlisted     string // why there is no list of the upstream's models
-	Draft        string // what could not be sent
-	Wrong        string // why
+	Unlisted     string // why the upstream's models are not listed
+	Draft        string // message that could not be sent
+	Wrong        string // why it could not be sent
 }
 
-// talk is a conversation to choose.
+// talk is a conversation in the menu.
 type talk struct{ ID, Title string }
 
 func (p *Page) talkOf(c memory.Conversation) talk {
 	return talk{c.ID, cmp.Or(clip(60, c.Title), "Untitled, "+c.UpdatedAt.In(p.Zone).Format("2 Jan 15:04"))}
 }
 
-// exchange is a question and what came of it.
+// playExchange is a question with its answers.
 type playExchange struct {
-	Asked   *memory.Turn // nil where an answer follows no question
+	Asked   *memory.Turn // nil if an answer follows no question
 	Answers []memory.Turn
-	Trace   string // "" where it is not known any more
-	Given   []row  // what memory gave
+	Trace   string // "" if unknown
+	Given   []row  // memories that the answer used
 	Learned []learned
 }
 
-// learned is a fact that an exchange taught, and the change to take back for it.
+// learned is a fact learned from an exchange, and the change that an undo takes back.
 type learned struct {
 	client.Memory
-	Change string // "" for none
+	Change string // "" if there is none
 }
 
 func (p *Page) playground(r *http.Request, v visit) (any, error) {
@@ -65,7 +64,7 @@ func (p *Page) playground(r *http.Request, v visit) (any, error) {
 		Here: here(r), Conversation: r.FormValue("conversation"), Model: r.FormValue("model"), Temporary: r.FormValue("temporary") != "",
 	}
 	if p.engine.Paused(r.Context(), v.owner) == core.PauseMemory {
-		view.Temporary = true // or the page would be the only one to think that it is kept
+		view.Temporary = true // otherwise the page would claim that the chat is stored
 	}
 	if err := p.fillPlayground(r, v, &view); err != nil {
 		return nil, err
@@ -73,8 +72,7 @@ func (p *Page) playground(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// fillPlayground reads what there is of the view's conversation, and what can be
-// chosen.
+// fillPlayground reads the view's conversation, and the conversations and models to choose from.
 func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) error {
 	view.Models, view.Unlisted = p.models(r)
 	if view.Model == "" {
@@ -116,7 +114,7 @@ func (p *Page) fillPlayground(r *http.Request, v visit, view *playgroundView) er
 	return p.fillExchanges(r, v, view, turns)
 }
 
-// exchangesOf groups turns by what was asked. Those without words left them nowhere.
+// exchangesOf groups turns by question. Turns whose text was erased are omitted.
 func exchangesOf(turns []memory.Turn) []playExchange {
 	var out []playExchange
 	for _, t := range turns {
@@ -136,7 +134,7 @@ func exchangesOf(turns []memory.Turn) []playExchange {
 	return out
 }
 
-// fillExchanges adds what memory gave to each answer, and what it learned.
+// fillExchanges adds the memories that each answer used, and the facts learned.
 func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, turns []memory.Turn) error {
 	traces, err := p.answeredIn(r.Context(), v.owner, view.Conversation, turns)
 	if err != nil {
@@ -180,7 +178,7 @@ func (p *Page) fillExchanges(r *http.Request, v visit, view *playgroundView, tur
 	return nil
 }
 
-// fillGiven adds what a trace says was given, each as it is now.
+// fillGiven adds the memories of a trace, in their current state.
 func (p *Page) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Trace, back string) error {
 	rows, err := p.hitRows(r, v, t.Hits, back)
 	for i := range rows {
@@ -191,7 +189,7 @@ func (p *Page) fillGiven(r *http.Request, v visit, x *playExchange, t memory.Tra
 	return err
 }
 
-// Forgettable reports whether a memory can be taken out of recall.
+// Forgettable reports whether a memory can be forgotten.
 func (r row) Forgettable() bool {
 	return r.Home == "" && (r.Status.Live() || r.Kind == memory.KindTurn && r.Status == memory.Active)
 }
@@ -201,8 +199,8 @@ func (p *Page) playgroundAt(conversation, model string) string {
 	return "/playground?" + url.Values{"conversation": {conversation}, "model": {model}}.Encode()
 }
 
-// say lets a model answer what was typed, in a chat as any door's: as the answer comes to a script,
-// otherwise as a page.
+// say lets a model answer the message, in a chat that all APIs share. A script gets the answer piece by piece,
+// other clients get a page.
 func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
 	q, err := p.questionOf(r)
 	if err != nil {
@@ -238,7 +236,7 @@ func (p *Page) say(w http.ResponseWriter, r *http.Request, v visit) error {
 	return nil
 }
 
-// remember shows a temporary chat, which only its page holds.
+// remember shows a temporary chat, which is stored only in its page.
 func (v *playgroundView) remember(said []chats.Message) {
 	v.History = encode(said)
 	var turns []memory.Turn

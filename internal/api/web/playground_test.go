@@ -78,7 +78,7 @@ func TestAChatOfThePlaygroundIsKeptAndShowsItsMemory(t *testing.T) {
 	if err != nil || len(turns) != 4 {
 		t.Errorf("%d turns are kept, want 4 in a row, %v", len(turns), err)
 	}
-	r.shows("/conversations/"+chat, "Go on in the playground", "memory gave 1 memory", "/traces/")
+	r.shows("/conversations/"+chat, "Continue in the playground", "memory gave 1 memory", "/traces/")
 	r.shows("/insights", "usually (median)", "of your last 2 answers")
 	if w := r.get(to, httpx.HeaderUser, "ben"); strings.Contains(w.Body.String(), "Lisbon") {
 		t.Error("ben sees ana's chat")
@@ -110,7 +110,7 @@ func TestWhatIsInEveryPromptIsToldAsSuch(t *testing.T) {
 	trace, _, _ = strings.Cut(trace, `"`)
 	body := r.shows("/traces/"+trace, "User is allergic to penicillin", "units: metric", "User lives in Lisbon")
 	sound(t, trace, body)
-	_, left, _ := strings.Cut(body, "What was left out")
+	_, left, _ := strings.Cut(body, "Memories that were left out")
 	left, _, _ = strings.Cut(left, "The block")
 	if strings.Count(body, says) != 2 || strings.Contains(left, pinned.ID) {
 		t.Errorf("the trace tells of them as %s", body)

@@ -7,18 +7,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// profileView is what is known of a user as keys and values.
+// profileView is a user's profile: values by key.
 type profileView struct {
 	Here    string
 	Entries []memory.ProfileEntry
-	Editing string // the key of the entry that is open
+	Editing string // key of the entry that is open for editing
 
-	Told           []told // the facts that a conversation begins with
+	Told           []told // facts with which a conversation begins
 	Tokens, Budget int
-	Left           int // facts for which there is no room
+	Left           int // number of core facts that do not fit
 }
 
-// told is a fact that a conversation begins with.
+// told is a fact with which a conversation begins.
 type told struct {
 	ID, Content, Heading, Why string
 }
@@ -37,7 +37,7 @@ func (p *Page) profile(r *http.Request, v visit) (any, error) {
 	return view, err
 }
 
-// setEntry writes an entry of the profile, or drops it.
+// setEntry sets or deletes an entry of the profile.
 func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 	key := r.PostFormValue("key")
 	var receipt memory.Receipt
@@ -45,8 +45,7 @@ func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 	say := "Saved."
 	switch do := r.PostFormValue("do"); do {
 	case "set":
-		// It refuses the keys of Loci's own entries, as PutEntry does, which names no run
-		// to undo it by.
+		// Entry refuses the keys of Loci's own entries, like PutEntry. PutEntry returns no run to undo.
 		if _, err = p.engine.Entry(r.Context(), v.owner, key, memory.At{}); err == nil || errors.Is(err, memory.NotFound) {
 			receipt, err = p.engine.SetProfile(r.Context(), v.owner, key, r.PostFormValue("value"), v.author)
 		}
@@ -54,15 +53,15 @@ func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 		say = "Forgotten: " + clip(60, key)
 		receipt, err = p.engine.Query.DropEntry(r.Context(), v.owner, key, v.author)
 	default:
-		err = memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+		err = memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 	return did(say, receipt), err
 }
 
-// did says what a run did; a receipt without one is of what was so already.
+// did describes a run; a receipt without a run means that nothing changed.
 func did(say string, receipt memory.Receipt) done {
 	if receipt.Run == "" {
-		return done{Say: "It is so already."}
+		return done{Say: "Nothing changed."}
 	}
 	return done{Say: say, Runs: []string{receipt.Run}}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// promptView is one prompt: its file, and what a model would be sent.
+// promptView is one prompt: its file, and an example of what a model receives.
 type promptView struct {
 	promptFile
 	Sent memory.Prompt
@@ -17,7 +17,7 @@ type promptView struct {
 // promptFile is a prompt in use.
 type promptFile struct{ prompt.File }
 
-// From is where its words are from.
+// From describes where its text comes from.
 func (f promptFile) From() string {
 	switch {
 	case f.Path != "":
@@ -28,7 +28,7 @@ func (f promptFile) From() string {
 	return "built in"
 }
 
-// prompts returns the prompts in order of name.
+// prompts returns the prompts, sorted by name.
 func (p *Page) prompts() (out []promptFile) {
 	for _, f := range p.InUse().Files(p.Prompts) {
 		out = append(out, promptFile{f})
@@ -40,12 +40,12 @@ func (v promptView) title() string { return v.Name }
 
 func (p *Page) prompt(r *http.Request, v visit) (any, error) {
 	if !runs(r) {
-		return nil, memory.Errorf(memory.Forbidden, "the prompts are for whoever runs the server")
+		return nil, memory.Errorf(memory.Forbidden, "prompts are for admins only")
 	}
 	all := p.prompts()
 	i := slices.IndexFunc(all, func(f promptFile) bool { return f.Name == v.id })
 	if i < 0 {
-		return nil, memory.Errorf(memory.NotFound, "there is no prompt %q", clip(60, v.id))
+		return nil, memory.Errorf(memory.NotFound, "no such prompt: %q", clip(60, v.id))
 	}
 	sent, err := p.InUse().Sample(v.id)
 	return promptView{all[i], sent}, err

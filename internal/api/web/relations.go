@@ -10,31 +10,31 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// relationsView is what a fact is tied to.
+// relationsView lists a fact's relations.
 type relationsView struct {
 	Ties  []tie
-	More  bool          // there are others
-	Find  string        // what another fact is looked for by
-	Found []memory.Fact // to choose from
+	More  bool          // there are more than listed
+	Find  string        // search text for another fact
+	Found []memory.Fact // facts to choose from
 }
 
-// tie is a relation of a fact, told from its side.
+// tie is a relation as seen from one of its facts.
 type tie struct {
 	memory.Relation
-	Out   bool // it is the first of the two
+	Out   bool // that fact is the first of the two
 	Other memory.Fact
-	Found bool // nobody made it, so that nobody can end it
+	Found bool // the relation was not made by a person, so it cannot be ended
 }
 
-// kindWords are the relations in words: what the first is to the second.
+// kindWords are the kinds of relations as text: what the first fact is to the second.
 var kindWords = map[memory.RelationKind]string{
 	memory.SameSubject: "same subject as", memory.Refines: "refines", memory.Contradicts: "contradicts", memory.Follows: "follows",
 }
 
-// Says is the relation in words, told from the fact's side.
+// Says is the relation as text, as seen from the fact.
 func (t tie) Says() string { return cmp.Or(kindWords[t.Kind], string(t.Kind)) }
 
-// Kinds are the relations to choose from, with their words.
+// Kinds are the kinds of relations to choose from, with their text.
 func (relationsView) Kinds() [][2]string {
 	var out [][2]string
 	for _, k := range curate.RelationKinds {
@@ -44,12 +44,11 @@ func (relationsView) Kinds() [][2]string {
 }
 
 const (
-	tiedFacts  = 24 // that a page lists at most
-	foundFacts = 8  // that are offered to be related
+	tiedFacts  = 24 // maximum number listed on a page
+	foundFacts = 8  // maximum number of suggestions
 )
 
-// relations reads what a fact is tied to and, where another one is looked for, what
-// is found.
+// relations reads a fact's relations and, if the request has a search text, the facts that it finds.
 func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsView, error) {
 	view := &relationsView{Find: strings.TrimSpace(r.FormValue("find"))}
 	related, err := p.engine.Curate.RelatedAt(r.Context(), v.owner, f.ID, memory.At{}, 1, tiedFacts+1)
@@ -93,7 +92,7 @@ func (p *Page) relations(r *http.Request, v visit, f memory.Fact) (*relationsVie
 	return view, nil
 }
 
-// relate ties a fact to another, or ends that.
+// relate adds a relation between two facts, or ends it.
 func (p *Page) relate(r *http.Request, v visit) (done, error) {
 	from, to, kind := v.id, r.PostFormValue("other"), memory.RelationKind(r.PostFormValue("kind"))
 	if to == "" {
@@ -104,7 +103,7 @@ func (p *Page) relate(r *http.Request, v visit) (done, error) {
 	}
 	if r.PostFormValue("do") == "unrelate" {
 		receipt, err := p.engine.Curate.Unrelate(r.Context(), v.owner, from, to, kind, v.author)
-		return did("They are related no more.", receipt), err
+		return did("The facts are no longer related.", receipt), err
 	}
 	receipt, err := p.engine.Curate.Relate(r.Context(), v.owner, from, to, kind, v.author)
 	return did("Related.", receipt), err

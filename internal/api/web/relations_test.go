@@ -12,7 +12,7 @@ func TestFactsAreRelatedOnTheirPages(t *testing.T) {
 	at := "/memories/" + dog.ID
 	r.shows(at, "tied to no other fact", "Add a relation")
 	sound(t, at, r.shows(at+"?find=thunder", "Rex is afraid of thunder", `value="refines"`))
-	r.shows(at+"?find=zzz", "Memory has nothing like that.")
+	r.shows(at+"?find=zzz", "No fact matches.")
 	r.sent(at+"/relations", url.Values{"do": {"relate"}, "other": {fear.ID}, "kind": {"contradicts"}})
 	body := r.shows(at, `class="ties"`, "contradicts", "Rex is afraid of thunder", `value="unrelate"`)
 	sound(t, at, body)

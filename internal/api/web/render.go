@@ -20,13 +20,13 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// parse reads the templates: each view with the layout and the parts all share.
+// parse reads the templates: each view with the layout and the shared parts.
 func (p *Page) parse() map[string]*template.Template {
 	shared := template.Must(template.New("layout.html").Funcs(p.funcs()).ParseFS(templateFiles, "templates/layout.html", "templates/parts.html"))
 	out := map[string]*template.Template{}
 	names, err := templateFiles.ReadDir("templates")
 	if err != nil {
-		panic(err) // they are embedded
+		panic(err) // the files are embedded, so reading them cannot fail
 	}
 	for _, f := range names {
 		name := strings.TrimSuffix(f.Name(), ".html")
@@ -37,22 +37,22 @@ func (p *Page) parse() map[string]*template.Template {
 	return out
 }
 
-// frame is what the layout shows around a view.
+// frame is the data that the layout shows around a view.
 type frame struct {
 	Title   string
-	Here    string // path and query, to come back to
+	Here    string // path and query, to return to
 	At      string // path
 	User    string
-	Signed  bool // there is a session to leave
-	Bare    bool // no navigation: nobody is signed in
+	Signed  bool // there is a session that can be ended
+	Bare    bool // no navigation, because nobody is signed in
 	Pending int
 	Parked  int
-	Paused  string // what is on hold, "" for nothing
+	Paused  string // what is paused, "" for nothing
 	Done    *done
 	Body    any
 }
 
-// titled is a view whose title is not its name.
+// titled is a view with its own title.
 type titled interface{ title() string }
 
 func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) frame {
@@ -66,8 +66,7 @@ func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) 
 	if _, err := r.Cookie(sessionCookie); err == nil {
 		f.Signed = true
 	}
-	// The counts are marks beside the navigation: a store that cannot say leaves
-	// them out.
+	// The counts are badges in the navigation, which are omitted if the store fails.
 	if counts, err := p.engine.Stats(r.Context(), v.owner); err == nil {
 		f.Pending, f.Parked = counts.Pending, counts.JobsParked
 	}
@@ -77,14 +76,14 @@ func (p *Page) frame(w http.ResponseWriter, r *http.Request, v visit, body any) 
 	return f
 }
 
-// here returns the path and query of a view, without what is open in it.
+// here returns the path and query of a view, without the parameter of the item open for editing.
 func here(r *http.Request) string {
 	q := r.URL.Query()
 	q.Del("edit")
 	return (&url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: q.Encode()}).String()
 }
 
-// render writes a page, whole or not at all.
+// render writes a complete page, or an error and no part of the page.
 func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name string, f frame) {
 	var b bytes.Buffer
 	f.Title = cmp.Or(f.Title, capital(name))
@@ -94,14 +93,13 @@ func (p *Page) render(w http.ResponseWriter, r *http.Request, status int, name s
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(b.Bytes()) // a browser that is gone is not an error of ours
+	_, _ = w.Write(b.Bytes()) // the browser may have disconnected
 }
 
-// refusal is what a page says that cannot be shown.
+// refusal is the text of an error page.
 type refusal struct{ Title, Detail, Back string }
 
-// Refuse answers a request for the page with an error; who is not known is asked to
-// sign in.
+// Refuse responds to a request for the page with an error. It shows the sign-in form to unknown users.
 func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	headers(w.Header())
 	if r.Method == http.MethodGet && errors.Is(err, memory.Unauthorized) && httpx.ProblemOf(err).Status == http.StatusUnauthorized && r.URL.Path != "/events" {
@@ -117,20 +115,20 @@ func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p.render(w, r, problem.Status, "error", f)
 }
 
-// titles are statuses in the words of people.
+// titles describe status codes for people.
 var titles = map[int]string{
 	http.StatusBadRequest:            "That does not work",
 	http.StatusUnauthorized:          "Please sign in",
 	http.StatusForbidden:             "Not allowed",
 	http.StatusNotFound:              "Nothing here",
-	http.StatusConflict:              "Something changed meanwhile",
+	http.StatusConflict:              "Memory has changed",
 	http.StatusRequestEntityTooLarge: "That is too long",
 	http.StatusTooManyRequests:       "Too many wrong keys",
 	http.StatusInternalServerError:   "Something went wrong",
-	http.StatusServiceUnavailable:    "Loci cannot answer just now",
+	http.StatusServiceUnavailable:    "Loci cannot answer right now",
 }
 
-// back is where a page that cannot be shown leads to.
+// back is the address that an error page links to.
 func back(r *http.Request) string {
 	if r.Method == http.MethodPost && r.PostForm != nil {
 		return local(r.PostForm.Get("back"))

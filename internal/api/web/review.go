@@ -8,14 +8,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// waitingAtOnce is how many waiting facts a page has.
+// waitingAtOnce is the maximum number of pending facts on a page.
 const waitingAtOnce = 20
 
-// reviewView is what waits for a person.
+// reviewView lists the facts that wait for a decision.
 type reviewView struct {
 	Here    string
 	Waiting []client.Waiting
-	Editing string // the id of the one that is open to be edited
+	Editing string // id of the fact that is open for editing
 	Total   int
 	Next    string
 }
@@ -38,12 +38,12 @@ func (p *Page) review(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// judge decides on what is chosen, in one run; words are for a single one.
+// judge decides on the selected facts in one run; only a single fact can get a new text.
 func (p *Page) judge(r *http.Request, v visit) (done, error) {
 	action := memory.Action(r.PostFormValue("do"))
 	ids := r.PostForm["id"]
 	if len(ids) == 0 {
-		return done{Say: "Nothing was chosen."}, nil
+		return done{Say: "Nothing was selected."}, nil
 	}
 	var all []curate.Judgement
 	for _, id := range ids {
@@ -67,7 +67,7 @@ func (p *Page) decide(r *http.Request, v visit, all ...curate.Judgement) (done, 
 	return d, nil
 }
 
-// capital begins one of our own words with a capital.
+// capital capitalizes one of Loci's own words.
 func capital(s string) string {
 	if s == "" {
 		return s

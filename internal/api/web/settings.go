@@ -14,33 +14,33 @@ import (
 // Setting is a setting as the page shows it.
 type Setting = client.Setting
 
-// Model is a model in use, or what stands in for one.
+// Model is a model in use, or its replacement.
 type Model struct {
-	For  string // what it does
+	For  string // its task
 	Name string
-	Key  string // of the setting that names it
-	Why  string // it and no other
+	Key  string // key of the setting that names it
+	Why  string // why it was chosen
 }
 
-// settingsView is what a user puts on hold, and how the server is set, for who runs it.
+// settingsView is what a user has paused and, for admins, how the server is configured.
 type settingsView struct {
 	Here    string
 	Pause   string
 	Admin   bool
 	Health  client.Health
 	Groups  []group
-	Waits   []string // what waits for a person
+	Waits   []string // which facts wait for a decision
 	Users   []core.User
-	Switch  bool // whose memory is shown can be changed here, which is on record
-	More    bool // there are other users
+	Switch  bool // the user shown can be changed here; the audit record gets an entry
+	More    bool // there are more users than listed
 	Models  []Model
-	Lacks   []string // models that the profile names and that are not at hand
+	Lacks   []string // models that the profile names and that are not available
 	Prompts []promptFile
 	Profile Setting
-	Sets    []Setting // what the profile set
+	Sets    []Setting // settings that the profile sets
 }
 
-// group is the settings whose keys begin alike; "" for those of the server itself.
+// group is the settings whose keys have the same prefix; "" for those of the server itself.
 type group struct {
 	Name     string
 	Settings []Setting
@@ -52,7 +52,7 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	if !view.Admin {
 		return view, nil
 	}
-	users, next, err := p.engine.Users(r.Context(), httpx.IdentityOf(r.Context()).Namespace, "", mostUsers)
+	users, next, err := p.engine.Users(r.Context(), httpx.IdentityOf(r.Context()).Namespace, "", maxUsers)
 	if err != nil {
 		return nil, err
 	}
@@ -78,13 +78,13 @@ func (p *Page) settings(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// mostUsers is how many users are listed.
-const mostUsers = 200
+// maxUsers is the maximum number of users listed.
+const maxUsers = 200
 
-// runs reports whether who asks runs the server.
+// runs reports whether the caller is an admin.
 func runs(r *http.Request) bool { return httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin }
 
-// setting returns one by its key, the zero Setting if there is none.
+// setting returns the setting with a key, the zero Setting if there is none.
 func (p *Page) setting(key string) Setting {
 	all := p.Settings()
 	if i := slices.IndexFunc(all, func(s Setting) bool { return s.Key == key }); i >= 0 {
@@ -93,21 +93,21 @@ func (p *Page) setting(key string) Setting {
 	return Setting{}
 }
 
-// waits says in words what the settings of review let wait for a person.
+// waits describes which facts wait for a decision, by the settings of review.
 func waits(confidence, categories, conflicts string) (out []string) {
 	if least, err := strconv.ParseFloat(confidence, 64); err == nil && least > 0 {
-		out = append(out, "what is less sure than "+percent(least))
+		out = append(out, "facts with a confidence below "+percent(least))
 	}
 	if categories != "" {
-		out = append(out, "anything of the categories "+categories)
+		out = append(out, "facts of the categories "+categories)
 	}
 	if conflicts == "true" {
-		out = append(out, "what would take the place of something known")
+		out = append(out, "facts that would replace a stored fact")
 	}
 	return out
 }
 
-// pauses are what is said of each.
+// pauses are the messages about each pause.
 var pauses = map[core.Pause]string{
 	core.PauseNone: "Memory is on.", core.PauseLearning: "Learning is paused.", core.PauseMemory: "Memory is paused.",
 }

@@ -47,7 +47,7 @@ func TestHowTheServerIsSetIsForWhoRunsIt(t *testing.T) {
 	signed := []string{httpx.HeaderUser, "", httpx.HeaderOpenWebJWT, head + "." + base64.RawURLEncoding.EncodeToString(sum.Sum(nil))}
 
 	w := r.get("/settings", signed...)
-	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Pause learning") || !strings.Contains(w.Body.String(), "less sure than 60") {
+	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Pause learning") || !strings.Contains(w.Body.String(), "a confidence below 60") {
 		t.Errorf("a user's settings: status %d:\n%s", w.Code, w.Body)
 	}
 	for _, word := range inner {

@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// share shows a fact to somebody else, or no longer.
+// share shares a fact with somebody, or ends that.
 func (p *Page) share(r *http.Request, v visit) (done, error) {
 	s := share.Sharing{To: r.PostFormValue("to"), Admin: httpx.IdentityOf(r.Context()).Role == httpx.RoleAdmin}
-	if s.To != string(memory.GlobalKind) && !strings.Contains(s.To, "/") { // a kind, and a name beside it
+	if s.To != string(memory.GlobalKind) && !strings.Contains(s.To, "/") { // the form has a kind and a separate name
 		s.To += "/" + strings.TrimSpace(r.PostFormValue("name"))
 	}
 	say := "Shared with "
@@ -21,7 +21,7 @@ func (p *Page) share(r *http.Request, v visit) (done, error) {
 	case "end":
 		s.End, say = true, "No longer shared with "
 	default:
-		return done{}, memory.Errorf(memory.Invalid, "there is no %q to do here", clip(20, do))
+		return done{}, memory.Errorf(memory.Invalid, "unknown action %q", clip(20, do))
 	}
 	if _, err := p.engine.Share.Share(r.Context(), v.owner, v.id, s, v.author); err != nil {
 		return done{}, err
@@ -29,14 +29,14 @@ func (p *Page) share(r *http.Request, v visit) (done, error) {
 	return done{Say: say + sharer(s.To) + "."}, nil
 }
 
-// sharer is who something is shared with, in words.
+// sharer describes, for people, with whom a fact is shared.
 func sharer(to string) string {
 	kind, name, _ := strings.Cut(to, "/")
 	switch memory.OwnerKind(kind) {
 	case memory.GlobalKind:
 		return "everybody"
 	case memory.PoolKind:
-		return "all of " + name
+		return "everybody in " + name
 	}
 	return name
 }

@@ -11,7 +11,7 @@ func TestAFactIsSharedAndNoLonger(t *testing.T) {
 	r := newRig(t, "")
 	f := r.fact("The gate code is 4711")
 	at := "/memories/" + f.ID
-	r.shows(at, "It is yours alone.")
+	r.shows(at, "It is not shared.")
 	r.sent(at+"/share", url.Values{"do": {"share"}, "to": {"user"}, "name": {"ben"}, "back": {at}})
 	body := r.shows(at, "Shared with ben.", "No longer")
 	sound(t, at, body)
@@ -41,11 +41,11 @@ func TestAFactIsSharedAndNoLonger(t *testing.T) {
 	if !strings.Contains(bens(), "4711") {
 		t.Error("ben does not see what is shared")
 	}
-	if theirs := r.get(at, "X-Loci-User", "ben").Body.String(); !strings.Contains(theirs, "hidden from you alone") || strings.Contains(theirs, "Share it") {
+	if theirs := r.get(at, "X-Loci-User", "ben").Body.String(); !strings.Contains(theirs, "hidden only from you") || strings.Contains(theirs, "Share it") {
 		t.Errorf("ben's page of it:\n%s", theirs)
 	}
 	r.sent(at+"/share", url.Values{"do": {"end"}, "to": {"user/ben"}, "back": {at}})
-	r.shows(at, "It is yours alone.", "No longer shared with ben.")
+	r.shows(at, "It is not shared.", "No longer shared with ben.")
 	if strings.Contains(bens(), "4711") {
 		t.Error("ben sees what is no longer shared")
 	}

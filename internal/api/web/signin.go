@@ -17,16 +17,15 @@ import (
 )
 
 const (
-	// sessionCookie holds a random token. The store keeps its hash under a key made of
-	// Loci's own, so that a copy of the database opens no session and a changed key ends
-	// all of them.
+	// sessionCookie holds a random token. The store has only the token's hash under a key derived from Loci's
+	// own key. A copy of the database therefore opens no session, and changing the key ends all sessions.
 	sessionCookie = "loci_session"
 
 	// sessionTime is how long a browser stays signed in.
 	sessionTime = 30 * 24 * time.Hour
 )
 
-// OpenPaths are what a browser may fetch before anybody signed in, each exactly.
+// OpenPaths are the paths that a browser may fetch without signing in, each exactly.
 func (p *Page) OpenPaths() []string {
 	paths := []string{"/signin"}
 	if p.Issuer != nil {
@@ -38,13 +37,13 @@ func (p *Page) OpenPaths() []string {
 	return paths
 }
 
-// tokenCookie is where Open WebUI keeps the token of its own session, for all servers of the
-// host that it is reached by.
+// tokenCookie is the cookie in which Open WebUI keeps its session token. Browsers send it to all servers on the
+// same host.
 const tokenCookie = "token"
 
-// SignedIn returns next, which is [httpx.Guard], with what the session of the page's cookie is
-// by, and whose memory it shows. It decides nothing else: a cookie of no session tells nothing,
-// nor does one by a key that is gone. Without a session the signed token of a front end's counts.
+// SignedIn returns next, which is [httpx.Guard], with the credentials and the user of the session in the page's
+// cookie. It ignores a cookie without a session, or whose key was removed; the guard then decides. Without a
+// session, it uses a front end's signed token.
 func (p *Page) SignedIn(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, err := r.Cookie(sessionCookie); err == nil && p.Owns(r) {
@@ -77,7 +76,7 @@ func (p *Page) SignedIn(next http.Handler) http.Handler {
 	})
 }
 
-// sessionHash returns what the store knows a token by.
+// sessionHash returns the hash under which the store has a token.
 func (p *Page) sessionHash(token string) string {
 	key := sha256.Sum256([]byte("loci page session\x00" + p.Key))
 	h := hmac.New(sha256.New, key[:])
@@ -85,8 +84,7 @@ func (p *Page) sessionHash(token string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// session returns the session of a token. [memory.NotFound]: there is none, or it has
-// expired.
+// session returns the session of a token, or [memory.NotFound] if there is none or it has expired.
 func (p *Page) session(ctx context.Context, token string) (memory.Session, error) {
 	s, err := p.Sessions.Session(ctx, memory.DefaultNamespace, p.sessionHash(token))
 	if err == nil && !p.engine.Now().Before(s.ExpiresAt) {
@@ -104,8 +102,8 @@ func (p *Page) sessionOf(r *http.Request) (memory.Session, error) {
 	return p.session(r.Context(), c.Value)
 }
 
-// openSession signs a browser in, in place of the session that it had. by is what it signed in
-// with, as [httpx.Options.SessionOf] reads it, and user whose memory it is to show.
+// openSession signs a browser in and replaces its earlier session. The parameter by is the credential, as
+// [httpx.Options.SessionOf] reads it, and user is the user whose memory to show.
 func (p *Page) openSession(w http.ResponseWriter, r *http.Request, by, user string, life time.Duration) error {
 	if err := p.closeSession(r); err != nil {
 		return err
@@ -119,7 +117,7 @@ func (p *Page) openSession(w http.ResponseWriter, r *http.Request, by, user stri
 	return nil
 }
 
-// closeSession ends the session that a browser has, if any.
+// closeSession ends the browser's session, if there is one.
 func (p *Page) closeSession(r *http.Request) error {
 	c, err := r.Cookie(sessionCookie)
 	if err != nil {
@@ -128,14 +126,14 @@ func (p *Page) closeSession(r *http.Request) error {
 	return p.Sessions.RemoveSession(r.Context(), memory.DefaultNamespace, p.sessionHash(c.Value))
 }
 
-// signingIn is what the sign-in form shows.
+// signingIn is the data of the sign-in form.
 type signingIn struct {
 	Next  string
 	User  string
-	Keyed bool   // a key is asked for
-	Multi bool   // so is a user, unless the key says whose it is
-	SSO   bool   // single sign-on is another way
-	Wrong string // what was wrong with the last try
+	Keyed bool   // the form asks for a key
+	Multi bool   // the form also asks for a user, unless the key belongs to one
+	SSO   bool   // single sign-on is offered
+	Wrong string // why the last attempt failed
 }
 
 func (p *Page) signinForm(next, user string) signingIn {
@@ -157,29 +155,29 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	}
 	form := p.signinForm(r.PostFormValue("next"), r.PostFormValue("user"))
 	in, by, ok := p.Auth.ByKey(r.PostFormValue("key"))
-	if p.Key == "" { // the server is open to its machine: the form only asks whose memory to show
+	if p.Key == "" { // the server trusts its own machine: the form only asks for the user
 		in, by, ok = httpx.SignIn{Role: memory.KeyAdmin, By: "this machine"}, "", true
 	}
 	status := http.StatusUnauthorized
 	switch {
 	case !ok:
-		form.Wrong = "That is not a key of this server, or it has expired."
+		form.Wrong = "This key is not valid on this server, or it has expired."
 		if wait := httpx.WrongKey(w, r); wait > 0 {
 			status = http.StatusTooManyRequests
-			form.Wrong += " There were too many wrong ones from your address: please wait " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + " before you try another. The right one is taken at any time."
+			form.Wrong += " There were too many wrong keys from your address: please wait " + plural(int((wait+time.Minute-1)/time.Minute), "minute") + " before you try another key. A valid key is accepted at any time."
 		}
 	case in.Role == memory.KeyUser && form.User != "" && form.User != in.User:
-		form.Wrong = "That key is right, and opens another user's memory alone: leave User empty."
+		form.Wrong = "That key is right, but it opens only another user's memory: leave User empty."
 	case in.Role != memory.KeyUser && form.User == "" && p.Multi:
-		form.Wrong = "That key is right. Several users share this server, so it does not say whose memory to show: type a name as User, such as ana. The command loci users lists them."
+		form.Wrong = "That key is right. It does not say whose memory to show, since several users share this server: enter a name as User, such as ana. The command loci users lists them."
 	case form.User != "" && !httpx.ValidUser(form.User):
-		form.Wrong = "That cannot be a user's name."
+		form.Wrong = "This is not a valid user name."
 	}
 	if p.Key == "" && form.Wrong != "" {
 		form.Wrong = strings.TrimPrefix(form.Wrong, "That key is right. ")
 	}
 	if form.Wrong != "" {
-		_ = p.note(r, "sign in refused", in.By, form.User, "") // it is refused all the same
+		_ = p.note(r, "sign in refused", in.By, form.User, "") // the sign-in is refused even if recording fails
 		p.askAgain(w, r, status, form)
 		return
 	}
@@ -194,7 +192,7 @@ func (p *Page) signIn(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, form.Next, http.StatusSeeOther)
 }
 
-// note puts what is done with sessions on record.
+// note writes a session action to the audit record.
 func (p *Page) note(r *http.Request, act, by, user, detail string) error {
 	if p.Note == nil {
 		return nil
@@ -202,7 +200,7 @@ func (p *Page) note(r *http.Request, act, by, user, detail string) error {
 	return p.Note(r.Context(), memory.AuditEntry{Act: act, By: by, User: user, Detail: detail})
 }
 
-// switchUser shows an admin the memory of another user, or again their own.
+// switchUser shows an admin the memory of another user, or their own again.
 func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 	s, err := p.sessionOf(r)
 	if err == nil {
@@ -212,9 +210,9 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case id.Role != httpx.RoleAdmin:
-		err = memory.Errorf(memory.Forbidden, "only whoever runs the server may see another user's memory")
+		err = memory.Errorf(memory.Forbidden, "only an admin may see another user's memory")
 	case user != "" && !httpx.ValidUser(user):
-		err = memory.Errorf(memory.Invalid, "that cannot be a user's name")
+		err = memory.Errorf(memory.Invalid, "invalid user name")
 	default:
 		err = p.note(r, "switch user", id.By, user, "")
 	}
@@ -229,7 +227,7 @@ func (p *Page) switchUser(w http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
-	s, _ := p.sessionOf(r) // the zero session is by no account
+	s, _ := p.sessionOf(r) // without a session it is the zero session, which has no account
 	if err := p.closeSession(r); err != nil {
 		p.Refuse(w, r, err)
 		return
@@ -242,7 +240,7 @@ func (p *Page) signOut(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/signin", http.StatusSeeOther)
 }
 
-// cookie is one of the page's: for no script and no other site.
+// cookie returns one of the page's cookies, which no script and no other site can read.
 func cookie(r *http.Request, name, value string, life time.Duration) *http.Cookie {
 	return &http.Cookie{
 		Name: name, Value: value, Path: "/", MaxAge: int(life.Seconds()),

@@ -17,58 +17,58 @@ import (
 )
 
 const (
-	// ssoCookie holds, while a browser is at the issuer, what its answer has to fit.
+	// ssoCookie holds, while a browser is at the issuer, the values that the issuer's response must match.
 	ssoCookie = "loci_sso"
 
-	// ssoWait is how long somebody may take there.
+	// ssoWait is how long a sign-in at the issuer may take.
 	ssoWait = 10 * time.Minute
 
-	// ssoSession is how long such a session lasts: then the issuer is asked again who is an admin.
+	// ssoSession is how long such a session lasts. Then the issuer is asked again whether the user is an admin.
 	ssoSession = 12 * time.Hour
 
 	// issuerTime bounds each request to the issuer.
 	issuerTime = 10 * time.Second
 )
 
-// Issuer signs people in by OpenID Connect, with the code flow and PKCE (RFC 7636). It is asked
-// what it offers when somebody first signs in, so that it may be away at the start.
+// Issuer signs people in by OpenID Connect, with the code flow and PKCE (RFC 7636). Its metadata is read at the
+// first sign-in, so that the server can start without it.
 type Issuer struct {
 	URL, ClientID, Secret string
-	User                  string // the claim with the user's name
+	User                  string // claim with the user's name
 	SSO                   httpx.SSO
 
 	mu       sync.Mutex
-	provider *oidc.Provider // nil: not asked yet
-	end      string         // its end_session_endpoint; "": none
+	provider *oidc.Provider // nil: not read yet
+	end      string         // its end_session_endpoint; "" if it has none
 }
 
-// trip is what a browser takes along to the issuer.
+// trip is the state of a sign-in, stored in the browser while it is at the issuer.
 type trip struct {
 	State, Nonce, Verifier, Next string
 }
 
-// discover returns what the issuer offers.
+// discover reads the issuer's metadata.
 func (i *Issuer) discover() (*oidc.Provider, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.provider != nil {
 		return i.provider, nil
 	}
-	// The provider keeps the context's client for its keys, so it is of no request.
+	// The provider keeps the context's client for fetching keys, so the client belongs to no request.
 	ctx := oidc.ClientContext(context.Background(), &http.Client{Timeout: issuerTime})
 	provider, err := oidc.NewProvider(ctx, i.URL)
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "the sign-in server does not answer as it should; try again, or sign in with a key: %w", err)
+		return nil, memory.Errorf(memory.Unavailable, "the sign-in server's answer is invalid; try again, or sign in with a key: %w", err)
 	}
 	var offers struct {
 		End string `json:"end_session_endpoint"`
 	}
-	_ = provider.Claims(&offers) // without one there is nothing to end
+	_ = provider.Claims(&offers) // without the endpoint, signing out does not involve the issuer
 	i.provider, i.end = provider, offers.End
 	return provider, nil
 }
 
-// flow returns how the issuer is asked, and what verifies its tokens.
+// flow returns the OAuth configuration, and the verifier of the issuer's tokens.
 func (i *Issuer) flow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, error) {
 	provider, err := i.discover()
 	if err != nil {
@@ -80,7 +80,7 @@ func (i *Issuer) flow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, er
 	}, provider.Verifier(&oidc.Config{ClientID: i.ClientID}), nil
 }
 
-// origin is the server as the browser knows it.
+// origin is the server's address as the browser sees it.
 func origin(r *http.Request) string {
 	scheme := "http"
 	if httpx.Secure(r) {
@@ -89,7 +89,7 @@ func origin(r *http.Request) string {
 	return scheme + "://" + r.Host
 }
 
-// signInBySSO sends a browser to the issuer.
+// signInBySSO redirects a browser to the issuer.
 func (p *Page) signInBySSO(w http.ResponseWriter, r *http.Request) {
 	flow, _, err := p.Issuer.flow(r)
 	if err != nil {
@@ -97,14 +97,14 @@ func (p *Page) signInBySSO(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	t := trip{oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), oauth2.GenerateVerifier(), local(r.FormValue("next"))}
-	text, _ := json.Marshal(t) // strings always marshal
+	text, _ := json.Marshal(t) // strings can always be encoded
 	c := cookie(r, ssoCookie, base64.RawURLEncoding.EncodeToString(text), ssoWait)
 	c.SameSite = http.SameSiteLaxMode // the issuer sends the browser back from another site
 	http.SetCookie(w, c)
 	http.Redirect(w, r, flow.AuthCodeURL(t.State, oidc.Nonce(t.Nonce), oauth2.S256ChallengeOption(t.Verifier)), http.StatusSeeOther)
 }
 
-// signedInBySSO takes what the issuer sent a browser back with.
+// signedInBySSO handles the issuer's redirect back.
 func (p *Page) signedInBySSO(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, cookie(r, ssoCookie, "", -time.Second))
 	t, in, err := p.Issuer.verify(r)
@@ -123,14 +123,14 @@ func (p *Page) signedInBySSO(w http.ResponseWriter, r *http.Request) {
 	p.onward(w, r, local(t.Next), "Signed in")
 }
 
-// ssoFailed asks to sign in again and says what was wrong.
+// ssoFailed shows the sign-in form with the reason of a failure.
 func (p *Page) ssoFailed(w http.ResponseWriter, r *http.Request, next string, err error) {
 	form, problem := p.signinForm(next, ""), httpx.Tell(r.Context(), err)
 	form.Wrong = capital(problem.Detail) + "."
 	p.askAgain(w, r, problem.Status, form)
 }
 
-// verify checks the issuer's answer and returns who it says it is.
+// verify checks the issuer's response and returns the user.
 func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 	c, err := r.Cookie(ssoCookie)
 	if err == nil {
@@ -140,7 +140,7 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 		}
 	}
 	if err != nil || t.State == "" || t.State != r.FormValue("state") {
-		return t, in, memory.Errorf(memory.Unauthorized, "this sign-in was begun elsewhere, or took longer than ten minutes: begin again")
+		return t, in, memory.Errorf(memory.Unauthorized, "this sign-in began in another browser or took longer than ten minutes: start again")
 	}
 	if code := r.FormValue("error"); code != "" {
 		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server refused: %s", httpx.Brief(code+" "+r.FormValue("error_description"), 200))
@@ -152,7 +152,7 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 	ctx := oidc.ClientContext(r.Context(), &http.Client{Timeout: issuerTime})
 	token, err := flow.Exchange(ctx, r.FormValue("code"), oauth2.VerifierOption(t.Verifier))
 	if err != nil {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server gave no token: %w", err)
+		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server returned no token: %w", err)
 	}
 	raw, _ := token.Extra("id_token").(string)
 	id, err := verifier.Verify(ctx, raw)
@@ -164,14 +164,14 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token is not valid: %w", err)
 	}
 	if id.Nonce != t.Nonce {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token is of another sign-in: begin again")
+		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token belongs to another sign-in: start again")
 	}
 	user, _ := claims[i.User].(string)
 	if !httpx.ValidUser(user) {
-		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server does not say who you are: its token has no %s that is a user's name (setting sso.user)", i.User)
+		return t, in, memory.Errorf(memory.Unauthorized, "the sign-in server's token does not name you: its claim %s (setting sso.user) is missing or not a valid user name", i.User)
 	}
 	if verified, is := claims["email_verified"].(bool); i.User == "email" && is && !verified {
-		return t, in, memory.Errorf(memory.Forbidden, "the sign-in server has not verified that address")
+		return t, in, memory.Errorf(memory.Forbidden, "the sign-in server has not verified your email address")
 	}
 	var groups []string
 	all, _ := claims["groups"].([]any)
@@ -183,7 +183,7 @@ func (i *Issuer) verify(r *http.Request) (t trip, in httpx.SignIn, err error) {
 	return t, i.SSO.Of(user, groups), nil
 }
 
-// endOf returns where a browser signs out of the issuer, "" where the session was not by it.
+// endOf returns the address at which a browser signs out of the issuer, "" if the session has no issuer.
 func (i *Issuer) endOf(r *http.Request, by string) string {
 	if i == nil || !httpx.IsSSO(by) {
 		return ""
@@ -196,8 +196,8 @@ func (i *Issuer) endOf(r *http.Request, by string) string {
 	return i.end + "?" + url.Values{"client_id": {i.ClientID}, "post_logout_redirect_uri": {origin(r) + "/signin"}}.Encode()
 }
 
-// onward shows a page that goes on to another. After a redirect from another site a browser would
-// leave out the session's cookie, and after a form it follows none to another site.
+// onward shows a page that redirects to another. After an HTTP redirect from another site, a browser would omit
+// the session cookie; after a form, it would not follow a redirect to another site.
 func (p *Page) onward(w http.ResponseWriter, r *http.Request, to, title string) {
 	w.Header().Set("Refresh", "0;url="+to)
 	p.render(w, r, http.StatusOK, "onward", frame{Title: title, Bare: true, Body: to})

@@ -94,7 +94,7 @@ func TestPeopleSignInAtTheIssuer(t *testing.T) {
 		t.Fatalf("the way back: %d %v %v: %s", w.Code, w.Header(), i.form, w.Body)
 	}
 	r.shows("/", "flowerpot", ">ana<")
-	if w := r.get("/settings"); strings.Contains(w.Body.String(), "How this server is set") {
+	if w := r.get("/settings"); strings.Contains(w.Body.String(), "Configuration of this server") {
 		t.Error("a user is taken for an admin")
 	}
 	if w := r.post("/signout", nil); w.Header().Get("Refresh") == "" || !strings.HasPrefix(w.Header().Get("Refresh"), "0;url="+i.URL+"/end?client_id=loci&post_logout_redirect_uri=http") {
@@ -105,7 +105,7 @@ func TestPeopleSignInAtTheIssuer(t *testing.T) {
 	}
 	i.claims = map[string]any{"sub": "root", "groups": []string{"staff", "operators"}}
 	r.get(r.begin(i))
-	r.shows("/settings", "How this server is set", "Show this memory")
+	r.shows("/settings", "Configuration of this server", "Show this memory")
 	r.sent("/switch", url.Values{"user": {"ana"}})
 	r.shows("/", "flowerpot", ">ana<")
 	r.sent("/switch", url.Values{"user": {""}})
@@ -125,12 +125,12 @@ func TestWrongAnswersOfAnIssuerSignNobodyIn(t *testing.T) {
 		"expired":        {set: func(i *issuer) { i.claims = map[string]any{"exp": time.Now().Add(-time.Hour).Unix()} }, says: "not valid"},
 		"forged":         {set: func(i *issuer) { i.sign = forged }, says: "not valid"},
 		"of another":     {set: func(i *issuer) { i.claims = map[string]any{"aud": "another"} }, says: "not valid"},
-		"replayed":       {set: func(i *issuer) { i.claims = map[string]any{"nonce": "another"} }, says: "of another sign-in"},
-		"nameless":       {set: func(i *issuer) { i.claims = map[string]any{"sub": ""} }, says: "does not say who you are"},
-		"begun nowhere":  {path: "/signin/callback?code=c&state=x", says: "begun elsewhere"},
+		"replayed":       {set: func(i *issuer) { i.claims = map[string]any{"nonce": "another"} }, says: "belongs to another sign-in"},
+		"nameless":       {set: func(i *issuer) { i.claims = map[string]any{"sub": ""} }, says: "does not name you"},
+		"begun nowhere":  {path: "/signin/callback?code=c&state=x", says: "began in another browser"},
 		"refused there":  {set: func(*issuer) {}, path: "&error=access_denied", says: "access_denied"},
-		"not as a name":  {set: func(i *issuer) { i.claims = map[string]any{"sub": "a\x00b"} }, says: "does not say who you are"},
-		"of no verified": {set: func(i *issuer) { i.claims = map[string]any{"email": "a@b.c", "email_verified": false} }, says: "not verified that address"},
+		"not as a name":  {set: func(i *issuer) { i.claims = map[string]any{"sub": "a\x00b"} }, says: "does not name you"},
+		"of no verified": {set: func(i *issuer) { i.claims = map[string]any{"email": "a@b.c", "email_verified": false} }, says: "not verified your email address"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			i := newIssuer(t)

@@ -10,19 +10,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// survey is what can be counted of an owner's journal, as of a version. Of many facts it takes
-// seconds to read them all, so they are counted where that is asked for.
+// survey counts an owner's journal as of a version. Reading very many facts takes seconds, so facts are counted
+// only on request.
 type survey struct {
 	version int64
-	from    time.Time      // of the oldest change
-	days    map[string]int // by date: facts that became active, less those that ceased to be
+	from    time.Time      // time of the oldest change
+	days    map[string]int // by date: facts that became active, minus those that became inactive
 	actions map[string]int
 	authors map[string]int // by kind
 	kinds   map[string]int // active facts by category; nil: not counted
-	across  recurring      // in several projects
+	across  recurring      // what occurs in several projects
 }
 
-// survey counts an owner's journal and, withFacts, the facts, once for each version.
+// survey counts an owner's journal and, with withFacts, the facts. It does so once per version.
 func (p *Page) survey(ctx context.Context, owner memory.Owner, withFacts bool) (survey, error) {
 	versions, err := p.engine.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -71,8 +71,7 @@ func (p *Page) countFacts(ctx context.Context, owner memory.Owner, s *survey) er
 	return nil
 }
 
-// growth returns how many facts were active at the end of each day from the first
-// change to today.
+// growth returns how many facts were active at the end of each day since the first change.
 func (s survey) growth(today time.Time) (days []time.Time, active []float64) {
 	if s.from.IsZero() {
 		return nil, nil
@@ -89,7 +88,7 @@ func midnight(t time.Time) time.Time {
 	return time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())
 }
 
-// most returns the names with the highest counts, the highest first.
+// most returns the n names with the highest counts, the highest first.
 func most(counts map[string]int, n int) []string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))

@@ -9,27 +9,27 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// changesAtOnce is how many changes a page of the timeline has.
+// changesAtOnce is the maximum number of changes on a page of the timeline.
 const changesAtOnce = 40
 
-// timeView is memory as of a day, and what changed since.
+// timeView is memory as of a day, and the changes since.
 type timeView struct {
 	Here   string
 	Empty  bool
 	First  time.Time
-	Day    time.Time // whose end is meant
+	Day    time.Time // memory is shown as of its end
 	Today  bool
-	N, Max int // the day's place from the first, 0, to today
+	N, Max int // number of the day, counted from the first (0), and of today
 	Growth series
-	Facts  int // active then
+	Facts  int // active facts on that day
 	Rows   []row
-	More   int // facts then that are not listed
+	More   int // facts of that day that are not listed
 	Since  []onDay
-	SinceT string // the moment, to undo back to
+	SinceT string // time to which an undo goes back
 	Next   string
 }
 
-// onDay is what changed on one day.
+// onDay lists the changes of one day.
 type onDay struct {
 	Day   time.Time
 	Steps []step
@@ -47,7 +47,7 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 		view.Empty = true
 		return view, nil
 	}
-	n, err := dayMeant(r, len(days))
+	n, err := requestedDay(r, len(days))
 	if err != nil {
 		return nil, err
 	}
@@ -75,20 +75,20 @@ func (p *Page) time(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// dayMeant returns the place of the day that a request means, of so many; the last without one.
-func dayMeant(r *http.Request, days int) (int, error) {
+// requestedDay returns the number of the requested day; without a parameter, of the last day.
+func requestedDay(r *http.Request, days int) (int, error) {
 	last, s := days-1, r.FormValue("n")
 	if s == "" {
 		return last, nil
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, memory.Errorf(memory.Invalid, "%q is not a valid number of a day", clip(20, s))
+		return 0, memory.Errorf(memory.Invalid, "%q is not a valid day number", clip(20, s))
 	}
 	return min(max(n, 0), last), nil
 }
 
-// pastRows returns facts as they were, each with what became of it.
+// pastRows returns facts in their former state, each with what happened to it later.
 func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here string) ([]row, error) {
 	ids := make([]string, 0, len(then))
 	for _, m := range then {
@@ -116,7 +116,7 @@ func (p *Page) pastRows(r *http.Request, v visit, then []memory.Memory, here str
 	return out, nil
 }
 
-// byDay groups changes, newest first, by the day they were made on.
+// byDay groups changes, newest first, by day.
 func (p *Page) byDay(changes []memory.Change) []onDay {
 	var out []onDay
 	for _, c := range changes {

@@ -9,21 +9,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tracesAtOnce is how many of the newest traces a page looks at.
+// tracesAtOnce is how many of the newest traces a page reads.
 const tracesAtOnce = 200
 
-// slack is how far the clocks of a turn and of its trace may be apart: both are read
-// while the same request is taken in.
+// slack is the maximum difference between the times of a turn and of its trace, which the same request sets.
 const slack = time.Second
 
-// answered returns the trace of what a conversation's user turns were answered with,
-// by the turn's id: that of the turn which was said nearest before, the newest of
-// several.
+// answered maps user turns to the traces of their answers. A trace belongs to the nearest turn before it; if a
+// turn has several traces, the newest counts.
 func answered(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trace {
 	out := map[string]memory.Trace{}
-	for _, one := range traces { // newest first
+	for _, one := range traces { // traces come newest first
 		nearest, by := "", time.Duration(0)
-		for _, t := range turns { // in order: of those said at once, the last was asked
+		for _, t := range turns { // turns come in order; of turns with the same time, the last one was asked
 			away := one.At.Sub(t.CreatedAt)
 			if t.Role != memory.RoleUser || t.Status != memory.Active || away < -slack {
 				continue
@@ -39,16 +37,16 @@ func answered(traces []memory.Trace, turns []memory.Turn) map[string]memory.Trac
 	return out
 }
 
-// answeredIn is answered of a conversation.
+// answeredIn is answered for a conversation.
 func (p *Page) answeredIn(ctx context.Context, owner memory.Owner, conversation string, turns []memory.Turn) (map[string]memory.Trace, error) {
 	traces, err := p.engine.Traces.Traces(ctx, owner, memory.TraceQuery{Conversation: conversation, Limit: tracesAtOnce})
 	return answered(traces, turns), err
 }
 
-// tracesView is what was asked of memory last, and how much each was given.
+// tracesView lists the latest requests to memory, each with the number of memories it received.
 type tracesView struct {
 	Traces       []memory.Trace
-	Conversation string // whose alone they are
+	Conversation string // only traces of this conversation; "" for all
 }
 
 func (p *Page) traces(r *http.Request, v visit) (any, error) {
@@ -58,7 +56,7 @@ func (p *Page) traces(r *http.Request, v visit) (any, error) {
 	return view, err
 }
 
-// traceView is what one request asked and was given.
+// traceView is one request to memory and its result.
 type traceView struct {
 	memory.Trace
 	Hits, Cut []row
@@ -67,7 +65,7 @@ type traceView struct {
 func (p *Page) trace(r *http.Request, v visit) (any, error) {
 	t, err := p.engine.Traces.Trace(r.Context(), v.owner, v.id)
 	if errors.Is(err, memory.NotFound) {
-		return nil, memory.Errorf(memory.NotFound, "this trace is gone: only the newest are kept")
+		return nil, memory.Errorf(memory.NotFound, "this trace no longer exists: only the newest traces are kept")
 	}
 	if err != nil {
 		return nil, err
@@ -77,7 +75,7 @@ func (p *Page) trace(r *http.Request, v visit) (any, error) {
 		return nil, err
 	}
 	for i, h := range t.Hits {
-		view.Hits[i].Content = h.Content // as it was told
+		view.Hits[i].Content = h.Content // the text as it was at the time of the request
 	}
 	view.Cut, err = p.cut(r, v, t, here(r))
 	return view, err

@@ -21,7 +21,7 @@ func TestSignInAsksForAUser(t *testing.T) {
 	r := newRig(t, key)
 	r.shows("/signin", `name="user"`, "leave it empty if the key is yours")
 	w := r.post("/signin", url.Values{"key": {key}, "user": {" "}})
-	if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "type a name as User") || !strings.Contains(w.Body.String(), "loci users") || len(r.cookies) > 0 {
+	if w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), "enter a name as User") || !strings.Contains(w.Body.String(), "loci users") || len(r.cookies) > 0 {
 		t.Errorf("without a user: status %d, cookies %v: %s", w.Code, r.cookies, w.Body)
 	}
 	if to := r.sent("/signin", url.Values{"key": {key}, "user": {"ana"}}); to != "/" {
@@ -63,7 +63,7 @@ func TestTheRightKeySignsInAndNoOther(t *testing.T) {
 	r.fact("User hides the key under the blue flowerpot")
 	for _, wrong := range []string{"", "another key", key + " ", key[:5]} {
 		w := r.post("/signin", url.Values{"key": {wrong}, "user": {"ana"}})
-		if w.Code != http.StatusUnauthorized || len(r.cookies) > 0 || !strings.Contains(w.Body.String(), "not a key of this server") {
+		if w.Code != http.StatusUnauthorized || len(r.cookies) > 0 || !strings.Contains(w.Body.String(), "not valid on this server") {
 			t.Errorf("%q: status %d, cookies %v", wrong, w.Code, r.cookies)
 		}
 	}

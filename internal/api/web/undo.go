@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// undoView is what an undo would do, and what it would take along.
+// undoView shows what an undo would do, and the later changes that it would undo too.
 type undoView struct {
 	Change, Run, To string
 	Back            string
@@ -34,8 +34,8 @@ func (p *Page) undoing(r *http.Request, v visit) (any, error) {
 	return view, nil
 }
 
-// undo takes back a change, everything since a time, or runs, the last first. Where
-// later changes stand in the way of one it asks whether to take them along.
+// undo takes back a change, everything since a time, or runs, the last first. If later changes conflict with
+// it, undo asks whether to take them back too.
 func (p *Page) undo(r *http.Request, v visit) (done, error) {
 	runs := r.PostForm["run"]
 	if len(runs) == 0 {

@@ -21,7 +21,7 @@ import (
 var views = map[string]string{
 	"/": "Nothing is remembered yet", "/review": "Nothing waits for you", "/conversations": "No conversations yet",
 	"/time": "Nothing has happened yet", "/insights": "Nothing is remembered yet", "/jobs": "All done", "/settings": "Pause memory",
-	"/playground": "Try your memory", "/playground?temporary=1": "Off the record", "/data": "Take it away", "/profile": "There is nothing yet",
+	"/playground": "Try your memory", "/playground?temporary=1": "Off the record", "/data": "Export", "/profile": "There is nothing yet",
 	"/contexts": "No documents yet", "/settings/prompts/extract": "As a model gets it", "/traces": "Nothing was asked",
 }
 
@@ -31,8 +31,8 @@ func TestEveryViewIsThereWhenThereIsNothing(t *testing.T) {
 		body := r.shows(path, says, `<html lang="en">`, "<title>", "<h1", `<main id="main"`, `aria-current="page"`)
 		sound(t, path, body)
 	}
-	r.shows("/?q=where+do+I+live", "Memory has nothing on that.")
-	r.shows("/?tag=nowhere", "No memory is like that.")
+	r.shows("/?q=where+do+I+live", "No memory matches.")
+	r.shows("/?tag=nowhere", "No memory matches these filters.")
 }
 
 // sound reports what no page may have: holes in templates, and what the policy would

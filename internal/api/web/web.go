@@ -18,42 +18,42 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options are what the page needs beside the engine.
+// Options configure the page.
 type Options struct {
-	Key       string                                         // that [httpx.Guard] asks for; "": none
-	Auth      *httpx.Options                                 // that [httpx.Guard] goes by; nil: Key alone
-	Issuer    *Issuer                                        // signs people in; nil: keys do
-	Note      func(context.Context, memory.AuditEntry) error // puts an act on record; nil: there is no record
-	Multi     bool                                           // several users: signing in takes a name
-	Sessions  memory.Sessions                                // where sign-ins are kept
-	Token     func(token string) bool                        // whether a front end's cookie holds a token that it signed for a user; nil: none does
+	Key       string                                         // key that [httpx.Guard] requires; "" for none
+	Auth      *httpx.Options                                 // options of [httpx.Guard]; nil: only Key is checked
+	Issuer    *Issuer                                        // single sign-on; nil: only keys
+	Note      func(context.Context, memory.AuditEntry) error // writes to the audit record; nil: nothing is recorded
+	Multi     bool                                           // several users: the sign-in form asks for a name
+	Sessions  memory.Sessions                                // stores sessions
+	Token     func(token string) bool                        // whether a front end's cookie has a token that it signed for a user; nil: tokens are not accepted
 	Recency   float64                                        // weight of recency in a score, 0 to 1
-	Documents int                                            // tokens of attached contexts that a prompt has room for
-	Health    func(context.Context) client.Health            // how the server is
-	Settings  func() []Setting                               // what is set, in order; called for the page that shows them
-	Models    func() []Model                                 // which are in use, and why these, called for the page that shows them
-	Lacks     []string                                       // models that the profile names and that are not at hand, each with what stands in
-	Prompts   string                                         // a folder of files that take the place of built-in prompts
-	InUse     func() *prompt.Set                             // each prompt in the variant for the model that is sent it; nil: the engine's
-	Upstream  Upstream                                       // whose models the playground lists; nil: there is none
-	Talker    chats.Talker                                   // lets a model of the upstream answer; nil: Loci's own alone
-	Zone      *time.Location                                 // of the days and times shown; nil: the server's
-	Others    []string                                       // how paths of other APIs begin; none: all that the page has not is theirs
+	Documents int                                            // tokens in a prompt for attached contexts
+	Health    func(context.Context) client.Health            // state of the server
+	Settings  func() []Setting                               // the settings in order; called for the page that shows them
+	Models    func() []Model                                 // models in use and the reasons; called for the page that shows them
+	Lacks     []string                                       // unavailable models that the profile names, each with its replacement
+	Prompts   string                                         // folder with files that replace built-in prompts
+	InUse     func() *prompt.Set                             // each prompt in the variant for its model; nil: the engine's
+	Upstream  Upstream                                       // upstream whose models the playground lists; nil: none
+	Talker    chats.Talker                                   // lets an upstream model answer; nil: only Loci's own model
+	Zone      *time.Location                                 // zone of the days and times shown; nil: the server's
+	Others    []string                                       // path prefixes of other APIs; empty: all paths that the page does not have
 }
 
-// Page serves the page.
+// Page serves the web page.
 type Page struct {
 	Options
 	engine    *engine.Engine
-	mux       func() *http.ServeMux                // of the page's paths, made for the first request that may be for one
-	templates func() map[string]*template.Template // parsed for the first page: most starts show none
-	files     func() map[string]asset              // packed for the first page, too
+	mux       func() *http.ServeMux                // routes of the page, built at the first request that may need them
+	templates func() map[string]*template.Template // parsed when the first page is shown, which most servers never do
+	files     func() map[string]asset              // read when the first page is shown
 	surveys   recent.Map[memory.Owner, survey]
-	ending    sync.Once     // registers the next with the server
-	done      chan struct{} // closed when the server shuts down: streams end then
+	ending    sync.Once     // makes the server close done when it shuts down
+	done      chan struct{} // closed at shutdown, to end streams
 }
 
-// New returns the page on an engine.
+// New returns the page for an engine.
 func New(e *engine.Engine, opts Options) *Page {
 	if opts.Zone == nil {
 		opts.Zone = time.Local
@@ -70,7 +70,7 @@ func New(e *engine.Engine, opts Options) *Page {
 	return p
 }
 
-// paths registers everything that the page answers.
+// paths registers the page's paths.
 func (p *Page) paths() *http.ServeMux {
 	mux := routes{p, http.NewServeMux()}
 	mux.show("GET /{$}", "memories", p.memories)
@@ -125,7 +125,7 @@ func (p *Page) paths() *http.ServeMux {
 	return mux.ServeMux
 }
 
-// Or returns a handler that serves what the page owns, and all else by next.
+// Or returns a handler that serves the page's requests, and all others by next.
 func (p *Page) Or(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if p.Owns(r) {
@@ -136,8 +136,8 @@ func (p *Page) Or(next http.Handler) http.Handler {
 	})
 }
 
-// Owns reports whether a request is for the page, or of somebody who looks for a page in a
-// browser where there is none.
+// Owns reports whether a request is for the page, or comes from a browser that looks for a page that does not
+// exist.
 func (p *Page) Owns(r *http.Request) bool {
 	if slices.ContainsFunc(p.Others, func(path string) bool { return strings.HasPrefix(r.URL.Path, path) }) {
 		return false
@@ -149,7 +149,7 @@ func (p *Page) Owns(r *http.Request) bool {
 	return len(p.Others) > 0 && browser
 }
 
-// ServeHTTP serves the page's paths, with what keeps other sites out.
+// ServeHTTP serves the page's paths, with the protection against other sites.
 func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	headers(w.Header())
 	err := sameOrigin(r)
@@ -163,29 +163,29 @@ func (p *Page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mux().ServeHTTP(w, r)
 }
 
-// routes are the page and the paths that it answers.
+// routes are the page and its paths.
 type routes struct {
 	*Page
 	*http.ServeMux
 }
 
-// visit is one look at the page, or one thing done on it.
+// visit is one request to the page.
 type visit struct {
 	owner  memory.Owner
 	author memory.Author
 	now    time.Time
-	id     string // in the path: what it is about
+	id     string // id in the path, of the item shown or changed
 }
 
 func (p *Page) visitOf(r *http.Request) (visit, error) {
 	id := httpx.IdentityOf(r.Context())
 	if id.Owner == "" {
-		return visit{}, memory.Errorf(memory.Unauthorized, "whose memory? Several users share this server: sign in and name one")
+		return visit{}, memory.Errorf(memory.Unauthorized, "missing user: several users share this server, so sign in and name one")
 	}
 	return visit{owner: id.Owner, author: id.Author(), now: p.engine.Now()}, nil
 }
 
-// handle registers what is done at a path, as somebody who is known. Its error is shown as a page.
+// handle registers a handler for identified users. Its error is shown as a page.
 func (p routes) handle(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
 	_, name, _ := strings.Cut(pattern, "/{")
 	name = strings.Trim(name, "}$")
@@ -204,7 +204,7 @@ func (p routes) handle(pattern string, do func(http.ResponseWriter, *http.Reques
 	})
 }
 
-// show registers a view: a template and what it is filled with.
+// show registers a view: a template and the function that returns its data.
 func (p routes) show(pattern, name string, fill func(*http.Request, visit) (any, error)) {
 	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		body, err := fill(r, v)
@@ -220,10 +220,10 @@ func (p routes) show(pattern, name string, fill func(*http.Request, visit) (any,
 	})
 }
 
-// elsewhere is what a view returns that is shown at another path.
+// elsewhere is the result of a view whose content has another path, to which the browser is redirected.
 type elsewhere string
 
-// form registers what is done with a form.
+// form registers a handler of a form.
 func (p routes) form(pattern string, do func(http.ResponseWriter, *http.Request, visit) error) {
 	p.handle(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		if err := readForm(r); err != nil {
@@ -233,8 +233,7 @@ func (p routes) form(pattern string, do func(http.ResponseWriter, *http.Request,
 	})
 }
 
-// act registers something that a form does. It goes back to where the form was and
-// says there what was done.
+// act registers the action of a form. The browser then returns to the form's page, which shows what was done.
 func (p routes) act(pattern string, do func(*http.Request, visit) (done, error)) {
 	p.form(pattern, func(w http.ResponseWriter, r *http.Request, v visit) error {
 		d, err := do(r, v)

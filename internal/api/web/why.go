@@ -8,30 +8,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bar is how a score came about, as a stacked bar: segments from left to right that
-// together are as long as the score, of 1.
+// bar explains a score as a stacked bar. Its segments, from left to right, are together as long as the score;
+// the full bar is 1.
 type bar struct {
 	Score    float64
-	Core     bool // it stands in every prompt, and was not searched for
+	Core     bool // it is part of every prompt, and was not searched for
 	Segments []segment
 	Reasons  string // in plain words
-	Numbers  string // all, in the order of the stages
+	Numbers  string // all values, in the order of the stages
 }
 
-// segment is what one kind of reason adds.
+// segment is the contribution of one kind of reason.
 type segment struct {
 	Name, Class string
 	From, Size  float64
 }
 
-// reason is a kind of reason, and which of recall's cues are of it; nil: all others.
+// reason is a kind of reason, with the ranking cues that belong to it; nil: all other cues.
 type reason struct {
 	name, class string
 	cues        []string
 }
 
-// reasons are the kinds of reason; the last is what a question asks for: a person, a time, a
-// number, a place.
+// reasons are the kinds of reason. The last covers what a question asks for: a person, a time, a number or a
+// place.
 var reasons = []reason{
 	{"words", "w-words", []string{"words", "related", "class", "title", "peak"}},
 	{"meaning", "w-vector", []string{"vector"}},
@@ -39,8 +39,7 @@ var reasons = []reason{
 	{"what is asked for", "w-asked", nil},
 }
 
-// barOf splits a score: relevance by the cues that speak for the memory, and beside
-// it recency, whose weight is 0 to 1.
+// barOf splits a score into relevance, by the cues that favor the memory, and recency, whose weight is 0 to 1.
 func barOf(score float64, why memory.Why, recency float64) *bar {
 	b := &bar{Score: score, Reasons: recall.Reasons(why), Numbers: recall.Numbers(why), Core: why.Get("core") > 0}
 	shares, sum := make([]float64, len(reasons)), 0.0
@@ -78,11 +77,11 @@ func (b *bar) add(name, class string, size float64) {
 	b.Segments = append(b.Segments, segment{name, class, from, size})
 }
 
-// stages are the reasons why recall leaves something out, in words.
+// stages describe why a search left something out.
 var stages = map[string]string{
-	"answered": "nothing answers the question well enough", "threshold": "not relevant enough", "limit": "others are better",
-	"duplicate": "says the same as a better one", "echo": "only asks the same", "slight": "says next to nothing",
-	"neighbour": "only stands beside what answers",
-	"source":    "told by its fact or its turn", "top_k": "no more were asked for", "budget": "no room left",
-	"core": "no room left", "carried": "the request holds it", "contradicted": "a fact of your own contradicts it",
+	"answered": "nothing answers the question well enough", "threshold": "not relevant enough", "limit": "other memories are better",
+	"duplicate": "says the same as a better memory", "echo": "only repeats the question", "slight": "has almost no content",
+	"neighbour": "only next to a turn that answers",
+	"source":    "already covered by its fact or its turn", "top_k": "more than the requested number", "budget": "no room left",
+	"core": "no room left", "carried": "already in the request", "contradicted": "a fact of your own contradicts it",
 }

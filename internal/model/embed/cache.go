@@ -10,16 +10,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Cache is an embedder that caches recent vectors: each step of a tool loop asks the same question,
-// and learned texts are compared before they are stored. It is safe for concurrent use, and its
-// vectors are read-only.
+// Cache is an embedder that caches recent vectors: each step of a tool loop asks the same question, and learned
+// texts are compared before they are stored. It is safe for concurrent use, and its vectors are read-only.
 type Cache struct {
 	memory.Embedder
 
 	background atomic.Uint64 // bits of a float64; 0: not measured
 
 	vectors *recent.Map[cacheKey, []float32]
-	mu      sync.Mutex // guards of
+	mu      sync.Mutex // guards of, the cache and the measurement
 	of      string     // model and dims of the cached vectors
 }
 
@@ -29,9 +28,9 @@ type cacheKey struct {
 }
 
 const (
-	cacheSize = 512     // vectors; those of 384 dims take 800 KB
+	cacheSize = 512     // vectors; 512 vectors of 384 dims take 800 KB
 	cacheText = 4 << 10 // the longest cached text in bytes
-	cacheRun  = 16      // texts embedded together; more are an import, which would evict all else
+	cacheRun  = 16      // texts embedded together; a larger batch is an import, which would evict all cached vectors
 )
 
 // NewCache returns a cache of e.
@@ -59,8 +58,7 @@ func (c *Cache) Skipped() error {
 	return nil
 }
 
-// Window returns how much of a text the inner embedder embeds together, and its counter; 0 if
-// unknown.
+// Window returns how much of a text the inner embedder embeds together, and a counter for texts; 0 if unknown.
 func (c *Cache) Window() (most int, count func(text string) int) {
 	if w, ok := c.Embedder.(interface {
 		Window() (most int, count func(text string) int)
@@ -101,7 +99,7 @@ func (c *Cache) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, nil
 }
 
-// ask asks the inner embedder. If that has changed, or the length of its vectors, the cache and the
+// ask calls the inner embedder. If the embedder or the length of its vectors has changed, the cache and the
 // measured background are cleared.
 func (c *Cache) ask(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	out, err := c.Embedder.Embed(ctx, as, texts...)

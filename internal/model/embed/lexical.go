@@ -15,12 +15,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// lexicalDims is a compromise: with fewer, unrelated words collide; more cost memory; and small
-// local models have as many.
+// lexicalDims is a compromise: with fewer dims, unrelated words collide; more dims cost memory. Small local
+// models have the same number.
 const lexicalDims = 384
 
-// gramWeight is the weight of a character sequence relative to the word's term. A word has several,
-// so each must count for less.
+// gramWeight is the weight of a character sequence relative to the word's term. A word has several sequences,
+// so each must count less.
 const gramWeight = 0.3
 
 // Lexical embeds by hashing: each term, and each run of four characters in a word, adds to one
@@ -30,7 +30,7 @@ type Lexical struct{}
 
 var _ memory.Embedder = Lexical{}
 
-// Fingerprint names the features and the dims.
+// Fingerprint names the features and the number of dims.
 func (Lexical) Fingerprint() string { return "lexical-v1:384" }
 
 func (Lexical) Dims() int { return lexicalDims }
@@ -57,7 +57,7 @@ func (Lexical) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([]
 	return out, ctx.Err()
 }
 
-// alone is how many texts justify another goroutine.
+// alone is the minimum number of texts for which another goroutine is started.
 const alone = 16
 
 func lexical(s string) []float32 {
@@ -79,7 +79,7 @@ func lexical(s string) []float32 {
 // counter counts the words of a text that have a term.
 type counter struct {
 	words []counted      // in order of first occurrence, which the sums depend on
-	place map[string]int // in words, once there are more than few
+	place map[string]int // index in words by word, used once there are more than few words
 	gram  []byte         // buffer of addGrams
 	ends  []int
 }
@@ -91,10 +91,10 @@ type counted struct {
 
 var counters = sync.Pool{New: func() any { return &counter{place: map[string]int{}} }}
 
-// A scan finds few words sooner than a map does; a text seldom has many.
+// Scanning few words is faster than a map, and texts seldom have many words.
 const few, many = 24, 4096
 
-// done keeps the counter for another text, unless it has grown large.
+// done returns the counter for reuse, unless it has grown large.
 func (c *counter) done() {
 	if len(c.words) > many {
 		return

@@ -21,23 +21,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Bounds on a local copy.
+// These are limits of a local copy.
 const (
-	maxUnpacked = 16 << 30 // of an archive
+	maxUnpacked = 16 << 30 // of an archive, in bytes
 	maxWeights  = 8 << 30
-	maxOther    = 64 << 20 // of each file other than the weights
+	maxOther    = 64 << 20 // of each file other than the weights, in bytes
 )
 
 // Adder adds models from local copies.
 type Adder struct {
-	Dir   string                  // of models
+	Dir   string                  // folder of the models
 	Check func(path string) error // rejects a model before it is added; nil: accepts all
 }
 
-// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local
-// name: name, or the copy's if name is "". The model may be in a subfolder; only the files in
-// [Files] are read. An archive with a path outside of itself, or a link in place of one of these
-// files, is [memory.Invalid]. Links in a folder are followed.
+// Add copies a model from a folder or an archive (zip, wheel, tar or tar.gz) and returns its local name, which
+// is name or, if name is "", the base name of the copy. The model may be in a subfolder. Add reads only the
+// files in [Files]. An archive with a path outside itself, or with a link in place of one of these files, is
+// [memory.Invalid]. Links in a folder are followed.
 func (a Adder) Add(copied, name string) (string, error) {
 	if name == "" {
 		name = nameOf(copied)
@@ -47,7 +47,7 @@ func (a Adder) Add(copied, name string) (string, error) {
 	}
 	to := filepath.Join(a.Dir, filepath.FromSlash(name))
 	if _, err := os.Stat(to); err == nil {
-		return "", memory.Errorf(memory.Conflict, "%s is there already, in %s; loci models remove %s makes room", name, to, name)
+		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; to replace it, first run loci models remove %s", name, to, name)
 	}
 	if err := a.add(copied, to); err != nil {
 		return "", fmt.Errorf("add %s: %w", name, err)
@@ -83,7 +83,7 @@ func (a Adder) add(copied, to string) (err error) {
 	}
 	defer func() {
 		err = errors.Join(err, os.RemoveAll(staging))
-		_ = os.Remove(pulls) // unless a download uses it
+		_ = os.Remove(pulls) // it stays if a download uses it
 	}()
 	m := Manifest{Source: filepath.Base(filepath.Clean(copied))}
 	if err := source.each(func(e entry) error {
@@ -92,7 +92,7 @@ func (a Adder) add(copied, to string) (err error) {
 			return nil
 		}
 		if slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
-			return memory.Errorf(memory.Invalid, "%s is in it twice", e.name)
+			return memory.Errorf(memory.Invalid, "it contains %s twice", e.name)
 		}
 		f, err := unpack(e, name, filepath.Join(staging, filepath.FromSlash(name)))
 		m.Files = append(m.Files, f)
@@ -143,11 +143,11 @@ func modelIn(source copySource) (string, error) {
 	weights = slices.DeleteFunc(weights, func(dir string) bool { return !configs[dir] })
 	switch len(weights) {
 	case 0:
-		return "", memory.Errorf(memory.Invalid, "there is no model in it: no folder with %s and config.json", weightsFile)
+		return "", memory.Errorf(memory.Invalid, "it contains no model: no folder with %s and config.json", weightsFile)
 	case 1:
 		return weights[0], nil
 	}
-	return "", memory.Errorf(memory.Invalid, "there are several models in it (%s); add one of these folders", strings.Join(weights, ", "))
+	return "", memory.Errorf(memory.Invalid, "it contains several models (%s); add one of these folders", strings.Join(weights, ", "))
 }
 
 func unpack(e entry, name, to string) (File, error) {
@@ -239,7 +239,7 @@ func local(name string) (string, error) {
 	return "", memory.Errorf(memory.Invalid, "unsafe path in the archive: %q", name)
 }
 
-// folderCopy is a model's folder, or one above it.
+// folderCopy is a model's folder, or its parent folder.
 type folderCopy string
 
 func (dir folderCopy) each(yield func(entry) error) error {
@@ -248,7 +248,7 @@ func (dir folderCopy) each(yield func(entry) error) error {
 			return err
 		}
 		file := filepath.Join(string(dir), filepath.FromSlash(name))
-		info, err := os.Stat(file) // a hub's cache has links
+		info, err := os.Stat(file) // a hub's cache contains links
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // a broken link
 		}

@@ -6,6 +6,5 @@
 //
 //	loci.json   its source, and the sizes and hashes of its files
 //
-// A download is in .pull/NAME@COMMIT until it is complete, and is then renamed to NAME. Copies use
-// .pull, too.
+// A download is in .pull/NAME@COMMIT until it is complete. Then it is renamed to NAME. Copies use .pull too.
 package hub

@@ -25,7 +25,7 @@ const (
 	pullFolder   = ".pull"
 )
 
-// Files are the files of a published folder that a model needs. The first two are required.
+// Files are the files of a published folder that a model needs. The first two files are required.
 var Files = []string{
 	weightsFile, "config.json", "tokenizer.json", "vocab.txt", "tokenizer_config.json", "modules.json", "1_Pooling/config.json",
 	"sentence_bert_config.json", "config_sentence_transformers.json",
@@ -35,11 +35,11 @@ var Files = []string{
 type Manifest struct {
 	Repository string `json:"repository,omitempty"`
 	Commit     string `json:"commit,omitempty"`
-	Source     string `json:"source,omitempty"` // the folder or archive of a copy
+	Source     string `json:"source,omitempty"` // folder or archive of a local copy
 	Files      []File `json:"files"`
 }
 
-// File is one file of a model. It has one of the hashes.
+// File is one file of a model, with one of the two hashes.
 type File struct {
 	Name   string `json:"name"` // with slashes
 	Size   int64  `json:"size"`
@@ -49,12 +49,12 @@ type File struct {
 
 // Model is a local model.
 type Model struct {
-	Name  string // as in local:NAME
+	Name  string // as in the setting local:NAME
 	Dir   string
 	Bytes int64
 }
 
-// List returns the models in a folder in order of name; none if there is no folder.
+// List returns the models in a folder, ordered by name; none if the folder does not exist.
 func List(dir string) ([]Model, error) {
 	var out []Model
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
@@ -84,11 +84,11 @@ func List(dir string) ([]Model, error) {
 // Find returns the folder of a model, or [memory.NotFound].
 func Find(dir, name string) (string, error) {
 	if !filepath.IsLocal(name) || strings.HasPrefix(name, ".") {
-		return "", memory.Errorf(memory.Invalid, "%q is not a valid name of a model", name)
+		return "", memory.Errorf(memory.Invalid, "invalid model name %q", name)
 	}
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return "", memory.Errorf(memory.NotFound, "there is no model %s in %s; loci models list shows what is there, loci models pull %s gets it", name, dir, name)
+		return "", memory.Errorf(memory.NotFound, "no model %s in %s; loci models list shows the installed models, loci models pull %s installs it", name, dir, name)
 	}
 	return path, nil
 }
@@ -107,8 +107,8 @@ func Remove(dir, name string) error {
 	return nil
 }
 
-// Verify compares a model's files with their recorded hashes and returns those: nil for a folder
-// without loci.json. Its error names all different and missing files.
+// Verify compares a model's files with their recorded hashes and returns the recorded manifest: nil for a
+// folder without loci.json. Its error names all changed and missing files.
 func Verify(path string) (*Manifest, error) {
 	data, err := os.ReadFile(filepath.Join(path, manifestFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +124,7 @@ func Verify(path string) (*Manifest, error) {
 	var wrong []error
 	for _, f := range m.Files {
 		if !filepath.IsLocal(f.Name) {
-			wrong = append(wrong, fmt.Errorf("%s: it is outside the model's folder", f.Name))
+			wrong = append(wrong, fmt.Errorf("%s is outside the model's folder", f.Name))
 			continue
 		}
 		if err := f.verify(filepath.Join(path, filepath.FromSlash(f.Name))); err != nil {
@@ -140,7 +140,7 @@ func (f File) verify(path string) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", f.Name, err)
 	}
-	defer func() { _ = r.Close() }() // it was only read
+	defer func() { _ = r.Close() }() // the file was only read
 	h, want := f.hash()
 	if h == nil {
 		return fmt.Errorf("%s: no hash is recorded", f.Name)
@@ -150,9 +150,9 @@ func (f File) verify(path string) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", f.Name, err)
 	case n != f.Size:
-		return fmt.Errorf("%s: it has %d bytes, and should have %d", f.Name, n, f.Size)
+		return fmt.Errorf("%s has %d bytes, and should have %d", f.Name, n, f.Size)
 	case hex.EncodeToString(h.Sum(nil)) != want:
-		return fmt.Errorf("%s: it is damaged: its hash is not what it should be", f.Name)
+		return fmt.Errorf("%s is damaged: its hash differs from the recorded one", f.Name)
 	}
 	return nil
 }

@@ -167,7 +167,7 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Verify(path)
-	if err == nil || !strings.Contains(err.Error(), "model.safetensors: it is damaged") || !strings.Contains(err.Error(), "vocab.txt") || strings.Contains(err.Error(), "config.json") {
+	if err == nil || !strings.Contains(err.Error(), "model.safetensors is damaged") || !strings.Contains(err.Error(), "vocab.txt") || strings.Contains(err.Error(), "config.json") {
 		t.Errorf("%v; want the weights and vocab.txt named", err)
 	}
 	if m, err := Verify(t.TempDir()); m != nil || err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// published are the models with a short name. Encoders are ordered by quality, multilingual ones
-// first, since only users of other languages choose them.
+// published are the models with a short name. Encoders are ordered by quality. Multilingual ones come first,
+// because only users of other languages choose them.
 var published = []struct{ name, repository string }{
 	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},
 	{"paraphrase-multilingual-MiniLM-L12-v2", "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"},
@@ -33,8 +33,8 @@ var published = []struct{ name, repository string }{
 	{"ms-marco-MiniLM-L-6-v2", "cross-encoder/ms-marco-MiniLM-L-6-v2"},
 }
 
-// Preference orders encoders by search quality, the best lowest. Encoders without a short name were
-// chosen by somebody and come first.
+// Preference orders encoders by search quality; the best has the lowest value. Encoders without a short name
+// come first, because somebody chose them.
 func Preference(name string) int {
 	for i, p := range published {
 		if p.name == name {
@@ -72,13 +72,13 @@ type Progress func(file string, done, size int64)
 
 // Puller downloads models. All fields except Progress are required.
 type Puller struct {
-	Dir      string // of models
-	URL      string // of the hub
+	Dir      string // folder of the models
+	URL      string // address of the hub
 	Client   *http.Client
-	Progress Progress // nil: no progress
+	Progress Progress // nil: progress is not reported
 }
 
-// NewClient returns a client for a hub, which times out on silence but not on large files.
+// NewClient returns a client for a hub. It times out if the server is silent, but not on large files.
 func NewClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -98,7 +98,7 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	}
 	to := filepath.Join(p.Dir, local)
 	if _, err := os.Stat(to); err == nil {
-		return "", memory.Errorf(memory.Conflict, "%s is there already, in %s; loci models verify %s says whether it is whole, loci models remove %s makes room", local, to, local, local)
+		return "", memory.Errorf(memory.Conflict, "%s already exists in %s; loci models verify %s checks whether it is complete, loci models remove %s removes it", local, to, local, local)
 	}
 	m, err := p.manifest(ctx, repository)
 	if err != nil {
@@ -120,11 +120,11 @@ func (p Puller) Pull(ctx context.Context, name string) (string, error) {
 	if err := os.Rename(staging, to); err != nil {
 		return "", fmt.Errorf("pull %s: %w", local, err)
 	}
-	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // unless another download uses it
+	_ = os.Remove(filepath.Join(p.Dir, pullFolder)) // it stays if another download uses it
 	return local, nil
 }
 
-// unreachable is the error of an unreachable hub.
+// unreachable is the error for a hub that cannot be reached.
 type unreachable struct{ err error }
 
 func (o *unreachable) Error() string { return o.err.Error() }
@@ -136,7 +136,7 @@ func (p Puller) explain(err error, local string) error {
 	if !errors.As(err, &away) {
 		return fmt.Errorf("pull %s: %w", local, err)
 	}
-	return memory.Errorf(memory.Unavailable, "pull %s: %v. Run it again to go on where it was. Without a way to %s: set models_url (LOCI_MODELS_URL) to a mirror, or copy these files from a machine that has them into %s: %s",
+	return memory.Errorf(memory.Unavailable, "pull %s: %v. Run it again to continue the download. Without access to %s:  set models_url (LOCI_MODELS_URL) to a mirror, or copy these files from a machine that has them into %s: %s",
 		local, err, p.URL, filepath.Join(p.Dir, local), strings.Join(Files, ", "))
 }
 
@@ -149,7 +149,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read, or is not needed
+	defer func() { _ = resp.Body.Close() }() // the body was read, or is not needed
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusUnauthorized, http.StatusNotFound:
@@ -170,7 +170,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 		} `json:"siblings"`
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxListing)).Decode(&listing); err != nil {
-		return nil, fmt.Errorf("read what %s says of %s: %w", p.URL, repository, err)
+		return nil, fmt.Errorf("read the answer of %s about %s: %w", p.URL, repository, err)
 	}
 	if !isPlainName(listing.SHA) {
 		return nil, fmt.Errorf("%s names no commit of %s", p.URL, repository)
@@ -189,7 +189,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 		}
 		m.Files = append(m.Files, f)
 	}
-	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Size, b.Size) }) // small files first, so that errors show early
+	slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Size, b.Size) }) // small files first, so that errors appear early
 	for _, name := range Files[:2] {
 		if !slices.ContainsFunc(m.Files, func(f File) bool { return f.Name == name }) {
 			return nil, memory.Errorf(memory.Invalid, "%s has no %s: Loci cannot run it", repository, name)
@@ -198,7 +198,7 @@ func (p Puller) manifest(ctx context.Context, repository string) (*Manifest, err
 	return m, nil
 }
 
-// get requests an address from a byte on.
+// get requests an address, starting at a byte.
 func (p Puller) get(ctx context.Context, address string, from int64) (*http.Response, error) {
 	if _, err := url.Parse(address); err != nil {
 		return nil, memory.Errorf(memory.Invalid, "models_url: %v", err)
@@ -208,7 +208,7 @@ func (p Puller) get(ctx context.Context, address string, from int64) (*http.Resp
 		return nil, memory.Errorf(memory.Invalid, "models_url: %v", err)
 	}
 	req.Header.Set("User-Agent", "loci")
-	req.Header.Set("Accept-Encoding", "identity") // sizes and ranges are of the file itself
+	req.Header.Set("Accept-Encoding", "identity") // sizes and ranges refer to the file itself
 	if from > 0 {
 		req.Header.Set("Range", fmt.Sprintf("bytes=%d-", from))
 	}
@@ -219,7 +219,7 @@ func (p Puller) get(ctx context.Context, address string, from int64) (*http.Resp
 	return resp, nil
 }
 
-// fetch downloads one file unless it is there, and resumes an earlier attempt.
+// fetch downloads one file, unless it exists, and resumes an earlier attempt.
 func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error {
 	if f.verify(to) == nil {
 		p.tell(f, f.Size)
@@ -233,7 +233,7 @@ func (p Puller) fetch(ctx context.Context, m *Manifest, f File, to string) error
 		return err
 	}
 	if err := f.verify(part); err != nil {
-		return errors.Join(fmt.Errorf("what %s gave is not what is published: %w", p.URL, err), os.Remove(part))
+		return errors.Join(fmt.Errorf("%s sent a file that differs from the published one: %w", p.URL, err), os.Remove(part))
 	}
 	return os.Rename(part, to)
 }
@@ -249,17 +249,17 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 	if err != nil {
 		return err
 	}
-	if have >= f.Size { // complete, or invalid: its hash decides
+	if have >= f.Size { // complete or invalid; the hash decides
 		return nil
 	}
 	resp, err := p.get(ctx, p.URL+"/"+m.Repository+"/resolve/"+m.Commit+"/"+f.Name, have)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read, or is not needed
+	defer func() { _ = resp.Body.Close() }() // the body was read, or is not needed
 	switch {
 	case resp.StatusCode == http.StatusPartialContent && have > 0 && strings.HasPrefix(resp.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-", have)):
-	case resp.StatusCode == http.StatusOK: // from the beginning
+	case resp.StatusCode == http.StatusOK: // the server sends the whole file
 		if have, err = w.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
@@ -271,10 +271,10 @@ func (p Puller) append(ctx context.Context, m *Manifest, f File, part string) (e
 	}
 	n, err := io.Copy(w, &progressReader{r: io.LimitReader(resp.Body, f.Size-have), tell: func(n int64) { p.tell(f, have+n) }})
 	if err != nil {
-		return &unreachable{fmt.Errorf("it broke off after %d of %d bytes: %w", have+n, f.Size, err)}
+		return &unreachable{fmt.Errorf("the download stopped after %d of %d bytes: %w", have+n, f.Size, err)}
 	}
 	if have+n < f.Size {
-		return &unreachable{fmt.Errorf("it broke off after %d of %d bytes", have+n, f.Size)}
+		return &unreachable{fmt.Errorf("the download stopped after %d of %d bytes", have+n, f.Size)}
 	}
 	return nil
 }

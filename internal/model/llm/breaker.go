@@ -13,7 +13,7 @@ const (
 	// failuresInRow is the number of failures after which a server is skipped.
 	failuresInRow = 3
 
-	// A skipped server is tried again after firstRest, doubled with each further failure up to
+	// A skipped server is tried again after firstRest. Each further failure doubles the time, up to
 	// longestRest.
 	firstRest   = 5 * time.Second
 	longestRest = time.Minute
@@ -22,16 +22,16 @@ const (
 	longestWish = 15 * time.Minute
 )
 
-// breaker skips an unresponsive server for interactive questions, which would otherwise spend their
-// deadline on it. The zero breaker skips nothing.
+// breaker skips an unresponsive server for interactive questions, whose whole deadline it would use up. The
+// zero breaker skips nothing.
 type breaker struct {
 	mu    sync.Mutex // guards the fields below
-	fails int        // in a row
-	until time.Time  // when one question tries the server again while the others still skip it
-	why   error      // of the last failure
+	fails int        // failures in a row
+	until time.Time  // time at which one question tries the server again, while other questions still skip it
+	why   error      // error of the last failure
 }
 
-// try calls ask, unless the server is skipped. A failure counts if the server had time to answer.
+// try calls ask, unless the server is skipped. A failure counts only if the server had enough time to answer.
 func (b *breaker) try(ctx context.Context, ask func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (b *breaker) enter() error {
 	defer b.mu.Unlock()
 	now := time.Now()
 	if left := b.until.Sub(now); left > 0 {
-		return memory.Errorf(memory.Unavailable, "it is skipped for %v: %w", max(left.Round(time.Second), time.Second), b.why)
+		return memory.Errorf(memory.Unavailable, "the server is skipped for %v: %w", max(left.Round(time.Second), time.Second), b.why)
 	}
 	if b.fails >= failuresInRow {
 		b.until = now.Add(questionTime)
@@ -84,7 +84,7 @@ func (b *breaker) failed(err error) {
 	b.until = time.Now().Add(rest)
 }
 
-// Skipped returns why interactive questions skip the server, nil if they do not.
+// Skipped returns the reason why interactive questions skip the server, nil if they do not.
 func (b *breaker) Skipped() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

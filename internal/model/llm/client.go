@@ -28,11 +28,11 @@ type Client struct {
 	tries    uint
 
 	mu    sync.Mutex        // guards forms
-	forms map[string]manner // by model: the form that its server accepts
+	forms map[string]manner // by model: the request form that the model's server accepts
 }
 
-// ErrNoModel makes the rules learn at once: there is no model to wait for.
-var ErrNoModel = errors.New("no model can be asked")
+// ErrNoModel makes learning use the rules at once, because there is no model to wait for.
+var ErrNoModel = errors.New("no model is available")
 
 // New returns a client, or [memory.Invalid] for an invalid base URL.
 func New(o Options) (*Client, error) {
@@ -47,7 +47,7 @@ func New(o Options) (*Client, error) {
 		at: at,
 		http: http.Client{
 			Transport: o.Transport,
-			// A redirect must not receive the key.
+			// The key must not be sent to a redirect's target.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		model:    o.Model,
@@ -62,7 +62,7 @@ func New(o Options) (*Client, error) {
 func (c *Client) Complete(ctx context.Context, p memory.Prompt) (memory.Reply, error) {
 	p.Model = cmp.Or(p.Model, c.model)
 	if p.Model == "" {
-		return memory.Reply{}, memory.Errorf(memory.Invalid, "no model is named to ask")
+		return memory.Reply{}, memory.Errorf(memory.Invalid, "no model is configured")
 	}
 	m := c.mannerOf(p.Model)
 	for {
@@ -92,7 +92,7 @@ func (c *Client) Models(ctx context.Context) ([]string, error) {
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
-		return nil, c.at.unavailable("its list of models cannot be read: %v", err)
+		return nil, c.at.unavailable("invalid list of models: %v", err)
 	}
 	ids := make([]string, 0, len(list.Data))
 	for _, m := range list.Data {
@@ -117,11 +117,11 @@ func (c *Client) remember(model string, m manner) {
 	c.forms[model] = m
 }
 
-// chat sends one request in one manner.
+// chat sends one request in one form.
 func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completion, error) {
 	request, err := json.Marshal(m.request(p))
 	if err != nil {
-		return completion{}, memory.Errorf(memory.Invalid, "write the question %q: %w", p.Name, err)
+		return completion{}, memory.Errorf(memory.Invalid, "encode the request %q: %w", p.Name, err)
 	}
 	body, err := c.call(ctx, http.MethodPost, "chat/completions", request)
 	if err != nil {
@@ -129,10 +129,10 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 	}
 	var got completion
 	if err := json.Unmarshal(body, &got); err != nil {
-		return completion{}, c.at.unavailable("its answer cannot be read: %v", err)
+		return completion{}, c.at.unavailable("invalid answer: %v", err)
 	}
 	if len(got.Choices) == 0 {
-		return completion{}, c.at.unavailable("its answer holds no choice")
+		return completion{}, c.at.unavailable("its answer has no choice")
 	}
 	return got, nil
 }
@@ -140,16 +140,16 @@ func (c *Client) chat(ctx context.Context, p memory.Prompt, m manner) (completio
 // keyContext is the context key for an API key.
 type keyContext struct{}
 
-// WithKey returns a context whose requests use another key than the client's own.
+// WithKey returns a context whose requests use another key instead of the client's own.
 func WithKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyContext{}, key)
 }
 
-// maxAnswer is far above any answer, and protects memory from a broken server.
+// maxAnswer is far above the size of any answer. It protects memory from a faulty server.
 const maxAnswer = 16 << 20
 
-// send makes one attempt and returns the body of a good answer. It gives up when the server is
-// silent for the timeout.
+// send makes one attempt and returns the body of a good answer. It gives up if the server is silent for the
+// timeout.
 func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ []byte, err error) {
 	u, err := c.at.url(path)
 	if err != nil {
@@ -182,7 +182,7 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	if err != nil {
 		return nil, &failure{err: c.at.unavailable("%w", withoutURL(err)), again: true}
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read; errors no longer matter
+	defer func() { _ = resp.Body.Close() }() // the body was read, so errors no longer matter
 	var answer []byte
 	if resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		answer, err = readStream(resp.Body, max(leastLimit, len(body)), func() { silent.Reset(c.timeout) })
@@ -198,8 +198,8 @@ func (c *Client) send(ctx context.Context, method, path string, body []byte) (_ 
 	return at.judge(resp, body, answer)
 }
 
-// judge separates good answers from errors, which some servers send with status 200. An error that
-// repeats the request is left out, since errors are logged.
+// judge separates good answers from errors, which some servers send with status 200. The result omits an error
+// text that repeats the request, because errors are logged.
 func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, error) {
 	var answer struct {
 		Error   json.RawMessage `json:"error"`
@@ -207,8 +207,8 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 		Detail  json.RawMessage `json:"detail"`
 	}
 	isJSON := json.Valid(body)
-	_ = json.Unmarshal(body, &answer) // other values have none of these fields
-	var of struct{ Code int }         // of an error within a stream
+	_ = json.Unmarshal(body, &answer) // JSON that is not an object has none of these fields
+	var of struct{ Code int }         // code of an error within a stream
 	if resp.StatusCode == http.StatusOK && json.Unmarshal(answer.Error, &of) == nil && of.Code >= 400 {
 		resp.StatusCode = of.Code
 	}
@@ -220,13 +220,13 @@ func (e endpoint) judge(resp *http.Response, request, body []byte) ([]byte, erro
 	switch {
 	case !isJSON && !failed:
 		media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-		text = fmt.Sprintf("%s where JSON was due", cmp.Or(media, "something"))
+		text = fmt.Sprintf("%s instead of JSON", cmp.Or(media, "something"))
 	case !isJSON:
 		text = http.StatusText(status)
 	case text == "":
 		text = cmp.Or(answer.Message, strings.Trim(string(answer.Detail), `"`), http.StatusText(status))
 	}
-	// A server that does not support the response format may report an internal error.
+	// A server that does not support the response format may report an internal error instead.
 	structured := status == http.StatusInternalServerError && bytes.Contains(request, []byte(`"response_format":`))
 	shown := e.clean(text)
 	if quotes(request, text) {
@@ -269,7 +269,7 @@ func (e endpoint) clean(s string) string {
 	return s
 }
 
-// asFailure returns the failure within an error, nil for another kind.
+// asFailure returns the failure within an error, nil for an error of another kind.
 func asFailure(err error) *failure {
 	var f *failure
 	if errors.As(err, &f) {

@@ -17,7 +17,7 @@ type completion struct {
 	} `json:"usage"`
 }
 
-// choice has its text in one piece or, in an event of a stream, as a delta.
+// choice has its text as a whole or, in an event of a stream, as a delta.
 type choice struct {
 	Message words  `json:"message"`
 	Delta   words  `json:"delta"`
@@ -29,7 +29,7 @@ type words struct {
 	Refusal string  `json:"refusal"`
 }
 
-// content is a message's text: a string, null, or a list of parts, of which text parts count.
+// content is a message's text: a string, null, or a list of parts, whose text parts are joined.
 type content string
 
 // UnmarshalJSON reads all three forms.
@@ -55,7 +55,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// text returns the first choice's text without reasoning at its beginning.
+// text returns the first choice's text without the reasoning at its beginning.
 func (g completion) text() string {
 	text := strings.TrimSpace(string(g.Choices[0].Message.Content))
 	if rest, ok := strings.CutPrefix(text, "<think>"); ok {

@@ -1,10 +1,10 @@
 // Package llm accesses model servers with OpenAI's API, such as Ollama, vLLM, LM Studio,
 // OpenRouter, Azure, Groq and OpenAI, in two ways:
 //
-//	Client     asks a model on Loci's own behalf (memory.LLM) and retries
-//	Forwarder  passes a client's request on unchanged, once
+//	Client     sends Loci's own requests to a model (memory.LLM), and retries
+//	Forwarder  forwards a client's request unchanged, once
 //
-// It does not interpret requests, and does not read forwarded ones.
+// The package does not interpret requests. It does not read forwarded requests.
 //
 // # Streams
 //
@@ -12,12 +12,10 @@
 //
 // # Structured answers
 //
-// Servers differ in their support of JSON answers. A prompt with a schema is tried with
-// response_format json_schema, then with the schema in the prompt. The form that worked is
-// remembered for each model.
+// Servers differ in their support of JSON answers. A prompt with a schema is first sent with response_format
+// json_schema, then with the schema in the prompt. Loci remembers for each model which form worked.
 //
 // # Errors
 //
-// All errors are [memory.Unavailable] and have the server's host, status and message, but never a
-// key.
+// All errors are [memory.Unavailable] and contain the server's host, status and message, but never a key.
 package llm

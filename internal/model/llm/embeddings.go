@@ -19,41 +19,41 @@ import (
 )
 
 const (
-	// embedBatch and embedBytes bound one request, unless a server accepts less. Servers accept
-	// from a few dozen texts to two thousand, some 16,000 tokens together.
+	// embedBatch and embedBytes bound one request; less is sent if a server requires it. Servers accept from a
+	// few dozen texts to two thousand, with some 16,000 tokens together.
 	embedBatch = 64
 	embedBytes = 64 << 10
 
-	// maxEmbedText bounds the bytes of a text: models ignore text beyond their length, and some
-	// servers refuse it.
+	// maxEmbedText bounds a text in bytes: models ignore the rest of longer texts, and some servers refuse
+	// them.
 	maxEmbedText = 16 << 10
 
 	// leastEmbedText is a length in bytes that every model accepts.
 	leastEmbedText = 512
 
-	// blank replaces a blank text: servers refuse an empty one.
+	// blank replaces a blank text, because servers refuse empty texts.
 	blank = "."
 
 	// questionTime bounds interactive questions without a deadline.
 	questionTime = 2 * time.Second
 )
 
-// Embedder is a [memory.Embedder] at an OpenAI-compatible server's /embeddings, or at the /embed of
-// Cohere's own API. It is safe for concurrent use.
+// Embedder is a [memory.Embedder] that calls /embeddings of an OpenAI-compatible server, or /embed of Cohere's
+// own API. It is safe for concurrent use.
 type Embedder struct {
 	breaker
 	client *Client
-	field  string                    // that distinguishes questions from documents; "": the prefixes do
-	kinds  map[memory.EmbedAs]string // the field's values, or the prefixes
+	field  string                    // request field that distinguishes questions from documents; "": the prefixes do
+	kinds  map[memory.EmbedAs]string // values of field, or the prefixes
 	cohere bool                      // it uses Cohere's own API
-	dims   atomic.Int64              // of the last answer, 0 before the first
-	batch  atomic.Int64              // the most texts of a request
+	dims   atomic.Int64              // length of the last answer's vectors, 0 before the first
+	batch  atomic.Int64              // maximum number of texts of a request
 }
 
 var _ memory.Embedder = (*Embedder)(nil)
 
-// apis are those with a field for the kind of text, which add their models' prefixes themselves.
-// OpenAI's API has none.
+// apis are the APIs with a field for the kind of text. Their servers add their models' prefixes. OpenAI's API
+// has no such field.
 var apis = []struct{ domain, field, question, document string }{
 	{"cohere.com", "input_type", "search_query", "search_document"},
 	{"cohere.ai", "input_type", "search_query", "search_document"},
@@ -61,11 +61,11 @@ var apis = []struct{ domain, field, question, document string }{
 	{"voyageai.com", "input_type", "query", "document"},
 }
 
-// NewEmbedder returns an embedder for the model in o without a request. question and document are
-// the model's prefixes, unless the server adds them.
+// NewEmbedder returns an embedder for the model in o; it sends no request. question and document are the
+// model's prefixes, unless the server adds them.
 func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	if o.Model == "" {
-		return nil, memory.Errorf(memory.Invalid, "no model is named to embed with")
+		return nil, memory.Errorf(memory.Invalid, "no embedding model is configured")
 	}
 	c, err := New(o)
 	if err != nil {
@@ -74,8 +74,8 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	e := &Embedder{client: c}
 	e.batch.Store(embedBatch)
 	for _, api := range apis {
-		asOpenAI := strings.Contains(c.at.base.Path, "/compatibility/") || // Cohere's
-			strings.HasPrefix(o.Model, "jina-embeddings-v2") // models before that field
+		asOpenAI := strings.Contains(c.at.base.Path, "/compatibility/") || // Cohere's OpenAI-compatible API
+			strings.HasPrefix(o.Model, "jina-embeddings-v2") // models that do not know that field
 		if c.at.under(api.domain) && !asOpenAI {
 			e.field, question, document = api.field, api.question, api.document
 			e.cohere = strings.HasPrefix(api.domain, "cohere.")
@@ -85,7 +85,7 @@ func NewEmbedder(o Options, question, document string) (*Embedder, error) {
 	return e, nil
 }
 
-// Fingerprint names the model and a hash of its prefixes or field: equal ones give equal vectors on
+// Fingerprint names the model and a hash of its prefixes or field. Equal fingerprints mean equal vectors on
 // every server.
 func (e *Embedder) Fingerprint() string {
 	name, question, document := "remote:"+e.client.model, e.kinds[memory.AsQuestion], e.kinds[memory.AsDocument]
@@ -96,21 +96,20 @@ func (e *Embedder) Fingerprint() string {
 	return fmt.Sprintf("%s:%x", name, sum[:4])
 }
 
-// Dims is the length of its vectors, 0 before the first answer. A server may change it.
+// Dims is the length of the vectors, 0 before the first answer. It changes if the server changes it.
 func (e *Embedder) Dims() int { return int(e.dims.Load()) }
 
-// Remote reports that writes must not wait for it.
+// Remote reports that writes must not wait for the embedder.
 func (e *Embedder) Remote() bool { return true }
 
 func (e *Embedder) Close() { e.client.Close() }
 
-// Embed asks the server. Questions, and documents with a deadline as near, get one short attempt,
-// and a failing server is then skipped for a while; other documents are retried while patience
-// lasts.
+// Embed asks the server. Questions, and documents with a similarly short deadline, get one short attempt, and a
+// failing server is then skipped for a while. Other documents are retried until the patience is used up.
 //
-// Batches that the server refuses are split, and refused texts are shortened. A text refused at any
-// length gets the vector of a blank text, so that its memory still counts as embedded. A server
-// that accepts no text at all is [memory.Unavailable].
+// If the server refuses a batch, Embed splits it, and shortens refused texts. A text that is refused at any
+// length gets the vector of a blank text, so that its memory still counts as embedded. A server that accepts no
+// text at all is [memory.Unavailable].
 func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (out [][]float32, err error) {
 	end, ends := ctx.Deadline()
 	if as == memory.AsQuestion || ends && time.Until(end) <= questionTime {
@@ -137,7 +136,7 @@ func (e *Embedder) Embed(ctx context.Context, as memory.EmbedAs, texts ...string
 			vectors, err = e.embedSmaller(ctx, as, part, err)
 		}
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil && len(part) > 1 {
-			e.batch.Store(int64(len(part) / 2)) // the next attempt sends less
+			e.batch.Store(int64(len(part) / 2)) // the next attempt sends fewer texts
 		}
 		if err != nil {
 			return nil, e.client.refused(err)
@@ -162,24 +161,23 @@ func (e *Embedder) parts(texts []string) (parts [][]string) {
 	return parts
 }
 
-// aboutTexts reports whether the texts may have caused a server's failure: it refused them,
-// crashed, or answered without their vectors.
+// aboutTexts reports whether the texts may have caused a server's failure: it refused them, crashed, or
+// answered without vectors for them.
 func aboutTexts(err error) bool {
 	f := asFailure(err)
 	return f != nil && (f.refuses() || f.status == http.StatusOK || f.status == http.StatusInternalServerError)
 }
 
-// embedSmaller embeds texts that the server refused together, unless it refuses all.
+// embedSmaller embeds texts that the server refused together. It fails if the server refuses all of them.
 func (e *Embedder) embedSmaller(ctx context.Context, as memory.EmbedAs, texts []string, refused error) ([][]float32, error) {
 	none, err := e.ask(ctx, e.client.send, as, []string{blank})
 	if err != nil {
-		return nil, memory.Errorf(memory.Unavailable, "no text is taken: %v", refused)
+		return nil, memory.Errorf(memory.Unavailable, "the server accepts no text: %v", refused)
 	}
 	return e.embedHalves(ctx, as, texts, none)
 }
 
-// embedHalves embeds texts that were refused together; none is the vector for one that is always
-// refused.
+// embedHalves embeds texts that were refused together; none is the vector for a text that is always refused.
 func (e *Embedder) embedHalves(ctx context.Context, as memory.EmbedAs, texts []string, none [][]float32) (out [][]float32, err error) {
 	if len(texts) == 1 {
 		return e.cut(ctx, as, texts[0], none)
@@ -234,7 +232,7 @@ func (e *Embedder) ask(ctx context.Context, do func(ctx context.Context, method,
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "write the texts to embed: %w", err)
+		return nil, memory.Errorf(memory.Invalid, "encode the texts to embed: %w", err)
 	}
 	answer, err := do(ctx, http.MethodPost, path, body)
 	if err != nil {
@@ -247,7 +245,7 @@ func (e *Embedder) ask(ctx context.Context, do func(ctx context.Context, method,
 	return vectors, nil
 }
 
-// read returns the n vectors of an answer, of unit length.
+// read returns the n vectors of an answer, scaled to unit length.
 func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 	type numbered struct {
 		Index     *int      `json:"index"`
@@ -257,16 +255,16 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 		Data       []numbered `json:"data"`
 		Embeddings struct {
 			Float [][]float32 `json:"float"`
-		} `json:"embeddings"` // Cohere's
+		} `json:"embeddings"` // format of Cohere's own API
 	}
 	if err := json.Unmarshal(answer, &got); err != nil {
-		return nil, e.client.at.unavailable("its vectors cannot be read: %v", err)
+		return nil, e.client.at.unavailable("invalid vectors: %v", err)
 	}
 	for _, v := range got.Embeddings.Float {
 		got.Data = append(got.Data, numbered{Embedding: v})
 	}
 	if len(got.Data) != n {
-		return nil, e.client.at.unavailable("it gave %d vectors for %d texts", len(got.Data), n)
+		return nil, e.client.at.unavailable("it returned %d vectors for %d texts", len(got.Data), n)
 	}
 	out := make([][]float32, n)
 	for i, d := range got.Data {
@@ -274,13 +272,13 @@ func (e *Embedder) read(answer []byte, n int) ([][]float32, error) {
 			i = *d.Index
 		}
 		if i < 0 || i >= n || out[i] != nil {
-			return nil, e.client.at.unavailable("its vectors are not numbered as the texts are")
+			return nil, e.client.at.unavailable("the numbers of its vectors do not match the texts")
 		}
 		if !sound(d.Embedding) || !vector.Normalize(d.Embedding) {
-			return nil, e.client.at.unavailable("vector %d has no direction", i)
+			return nil, e.client.at.unavailable("vector %d is zero or invalid", i)
 		}
 		if len(d.Embedding) != len(got.Data[0].Embedding) {
-			return nil, e.client.at.unavailable("a vector has %d dims, and another %d", len(d.Embedding), len(got.Data[0].Embedding))
+			return nil, e.client.at.unavailable("one vector has %d dims, and another has %d", len(d.Embedding), len(got.Data[0].Embedding))
 		}
 		out[i] = d.Embedding
 	}
@@ -297,7 +295,7 @@ func sound(v []float32) bool {
 	return len(v) > 0
 }
 
-// refuses reports whether the server refuses the request for good.
+// refuses reports whether the server refuses the request permanently.
 func (f *failure) refuses() bool {
 	return f.status == http.StatusBadRequest || f.status == http.StatusRequestEntityTooLarge || f.status == http.StatusUnprocessableEntity
 }

@@ -14,28 +14,28 @@ import (
 type Options struct {
 	BaseURL string // usually ends in /v1; a query, such as Azure's api-version, is kept
 	Key     string // "": no key
-	Model   string // the default of [Client.Complete]
+	Model   string // default model of [Client.Complete]
 
-	DropHeaders []string // headers that a [Forwarder] drops in addition to identity.txt; with the prefix - it keeps one
+	DropHeaders []string // headers that a [Forwarder] drops in addition to identity.txt; a prefix - keeps the header
 
-	Timeout   time.Duration     // of a silent server; 0: DefaultTimeout
-	Patience  time.Duration     // for all attempts together; 0: DefaultPatience
-	Tries     uint              // the most attempts of one question; 0: DefaultTries
-	Transport http.RoundTripper // nil: a new one, which keeps connections
+	Timeout   time.Duration     // how long a server may be silent; 0: DefaultTimeout
+	Patience  time.Duration     // time for all attempts together; 0: DefaultPatience
+	Tries     uint              // maximum number of attempts per request; 0: DefaultTries
+	Transport http.RoundTripper // nil: a new one that keeps connections open
 }
 
 const (
 	// DefaultTimeout is enough for a small model on a slow machine to read its prompt.
 	DefaultTimeout = 2 * time.Minute
 
-	// DefaultPatience bounds the retries of one question. Jobs retry after longer outages.
+	// DefaultPatience bounds the retries of one request. Jobs retry later if the outage is longer.
 	DefaultPatience = time.Minute
 
-	// DefaultTries bounds the attempts of one question.
+	// DefaultTries bounds the attempts of one request.
 	DefaultTries = 5
 
-	// headerTime is the timeout of a forwarded request's headers: reasoning models are silent for
-	// minutes.
+	// headerTime is the time within which a forwarded request's response headers must arrive: reasoning models
+	// are silent for minutes.
 	headerTime = 15 * time.Minute
 )
 
@@ -51,14 +51,14 @@ func newEndpoint(o Options) (endpoint, error) {
 		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must look like http://localhost:11434/v1")
 	}
 	if u.User != nil {
-		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must hold no password; give its key as a setting")
+		return endpoint{}, memory.Errorf(memory.Invalid, "the model server's base URL must not contain a password; set its key as a setting")
 	}
 	u.Path, u.RawPath, u.Fragment = strings.TrimRight(u.Path, "/"), "", ""
 	return endpoint{u, o.Key}, nil
 }
 
-// url returns the address of path (escaped, with or without a query) under the base. It refuses a
-// path outside of the base.
+// url returns the address of path (escaped, with or without a query) below the base. It refuses a path outside
+// the base.
 func (e endpoint) url(path string) (*url.URL, error) {
 	path, query, _ := strings.Cut(path, "?")
 	plain, err := url.PathUnescape(path)
@@ -67,7 +67,7 @@ func (e endpoint) url(path string) (*url.URL, error) {
 	}
 	for segment := range strings.SplitSeq(plain, "/") {
 		if segment == ".." || segment == "." {
-			return nil, memory.Errorf(memory.Invalid, "the path %q leaves the model server's API", path)
+			return nil, memory.Errorf(memory.Invalid, "the path %q is outside the model server's API", path)
 		}
 	}
 	u := *e.base
@@ -82,7 +82,7 @@ func (e endpoint) url(path string) (*url.URL, error) {
 	return &u, nil
 }
 
-// sign replaces a request's key by the endpoint's; without one the request keeps its own.
+// sign replaces a request's key by the endpoint's key. If the endpoint has none, the request keeps its own.
 func (e endpoint) sign(h http.Header) {
 	if e.key == "" {
 		return
@@ -91,16 +91,16 @@ func (e endpoint) sign(h http.Header) {
 		h.Del(name)
 	}
 	if e.under("anthropic.com") && h.Get("Anthropic-Version") != "" {
-		h.Set("X-Api-Key", e.key) // the server's own API reads keys only here
+		h.Set("X-Api-Key", e.key) // Anthropic's own API reads keys only here
 		return
 	}
 	h.Set("Authorization", "Bearer "+e.key)
 	if e.under("azure.com") {
-		h.Set("Api-Key", e.key) // Azure reads keys here, and tokens as bearers
+		h.Set("Api-Key", e.key) // Azure reads keys here, and tokens as bearer tokens
 	}
 }
 
-// under reports whether the server's host is in a domain.
+// under reports whether the server's host is a subdomain of a domain.
 func (e endpoint) under(domain string) bool { return strings.HasSuffix(e.base.Hostname(), "."+domain) }
 
 // unavailable describes a failure of the server, without its key.

@@ -15,15 +15,15 @@ import (
 	"github.com/loci-memory/loci/internal/httpx"
 )
 
-// Forwarder passes a client's requests on to the upstream.
+// Forwarder forwards clients' requests to the upstream.
 type Forwarder struct {
 	at        endpoint
 	transport http.RoundTripper
-	dropped   []string // patterns of headers; the prefix - keeps one, and the last match counts
+	dropped   []string // patterns of header names; the prefix - keeps a header, and the last matching pattern counts
 }
 
-// NewForwarder returns a forwarder to o's server. It ignores o's model and timeouts, since a
-// forwarded request lasts as long as its client waits. [memory.Invalid] for an invalid base URL.
+// NewForwarder returns a forwarder to the server in o. It ignores the model and the timeouts in o, since a
+// forwarded request lasts as long as its client waits. An invalid base URL is [memory.Invalid].
 func NewForwarder(o Options) (*Forwarder, error) {
 	at, err := newEndpoint(o)
 	if err != nil {
@@ -46,7 +46,7 @@ func NewForwarder(o Options) (*Forwarder, error) {
 //go:embed identity.txt
 var identityHeaders string
 
-// plainName is a header's name, or a pattern, in the form for comparison.
+// plainName converts a header's name, or a pattern, to the form for comparison.
 func plainName(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
 // drops reports whether a header is not forwarded.
@@ -61,15 +61,15 @@ func (f *Forwarder) drops(name string) (drop bool) {
 	return drop
 }
 
-// Do sends one request and returns the upstream's answer unchanged: status, headers except
-// hop-by-hop ones, and body, neither decompressed nor buffered, which the caller closes. path
-// follows the base URL, escaped as the client wrote it, with its query. Headers are those of
-// [Forwarder.header], with the upstream's key if configured. Redirects are not followed.
+// Do sends one request and returns the upstream's response unchanged: status, headers except hop-by-hop ones,
+// and body. The body is neither decompressed nor buffered, and the caller closes it. path follows the base URL,
+// escaped as the client wrote it, with its query. The headers are those of [Forwarder.header], with the
+// upstream's key if configured. Redirects are not followed.
 //
-// A body that is no [bytes.Reader] is streamed with the length in Content-Length. A request is
-// retried only if nothing of it was written, or if it is idempotent in HTTP.
+// A body that is not a [bytes.Reader] is streamed with the length in Content-Length. A request is retried only
+// if no byte of it was written, or if its method is idempotent in HTTP.
 //
-// The error is [memory.Unavailable], or [memory.Invalid] for a path outside of the base URL.
+// The error is [memory.Unavailable], or [memory.Invalid] for a path outside the base URL.
 func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	u, err := f.at.url(path)
 	if err != nil {
@@ -85,7 +85,7 @@ func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Hea
 	}
 	f.at.sign(req.Header)
 	if req.Header.Get("User-Agent") == "" {
-		req.Header["User-Agent"] = []string{""} // else the transport sets its own
+		req.Header["User-Agent"] = []string{""} // otherwise the transport sets its own
 	}
 	resp, err := f.transport.RoundTrip(req)
 	if err != nil {
@@ -101,16 +101,16 @@ func (f *Forwarder) Close() {
 	}
 }
 
-// hopByHop are the headers of a single connection (RFC 9110, 7.6.1), and Expect, which the client's
-// server already handled.
+// hopByHop are the headers that concern only one connection (RFC 9110, 7.6.1), and Expect, which the client's
+// server has already handled.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection",
 	"Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
 }
 
-// header returns a copy of a client's header without those that end at Loci: hop-by-hop headers,
-// X-Loci-*, the length (the body has it), cookies, which browsers send to every server of this
-// host, and identities added by proxies and front ends.
+// header returns a copy of a client's header without the headers that end at Loci: hop-by-hop headers,
+// X-Loci-*, the length (the body has it), cookies, which browsers send to every server of this host, and
+// identity headers added by proxies and front ends.
 func (f *Forwarder) header(client http.Header) http.Header {
 	h := client.Clone()
 	if h == nil {
@@ -140,7 +140,7 @@ func dropHopByHop(h http.Header) {
 	}
 }
 
-// contentLength returns the header's value, -1 for unknown.
+// contentLength returns the header's value, -1 if it is unknown.
 func contentLength(h http.Header) int64 {
 	n, err := strconv.ParseInt(h.Get("Content-Length"), 10, 64)
 	if err != nil || n < 0 {
@@ -149,7 +149,7 @@ func contentLength(h http.Header) int64 {
 	return n
 }
 
-// withoutURL removes net/http's URL from an error: its query may hold a key.
+// withoutURL removes the URL that net/http adds to an error, because its query may contain a key.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

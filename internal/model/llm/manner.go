@@ -8,12 +8,12 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// manner is the form of a request that a model's server accepts. The zero manner uses all features;
-// refused ones are dropped step by step.
+// manner is the form of a request that a model's server accepts. The zero manner uses all features; refused
+// features are dropped step by step.
 type manner struct {
 	inWords    bool // the schema is in the prompt
-	noTempered bool // no temperature: reasoning models accept none
-	whole      bool // not streamed: not every account may stream
+	noTempered bool // without a temperature, which reasoning models refuse
+	whole      bool // not streamed, because some accounts may not stream
 }
 
 // request is a chat completion request.
@@ -68,7 +68,7 @@ func (m manner) request(p memory.Prompt) request {
 	return r
 }
 
-// schemaName makes a valid name of a schema: letters, digits, _ and -, at most 64.
+// schemaName converts a prompt's name to a valid name of a schema: letters, digits, _ and -, at most 64.
 func schemaName(prompt string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -83,8 +83,8 @@ func schemaName(prompt string) string {
 	return name[:min(len(name), 64)]
 }
 
-// after returns the next manner to try, and whether to retry: when the server refused an optional
-// feature. If a server accepts a schema but ignores it, the reply's reader handles that.
+// after returns the next manner to try, and whether to retry, which is the case if the server refused an
+// optional feature. If a server ignores a schema, the reader of the reply handles that.
 func (m manner) after(p memory.Prompt, err error) (manner, bool) {
 	f := asFailure(err)
 	if f == nil {

@@ -8,13 +8,13 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// quotedBytes is the least length of a quote in bytes.
+// quotedBytes is the minimum length of a quote in bytes.
 const quotedBytes = 16
 
 var inQuotes = lazy.Compile("['\"`]([^'\"`]{3,})['\"`]")
 
-// quotes reports whether a server's error repeats the request: a run of [quotedBytes], or any text
-// in quotation marks.
+// quotes reports whether a server's error repeats a part of the request: at least [quotedBytes], or any text in
+// quotation marks.
 func quotes(request []byte, message string) bool {
 	texts := textsOf(request)
 	has := func(s string) bool {
@@ -33,7 +33,7 @@ func quotes(request []byte, message string) bool {
 	return false
 }
 
-// textsOf returns the texts in a request: messages, and texts to embed or rank.
+// textsOf returns the texts in a request: its messages, or the texts to embed or rank.
 func textsOf(request []byte) (texts []string) {
 	var body any
 	if json.Unmarshal(request, &body) != nil {

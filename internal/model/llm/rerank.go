@@ -15,15 +15,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Reranker is a [memory.Reranker] at a server with /rerank, below the base URL or, if that ends in
-// /v1, next to it. It is safe for concurrent use.
+// Reranker is a [memory.Reranker] that calls a server's /rerank, below the base URL or, if that ends in /v1,
+// next to it. It is safe for concurrent use.
 type Reranker struct {
 	breaker
 	clients []*Client    // for the base URL, and for its parent if it ends in /v1
-	way     atomic.Int32 // the last one that worked
+	way     atomic.Int32 // the way that last worked
 }
 
-// The ways to ask a server, as bits: the format of text-embeddings-inference rather than that of
+// These are the ways to ask a server, as bits: the format of text-embeddings-inference instead of the one of
 // Jina, Cohere, vLLM, llama.cpp and others; and the address next to /v1.
 const (
 	asTexts int32 = 1 << iota
@@ -32,10 +32,10 @@ const (
 
 var _ memory.Reranker = (*Reranker)(nil)
 
-// NewReranker returns a reranker for the model in o without a request.
+// NewReranker returns a reranker for the model in o. It sends no request.
 func NewReranker(o Options) (*Reranker, error) {
 	if o.Model == "" {
-		return nil, memory.Errorf(memory.Invalid, "no model is named to rerank with")
+		return nil, memory.Errorf(memory.Invalid, "no reranking model is configured")
 	}
 	c, err := New(o)
 	if err != nil {
@@ -55,15 +55,14 @@ func NewReranker(o Options) (*Reranker, error) {
 
 func (r *Reranker) Fingerprint() string { return "remote:" + r.clients[0].model }
 
-// Remote reports that a request costs more than a text.
+// Remote reports that each request has a fixed cost, in addition to the cost per text.
 func (r *Reranker) Remote() bool { return true }
 
 func (r *Reranker) Close() { r.clients[0].Close() }
 
-// Rerank makes one interactive attempt. If the server refuses a format it tries the other, and
-// after 404 the address next to /v1, and remembers the way that works. A failing server is skipped
-// for a while. If a score is outside of 0 to 1, all of the answer's scores are logits and pass
-// through the logistic function.
+// Rerank makes one interactive attempt. If the server refuses a format, it tries the other; after 404 it tries
+// the address next to /v1. It remembers the way that works. A failing server is skipped for a while. If a score
+// is outside 0 to 1, all scores of the answer are logits and pass through the logistic function.
 func (r *Reranker) Rerank(ctx context.Context, question string, texts ...string) (scores []float32, err error) {
 	if len(texts) == 0 {
 		return nil, nil
@@ -108,7 +107,7 @@ func (r *Reranker) ask(ctx context.Context, way int32, question string, texts []
 	}
 	body, err := json.Marshal(request)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "write the texts to rerank: %w", err)
+		return nil, memory.Errorf(memory.Invalid, "encode the texts to rerank: %w", err)
 	}
 	answer, err := client.send(ctx, http.MethodPost, "rerank", body)
 	if err != nil {
@@ -125,18 +124,18 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 	type ranked struct {
 		Index     int      `json:"index"`
 		Relevance *float64 `json:"relevance_score"`
-		Score     *float64 `json:"score"` // text-embeddings-inference's
+		Score     *float64 `json:"score"` // in text-embeddings-inference's format
 	}
 	var got struct {
 		Results []ranked `json:"results"`
-		Data    []ranked `json:"data"` // Voyage's
+		Data    []ranked `json:"data"` // in Voyage's format
 	}
 	into := any(&got)
 	if bytes.HasPrefix(bytes.TrimSpace(answer), []byte("[")) {
 		into = &got.Results
 	}
 	if err := json.Unmarshal(answer, into); err != nil {
-		return nil, r.clients[0].at.unavailable("its ranking cannot be read: %v", err)
+		return nil, r.clients[0].at.unavailable("invalid ranking: %v", err)
 	}
 	scores := slices.Repeat([]float64{math.NaN()}, n)
 	logits := false
@@ -151,7 +150,7 @@ func (r *Reranker) read(answer []byte, n int) ([]float32, error) {
 	out := make([]float32, n)
 	for i, x := range scores {
 		if math.IsNaN(x) {
-			return nil, r.clients[0].at.unavailable("its ranking leaves out text %d of %d", i, n)
+			return nil, r.clients[0].at.unavailable("its ranking omits text %d of %d", i, n)
 		}
 		if logits {
 			x = 1 / (1 + math.Exp(-x))

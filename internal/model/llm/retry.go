@@ -15,7 +15,7 @@ import (
 // failure is a failed attempt.
 type failure struct {
 	err    error
-	status int           // the server's, 0 without an answer
+	status int           // HTTP status, 0 if the server did not answer
 	text   string        // the server's message
 	again  bool          // a retry may help
 	after  time.Duration // the delay before a retry; 0: unspecified
@@ -23,7 +23,7 @@ type failure struct {
 
 func (f *failure) Error() string { return f.err.Error() }
 
-// Unwrap returns the error, and the delay in the form of package backoff.
+// Unwrap returns the wrapped error, and the delay in the form of package backoff.
 func (f *failure) Unwrap() []error {
 	if f.after > 0 {
 		return []error{f.err, &backoff.RetryAfterError{Duration: f.after}}
@@ -31,16 +31,16 @@ func (f *failure) Unwrap() []error {
 	return []error{f.err}
 }
 
-// RateLimited reports whether the server limits the rate, and the delay that it asks for, 0 if
+// RateLimited reports whether the server limits the rate, and the delay that the server asks for, 0 if
 // unspecified.
 func (f *failure) RateLimited() (after time.Duration, ok bool) {
 	return f.after, f.status == http.StatusTooManyRequests
 }
 
-// Status returns the server's status, 0 without an answer.
+// Status returns the HTTP status, 0 if the server did not answer.
 func (f *failure) Status() int { return f.status }
 
-// call sends a request and retries while that may help and patience lasts.
+// call sends a request. It retries while that may help and the patience is not used up.
 func (c *Client) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval = 500 * time.Millisecond
@@ -68,8 +68,8 @@ func retryable(status int) bool {
 	return status >= 500
 }
 
-// retryAfter reads the delay that a server asks for: in milliseconds as OpenAI and Azure send it,
-// in seconds, or until a date. 0 without one.
+// retryAfter reads the delay that a server asks for: in milliseconds as OpenAI and Azure send it, in seconds,
+// or until a date. It returns 0 if there is none.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e9 {
 		return time.Duration(ms * float64(time.Millisecond))

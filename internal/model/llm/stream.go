@@ -11,16 +11,15 @@ import (
 )
 
 const (
-	// leastLimit is the least limit of a reply in bytes; no prompt asks for more than its own
-	// length.
+	// leastLimit is the minimum limit of a reply in bytes. No prompt asks for a reply longer than itself.
 	leastLimit = 8 << 10
 
-	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens with reasoning.
+	// maxStream bounds the events of one reply, in bytes: some 16,000 tokens including reasoning.
 	maxStream = 4 << 20
 )
 
-// readStream returns a streamed completion, or the error in it, as a whole answer. It calls
-// progress for each event, and ends a reply of more than limit bytes.
+// readStream returns a streamed completion, or the error in it, as one answer. It calls progress for each
+// event, and stops a reply of more than limit bytes.
 func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
 	var got struct {
 		completion
@@ -43,7 +42,7 @@ func readStream(from io.Reader, limit int, progress func()) ([]byte, error) {
 		}
 		got.Choices = nil
 		if err := json.Unmarshal(data, &got); err != nil {
-			return nil, fmt.Errorf("an event of it cannot be read: %w", err)
+			return nil, fmt.Errorf("invalid event in the stream: %w", err)
 		}
 		if got.Error != nil {
 			return data, nil

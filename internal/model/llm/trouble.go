@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Trouble returns why a server gave no complete answer, in words for any client: without the
-// server's address, which the error has.
+// Trouble describes why a server did not answer completely, for any client. It omits the server's address,
+// which the error has.
 func Trouble(err error) string {
 	var dns *net.DNSError
 	var timeout net.Error

@@ -1,5 +1,5 @@
-// Package responder is the built-in model loci/recall: it answers by repeating recalled memories,
-// and says so. It is not a language model: it draws no conclusions and knows only its hits.
+// Package responder is the built-in model loci/recall. It answers by repeating recalled memories, and says so.
+// It is not a language model: it draws no conclusions and knows only the memories found.
 package responder
 
 import (
@@ -22,14 +22,14 @@ const (
 	fallback = "I know nothing about that yet."
 )
 
-// Outlook says what memory will do with a message. The zero value is the usual: memory stores it,
-// learns from it and forgets nothing.
+// Outlook describes what memory will do with a message. The zero value is the usual case: memory stores the
+// message, learns from it and forgets nothing.
 type Outlook struct {
-	Unkept    string // why it is not stored: "Memory is paused"; "" if it is
-	Unlearned string // why it is not learned from: "Learning is paused"; "" if it is
-	Forget    string // what the user asks to forget, "" for nothing
-	Found     int    // how many memories that concerns
-	Unsure    bool   // memory could not be searched for them
+	Unkept    string // why the message is not stored: "Memory is paused"; "" if it is stored
+	Unlearned string // why nothing is learned from it: "Learning is paused"; "" if Loci learns from it
+	Forget    string // what the user asks to forget, "" if nothing
+	Found     int    // number of memories to forget
+	Unsure    bool   // the search for these memories failed
 }
 
 // Respond answers a question with the hits, best first, and acknowledges a statement. Without hits
@@ -49,7 +49,7 @@ func Respond(question string, hits []memory.Hit, o Outlook) string {
 	return "From memory:\n" + strings.Join(lines, "\n") + "\n(" + who + ")"
 }
 
-// request matches a question in the form of a wish.
+// request matches a question or a request such as "tell me".
 var request = lazy.Compile(`(?i)^(?:please |so |and |ok(?:ay)?,? |hey,? |hi,? )*(?:what|where|when|who|whom|whose|which|why|how|do|does|did|is|are|am|was|were|can|could|will|would|should|shall|have|has|tell me|show me|list|remind me|give me|find|describe|summari[sz]e)\b`)
 
 func asks(s string) bool {
@@ -68,7 +68,7 @@ func asks(s string) bool {
 
 var wish = lazy.Compile(`(?i)^(?:please |ok(?:ay)?,? |hey,? |can you )*remember\b`)
 
-// outlookText says what memory will do with a message.
+// outlookText describes to the user what memory will do with a message.
 func outlookText(message string, o Outlook) string {
 	switch {
 	case o.Forget != "" && o.Unkept != "":
@@ -98,7 +98,7 @@ func acknowledge(message string, hits []memory.Hit, o Outlook) string {
 	}
 	head := outlookText(message, o)
 	if o.Forget != "" {
-		return head + " (" + who + ")" // it does not repeat the forgotten text
+		return head + " (" + who + ")" // the answer does not repeat the forgotten text
 	}
 	related := lines(message, hits)
 	if len(related) > 3 {
@@ -110,7 +110,7 @@ func acknowledge(message string, hits []memory.Hit, o Outlook) string {
 	return head + " What I remember near it:\n" + strings.Join(related, "\n") + "\n(" + who + ")"
 }
 
-// lines renders each hit once, facts before turns of the same content.
+// lines renders each hit once. A fact precedes a turn with the same content.
 func lines(question string, hits []memory.Hit) []string {
 	var out []string
 	seen := map[string]bool{text.Hash(question): true}
@@ -139,12 +139,12 @@ func lines(question string, hits []memory.Hit) []string {
 	return out
 }
 
-// addressed addresses a memory to the user, with its date.
+// addressed rewrites a memory in the second person ("you"), with its date.
 func addressed(m memory.Memory, words string) string {
 	switch {
 	case m.Fact != nil:
 		line := toUser(words)
-		if m.Link != nil { // its "user" is another one
+		if m.Link != nil { // "user" in its text means the fact's owner
 			line = ownerName(m.Fact.Scope.Owner) + " shared: " + words
 		}
 		if at := m.Fact.ObservedAt; !at.IsZero() {
@@ -170,7 +170,7 @@ func ownerName(home memory.Owner) string {
 	return home.Name()
 }
 
-// forms turn a fact about the user into an address to the user.
+// forms rewrite a fact about the user in the second person.
 var forms = []struct {
 	from *lazy.Pattern
 	to   string

@@ -8,11 +8,11 @@ import (
 	"sync/atomic"
 )
 
-// groupTokens is the number of tokens that pass through the layers together: enough to use each
-// loaded weight many times, and few enough for intermediate values to stay in the cache.
+// groupTokens is the number of tokens that pass through the layers together: enough tokens to use each loaded
+// weight many times, but few enough for intermediate values to stay in the cache.
 const groupTokens = 192
 
-// cut appends a text's tokens as one sequence or, if they are too many, as several of nearly equal
+// cut appends a text's tokens as one sequence or, if there are too many, as several sequences of nearly equal
 // length, each with the text's prefix.
 func (m *Model) cut(to []sequence, prefix, ids []int32) []sequence {
 	room := m.most - 2
@@ -36,7 +36,7 @@ func (m *Model) single(ids []int32) sequence {
 	return sequence{all, len(all)}
 }
 
-// pair is two texts as one sequence, the longer cut until both fit.
+// pair returns two texts as one sequence. The longer text is cut until both fit.
 func (m *Model) pair(a, b []int32) sequence {
 	between := []int32{m.tokens.sep}
 	if m.tokens.pairs == pairRoBERTa {
@@ -95,15 +95,14 @@ func (m *Model) encode(ctx context.Context, texts []sequence, firstOnly bool, ta
 	})
 }
 
-// helpedRows is how many rows of a text justify another goroutine, and mostTogether the most
-// goroutines that share the weights.
+// helpedRows is the minimum number of rows of a text for each additional goroutine, and mostTogether the
+// maximum number of goroutines that share the weights.
 const (
 	helpedRows   = 4
 	mostTogether = 4
 )
 
-// take waits for a run and, for a single text, also takes other free ones, to answer a question
-// sooner.
+// take waits for a run. For a single text it also takes other free runs, to answer a question sooner.
 func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []*run, err error) {
 	select {
 	case r := <-m.free:
@@ -122,8 +121,8 @@ func (m *Model) take(ctx context.Context, texts []sequence, groups int) (team []
 	return team, nil
 }
 
-// groups returns where each group of texts ends: at most groupTokens or one text, and evenly
-// distributed among the workers.
+// groups returns where each group of texts ends. A group has at most groupTokens tokens or one text, and the
+// groups are evenly distributed among the workers.
 func groups(texts []sequence, workers int) (ends []int) {
 	total, tokens := 0, 0
 	for _, t := range texts {
@@ -144,8 +143,8 @@ func groups(texts []sequence, workers int) (ends []int) {
 	return ends
 }
 
-// parallel calls do for 0 to n-1 on at most so many goroutines, and waits for them. It returns the
-// first error; after that, or after the context's end, it starts no more calls.
+// parallel calls do for 0 to n-1 on at most workers goroutines, and waits for them. It returns the first error;
+// after an error or the context's end, it starts no more calls.
 func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	var next atomic.Int64
 	var failed error
@@ -175,7 +174,7 @@ func parallel(ctx context.Context, n, workers int, do func(i int) error) error {
 	return failed
 }
 
-// alone is how many texts of a static model justify another goroutine.
+// alone is the minimum number of texts of a static model for which another goroutine is started.
 const alone = 16
 
 func (m *Model) embedStatic(ctx context.Context, n int, tokens func(i int) []int32) ([][]float32, error) {

@@ -15,8 +15,8 @@ import (
 // attention and a network with one inner layer, each with a residual connection and normalization.
 type encoder struct {
 	hidden, inner, heads int
-	words                table     // a row for each token
-	positions, types     []float32 // hidden values for each
+	words                table     // one row for each token
+	positions, types     []float32 // rows of hidden values
 	norm                 tensor.Norm
 	none                 []float32 // a bias of zeros
 	layers               []layer
@@ -33,7 +33,7 @@ type dense struct {
 	bias    []float32
 }
 
-// loader reads an encoder's tensors until the first error.
+// loader reads an encoder's tensors. It keeps the first error.
 type loader struct {
 	from   *tensors
 	prefix string
@@ -66,7 +66,7 @@ func (l *loader) dense(in, out int, name string) dense {
 
 func (l *loader) norm(name string, width int, eps float32) tensor.Norm {
 	gain, shift := name+".weight", name+".bias"
-	if l.from.has(l.prefix + name + ".gamma") { // as in the first checkpoints
+	if l.from.has(l.prefix + name + ".gamma") { // name in the first checkpoints
 		gain, shift = name+".gamma", name+".beta"
 	}
 	return tensor.Norm{Gain: l.floats(gain, int64(width)), Shift: l.floats(shift, int64(width)), Eps: eps}
@@ -103,10 +103,10 @@ func readEncoder(from *tensors, prefix string, c *config) (*encoder, error) {
 	return e, l.err
 }
 
-// sequence is the encoder's input of one row of tokens: a text, a part of one, or a pair.
+// sequence is one row of input tokens of the encoder: a text, a part of a text, or a pair of texts.
 type sequence struct {
 	ids   []int32
-	first int // how many tokens are of type 0; the others are of type 1
+	first int // number of leading tokens of type 0; the others have type 1
 }
 
 // run is one goroutine's reusable workspace.
@@ -119,10 +119,10 @@ type run struct {
 // buffers hold rows between layers.
 type buffers struct {
 	x, q, seen, sum, inner, first []float32
-	k, v                          [2][]float32 // of this layer and, in a team, of the last one, which others may still read
+	k, v                          [2][]float32 // of this layer and, in a team, of the previous one, which other members may still read
 }
 
-// resized returns a slice of n values with undefined content.
+// resized returns a slice of n values. Its content is undefined.
 func resized(v *[]float32, n int) []float32 {
 	if cap(*v) < n {
 		*v = make([]float32, n)
@@ -131,22 +131,21 @@ func resized(v *[]float32, n int) []float32 {
 	return *v
 }
 
-// The numbers of rows in the inner layer and of questions in attention at a time, so that they fit
-// the second-level cache.
+// These are the numbers of rows in the inner layer and of queries in attention that are processed together, so
+// that they fit into the second-level cache.
 const (
 	innerRows    = 128
 	questionRows = 48
 )
 
-// fewRows is the number of rows for each member below which reading weights takes longer than
-// computing.
+// fewRows is the number of rows per member below which reading weights takes longer than computing.
 const fewRows = 24
 
-// pass is one run of a group of sequences through the layers, by one goroutine or a team. Each
-// member computes its share of the rows, and they synchronize once a layer, when the keys and
-// values of all rows are ready. With few rows each member computes all rows for a share of the
-// attention heads and columns instead, so that it reads only its share of the weights; then they
-// synchronize after each product, and each normalizes all rows itself.
+// pass is one run of a group of sequences through the layers, by one goroutine or a team. Each member computes
+// its share of the rows, and the members synchronize once per layer, when the keys and values of all rows are
+// ready. With few rows, each member instead computes all rows for a share of the attention heads and columns,
+// so that it reads only its share of the weights. The members then synchronize after each product, and each one
+// normalizes all rows.
 type pass struct {
 	*encoder
 	texts     []sequence
@@ -155,14 +154,14 @@ type pass struct {
 	byColumns bool
 	firstOnly bool
 	arrived   atomic.Int64
-	ended     atomic.Int64 // the layer in which the context's end was noticed
-	shared    buffers      // of the first run
+	ended     atomic.Int64 // the layer in which a member noticed that the context had ended
+	shared    buffers      // buffers of the first run
 }
 
-// encode passes sequences, of different lengths and without padding, through the layers, with as
-// many goroutines as runs; their number changes no bit. It returns the vectors of all tokens, one
-// sequence after the other, or with firstOnly those of each first token, which saves most of the
-// last layer. The result is part of the first run.
+// encode passes sequences, of different lengths and without padding, through the layers. It uses one goroutine
+// per run; their number does not change the result. It returns the vectors of all tokens, sequence by sequence,
+// or with firstOnly those of each first token, which saves most of the last layer. The result is part of the
+// first run.
 func (e *encoder) encode(ctx context.Context, team []*run, texts []sequence, firstOnly bool) ([]float32, error) {
 	p := &pass{encoder: e, texts: texts, team: team, firstOnly: firstOnly}
 	p.ended.Store(-1)
@@ -203,9 +202,9 @@ type member struct {
 	*pass
 	*run
 	number                     int
-	rows                       span // its rows
-	ofHeads, ofHidden, ofInner span // its columns of attention, of a layer's output, and of the inner layer
-	waits                      int  // how often it has synchronized
+	rows                       span // the member's rows
+	ofHeads, ofHidden, ofInner span // the member's columns of attention, of a layer's output, and of the inner layer
+	waits                      int  // how often the member has synchronized
 }
 
 // span is a range [from, to) of rows or columns.
@@ -216,7 +215,7 @@ func (p *pass) member(number int) *member {
 	m.rows = m.rowsOf(p.tokens)
 	m.ofHeads, m.ofHidden, m.ofInner = span{0, p.hidden}, span{0, p.hidden}, span{0, p.inner}
 	if p.byColumns {
-		together := p.hidden / p.heads // columns of heads that fill panels
+		together := p.hidden / p.heads // columns of the heads that fill whole panels
 		for together%tensor.Panel != 0 {
 			together += p.hidden / p.heads
 		}
@@ -235,7 +234,7 @@ func (m *member) rowsOf(n int) span {
 	return m.share(n, 1)
 }
 
-// share returns the member's share of n things in whole units.
+// share returns the member's share of n items in whole units.
 func (m *member) share(n, unit int) span {
 	units, team := (n+unit-1)/unit, len(m.team)
 	return span{min(n, units*m.number/team*unit), min(n, units*(m.number+1)/team*unit)}
@@ -259,7 +258,7 @@ func (m *member) work(ctx context.Context) {
 		k, v := m.shared.k[turn], m.shared.v[turn]
 		l.key.columns(k[m.rows.from*h:], x, m.ofHeads)
 		l.value.columns(v[m.rows.from*h:], x, m.ofHeads)
-		m.await(!m.byColumns) // each has all keys of its own heads
+		m.await(!m.byColumns) // each member has all keys of its own heads
 		if last {
 			x = m.firsts()
 			if sum = sum[:len(x)]; !m.byColumns {
@@ -280,7 +279,7 @@ func (m *member) work(ctx context.Context) {
 	}
 }
 
-// await waits until every member is here, if needed. It spins, because the others are nearly there.
+// await waits, if needed, until every member has arrived. It spins, because the other members are almost there.
 func (m *member) await(needed bool) {
 	if !needed {
 		return
@@ -317,7 +316,7 @@ func (m *member) embed(x []float32) {
 	}
 }
 
-// firsts returns the member's rows of the first tokens of the sequences, all that is still needed.
+// firsts returns the member's rows of the sequences' first tokens, the only ones still needed.
 func (m *member) firsts() []float32 {
 	h, all, to := m.hidden, m.shared.x, m.shared.first
 	if m.byColumns {
@@ -333,8 +332,8 @@ func (m *member) firsts() []float32 {
 	return to[m.rows.from*h : m.rows.to*h]
 }
 
-// attend computes attention for the member's questions, those of each token or of each sequence's
-// first one, head by head.
+// attend computes attention for the member's queries, head by head. The queries are those of every token, or of
+// each sequence's first token.
 func (m *member) attend(k, v []float32, everyToken bool) {
 	h, width := m.hidden, m.hidden/m.heads
 	scale := float32(1 / math.Sqrt(float64(width)))
@@ -379,7 +378,7 @@ func (m *member) pastInner(l *layer, sum, x []float32) {
 		for at := 0; at < len(inner); at += width {
 			tensor.GELU(inner[at+m.ofInner.from : at+m.ofInner.to])
 		}
-		m.await(m.byColumns) // too few for several parts
+		m.await(m.byColumns) // too few columns for several parts
 		l.down.added(sum[from*h:], some, inner, m.ofHidden)
 	}
 }
@@ -409,7 +408,7 @@ func (d dense) added(dst, old, x []float32, s span) {
 }
 
 func (d dense) multiply(dst, x []float32, s span, from tensor.Matrix) {
-	if s.from < s.to { // otherwise another member does all
+	if s.from < s.to { // otherwise another member does all the work
 		depth, width := d.weights.Depth(), d.weights.Width()
 		a := tensor.Matrix{Data: x, Stride: depth, Rows: len(x) / depth}
 		tensor.Multiply(tensor.Matrix{Data: dst[s.from:], Stride: width}, a, d.weights.Columns(s.from, s.to), from)

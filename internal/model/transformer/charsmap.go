@@ -20,19 +20,19 @@ type charsmap struct {
 	plain [128]bool // ASCII characters that stay unchanged
 }
 
-// maxReplacement is far more than the longest replacement in published tables, so that a text
-// cannot grow without end.
+// maxReplacement is far above the longest replacement in published tables, so that a text cannot grow without
+// bound.
 const maxReplacement = 256
 
-// readCharsmap reads the table of tokenizer.json: the trie's length in bytes, the trie and the
-// replacements, in base64.
+// readCharsmap reads the table of tokenizer.json: the trie's length in bytes, the trie and the replacements,
+// encoded as base64.
 func readCharsmap(encoded string) (*charsmap, error) {
 	b, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil {
 		return nil, fmt.Errorf("precompiled_charsmap: %w", err)
 	}
 	if len(b) < 8 {
-		return nil, errors.New("precompiled_charsmap: it is cut off")
+		return nil, errors.New("precompiled_charsmap: the data is cut off")
 	}
 	n := int64(binary.LittleEndian.Uint32(b))
 	if b = b[4:]; n > int64(len(b)) || n%4 != 0 || n == 0 {
@@ -85,9 +85,9 @@ func (c *charsmap) find(s string) (to []byte, ok bool) {
 	return nil, false
 }
 
-// append replaces as Hugging Face's tokenizers do, slightly different from SentencePiece: a
-// grapheme cluster of less than six bytes is replaced as a whole by its shortest prefix's
-// replacement; otherwise each character is replaced.
+// append replaces text like Hugging Face's tokenizers, which differ slightly from SentencePiece: a grapheme
+// cluster of less than six bytes is replaced as a whole by the replacement of its shortest prefix; otherwise
+// each character is replaced.
 func (c *charsmap) append(dst []byte, s string) []byte {
 	s = strings.ToValidUTF8(s, string(utf8.RuneError))
 	for i := 0; i < len(s); {

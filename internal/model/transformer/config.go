@@ -13,8 +13,8 @@ import (
 // maxJSON is more than the largest tokenizer.json of supported models.
 const maxJSON = 64 << 20
 
-// config is config.json of a BERT or an XLM-RoBERTa, which differ in the first position. Of a
-// static model it is not used.
+// config is the config.json of a BERT or an XLM-RoBERTa, which differ in the first position. Static models do
+// not use it.
 type config struct {
 	Type         string   `json:"model_type"`
 	Hidden       int      `json:"hidden_size"`
@@ -30,8 +30,8 @@ type config struct {
 	Padding      *int     `json:"pad_token_id"`
 }
 
-// bert checks that the config is of a supported BERT. Its sizes are compared with the tensors'
-// before memory is allocated.
+// bert checks that the config describes a supported BERT. Sizes are compared with the tensors before memory is
+// allocated.
 func (c *config) bert() error {
 	switch {
 	case c.Type != "bert" && c.Type != "xlm-roberta":
@@ -41,7 +41,7 @@ func (c *config) bert() error {
 	case c.PositionType != "" && c.PositionType != "absolute":
 		return fmt.Errorf("config.json: position_embedding_type %q is not supported: only absolute is", c.PositionType)
 	}
-	// Weights of less than 32 columns would take many times their size.
+	// Weights with less than 32 columns would take a multiple of their size in memory.
 	for name, v := range map[string]struct{ is, least, most int }{
 		"hidden_size": {c.Hidden, 32, 1 << 14}, "intermediate_size": {c.Inner, 32, 1 << 16}, "num_hidden_layers": {c.Layers, 1, 1 << 8},
 		"num_attention_heads": {c.Heads, 1, 1 << 10}, "max_position_embeddings": {c.Positions, 8, 1 << 16},
@@ -57,8 +57,8 @@ func (c *config) bert() error {
 	return nil
 }
 
-// firstPosition returns the row of the position embeddings for a text's first token. XLM-RoBERTa's
-// follows the number of its padding token; BERT's is 0, whatever its padding.
+// firstPosition returns the row of the position embeddings for a text's first token. In XLM-RoBERTa it follows
+// the number of the padding token; in BERT it is 0.
 func (c *config) firstPosition() int {
 	switch {
 	case c.Type != "xlm-roberta":
@@ -76,13 +76,13 @@ func (c *config) eps() float32 {
 	return *c.Eps
 }
 
-// Poolings: how the vectors of a text's tokens are combined.
+// These are the poolings: how the vectors of a text's tokens are combined.
 const (
 	meanPooling = "mean"
-	clsPooling  = "cls" // the first token's
+	clsPooling  = "cls" // the first token's vector
 )
 
-// pooling reads the pooling of a sentence-transformers folder; the default is the mean.
+// pooling reads the pooling from a sentence-transformers folder. The default is the mean.
 func pooling(dir fs.FS) (string, error) {
 	var modules []struct {
 		Path, Type string
@@ -107,7 +107,7 @@ func pooling(dir fs.FS) (string, error) {
 		return "", err
 	}
 	if ways["include_prompt"] == false {
-		return "", fmt.Errorf("%s: include_prompt false is not supported: the tokens of a prefix count as others do", file)
+		return "", fmt.Errorf("%s: include_prompt false is not supported: the tokens of a prefix are pooled like all others", file)
 	}
 	var found []string
 	for name, on := range ways {
@@ -122,10 +122,10 @@ func pooling(dir fs.FS) (string, error) {
 	case "mean_tokens":
 		return meanPooling, nil
 	}
-	return "", fmt.Errorf("%s: pooling by %q is not supported: either cls_token or mean_tokens is", file, found)
+	return "", fmt.Errorf("%s: pooling by %q is not supported; supported: cls_token, mean_tokens", file, found)
 }
 
-// prompts reads the prefixes of questions and documents.
+// prompts reads the prefixes for questions and documents.
 func prompts(dir fs.FS) (question, document string, err error) {
 	var config struct {
 		Prompts map[string]string `json:"prompts"`
@@ -140,7 +140,7 @@ func prompts(dir fs.FS) (question, document string, err error) {
 	return config.Prompts["query"], document, nil
 }
 
-// longest returns the model's greatest number of tokens, at most its positions.
+// longest returns the model's maximum number of tokens, at most its number of positions.
 func longest(dir fs.FS, positions int) (int, error) {
 	var sentence struct {
 		Length int `json:"max_seq_length"`
@@ -160,7 +160,7 @@ func longest(dir fs.FS, positions int) (int, error) {
 		n = int(tokenizer.Length)
 	}
 	if n < 8 {
-		return 0, fmt.Errorf("texts of %d tokens are too short to be of use", n)
+		return 0, fmt.Errorf("texts of %d tokens are too short to be useful", n)
 	}
 	return n, nil
 }
@@ -177,13 +177,13 @@ func readJSON(dir fs.FS, name string, to any) error {
 	return nil
 }
 
-// readFile reads a file of plausible size.
+// readFile reads a file, unless it is implausibly large.
 func readFile(dir fs.FS, name string) ([]byte, error) {
 	f, err := dir.Open(name)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read
 	b, err := io.ReadAll(io.LimitReader(f, maxJSON+1))
 	if err == nil && len(b) > maxJSON {
 		err = fmt.Errorf("%s is larger than %d MiB", name, maxJSON>>20)

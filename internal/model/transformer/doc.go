@@ -3,17 +3,17 @@
 // multilingual-e5-small and ms-marco-MiniLM-L-6-v2, and static models in model2vec's format. It
 // reads a folder as the hub publishes it:
 //
-//	model.safetensors                    weights: F32, F16 or BF16; of static models F64 and I8 too
+//	model.safetensors                    weights: F32, F16 or BF16; in static models also F64 and I8
 //	config.json                          sizes
 //	tokenizer.json, or else vocab.txt    WordPiece or Unigram; vocab.txt with tokenizer_config.json
 //	modules.json, 1_Pooling/config.json  how to combine the tokens' vectors; without them, their mean
-//	sentence_bert_config.json            the model's greatest number of tokens
+//	sentence_bert_config.json            the model's maximum number of tokens
 //	config_sentence_transformers.json    the prefixes of a question ("query") and a document
 //
-// Unsupported features are errors with the feature's name, not approximations. A broken or hostile
-// folder is an error too, and takes no more memory than a few times its size.
+// Unsupported features are errors with the feature's name, not approximations. A broken or hostile folder is an
+// error too. Reading it takes memory of at most a few times its size.
 //
-// Numbers are float32, as in the published models; other implementations agree to about six digits,
-// and to four with a large vocabulary, of which 8 bits of each value are kept. The package has no
+// Numbers are float32, as in the published models. Results agree with other implementations to about six
+// digits, or to four digits for a large vocabulary, whose values are reduced to 8 bits. The package has no
 // network access and no state between calls.
 package transformer

@@ -16,20 +16,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Model is an open model: an embedder, or a cross-encoder. It is safe for concurrent use; all calls
-// together use at most as many goroutines and workspaces as there are processors.
+// Model is an open model: an embedder or a cross-encoder. It is safe for concurrent use. All calls together use
+// at most as many goroutines and workspaces as there are processors.
 type Model struct {
 	tokens      *tokenizer
-	encoder     *encoder // or static
-	static      *static  // or encoder
-	head        *head    // of a cross-encoder; nil: an embedder
+	encoder     *encoder // nil if static is set
+	static      *static  // nil if encoder is set
+	head        *head    // only in a cross-encoder
 	pooling     string
 	prefix      map[memory.EmbedAs]string
-	most        int  // tokens of a sequence, including those around the text
+	most        int  // maximum number of tokens of a sequence, including those around the text
 	truncate    bool // truncate long texts instead of splitting them
 	dims        int
 	fingerprint string
-	free        chan *run // one for each allowed goroutine
+	free        chan *run // one run for each allowed goroutine
 }
 
 var _ memory.Embedder = (*Model)(nil)
@@ -41,8 +41,8 @@ type head struct {
 	bias   float32
 }
 
-// Open reads the model in a folder. For all-MiniLM-L6-v2 that takes a fraction of a second and 90
-// MB of memory.
+// Open reads the model in a folder. For all-MiniLM-L6-v2, this takes a fraction of a second and 90 MB of
+// memory.
 func Open(dir string) (*Model, error) {
 	m, err := open(os.DirFS(dir), filepath.Base(dir))
 	if err != nil {
@@ -53,7 +53,7 @@ func Open(dir string) (*Model, error) {
 
 const weightsFile = "model.safetensors"
 
-// open reads the model in a folder of that name.
+// open reads the model in a folder with a name.
 func open(dir fs.FS, name string) (*Model, error) {
 	m := &Model{free: make(chan *run, runtime.GOMAXPROCS(0))}
 	for range cap(m.free) {
@@ -86,14 +86,14 @@ func (m *Model) readWeights(dir fs.FS) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
 	file, ok := f.(io.ReaderAt)
 	if !ok {
-		return fmt.Errorf("%s cannot be read in places", weightsFile)
+		return fmt.Errorf("%s does not support random access", weightsFile)
 	}
 	weights, err := readTensors(file, info.Size())
 	if err != nil {
@@ -126,10 +126,10 @@ func (m *Model) readBERT(dir fs.FS, weights *tensors, c *config) error {
 		return err
 	}
 	if c.Vocabulary < int(m.tokens.size) {
-		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens: they belong to different models; take all files from one", c.Vocabulary, m.tokens.size)
+		return fmt.Errorf("config.json: vocab_size is %d, and the tokenizer has %d tokens: they belong to different models; use the files of one model", c.Vocabulary, m.tokens.size)
 	}
 	if m.tokens.cls < 0 {
-		return errors.New("the tokenizer puts no tokens around a text, which BERT needs")
+		return errors.New("the tokenizer does not add tokens around a text, but BERT needs them")
 	}
 	name, err := weights.named("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight", "roberta.embeddings.word_embeddings.weight")
 	if err != nil {
@@ -168,8 +168,8 @@ func readHead(from *tensors, pooler, classifier string, hidden int) (*head, erro
 	return h, l.err
 }
 
-// fingerprint hashes the files that determine vectors, prefixes from elsewhere, and the version of
-// this code.
+// fingerprint hashes the files that determine vectors, the prefixes that do not come from these files, and the
+// version of this code.
 func fingerprint(dir fs.FS, prefixes string) (sum [sha256.Size]byte, err error) {
 	h := sha256.New()
 	fmt.Fprintln(h, "loci 1: parts of long texts are averaged by their tokens"+prefixes)
@@ -190,7 +190,7 @@ func addFile(h hash.Hash, dir fs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }() // it was only read
+	defer func() { _ = f.Close() }() // the file was only read
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -200,17 +200,17 @@ func addFile(h hash.Hash, dir fs.FS, name string) error {
 	return err
 }
 
-// Fingerprint names the pooling, the dims and a hash of the folder's files.
+// Fingerprint names the pooling, the number of dims and a hash of the folder's files.
 func (m *Model) Fingerprint() string { return m.fingerprint }
 
-// Dims is the length of its vectors.
+// Dims is the length of the vectors.
 func (m *Model) Dims() int { return m.dims }
 
 // Reranks reports whether this is a cross-encoder, which has [Model.Rerank] and no [Model.Embed].
 func (m *Model) Reranks() bool { return m.head != nil }
 
-// Embed returns one unit vector for each text, in order. A text over the model's length is split
-// into equal parts, whose vectors are averaged by length. It ends early with the context's error. A
+// Embed returns one unit vector for each text, in order. A text longer than the model's limit is split into
+// equal parts, whose vectors are averaged by length. If the context ends, Embed returns its error early. A
 // cross-encoder returns [memory.Invalid].
 func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if m.head != nil {
@@ -222,7 +222,7 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	}
 	prefix := m.tokens.ids(m.prefix[as])
 	var parts []sequence
-	var of []int // the text of each part
+	var of []int // index of the text that each part belongs to
 	for i := range texts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -253,8 +253,8 @@ func (m *Model) Embed(ctx context.Context, as memory.EmbedAs, texts ...string) (
 	return out, nil
 }
 
-// Window returns how many tokens of a text are embedded together, and their counter; 0 for a static
-// model, which has no limit.
+// Window returns how many tokens of a text are embedded together, and a token counter. It returns 0 for a
+// static model, which has no limit.
 func (m *Model) Window() (most int, count func(text string) int) {
 	if m.static != nil {
 		return 0, nil
@@ -276,9 +276,9 @@ func mean(rows []float32, width int) []float32 {
 	return v
 }
 
-// Rerank rates how well each text answers the question, from 0 to 1, in order: the sigmoid of the
-// model's score. Of a pair over the model's length the longer side is cut. It ends early with the
-// context's error. An embedder returns [memory.Invalid].
+// Rerank rates how well each text answers the question, from 0 to 1, in order: the sigmoid of the model's
+// score. If a pair is longer than the model's limit, its longer side is cut. If the context ends, Rerank
+// returns its error early. An embedder returns [memory.Invalid].
 func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([]float32, error) {
 	if m.head == nil {
 		return nil, memory.Errorf(memory.Invalid, "an embedder does not compare texts: it has no classifier")
@@ -302,7 +302,7 @@ func (m *Model) Rerank(ctx context.Context, question string, texts ...string) ([
 		for k, x := range pooled[i*m.dims:][:m.dims] {
 			logit += math.Tanh(float64(x)) * float64(m.head.weight[k])
 		}
-		if !math.IsNaN(logit) { // broken weights give NaN
+		if !math.IsNaN(logit) { // damaged weights yield NaN
 			out[i] = float32(1 / (1 + math.Exp(-logit)))
 		}
 	}

@@ -10,32 +10,32 @@ import (
 	"unicode/utf8"
 )
 
-// normalizerFile is a normalizer of tokenizer.json.
+// normalizerFile is a normalizer in tokenizer.json.
 type normalizerFile struct {
 	Type        string           `json:"type"`
-	Normalizers []normalizerFile `json:"normalizers"` // of a Sequence
+	Normalizers []normalizerFile `json:"normalizers"` // in a Sequence
 
-	// Of a BertNormalizer.
+	// in a BertNormalizer
 	CleanText bool  `json:"clean_text"`
 	Chinese   bool  `json:"handle_chinese_chars"`
-	Accents   *bool `json:"strip_accents"` // nil: as Lowercase
+	Accents   *bool `json:"strip_accents"` // nil: the value of Lowercase
 	Lowercase bool  `json:"lowercase"`
 
-	// Of a Replace.
+	// in a Replace
 	Pattern struct {
 		String, Regex string
 	} `json:"pattern"`
 	Content string `json:"content"`
 
-	// Of a Precompiled.
+	// in a Precompiled
 	Charsmap string `json:"precompiled_charsmap"`
 
-	// Of a Strip.
+	// in a Strip
 	Left  bool `json:"strip_left"`
 	Right bool `json:"strip_right"`
 }
 
-// steps returns the normalizer as at least one function, each of which appends the normalized text.
+// steps returns the normalizer as at least one function. Each function appends the normalized text.
 func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 	if n == nil {
 		return []func([]byte, string) []byte{func(dst []byte, s string) []byte { return append(dst, s...) }}, nil
@@ -58,7 +58,7 @@ func (n *normalizerFile) steps() ([]func(dst []byte, s string) []byte, error) {
 		if len(all) > 0 {
 			return all, nil
 		}
-	case "Replace": // other replacements could grow texts without end
+	case "Replace": // other replacements could make texts grow without bound
 		switch {
 		case n.Pattern.String != "" && strings.Trim(n.Content, " ") == n.Pattern.String && len(n.Content) < 64:
 			return one(func(dst []byte, s string) []byte {
@@ -120,12 +120,11 @@ func replaceRuns(dst []byte, s, by string) []byte {
 	}
 }
 
-// bert returns the normalizer of BERT: it removes control characters, accents and capitals, makes
-// every space plain, and separates Chinese characters. Invalid bytes are removed like undefined
-// characters.
+// bert returns the normalizer of BERT: it removes control characters, accents and capitals, converts every
+// space to a plain space, and separates Chinese characters. It removes invalid bytes like undefined characters.
 //
-// It equals Hugging Face's tokenizers, except for some 570 recent characters, marks and punctuation
-// of rare scripts that their tables lack. Kept marks stay in their order.
+// It equals Hugging Face's tokenizers, except for some 570 recent characters, marks and punctuation of rare
+// scripts that are missing in their tables. The remaining marks stay in order.
 func (n *normalizerFile) bert() func(dst []byte, s string) []byte {
 	clean, chinese, lower := n.CleanText, n.Chinese, n.Lowercase
 	strip := lower
@@ -195,7 +194,7 @@ func appendPlain(dst []byte, r rune, strip, lower bool) []byte {
 	return lowered(dst, r, lower)
 }
 
-// The Korean syllables, which decompose by arithmetic.
+// These constants describe the Korean syllables, which decompose by arithmetic.
 const (
 	hangul      = 0xac00
 	hangulCount = 19 * 21 * 28
@@ -204,7 +203,7 @@ const (
 func lowered(dst []byte, r rune, lower bool) []byte {
 	switch {
 	case !lower:
-	case r == 'İ': // the one letter that becomes two
+	case r == 'İ': // the only letter that becomes two
 		return append(dst, "i̇"...)
 	default:
 		r = unicode.ToLower(r)
@@ -212,7 +211,7 @@ func lowered(dst []byte, r rune, lower bool) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// isChinese reports whether a character is in the blocks that BERT knows, which lack later ones.
+// isChinese reports whether a character is in the blocks that BERT uses. Newer blocks are not included.
 func isChinese(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf || r >= 0x20000 && r <= 0x2a6df ||
 		r >= 0x2a700 && r <= 0x2b73f || r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||
@@ -222,8 +221,7 @@ func isChinese(r rune) bool {
 //go:embed unaccented.txt
 var unaccentedLines string
 
-// unaccented maps a character to its canonical decomposition without nonspacing marks (Mn), if
-// that differs.
+// unaccented maps a character to its canonical decomposition without nonspacing marks (Mn), if the two differ.
 var unaccented = sync.OnceValue(func() map[rune][]rune {
 	out := map[rune][]rune{}
 	for line := range strings.Lines(unaccentedLines) {

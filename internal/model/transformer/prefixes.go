@@ -10,8 +10,8 @@ import (
 
 const forPassages = "Represent this sentence for searching relevant passages: "
 
-// families are models trained with a prefix for questions or documents. Their names have all these
-// parts, and not the other; the first match counts.
+// families are models trained with a prefix for questions or documents. A model belongs to a family if its name
+// has all these parts, but not the excluded part; the first match counts.
 var families = []struct {
 	parts              []string
 	not                string
@@ -20,10 +20,10 @@ var families = []struct {
 	{[]string{"e5"}, "instruct", "query: ", "passage: "},
 	{[]string{"bge", "zh"}, "reranker", "为这个句子生成表示以用于检索相关文章：", ""},
 	{[]string{"bge", "en"}, "reranker", forPassages, ""},
-	{[]string{"bge", "large"}, "reranker", forPassages, ""}, // Ollama's name for the English one
+	{[]string{"bge", "large"}, "reranker", forPassages, ""}, // Ollama's name for the English model
 	{[]string{"nomic", "embed", "text"}, "", "search_query: ", "search_document: "},
 	{[]string{"mxbai", "embed", "large"}, "de", forPassages, ""},
-	{[]string{"arctic", "embed2"}, "", "query: ", ""}, // Ollama's name for the next
+	{[]string{"arctic", "embed2"}, "", "query: ", ""}, // Ollama's name for the next entry
 	{[]string{"arctic", "embed", "v2"}, "", "query: ", ""},
 	{[]string{"arctic", "embed"}, "", forPassages, ""},
 	{[]string{"embeddinggemma"}, "", "task: search result | query: ", "title: none | text: "},
@@ -46,7 +46,7 @@ func Prefixes(name string) (question, document string) {
 	return "", ""
 }
 
-// familyPrefixes uses the folder's name and those in config.json and loci.json, since a folder may
+// familyPrefixes uses the name of the folder and the names in config.json and loci.json, because a folder may
 // have any name.
 func familyPrefixes(dir fs.FS, folder string) (question, document string) {
 	names := []string{folder}

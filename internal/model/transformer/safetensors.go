@@ -13,18 +13,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// The header of the largest models takes well below a mebibyte.
+// The header of the largest models is well below one mebibyte.
 const maxHeader = 8 << 20
 
-// tensors are the arrays of a safetensors file: eight bytes with the header's length, the header in
-// JSON, then the values, little-endian. The header is checked against the file's size before memory
-// is allocated.
+// tensors are the arrays of a safetensors file: eight bytes with the header's length, the header in JSON, then
+// the values, little-endian. The header is checked against the file's size before memory is allocated.
 type tensors struct {
 	file    io.ReaderAt
 	entries map[string]entry
 }
 
-// entry is one array.
+// entry describes one array.
 type entry struct {
 	kind  string
 	shape []int64
@@ -43,7 +42,7 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	}
 	n := binary.LittleEndian.Uint64(length[:])
 	if n > maxHeader || int64(n) > size-8 {
-		return nil, fmt.Errorf("a header of %d bytes in a file of %d: it is cut off, or not a safetensors file but perhaps a pointer to one (git lfs pull gets it)", n, size)
+		return nil, fmt.Errorf("a header of %d bytes in a file of %d: the file is cut off, or is not a safetensors file but perhaps a pointer to one (git lfs pull downloads it)", n, size)
 	}
 	header := make([]byte, n)
 	if _, err := file.ReadAt(header, 8); err != nil && n > 0 {
@@ -67,12 +66,12 @@ func readTensors(file io.ReaderAt, size int64) (*tensors, error) {
 	return t, t.checkOverlap()
 }
 
-// checkOverlap fails if two arrays overlap: otherwise a small file could describe a large model.
+// checkOverlap fails if two arrays overlap, because a small file could otherwise describe a large model.
 func (t *tensors) checkOverlap() error {
 	all := slices.SortedFunc(maps.Values(t.entries), func(a, b entry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.end, b.end)) })
 	for i, e := range all {
 		if i > 0 && all[i-1].end > e.at {
-			return fmt.Errorf("two tensors lie at byte %d", e.at)
+			return fmt.Errorf("two tensors overlap at byte %d", e.at)
 		}
 	}
 	return nil
@@ -102,30 +101,30 @@ func parseEntry(raw []byte, start, size int64) (entry, error) {
 		}
 		n *= d
 	}
-	// Arrays of other types are allowed unless they are read.
+	// Arrays of other types are allowed if they are not read.
 	if width, ok := sizes[header.Kind]; ok && (n > size || n*width != end-begin) {
 		return entry{}, fmt.Errorf("%d bytes for %v values of %s", end-begin, header.Shape, header.Kind)
 	}
 	return entry{header.Kind, header.Shape, start + begin, start + end, n}, nil
 }
 
-// has reports whether there is an array of that name.
+// has reports whether there is an array with a name.
 func (t *tensors) has(name string) bool {
 	_, ok := t.entries[name]
 	return ok
 }
 
-// named returns the first of the names that has an array.
+// named returns the first of some names that has an array.
 func (t *tensors) named(names ...string) (string, error) {
 	for _, name := range names {
 		if t.has(name) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("there is no tensor %q", names[0])
+	return "", fmt.Errorf("missing tensor %q", names[0])
 }
 
-// floats reads an array, which must have the shape; -1 is any length. I8 values are whole numbers
+// floats reads an array, which must have the given shape; -1 allows any length. I8 values are whole numbers
 // without a scale.
 func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	e, err := t.entry(name, shape)
@@ -135,7 +134,7 @@ func (t *tensors) floats(name string, shape ...int64) ([]float32, error) {
 	return t.part(name, e)
 }
 
-// rows reads an array of so many rows, and passes each of them to take.
+// rows reads an array with a number of rows, and passes each row to take.
 func (t *tensors) rows(name string, rows, width int, take func(row []float32)) error {
 	e, err := t.entry(name, []int64{int64(rows), int64(width)})
 	if err != nil {
@@ -162,16 +161,16 @@ func (t *tensors) rows(name string, rows, width int, take func(row []float32)) e
 func (t *tensors) part(name string, e entry) ([]float32, error) {
 	decode, ok := decoders[e.kind]
 	if !ok {
-		return nil, fmt.Errorf("tensor %q holds %s, which cannot be read as numbers", name, e.kind)
+		return nil, fmt.Errorf("tensor %q has the type %s, which is not supported", name, e.kind)
 	}
 	out, err := read(t.file, e, decode)
 	if err == nil && !finite(out) {
-		err = fmt.Errorf("tensor %q holds values that are not numbers, or infinite: the file is damaged, or was made by a training that failed", name)
+		err = fmt.Errorf("tensor %q has values that are NaN or infinite: the file is damaged, or the training failed", name)
 	}
 	return out, err
 }
 
-// finite reports whether all values are finite: only then is their product with 0 always 0.
+// finite reports whether all values are finite. Only then is their product with 0 always 0.
 func finite(v []float32) bool {
 	var zeros [1024]float32
 	for part := range slices.Chunk(v, len(zeros)) {
@@ -194,13 +193,13 @@ func (t *tensors) ints(name string) ([]int64, error) {
 	case "I64":
 		return read(t.file, e, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
 	}
-	return nil, fmt.Errorf("tensor %q holds %s, want whole numbers", name, e.kind)
+	return nil, fmt.Errorf("tensor %q has the type %s, want integers", name, e.kind)
 }
 
 func (t *tensors) entry(name string, shape []int64) (entry, error) {
 	e, ok := t.entries[name]
 	if !ok {
-		return e, fmt.Errorf("there is no tensor %q, which config.json asks for", name)
+		return e, fmt.Errorf("missing tensor %q, which config.json requires", name)
 	}
 	if !slices.EqualFunc(e.shape, shape, func(is, want int64) bool { return is == want || want < 0 }) {
 		return e, fmt.Errorf("tensor %q has shape %v, want %v: it belongs to another config.json or tokenizer", name, e.shape, shape)
@@ -218,7 +217,7 @@ var decoders = map[string]func([]byte) float32{
 	"I8": func(b []byte) float32 { return float32(int8(b[0])) },
 }
 
-// read decodes an array piece by piece, so that it is never in memory twice.
+// read decodes an array piece by piece, so that memory never holds it twice.
 func read[T any](file io.ReaderAt, e entry, decode func([]byte) T) ([]T, error) {
 	width := sizes[e.kind]
 	out := make([]T, 0, e.n)

@@ -7,17 +7,17 @@ import (
 	"github.com/loci-memory/loci/internal/vector"
 )
 
-// static is a model2vec: a vector for each token, or for each class of tokens, and each token's
-// weight. A text's vector is the weighted mean.
+// static is a model2vec: a vector for each token, or for each class of tokens, and each token's weight. A
+// text's vector is the weighted mean of its tokens' vectors.
 type static struct {
 	dims    int
 	vectors []float32
-	row     []int32   // of each token; nil: its number
-	weights []float32 // of each token; nil: 1
-	unknown int32     // a token that does not count
+	row     []int32   // row of each token; nil: the token's number
+	weights []float32 // weight of each token; nil: 1
+	unknown int32     // the token that does not count
 }
 
-// staticNames are the names of static models' vectors.
+// staticNames are the tensor names under which static models store their vectors.
 var staticNames = []string{"embeddings", "embedding.weight", "0"}
 
 func readStatic(from *tensors, t *tokenizer) (*static, error) {
@@ -86,7 +86,7 @@ func (s *static) embed(ids []int32) []float32 {
 	return unit(sum)
 }
 
-// unit scales v to length 1. A zero vector, as of a text without a token of the model, becomes the
+// unit scales v to length 1. A zero vector, such as that of a text without any token of the model, becomes the
 // first axis.
 func unit(v []float32) []float32 {
 	if !vector.Normalize(v) {

@@ -2,22 +2,22 @@ package transformer
 
 import "math"
 
-// table holds a row of values for each token of a vocabulary. A multilingual model's is most of the
-// model, so its rows are 8-bit numbers scaled to ±127.
+// table holds a row of values for each token of a vocabulary. In a multilingual model, the table is most of the
+// model, so its rows are stored as 8-bit numbers scaled to ±127.
 type table struct {
 	width  int
-	floats []float32 // of a small vocabulary
-	bytes  []int8    // of a large one
-	scales []float32 // of each row in bytes
+	floats []float32 // rows of a small vocabulary
+	bytes  []int8    // rows of a large vocabulary
+	scales []float32 // scale of each row in bytes
 }
 
-// largeTable is the number of tokens from which values have 8 bits. BERT's English vocabulary has
-// 30,522 and multilingual ones have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors
-// would have a cosine of at least 0.99990 to the exact ones, 0.99999 on average, and the same
-// correlation on the STS benchmark to four digits.
+// largeTable is the minimum number of tokens for 8-bit values. BERT's English vocabulary has 30,522 tokens,
+// multilingual ones have 105,000 to 250,000. With 8 bits, all-MiniLM-L6-v2's vectors would have a cosine of at
+// least 0.99990 to the exact vectors, 0.99999 on average, and the same correlation on the STS benchmark to four
+// digits.
 var largeTable = 100_000
 
-// readTable reads a table in small parts, so that no further memory is needed.
+// readTable reads a table in small parts, so that it needs no further memory.
 func readTable(from *tensors, name string, rows, width int) (table, error) {
 	t := table{width: width}
 	if rows < largeTable {
@@ -33,7 +33,7 @@ func readTable(from *tensors, name string, rows, width int) (table, error) {
 				most = x
 			}
 		}
-		scale := max(most/math.MaxInt8, math.SmallestNonzeroFloat32*(1<<30)) // also of a row of zeros
+		scale := max(most/math.MaxInt8, math.SmallestNonzeroFloat32*(1<<30)) // the minimum avoids a division by zero for a row of zeros
 		t.scales = append(t.scales, scale)
 		for _, x := range row {
 			t.bytes = append(t.bytes, int8(math.RoundToEven(float64(x/scale))))
@@ -42,7 +42,7 @@ func readTable(from *tensors, name string, rows, width int) (table, error) {
 	return t, err
 }
 
-// row writes a token's row.
+// row copies a token's row to to.
 func (t *table) row(to []float32, id int) {
 	from := id * t.width
 	if t.floats != nil {

@@ -10,19 +10,19 @@ import (
 	"unicode"
 )
 
-// tokenizer converts texts to token numbers as the model's own does: it cuts special tokens out of
-// the raw text, and normalizes and splits the rest.
+// tokenizer converts texts to token numbers like the model's own tokenizer: it finds special tokens in the raw
+// text, and normalizes and splits the rest.
 type tokenizer struct {
 	special   []special // longest first
-	starts    [256]bool // the first bytes of special tokens
+	starts    [256]bool // whether a byte begins a special token
 	normalize []func(dst []byte, s string) []byte
 	words     interface {
 		// add appends the tokens of a normalized text to ids.
 		add(ids []int32, text []byte) []int32
 	}
 	unknown  int32
-	size     int32 // greater than every token
-	cls, sep int32 // around a text; -1 if the model needs none
+	size     int32 // one more than the greatest token number
+	cls, sep int32 // tokens before and after a text; -1 if the model needs none
 	pairs    pairing
 }
 
@@ -37,10 +37,10 @@ const (
 type special struct {
 	text          string
 	id            int32
-	before, after bool // it includes the space before and after itself
+	before, after bool // the token includes the space before or after it
 }
 
-// ids returns the tokens of a text, without those around it.
+// ids returns the tokens of a text, without those before and after it.
 func (t *tokenizer) ids(text string) (ids []int32) {
 	var buffers [2][]byte
 	for text != "" {
@@ -69,7 +69,7 @@ func (t *tokenizer) ids(text string) (ids []int32) {
 	return ids
 }
 
-// nextSpecial returns the offset of the first special token, or the end.
+// nextSpecial returns the offset of the first special token, or the length of the text.
 func (t *tokenizer) nextSpecial(text string) (int, *special) {
 	for at := range len(text) {
 		if !t.starts[text[at]] {
@@ -84,7 +84,7 @@ func (t *tokenizer) nextSpecial(text string) (int, *special) {
 	return len(text), nil
 }
 
-// tokenizerFile has the used fields of tokenizer.json.
+// tokenizerFile has the fields of tokenizer.json that Loci uses.
 type tokenizerFile struct {
 	Added []struct {
 		ID         int32  `json:"id"`
@@ -109,7 +109,7 @@ type tokenizerFile struct {
 	} `json:"model"`
 }
 
-// readTokenizer reads tokenizer.json, or vocab.txt without it.
+// readTokenizer reads tokenizer.json or, if it does not exist, vocab.txt.
 func readTokenizer(dir fs.FS) (*tokenizer, error) {
 	var file tokenizerFile
 	switch err := readJSON(dir, "tokenizer.json", &file); {
@@ -144,10 +144,10 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	}
 	var added []special
 	for _, a := range f.Added {
-		// A token such as <mask> is searched before normalization even if the file says after: only
-		// texts such as ＜mask＞ differ.
+		// Tokens such as <mask> are searched before normalization, even if the file requires it after. The
+		// result differs only for texts such as ＜mask＞.
 		if a.Content == "" || a.SingleWord || a.Normalized && !a.Special {
-			return nil, fmt.Errorf("the added token %q is not supported: it is looked for in words or in normalized text", a.Content)
+			return nil, fmt.Errorf("the added token %q is not supported, because it matches only whole words or normalized text", a.Content)
 		}
 		if a.ID < 0 || a.ID >= t.size {
 			return nil, fmt.Errorf("the added token %q has number %d of %d", a.Content, a.ID, t.size)
@@ -169,7 +169,7 @@ func (f *tokenizerFile) tokenizer() (*tokenizer, error) {
 	return t, nil
 }
 
-// maxAdded bounds the special tokens that are searched for at each offset.
+// maxAdded bounds the number of special tokens, which are searched for at each offset.
 const maxAdded = 1000
 
 func (t *tokenizer) lookFor(tokens []special) {
@@ -180,7 +180,7 @@ func (t *tokenizer) lookFor(tokens []special) {
 	}
 }
 
-// readVocabulary makes BERT's tokenizer from its words, one a line.
+// readVocabulary creates BERT's tokenizer from a file with one word per line.
 func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	b, err := readFile(dir, "vocab.txt")
 	if err != nil {
@@ -203,7 +203,7 @@ func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	for _, name := range []string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"} {
 		id, ok := vocab[name]
 		if !ok {
-			return nil, fmt.Errorf("vocab.txt: there is no %s", name)
+			return nil, fmt.Errorf("vocab.txt: missing %s", name)
 		}
 		added = append(added, special{text: name, id: id})
 	}
@@ -220,7 +220,7 @@ func readVocabulary(dir fs.FS) (*tokenizer, error) {
 	return t, err
 }
 
-// processorFile gives the tokens around a text and between two.
+// processorFile describes the tokens around a text and between two texts.
 type processorFile struct {
 	Type   string          `json:"type"`
 	Single []templatePiece `json:"single"`
@@ -239,7 +239,7 @@ type templatePiece struct {
 	}
 }
 
-// around sets the tokens before and after a text, and between two.
+// around sets the tokens before and after a text, and between two texts.
 func (p *processorFile) around(t *tokenizer) (err error) {
 	switch p.Type {
 	case "TemplateProcessing":
@@ -253,7 +253,7 @@ func (p *processorFile) around(t *tokenizer) (err error) {
 	return fmt.Errorf("a post_processor of type %q is not supported: only TemplateProcessing and BertProcessing are", p.Type)
 }
 
-// template accepts the templates of BERT and of XLM-RoBERTa, or one without tokens of its own.
+// template accepts the templates of BERT and of XLM-RoBERTa, or a template that adds no tokens.
 func (p *processorFile) template(t *tokenizer) error {
 	shape := func(pieces []templatePiece) string {
 		var b strings.Builder
@@ -293,7 +293,7 @@ func (p *processorFile) template(t *tokenizer) error {
 	return nil
 }
 
-// numbered reads ["[SEP]", 102].
+// numbered parses a token with its number, such as ["[SEP]", 102].
 func numbered(raw json.RawMessage) (int32, error) {
 	var name string
 	var id int32

@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// trie finds tokens by their bytes. The children of a node are adjacent, ordered by byte, and
-// followed by those of the next node.
+// trie finds tokens by their bytes. The children of a node are adjacent and ordered by byte. The children of
+// the next node follow them.
 type trie struct {
 	label []byte  // the byte that leads to each node; node 0 is the root
-	first []int32 // index of each node's first child; one more than there are nodes
-	id    []int32 // the token that ends at each node; -1: none
+	first []int32 // index of each node's first child, with one extra entry at the end
+	id    []int32 // number of the token that ends at each node; -1: none
 }
 
-// maxNodes is more than the tokens of half a million words need.
+// maxNodes is more than half a million words need.
 const maxNodes = 1 << 23
 
-// newTrie returns a trie of texts, whose numbers are their indexes. Of equal texts the last counts;
-// the empty one is never found.
+// newTrie returns a trie of texts, whose numbers are their indexes. If texts are equal, the last one counts;
+// the empty text is never found.
 func newTrie(texts []string) (*trie, error) {
 	order := make([]int32, len(texts))
 	for i := range order {
@@ -28,7 +28,7 @@ func newTrie(texts []string) (*trie, error) {
 	}
 	slices.SortFunc(order, func(a, b int32) int { return cmp.Or(strings.Compare(texts[a], texts[b]), cmp.Compare(a, b)) })
 	t := &trie{label: []byte{0}, id: []int32{-1}}
-	type span struct{ from, to, depth int32 } // of order: the texts that share a node
+	type span struct{ from, to, depth int32 } // range of order: the texts that share a node
 	spans := []span{{0, int32(len(order)), 0}}
 	for node := 0; node < len(spans); node++ {
 		t.first = append(t.first, int32(len(t.label)))

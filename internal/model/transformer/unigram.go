@@ -10,30 +10,30 @@ import (
 	"unicode/utf8"
 )
 
-// unigram splits a text into the most probable sequence of tokens: the one with the greatest sum of
-// log probabilities.
+// unigram splits a text into the most probable sequence of tokens, which has the greatest sum of log
+// probabilities.
 type unigram struct {
 	scores  []float64
 	tokens  *trie
 	unknown int32
-	name    string      // of the unknown token
-	least   float64     // the score of an unknown character
-	bytes   *[256]int32 // tokens for the bytes of unknown characters; nil: one unknown token
+	name    string      // name of the unknown token
+	least   float64     // score of an unknown character
+	bytes   *[256]int32 // tokens for the bytes of unknown characters; nil: use the unknown token
 	space   []byte      // replaces a space, and precedes the text
-	words   bool        // split at any white space first, and precede each word
-	split   bool        // split at each space separately
+	words   bool        // first split at any white space, and precede each word by space
+	split   bool        // then split at each space
 }
 
-// unknownBelow is the log probability of an unknown character relative to the least of any token.
+// unknownBelow is subtracted from the lowest log probability of a token to score an unknown character.
 const unknownBelow = 10
 
 // preTokenizerFile describes how tokenizer.json splits a normalized text.
 type preTokenizerFile struct {
 	Type           string             `json:"type"`
-	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // of a Sequence
+	PreTokenizers  []preTokenizerFile `json:"pretokenizers"` // in a Sequence
 	Replacement    string             `json:"replacement"`
 	PrependScheme  string             `json:"prepend_scheme"`
-	AddPrefixSpace *bool              `json:"add_prefix_space"` // the older name of the scheme
+	AddPrefixSpace *bool              `json:"add_prefix_space"` // older name of PrependScheme
 	Split          *bool              `json:"split"`
 }
 
@@ -43,7 +43,7 @@ func (p *preTokenizerFile) metaspace(u *unigram) error {
 		u.words, p = true, &p.PreTokenizers[1]
 	}
 	if p == nil || p.Type != "Metaspace" || p.Replacement == "" || p.PrependScheme != "" && p.PrependScheme != "always" || p.AddPrefixSpace != nil && !*p.AddPrefixSpace {
-		return errors.New("a model of type Unigram is supported with the pre_tokenizer Metaspace that always prepends, alone or after WhitespaceSplit, and with nothing else")
+		return errors.New("a model of type Unigram is supported only with the pre_tokenizer Metaspace that always prepends, alone or after WhitespaceSplit")
 	}
 	u.space, u.split = []byte(p.Replacement), p.Split == nil || *p.Split
 	return nil
@@ -69,7 +69,7 @@ func (f *tokenizerFile) unigram(t *tokenizer) error {
 		text, isText := pair[0].(string)
 		score, isNumber := pair[1].(float64)
 		if !isText || !isNumber {
-			return fmt.Errorf("entry %d of the vocabulary is not text with its score", id)
+			return fmt.Errorf("entry %d of the vocabulary is not a pair of a text and a score", id)
 		}
 		texts[id] = text
 		u.scores = append(u.scores, score)
@@ -95,7 +95,7 @@ func byteTokens(texts []string) (*[256]int32, error) {
 	for b := range out {
 		id := slices.Index(texts, fmt.Sprintf("<0x%02X>", b))
 		if id < 0 {
-			return nil, fmt.Errorf("byte_fallback: there is no token <0x%02X>", b)
+			return nil, fmt.Errorf("byte_fallback: missing token <0x%02X>", b)
 		}
 		out[b] = int32(id)
 	}
@@ -115,13 +115,13 @@ func (u *unigram) add(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// unigramWork holds buffers for the parts of a text.
+// unigramWork holds reusable buffers for splitting a text.
 type unigramWork struct {
 	text []byte
 	best []reached
 }
 
-// spaced splits a text whose spaces are not replaced yet.
+// spaced splits a text in which spaces are not replaced yet.
 func (u *unigram) spaced(ids []int32, text []byte, w *unigramWork) []int32 {
 	if len(text) == 0 {
 		return ids
@@ -152,7 +152,7 @@ func (u *unigram) spaced(ids []int32, text []byte, w *unigramWork) []int32 {
 
 // reached is the best path to an offset in a text.
 type reached struct {
-	from  int32 // where its last token begins
+	from  int32 // offset where the path's last token begins
 	token int32
 	score float64
 }
@@ -185,7 +185,7 @@ func (u *unigram) cut(ids []int32, text []byte, w *unigramWork) []int32 {
 	return ids
 }
 
-// appendUnknown appends the tokens, last first, of a text without a token.
+// appendUnknown appends the tokens for a text without a known token, last first.
 func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	if u.bytes == nil || string(text) == u.name {
 		return append(ids, u.unknown)
@@ -196,7 +196,7 @@ func (u *unigram) appendUnknown(ids []int32, text []byte) []int32 {
 	return ids
 }
 
-// extend continues the best path to at by each token, or by one unknown character of size bytes.
+// extend extends the best path to the offset at by each token, or by one unknown character of size bytes.
 func (u *unigram) extend(best []reached, text []byte, at, size int) {
 	step := func(to int, token int32, score float64) {
 		if score += best[at].score; best[to].from < 0 || score > best[to].score {

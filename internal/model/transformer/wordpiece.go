@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// wordPiece splits a word into its longest prefix that is a token, then the longest prefix of the
-// rest, and so on. A word for which that fails is unknown as a whole.
+// wordPiece splits a word into its longest prefix that is a token, then the longest such prefix of the rest,
+// and so on. If that fails, the whole word is unknown.
 type wordPiece struct {
 	first   map[string]int32 // tokens at the beginning of words
 	rest    map[string]int32 // tokens within words, without the prefix
-	longest int              // of both, in bytes
-	most    int              // characters of a word; a longer one is unknown
+	longest int              // length of the longest token in bytes
+	most    int              // maximum number of characters of a word; longer words are unknown
 	unknown int32
 }
 
@@ -33,7 +33,7 @@ func (f *tokenizerFile) wordPiece(t *tokenizer) error {
 func (t *tokenizer) setWordPiece(vocab map[string]int32, unknown, prefix string, most int) error {
 	id, ok := vocab[unknown]
 	if !ok || prefix == "" || most < 1 || most > 1000 {
-		return fmt.Errorf("WordPiece with the unknown token %q, the prefix %q and at most %d characters", unknown, prefix, most)
+		return fmt.Errorf("unsupported WordPiece: unknown token %q, prefix %q, at most %d characters", unknown, prefix, most)
 	}
 	w := &wordPiece{first: map[string]int32{}, rest: map[string]int32{}, most: most, unknown: id}
 	for token, id := range vocab {
