@@ -36,7 +36,7 @@ func DayOf(t time.Time) time.Time {
 // Check returns [Invalid] for a usage that no ledger may accept.
 func (u Usage) Check() error {
 	if u.Day.IsZero() || u.Calls < 0 || u.InputTokens < 0 || u.OutputTokens < 0 || !(u.Cost >= 0) {
-		return Errorf(Invalid, "usage needs a day and no negative number; got %+v", u)
+		return Errorf(Invalid, "usage needs a day and no number below 0; got %+v", u)
 	}
 	return nil
 }

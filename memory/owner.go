@@ -53,7 +53,7 @@ func ParseOwner(s string) (Owner, error) {
 	case (kind == UserKind || kind == PoolKind) && o == owner(namespace, kind, name) && o != "":
 		return o, nil
 	}
-	return "", Errorf(Invalid, "invalid owner %q; an example is default/user/ana", s)
+	return "", Errorf(Invalid, "%q is not a valid owner; one looks like default/user/ana", s)
 }
 
 // Valid reports whether o is a valid owner.

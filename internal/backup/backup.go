@@ -51,7 +51,7 @@ func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Lo
 		return nil, err
 	}
 	if err := n.start(record); err != nil {
-		log.Warn("the list of backups cannot be read; no backup can be made until you move this file away", "err", err)
+		log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
 	}
 	return &Maker{config: c, store: store, Notes: n, now: now, Point: func() {}}, nil
 }
@@ -228,7 +228,7 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, f
 		return w.Add(archive.VaultFolder+"/"+name, from)
 	}, rest)
 	if err != nil {
-		return fmt.Errorf("copy the vault and the database: %w", err)
+		return fmt.Errorf("copy the vault and what belongs to it: %w", err)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func Whole(ctx context.Context, store memory.Store) error {
 	}
 	source, err := in.Copying(ctx)
 	if err == nil && source != "" {
-		err = memory.Errorf(memory.Unavailable, "a copy into this database was interrupted and is incomplete; run loci migrate with the same --from and --to to continue")
+		err = memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
 	}
 	return err
 }
@@ -108,7 +108,7 @@ func beginCopy(ctx context.Context, target carrier, source string) error {
 	case err != nil || was == source:
 		return err
 	case was != "":
-		return memory.Errorf(memory.Conflict, "the target contains an incomplete copy of another database; use that database as source, or an empty target")
+		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
 	}
 	if all, err := target.Everyone(ctx); err != nil || len(all) > 0 {
 		return cmp.Or(err, memory.Errorf(memory.Conflict, "the target contains memory already; use an empty database"))
@@ -125,7 +125,7 @@ func openCarrier(ctx context.Context, address string, source bool) (carrier, err
 	case isFile && path != "":
 		return as(sqlstore.OpenSQLite(ctx, path, sqlstore.Options{}))
 	}
-	return nil, memory.Errorf(memory.Invalid, "invalid database address; valid forms: sqlite:PATH, %s", config.ServerExamples)
+	return nil, memory.Errorf(memory.Invalid, "it is not an address of a database; valid: sqlite:PATH, %s", config.ServerExamples)
 }
 
 // as returns a store as a carrier. All stores of [openCarrier] are carriers.
@@ -173,7 +173,7 @@ func migrate(ctx context.Context, from, to string, report func(Moving)) (moved M
 			return moved, err
 		}
 		if !maps.Equal(versions, now) {
-			return moved, memory.Errorf(memory.Conflict, "another program wrote to one of the databases meanwhile; stop every server and run the same command again to continue")
+			return moved, memory.Errorf(memory.Conflict, "somebody wrote to one of the databases meanwhile; stop every server, and the same again goes on")
 		}
 	}
 	return moved, target.SetCopying(ctx, "")
@@ -217,7 +217,7 @@ func carryOwner(ctx context.Context, source, target carrier, owner memory.Owner,
 			return err
 		}
 		if came.Digest() != want {
-			return fmt.Errorf("the copied data of %s differs between source and target", owner)
+			return fmt.Errorf("what the target has of %s is not what the source has, after it was copied", owner)
 		}
 	}
 	moved.Owners++

@@ -110,7 +110,7 @@ func fits(c config.Config, m Manifest) error {
 	vault, database := m.Has(archive.VaultFolder), m.Has(archive.DataFolder+"/"+archive.Database)
 	switch {
 	case !vault && !database:
-		return memory.Errorf(memory.Invalid, "the backup contains no memory")
+		return memory.Errorf(memory.Invalid, "there is no memory in the backup")
 	case vault && c.Vault == "":
 		return memory.Errorf(memory.Invalid, "the backup contains a vault: name its folder with --set vault=FOLDER or the setting vault")
 	case !vault && c.Vault != "":
@@ -160,13 +160,13 @@ func (r *restoring) checkPlaces() error {
 		return nil
 	}
 	if _, err := os.Lstat(filepath.Join(r.dir, config.DatabaseFile)); err == nil {
-		return memory.Errorf(memory.Conflict, "%s contains memory already; use --replace to set it aside", r.dir)
+		return memory.Errorf(memory.Conflict, "%s holds memory already; --replace sets it aside", r.dir)
 	}
 	if r.vault == "" {
 		return nil
 	}
 	if names, err := os.ReadDir(r.vault); err == nil && len(names) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(memory.Errorf(memory.Conflict, "the vault %s is not empty; use --replace to set it aside", r.vault), err)
+		return errors.Join(memory.Errorf(memory.Conflict, "the vault %s is not empty; --replace sets it aside", r.vault), err)
 	}
 	return nil
 }

@@ -156,7 +156,7 @@ func (p restorePlan) undecide(dir string, cause error) error {
 	if err == nil {
 		err = errors.Join(os.RemoveAll(away), os.RemoveAll(p.VaultBeside))
 	}
-	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the vault's folder cannot be moved; if it is a mount point, set vault to a subfolder: %w", cause), err)
+	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the folder of the vault cannot be moved; if it is a mount point, set vault to a folder in it: %w", cause), err)
 }
 
 // putInPlace moves the restored files to their places.

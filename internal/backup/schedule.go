@@ -178,7 +178,7 @@ func (s *Schedule) Report() (looked string, found []client.Finding) {
 		what = "the newest backup is older than twice backup.every: " + is.newest
 	}
 	if is.failed != "" || !is.at.IsZero() && s.maker.now().Sub(is.at) > 2*s.set.Every {
-		found = append(found, client.Finding{Part: "backup", Path: at, What: what, Do: "check that backup.to exists (a disk may have to be mounted), and that it and the data folder have free space; Loci repeats a failed backup within an hour, and a trial with the next backup"})
+		found = append(found, client.Finding{Part: "backup", Path: at, What: what, Do: "see whether backup.to is there (a disk may have to be mounted) and has room, as the data folder must; a backup is tried again within an hour, a trial with the next"})
 	}
 	return fmt.Sprintf("backups in %s: the newest is %q, the last that was restored on trial %q", at, is.newest, is.proven), found
 }

@@ -37,9 +37,9 @@ func explainJSON(err error) string {
 	case strings.HasPrefix(err.Error(), "Time."): // encoding/json returns only a text for a time that is not a string
 		return "a time should be a text like 2026-05-03T14:00:00Z"
 	case errors.Is(err, io.EOF):
-		return "it is empty"
+		return "there is nothing in it"
 	case errors.Is(err, io.ErrUnexpectedEOF), err.Error() == "unexpected end of JSON input":
-		return "it is incomplete"
+		return "it breaks off"
 	}
 	return text.Clip(strings.TrimPrefix(err.Error(), "json: "), 200)
 }

@@ -36,9 +36,9 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 			var syntax *json.SyntaxError
 			switch { // the start of the next item cannot be found
 			case bounded.N <= 0:
-				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w; the rest of the file is skipped", errLongLine))
+				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w, and all that follows is left out", errLongLine))
 			case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
-				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON; the rest of the file is skipped: %s", explainJSON(err)))
+				return r.Bad(n, memory.Errorf(memory.Invalid, "is not JSON, and all that follows is left out: %s", explainJSON(err)))
 			}
 			return fmt.Errorf("read: %w", err)
 		}
@@ -75,7 +75,7 @@ func intoList(dec *json.Decoder) error {
 			depth--
 		}
 		if depth == 0 {
-			return errors.New("it contains no list")
+			return errors.New("there is no list in it")
 		}
 	}
 }

@@ -82,7 +82,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
 	if _, err := exec.LookPath("git"); err != nil {
-		return fmt.Errorf("git is not installed: %w", err)
+		return fmt.Errorf("there is no git here: %w", err)
 	}
 	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // the folder is only for this machine
 		return err

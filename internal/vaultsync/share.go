@@ -39,7 +39,7 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 	}
 	for _, o := range without(e.Says.Shared, e.Was.Shared) {
 		if o.Kind() != memory.UserKind {
-			return memory.Errorf(memory.Forbidden, "cannot share it with %s: only an administrator can share with pools and with everybody, by loci share", o.Called())
+			return memory.Errorf(memory.Forbidden, "it is not shared with %s: whoever runs the server shares with pools and with everybody, by loci share", o.Called())
 		}
 		_, err := v.engine.Share.Share(ctx, e.Owner, id, share.Sharing{To: o.Called()}, files.ByFile)
 		if errors.Is(err, memory.Conflict) {

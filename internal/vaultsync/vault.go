@@ -163,7 +163,7 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 		v.warn("a file of the vault cannot be applied", "file", vaultstore.LogPath(p.Path), "why", p.Why)
 	}
 	if n := len(r.Held); n > 0 {
-		v.warn("many vault files are missing, so their memories are not forgotten; to forget them, run loci doctor --confirm", "files", n)
+		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
 	}
 	n := len(r.Edits)
 	if i := slices.IndexFunc(r.Edits, func(e vaultstore.Edit) bool { return e.Kind != vaultstore.Deleted }); i >= 0 {
@@ -213,23 +213,23 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 	switch {
 	case err == nil:
 		delete(v.refused, e.Path)
-		v.Log.Info("applied an edit of a vault file", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
+		v.Log.Info("a file of the vault was taken over", "file", vaultstore.LogPath(e.Path), "edit", e.Kind)
 		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // the remaining memory of an erased owner
-		v.warn("a deleted vault file is written again, since its user is closed", "file", vaultstore.LogPath(e.Path), "why", err)
+		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	case final(err):
 		v.refused[e.Path] = err.Error()
-		v.Log.Warn("an edit of a vault file was refused; the file was kept as a conflict file", "file", vaultstore.LogPath(e.Path), "why", err)
+		v.Log.Warn("a file of the vault was refused and kept as a conflict file", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && !errors.Is(err, memory.Conflict): // after a conflict the next scan sees the new state
-		v.warn("an edit of a vault file cannot be applied yet", "file", vaultstore.LogPath(e.Path), "why", err)
+		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
 	}
 	return nil
 }

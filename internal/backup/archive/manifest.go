@@ -84,7 +84,7 @@ func (m Manifest) check() error {
 			return err
 		}
 		if seen[one.Name] {
-			return damaged("%q occurs twice", one.Name)
+			return damaged("%q is there twice", one.Name)
 		}
 		seen[one.Name] = true
 		if sum += one.Size; one.Size < 0 || sum < 0 {

@@ -34,7 +34,7 @@ type Archive struct {
 func Open(path, identity string) (*Archive, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, memory.Errorf(memory.NotFound, "the file %s does not exist", path)
+		return nil, memory.Errorf(memory.NotFound, "there is no file %s", path)
 	}
 	if err != nil {
 		return nil, err
@@ -61,12 +61,12 @@ func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 	}
 	z, err := zip.NewReader(from, size)
 	if err != nil {
-		return damaged("it is not a complete zip file: %v", err)
+		return damaged("it cannot be read as a zip file, or is not whole: %v", err)
 	}
 	named := map[string]*zip.File{}
 	for _, f := range z.File {
 		if named[f.Name] != nil {
-			return damaged("%q occurs twice", f.Name)
+			return damaged("%q is there twice", f.Name)
 		}
 		if !f.Mode().IsRegular() {
 			return damaged("%q is not a regular file", f.Name)
@@ -80,7 +80,7 @@ func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 	for _, m := range a.Manifest.Members {
 		f := named[m.Name]
 		if f == nil {
-			return damaged("%q is missing", m.Name)
+			return damaged("%q is not there", m.Name)
 		}
 		if f.UncompressedSize64 != uint64(m.Size) || f.UncompressedSize64/maxRatio > f.CompressedSize64 {
 			return damaged("the size of %q differs from the manifest", m.Name)
@@ -96,7 +96,7 @@ func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 
 func (a *Archive) readManifest(f *zip.File) error {
 	if f == nil {
-		return memory.Errorf(memory.Invalid, "it is not a Loci backup: it has no %s", manifestName)
+		return memory.Errorf(memory.Invalid, "it is not a backup of Loci's: there is no %s in it", manifestName)
 	}
 	var text bytes.Buffer
 	r, err := f.Open()

@@ -135,7 +135,7 @@ const (
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	parsed, err := connstring.ParseAndValidate(address)
 	if err != nil { // the error may quote the address
-		return nil, memory.Errorf(memory.Invalid, "it is not a MongoDB address; an example is %s", example)
+		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", example)
 	}
 	if parsed.Database == "" {
 		return nil, memory.Errorf(memory.Invalid, "the address names no database; an example with a database is %s", example)
@@ -150,7 +150,7 @@ func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	}
 	client, err := mongo.Connect(set)
 	if err != nil {
-		return nil, memory.Errorf(memory.Invalid, "it is not a MongoDB address; an example is %s", example)
+		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", example)
 	}
 	if o.Point == nil {
 		o.Point = func() {}
@@ -203,7 +203,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		return fmt.Errorf("read the database's format: %w", err)
 	}
 	if was.Format > format {
-		return memory.Errorf(memory.Unavailable, "the database was written by a newer Loci (format %d; this version supports %d): use the newer version", was.Format, format)
+		return memory.Errorf(memory.Unavailable, "the database is of a later Loci (format %d; this one knows %d): start that version", was.Format, format)
 	}
 	for _, in := range []string{turns, journal} {
 		if there, err := s.hasAny(ctx, in); err != nil || !there {

@@ -85,7 +85,7 @@ func explain(err error) error {
 		}
 	}
 	if lost(err) {
-		return unavailable("the database server does not answer, or accepts no writes now", err)
+		return unavailable("the database server does not answer, or takes no writes now", err)
 	}
 	return err
 }

@@ -64,7 +64,7 @@ type keyDoc struct {
 func (s *Store) AddKey(ctx context.Context, namespace string, key memory.Key) error {
 	_, err := s.in(apiKeys).InsertOne(ctx, keyDoc{namespace + " " + key.Hash, namespace, key})
 	if mongo.IsDuplicateKeyError(err) {
-		return memory.Errorf(memory.Conflict, "the key exists already")
+		return memory.Errorf(memory.Conflict, "the key is there already")
 	}
 	return s.translate(err)
 }

@@ -23,7 +23,7 @@ func (t *tx) addKey(owner memory.Owner, key memory.Key) error {
 	n, err := t.count(`INSERT INTO api_keys (owner, hash, name, role, "user", created_at, last_used_at, revoked_at, scope) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		owner, key.Hash, key.Name, key.Role, key.User, micros(key.CreatedAt), micros(key.UsedAt), micros(key.ExpiresAt), key.Scope)
 	if err == nil && n == 0 {
-		return memory.Errorf(memory.Conflict, "the key exists already")
+		return memory.Errorf(memory.Conflict, "it is there already")
 	}
 	return wrap("keep it", err)
 }

@@ -15,7 +15,7 @@ func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, ids []stri
 	for _, i := range found {
 		before[i.Fact.SupersededBy] = append(before[i.Fact.SupersededBy], *i.Fact)
 	}
-	return before, wrap("read the predecessors of facts", err)
+	return before, wrap("read what facts took the place of", err)
 }
 
 var _ memory.Lineage = (*Store)(nil)
@@ -34,7 +34,7 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	for _, p := range found {
 		next[p.turn] = append(next[p.turn], p.by)
 	}
-	return next, wrap("read the replacements of facts", err)
+	return next, wrap("read what took the place of facts", err)
 }
 
 // endedBy selects the id of a fact's replacement, or the fact's own id if there is none.

@@ -58,7 +58,7 @@ func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error
 func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 	config, err := pgx.ParseConfig(address)
 	if err != nil { // the error may quote the address
-		return nil, 0, memory.Errorf(memory.Invalid, "it is not a PostgreSQL address; an example is postgres://user:password@host:5432/database")
+		return nil, 0, memory.Errorf(memory.Invalid, "it is not an address of PostgreSQL; one looks like postgres://user:password@host:5432/database")
 	}
 	conns := defaultConns
 	if text, ok := config.RuntimeParams[poolParam]; ok {

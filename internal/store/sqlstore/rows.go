@@ -138,7 +138,7 @@ func (a asText) Value() (driver.Value, error) { return string(*a.b), nil }
 func (a asNumber) Scan(src any) error {
 	n, ok := src.(float64)
 	if !ok || math.IsNaN(n) || math.IsInf(n, 0) {
-		return errors.New("the column is not a number")
+		return errors.New("it is not a number")
 	}
 	*a.n = n
 	return nil

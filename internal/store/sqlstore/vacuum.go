@@ -69,7 +69,7 @@ func (s *Store) MayHold() []string {
 	case l.cause != nil:
 		return []string{fmt.Sprintf("free pages and the log of the database file; rewriting the file failed and will be repeated: %v", l.cause)}
 	}
-	return []string{"free pages and the log of the database file, until Loci rewrites it: a second after the last write, a minute from now at the latest"}
+	return []string{"free pages and the log of the database file, until it is written again: a second after the last write, a minute from now at the latest"}
 }
 
 func (w *writer) lingers() lingering {
@@ -109,7 +109,7 @@ func (w *writer) room() error {
 			return err
 		}
 		if free < needed {
-			return memory.Errorf(memory.Unavailable, "nothing was erased: rewriting the database file needs %d MB of free space in %s, which has %d MB; make room and erase again",
+			return memory.Errorf(memory.Unavailable, "nothing was erased: it needs %d MB free in %s, where %d MB are, to write the database file again; make room and erase again",
 				needed>>20+1, dir, free>>20)
 		}
 	}
@@ -128,7 +128,7 @@ func (w *writer) vacuum() {
 	}
 	err := w.rewrite()
 	if err != nil && w.log != nil {
-		w.log.Warn("rewriting the database file failed; its free pages may still contain erased text", "err", err)
+		w.log.Warn("erased words may still be in free pages of the database file, which could not be written again", "err", err)
 	}
 	w.linger(func(l *lingering) {
 		if err == nil {

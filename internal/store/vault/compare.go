@@ -37,7 +37,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 	}
 	if base == (thing{}) {
 		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
-			s.problem(c.path, fmt.Sprintf("its id belongs to a fact that %s shares; remove the id to make the file a separate memory", home.Called()))
+			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
 			return
 		}
 		if got.says.ofChat() {
@@ -55,7 +55,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 			delete(gone, r.Path)
 			e.Kind, e.From = Moved, r.Path
 		case !s.putBack(c, r):
-			s.problem(c.path, fmt.Sprintf("%s has the same id; remove the id to make this file a separate memory", r.Path))
+			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
 			return
 		case got.earlier && !got.putBack: // saved from an editor that had opened an earlier version
 			e.Clash = cmp.Or(got.clash, ended(base))
@@ -86,11 +86,11 @@ func (s *scan) tellUnheard() {
 	if len(s.unheard) == 0 {
 		return
 	}
-	why := "it belongs to a chat that Loci does not know"
+	why := "it is of a chat, and Loci knows nothing of what it says"
 	if n := len(s.unheard); n > 1 {
 		why += fmt.Sprintf("; so are %d more", n-1)
 	}
-	s.tell(Problem{s.unheard[0], why, "put notes of your own into a facts folder; Loci leaves another machine's files unchanged, and reads them when it rebuilds memory from the files"})
+	s.tell(Problem{s.unheard[0], why, "a note of your own goes into a facts folder; another machine's files are left as they are, and count when memory is made anew from the files"})
 }
 
 // adopt records a file without new content. If it lacks keys, it will be rewritten.

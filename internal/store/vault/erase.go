@@ -67,7 +67,7 @@ func (s *Store) beginErasing() error {
 func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string, ids []string) ([]string, error) {
 	found, err := s.Get(ctx, owner, ids...)
 	if err != nil {
-		return nil, fmt.Errorf("read the memories to erase: %w", err)
+		return nil, fmt.Errorf("read what is to be erased: %w", err)
 	}
 	targets := map[string]bool{}
 	addTargets(targets, found)

@@ -196,7 +196,7 @@ func readFront(front string) (values frontMatter, entries []entry, err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil { // a panic of the parser counts as an error in the file
-			values, entries, err = nil, nil, fmt.Errorf("front matter cannot be read: %v", p)
+			values, entries, err = nil, nil, fmt.Errorf("front matter that cannot be read: %v", p)
 		}
 	}()
 	front = strings.ReplaceAll(front, "\r\n", "\n")

@@ -181,7 +181,7 @@ func (r *reader) status(was memory.Status, allowed []memory.Status) memory.Statu
 	case named == "":
 		return cmp.Or(was, memory.Active)
 	case alone && (p.was != "" || !p.deleted):
-		r.failf("status is %s, which only Loci sets, when another memory replaces this one: write retired to forget the memory, or change its text", named)
+		r.failf("status is %s, which only Loci makes it when something takes its place: write retired to forget it, or other words to replace what it says", named)
 		return was
 	}
 	return named
@@ -231,7 +231,7 @@ func (r *reader) conversation(was string) string {
 		if named != globalFolder {
 			folder = escape(named)
 		}
-		r.failf("conversation_id is %q, but the folder decides where a file belongs: move the file to entries/%s/%s, or remove the line", named, folder, r.p.folder)
+		r.failf("conversation_id is %q, but the folder says where a file belongs: move it to entries/%s/%s, or take the line out", named, folder, r.p.folder)
 	}
 	return id
 }

@@ -113,7 +113,7 @@ func keptText[T ~string](key string, v *T) property {
 func constant(key, is string) property {
 	return property{key, func(names) string { return is }, func(r *reader) {
 		if got := r.text(key); got != "" && got != is {
-			r.failf("%s is %q, but must be %q in this folder: move the file to its own folder, or rename the key if it is yours", key, got, is)
+			r.failf("%s is %q, and %q in files of this folder: move it to where it belongs, or give a key of your own another name", key, got, is)
 		}
 	}}
 }

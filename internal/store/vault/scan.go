@@ -255,7 +255,7 @@ func (s *scan) whose(c found) (k key, stored thing, ok bool) {
 		s.problem(c.path, "the name of this folder does not identify its owner")
 		return k, thing{}, false
 	case c.old != nil && c.id != "" && c.id != c.old.id():
-		s.problem(c.path, fmt.Sprintf("its id was changed from %q to %q: put a copy into a new file, without the id", c.old.id(), c.id))
+		s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", c.old.id(), c.id))
 		return k, thing{}, false
 	case k.target == "":
 		return key{c.p.owner, c.p.kind()}, thing{}, true

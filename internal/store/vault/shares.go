@@ -37,7 +37,7 @@ func (t *thing) sharedWith() property {
 		for _, name := range r.list(sharedKey) {
 			o := ownerCalled(t.Fact.Scope.Owner, name)
 			if o == "" {
-				r.failf("%s must list user/NAME, pool/NAME or global; the fact cannot be shared with %q", sharedKey, name)
+				r.failf("%s is a list of user/NAME, pool/NAME and global, and %q is none that it can be shared with", sharedKey, name)
 			}
 			with = append(with, o)
 		}

@@ -107,7 +107,7 @@ func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 }
 
 // errWaits reports that a file waits for a scan, or for the answer to an edit.
-var errWaits = errors.New("the file waits for a scan")
+var errWaits = errors.New("it waits for a scan")
 
 // planOne plans one file; nil means that there is nothing to do now.
 func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {

@@ -30,7 +30,7 @@ import (
 const addressVariable = "TEST_POSTGRES"
 
 // errNone reports that no PostgreSQL binaries are installed.
-var errNone = errors.New("PostgreSQL is not tested: install Debian's postgresql, or set the address of a server in " + addressVariable)
+var errNone = errors.New("PostgreSQL is not tried: install Debian's postgresql, or name a server in " + addressVariable)
 
 // server is the server that this test binary started.
 var server struct {
