@@ -56,7 +56,7 @@ func decrypted(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, 
 	}
 	plain, size, err := age.DecryptReaderAt(f, size, identities...)
 	if err != nil {
-		err = memory.Errorf(memory.Invalid, "the file cannot be decrypted: it was encrypted for another identity, altered or truncated: %v", err)
+		err = memory.Errorf(memory.Invalid, "the file cannot be decrypted: it was encrypted for another identity, was altered or is not whole: %v", err)
 	}
 	return plain, size, err
 }
