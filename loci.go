@@ -7,8 +7,8 @@
 //	l.Remember(ctx, "ana", "User is allergic to peanuts")
 //	hits, err := l.Recall(ctx, "ana", "Is there anything that I am allergic to?")
 //
-// Memory belongs to a user, named by a string of the caller's choice. The words for what
-// is kept are in the package memory.
+// Memory belongs to a user, whose name is a string that the caller chooses. Package memory defines
+// the types of memories.
 package loci
 
 //go:generate go test ./internal/config -run PageIsUpToDate -update
@@ -25,7 +25,7 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 )
 
-// Config holds all settings. In a Config made by a program, a zero field means the setting's
+// Config holds all settings. In a Config that a program creates, a zero field means the setting's
 // default; [LoadConfig] can also set zero values.
 type Config = config.Config
 
@@ -35,7 +35,8 @@ type Sources = config.Sources
 // LoadConfig reads the settings. An unknown key or an invalid value is [memory.Invalid].
 func LoadConfig(s Sources) (Config, error) { return config.Load(s) }
 
-// Options are a program's own parts for [Open], which no setting can hold. The zero value is valid.
+// Options are components that a program passes to [Open] and that no setting can hold. The zero
+// value is valid.
 type Options = assembly.Options
 
 // Loci is an open memory. It is safe for concurrent use.
@@ -54,41 +55,42 @@ func Open(ctx context.Context, c Config, o Options) (*Loci, error) {
 	return &Loci{parts}, nil
 }
 
-// Handler serves the OpenAI-compatible proxy, the REST API, MCP, the page and metrics.
+// Handler returns a handler for the OpenAI-compatible proxy, REST API, MCP, web page and metrics.
 func (l *Loci) Handler() http.Handler { return l.parts.Handler() }
 
-// Run learns and maintains memory until ctx ends, and then finishes work in progress. Call it once.
+// Run learns and maintains memory until ctx ends, and then finishes work in progress. Call it only
+// once.
 func (l *Loci) Run(ctx context.Context) error { return l.parts.Run(ctx) }
 
-// Settle waits until all due learning is done. Run must be running.
+// Settle waits until no learning is due. Run must be running.
 func (l *Loci) Settle(ctx context.Context) error { return l.parts.Settle(ctx) }
 
-// Close releases everything. Run must have returned.
+// Close releases all resources. Run must have returned.
 func (l *Loci) Close() error { return l.parts.Close() }
 
 // Log returns the log in use.
 func (l *Loci) Log() *slog.Logger { return l.parts.Log() }
 
-// Config returns the settings in effect, with the models chosen for auto.
+// Config returns the current settings. "auto" is replaced by the chosen models.
 func (l *Loci) Config() Config { return l.parts.Config() }
 
-// Learns returns what learns from messages: a model or the built-in rules.
+// Learns returns the name of the model that learns from messages, or of the built-in rules.
 func (l *Loci) Learns() string { return l.parts.Learns() }
 
-// Better returns advice to improve recall, with the command; "" without any.
+// Better returns advice on how to improve search results, with the command; "" for none.
 func (l *Loci) Better() string { return l.parts.Better() }
 
-// Resident returns the estimated bytes that the index holds in memory.
+// Resident returns the estimated number of bytes of the index in memory.
 func (l *Loci) Resident() int64 { return l.parts.Resident() }
 
-// Serving publishes the URL of this memory to other processes that open the data folder.
+// Serving publishes the server's URL to other processes that open the same data folder.
 func (l *Loci) Serving(url string) error { return l.parts.Serving(url) }
 
-// Drain makes /health/ready report that this memory is about to close.
+// Drain makes /health/ready report that this server is about to close.
 func (l *Loci) Drain() { l.parts.Drain() }
 
-// Reload applies the settings of c that an open memory can change, and reads the prompts again.
-// After an error everything is unchanged.
+// Reload applies the settings of c that can change while the memory is open, and reads the prompts
+// again. After an error nothing is changed.
 func (l *Loci) Reload(c Config) (client.Reloaded, error) { return l.parts.Reload(c) }
 
 // OpenAPI returns the OpenAPI description served at /openapi.json.

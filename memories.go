@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// api is this package's name in traces.
+// api is the entry point that traces name for calls of this package.
 const api = "go"
 
 var byProgram = memory.Author{Kind: memory.ByPerson, Name: "program"}
@@ -23,18 +23,18 @@ func (l *Loci) Recall(ctx context.Context, user, question string) ([]memory.Hit,
 	return found.Hits, err
 }
 
-// Query is a question with filters. A field at its zero value does not filter.
+// Query is a question with filters. A zero field does not filter.
 type Query struct {
 	Text         string
 	TopK         int           // 0: the setting recall.top_k
-	Threshold    *float64      // least score of a hit; nil: the setting recall.threshold
+	Threshold    *float64      // minimum score of a hit; nil: the setting recall.threshold
 	Kinds        []memory.Kind // nil: all
-	Category     string        // of facts
-	Tag          string        // of facts
+	Category     string        // category of facts
+	Tag          string        // tag of facts
 	Project      string
 	Agent        string
-	Conversation string    // search only its turns and facts learned from them
-	At           memory.At // recall as of a time
+	Conversation string    // search only its turns and the facts learned from them
+	At           memory.At // search memory at a past time
 }
 
 func (q Query) question(user string) retrieve.Question {
@@ -54,8 +54,8 @@ func (l *Loci) Search(ctx context.Context, user string, q Query) ([]memory.Hit, 
 	return found.Hits, err
 }
 
-// Block returns the text that Loci puts into the prompt of a chat, "" for none, and its memories.
-// While memory is paused there is none.
+// Block returns the text that Loci adds to the prompt of a chat, and the memories in it. The text
+// is "" if there are no memories or memory is paused.
 func (l *Loci) Block(ctx context.Context, user string, q Query) (string, []memory.Hit, error) {
 	found, err := l.parts.Engine().Exchange.RecallBlock(ctx, q.question(user))
 	return found.Block, found.Hits, err
@@ -68,8 +68,8 @@ type Message struct {
 	At      time.Time // zero: now
 }
 
-// Record stores messages of a conversation, "" for a new one, and learns from them in the
-// background. It returns the conversation's id.
+// Record stores messages of a conversation and learns from them in the background. A conversation
+// "" is created. Record returns the conversation's id.
 func (l *Loci) Record(ctx context.Context, user, conversation string, messages ...Message) (string, error) {
 	talk := exchange.Talk{Conversation: conversation, Infer: true}
 	for _, m := range messages {
@@ -79,7 +79,7 @@ func (l *Loci) Record(ctx context.Context, user, conversation string, messages .
 	return kept.Conversation, err
 }
 
-// Remember stores a fact and returns it. If an equal fact exists, it returns that one.
+// Remember stores a fact and returns it. If an equal fact exists, Remember returns that fact.
 func (l *Loci) Remember(ctx context.Context, user, content string) (memory.Fact, error) {
 	f, _, err := l.parts.Engine().Curate.Remember(ctx, userOf(user), curate.Note{Content: content}, byProgram)
 	return f, err
@@ -110,13 +110,13 @@ func (l *Loci) Edit(ctx context.Context, user, id string, e Edit) (memory.Fact, 
 	return l.parts.Engine().Curate.EditFact(ctx, userOf(user), id, change, byProgram)
 }
 
-// Forget removes memories from recall by their ids. [Loci.Undo] of the receipt's run restores them.
+// Forget excludes memories from searches. Pass the receipt's run to [Loci.Undo] to restore them.
 func (l *Loci) Forget(ctx context.Context, user string, ids ...string) (memory.Receipt, error) {
 	return l.parts.Engine().Curate.Forget(ctx, userOf(user), ids, "forgotten by a program", byProgram)
 }
 
-// Undo reverts a run of changes, named by a receipt or a change. It returns [memory.Conflict] if
-// later changes affect the same memories.
+// Undo reverts a run, which a receipt or change names. [memory.Conflict]: later changes affect the
+// same memories.
 func (l *Loci) Undo(ctx context.Context, user, run string) (memory.Receipt, error) {
 	undone, err := l.parts.Engine().Curate.Undo(ctx, userOf(user), curate.UndoRequest{Run: run}, byProgram)
 	return undone.Receipt, err

@@ -7,22 +7,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// AuditEntry is one recorded act.
+// AuditEntry is one entry of the audit log.
 type AuditEntry struct {
 	ID      string    `json:"id"`
 	At      time.Time `json:"at"`
-	Act     string    `json:"act" doc:"What was done: sign in, sign in refused, switch user, key made, key rotated, key removed, key refused, read memory and write memory (of another user, by whoever runs the server), export, import, back up, restore, erase user, open user, pause, reload."`
-	By      string    `json:"by" doc:"Who it was: a user who proved it, or what they came with, such as server key or key laptop."`
-	User    string    `json:"user,omitempty" doc:"Whose memory it was about. Of an erased user a hash."`
+	Act     string    `json:"act" doc:"The action: sign in, sign in refused, switch user, key made, key rotated, key removed, key refused, read memory and write memory (in another user's memory, by an administrator), export, import, back up, restore, erase user, open user, pause, reload."`
+	By      string    `json:"by" doc:"Who acted: a signed-in user, or the key that was used, such as server key or key laptop."`
+	User    string    `json:"user,omitempty" doc:"The user whose memory was concerned. A hash if the user was erased."`
 	Detail  string    `json:"detail,omitempty"`
 	Address string    `json:"address,omitempty" doc:"The client's address, of IPv6 its network."`
-	Request string    `json:"request,omitempty" doc:"The request's id, as the access log has it."`
+	Request string    `json:"request,omitempty" doc:"The request's id in the access log."`
 }
 
-// Reloaded is the settings that a server reloaded.
+// Reloaded lists the settings that a reload changed.
 type Reloaded struct {
-	Taken   []string `json:"taken" doc:"Settings that differ and hold from now on. Prompts and certificates are read again in any case."`
-	AtStart []string `json:"at_start" doc:"Settings that differ and hold after the next start."`
+	Taken   []string `json:"taken" doc:"Changed settings that apply from now on. Prompts and certificates are always read again."`
+	AtStart []string `json:"at_start" doc:"Changed settings that apply after the next start."`
 }
 
 // Reload makes the server read its settings, prompts and certificates again. It needs an admin key.
@@ -30,28 +30,28 @@ func (c *Client) Reload(ctx context.Context) (Reloaded, error) {
 	return post[Reloaded](ctx, c, "/api/reload", nil)
 }
 
-// AuditQuery selects entries of the record.
+// AuditQuery selects entries of the audit log.
 type AuditQuery struct {
-	User   string    `query:"user" doc:"Whose memory they are about."`
+	User   string    `query:"user" doc:"The user whose memory the entries concern."`
 	Act    string    `query:"act"`
 	Since  time.Time `query:"since"`
 	Until  time.Time `query:"until" doc:"Exclusive."`
 	Limit  int       `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Cursor string    `query:"cursor" doc:"next_cursor of the page before."`
+	Cursor string    `query:"cursor" doc:"next_cursor of the previous page."`
 }
 
-// Audit is a page of the record, newest first.
+// Audit is a page of the audit log, newest first.
 type Audit struct {
 	Entries []AuditEntry `json:"entries"`
 	Next    string       `json:"next_cursor,omitempty"`
 }
 
-// Audit returns a page of the record. It needs an admin key.
+// Audit returns a page of the audit log. It needs an admin key.
 func (c *Client) Audit(ctx context.Context, q AuditQuery) (Audit, error) {
 	return get[Audit](ctx, c, "/api/audit"+queryString(q))
 }
 
-// AllAudit returns every entry that matches. It needs an admin key.
+// AllAudit returns all entries that match. It needs an admin key.
 func (c *Client) AllAudit(ctx context.Context, q AuditQuery) ([]AuditEntry, error) {
 	return memory.Collect(memory.Pages(func(cursor string) ([]AuditEntry, string, error) {
 		q.Limit, q.Cursor = pageSize, cursor
@@ -60,16 +60,16 @@ func (c *Client) AllAudit(ctx context.Context, q AuditQuery) ([]AuditEntry, erro
 	}))
 }
 
-// Setting is a setting as people are shown it.
+// Setting is a setting in the form shown to people: a secret's value is hidden.
 type Setting struct {
 	Key   string `json:"key"`
 	Env   string `json:"env"`
-	Value string `json:"value" doc:"Of a secret only that it is set."`
+	Value string `json:"value" doc:"The value. For a secret only whether it is set."`
 	From  string `json:"from" doc:"default, profile NAME, file, environment or flag"`
 	Doc   string `json:"doc"`
 }
 
-// Own reports whether somebody set it.
+// Own reports whether the setting was set, instead of being a default.
 func (s Setting) Own() bool { return s.From != "default" }
 
 // Settings are all settings.
@@ -77,7 +77,7 @@ type Settings struct {
 	Settings []Setting `json:"settings"`
 }
 
-// Settings returns the settings in effect on the server.
+// Settings returns the server's current settings.
 func (c *Client) Settings(ctx context.Context) (Settings, error) {
 	return get[Settings](ctx, c, "/api/settings")
 }

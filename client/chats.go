@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ContextDocument is a document that the user attaches to chats. While attached, all of it is in
-// the prompt, and nothing is learned from it.
+// ContextDocument is a document that the user attaches to chats. While it is attached, the prompt
+// contains its whole text, and Loci does not learn from it.
 type ContextDocument struct {
 	ID        string    `json:"id"`
 	Title     string    `json:"title,omitempty"`
@@ -18,9 +18,9 @@ type ContextDocument struct {
 	UpdatedAt time.Time `json:"updated_at"`
 }
 
-// Contexts is all contexts.
+// Contexts lists all contexts.
 type Contexts struct {
-	Contexts []ContextDocument `json:"contexts" doc:"Those made last first."`
+	Contexts []ContextDocument `json:"contexts" doc:"Newest first."`
 }
 
 // WriteContext is an edit of a context. Missing fields stay unchanged.
@@ -31,10 +31,10 @@ type WriteContext struct {
 
 // Chat is a conversation.
 type Chat struct {
-	ID           string    `json:"id" doc:"Also the memory_id of /v1/chat/completions."`
+	ID           string    `json:"id" doc:"The chat's id, also used as memory_id of /v1/chat/completions."`
 	Title        string    `json:"title,omitempty"`
 	Project      string    `json:"project,omitempty"`
-	Contexts     []string  `json:"contexts" doc:"Ids of the attached contexts, in the order in which they are in the prompt."`
+	Contexts     []string  `json:"contexts" doc:"Ids of the attached contexts, in the order of the prompt."`
 	Rules        string    `json:"rules,omitempty"`
 	MessageCount int       `json:"message_count"`
 	CreatedAt    time.Time `json:"created_at"`
@@ -43,11 +43,11 @@ type Chat struct {
 
 // Chats is a page of chats.
 type Chats struct {
-	Chats []Chat `json:"chats" doc:"Those used last first."`
+	Chats []Chat `json:"chats" doc:"Most recently used first."`
 	Next  string `json:"next_cursor,omitempty"`
 }
 
-// ChatsQuery selects chats. Empty fields do not narrow.
+// ChatsQuery selects chats. An empty field selects all.
 type ChatsQuery struct {
 	Project string `query:"project"`
 	Limit   int    `query:"limit" doc:"0: 50; at most 500."`
@@ -57,7 +57,7 @@ type ChatsQuery struct {
 // WholeChat is a chat with its turns.
 type WholeChat struct {
 	Chat
-	Messages []ChatMessage `json:"messages" doc:"Of the current path, in order."`
+	Messages []ChatMessage `json:"messages" doc:"The messages of the current path, in order."`
 }
 
 // ChatMessage is one turn of a chat.
@@ -71,11 +71,11 @@ type ChatMessage struct {
 // WriteChat is an edit of a chat. Missing fields stay unchanged.
 type WriteChat struct {
 	Title    *string   `json:"title,omitempty"`
-	Contexts *[]string `json:"contexts,omitempty" doc:"Ids of contexts, which must be there."`
+	Contexts *[]string `json:"contexts,omitempty" doc:"Ids of existing contexts."`
 	Rules    *string   `json:"rules,omitempty"`
 }
 
-// NewChat is a chat to make.
+// NewChat describes a chat to create.
 type NewChat struct {
 	Project string `json:"project,omitempty"`
 	WriteChat
@@ -86,7 +86,7 @@ func (c *Client) Contexts(ctx context.Context) (Contexts, error) {
 	return get[Contexts](ctx, c, "/api/contexts")
 }
 
-// AddContext writes a context.
+// AddContext creates a context.
 func (c *Client) AddContext(ctx context.Context, w WriteContext) (ContextDocument, error) {
 	return post[ContextDocument](ctx, c, "/api/contexts", w)
 }
@@ -96,7 +96,7 @@ func (c *Client) EditContext(ctx context.Context, id string, w WriteContext) (Co
 	return call[ContextDocument](ctx, c, http.MethodPatch, "/api/contexts/"+url.PathEscape(id), w)
 }
 
-// DropContext removes a context; with erase its text is removed for good.
+// DropContext removes a context. With erase its text is removed for good.
 func (c *Client) DropContext(ctx context.Context, id string, erase bool) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/contexts/"+url.PathEscape(id)+"?erase="+strconv.FormatBool(erase))
 }
@@ -106,7 +106,7 @@ func (c *Client) Chat(ctx context.Context, id string) (WholeChat, error) {
 	return get[WholeChat](ctx, c, "/api/chats/"+url.PathEscape(id))
 }
 
-// NewChat makes a chat.
+// NewChat creates a chat.
 func (c *Client) NewChat(ctx context.Context, w NewChat) (Chat, error) {
 	return post[Chat](ctx, c, "/api/chats", w)
 }
@@ -116,7 +116,7 @@ func (c *Client) EditChat(ctx context.Context, id string, w WriteChat) (Chat, er
 	return call[Chat](ctx, c, http.MethodPatch, "/api/chats/"+url.PathEscape(id), w)
 }
 
-// DeleteChat deletes a chat; with facts also the facts learned from it alone.
+// DeleteChat deletes a chat. With facts it also forgets the facts learned only from this chat.
 func (c *Client) DeleteChat(ctx context.Context, id string, facts bool) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/chats/"+url.PathEscape(id)+"?facts="+strconv.FormatBool(facts))
 }

@@ -18,19 +18,19 @@ import (
 
 // SayRequest is a user's message in a chat.
 type SayRequest struct {
-	Content string `json:"content" doc:"A leading /command is not part of what memory is asked."`
-	Model   string `json:"model,omitempty" doc:"The upstream's model that answers, or loci/recall. Left out: chats.model, or the one that learns."`
-	Rules   string `json:"rules,omitempty" doc:"Rules for this reply, after those of the chat. They are not kept."`
+	Content string `json:"content" doc:"The message. A leading /command is not part of the search in memory."`
+	Model   string `json:"model,omitempty" doc:"The upstream's model that answers, or loci/recall. Default: chats.model or, if that is not set, the learning model."`
+	Rules   string `json:"rules,omitempty" doc:"Rules for this reply only, in addition to the chat's rules."`
 }
 
 // RegenerateRequest asks for another answer to the last message.
 type RegenerateRequest struct {
-	Model string `json:"model,omitempty" doc:"As for a message."`
-	Rules string `json:"rules,omitempty" doc:"As for a message."`
+	Model string `json:"model,omitempty" doc:"The model, as for a message."`
+	Rules string `json:"rules,omitempty" doc:"The rules, as for a message."`
 }
 
-// The events of a reply, in their order: one of EventMemory, any number of EventDelta,
-// then EventDone or EventError.
+// The events of a reply, in this order: one EventMemory, any number of EventDelta, then EventDone
+// or EventError.
 const (
 	EventMemory = "memory" // [ChatMemory]
 	EventDelta  = "delta"  // [ChatDelta]
@@ -38,44 +38,44 @@ const (
 	EventError  = "error"  // [ChatError]
 )
 
-// ChatMemory, of the event memory, is the memories recalled for a message.
+// ChatMemory is the data of the event memory: the memories found for a message.
 type ChatMemory struct {
-	Trace string `json:"trace,omitempty" doc:"Of GET /api/traces/{id}; left out where memory was not asked."`
+	Trace string `json:"trace,omitempty" doc:"Id for GET /api/traces/{id}; missing if memory was not searched."`
 	Hits  []Hit  `json:"hits"`
 }
 
-// ChatDelta, of the event delta, is the next piece of a reply.
+// ChatDelta is the data of the event delta: the next piece of a reply.
 type ChatDelta struct {
 	Content string `json:"content"`
 }
 
-// ChatDone, of the event done, is the stored message and reply.
+// ChatDone is the data of the event done: the stored message and reply.
 type ChatDone struct {
-	Question *ChatMessage `json:"question" doc:"As it is kept; null where it is not, as while memory is paused."`
+	Question *ChatMessage `json:"question" doc:"The stored message; null if it is not stored, for example while memory is paused."`
 	Answer   *ChatMessage `json:"answer" doc:"So too."`
 	Model    string       `json:"model,omitempty"`
 }
 
-// ChatError, of the event error, is why a reply is missing or incomplete. The part received so far
-// is stored.
+// ChatError is the data of the event error: why a reply is missing or incomplete. The part received
+// so far is stored.
 type ChatError struct {
 	Problem
 	Question *ChatMessage `json:"question"`
 	Answer   *ChatMessage `json:"answer"`
 }
 
-// ChatListener receives a reply's events. Its functions may be nil.
+// ChatListener receives a reply's events. Each function may be nil.
 type ChatListener struct {
 	Memory func(ChatMemory)
 	Delta  func(ChatDelta)
 }
 
-// Say sends a message to a chat and passes on the reply as it arrives.
+// Say sends a message to a chat and passes the events of the reply to a listener.
 func (c *Client) Say(ctx context.Context, chat string, in SayRequest, to ChatListener) (ChatDone, error) {
 	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages", in, to)
 }
 
-// Regenerate replaces the last reply in a chat by another.
+// Regenerate replaces the last reply in a chat with a new one.
 func (c *Client) Regenerate(ctx context.Context, chat string, in RegenerateRequest, to ChatListener) (ChatDone, error) {
 	return c.reply(ctx, "/api/chats/"+url.PathEscape(chat)+"/messages/regenerate", in, to)
 }
@@ -112,7 +112,7 @@ func (c *Client) reply(ctx context.Context, path string, in any, to ChatListener
 	return out, err
 }
 
-// stream posts in and calls yield with each event of the answer, until an error.
+// stream posts in and calls yield for each event of the answer, until an error.
 func (c *Client) stream(ctx context.Context, path string, in any, yield func(event string, data []byte) error) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -159,8 +159,8 @@ func eachEvent(body io.Reader, yield func(event string, data []byte) error) erro
 // ChatEvent is one event of a chat. One of Message, Recall and Change is set.
 type ChatEvent struct {
 	ID      string        `json:"id"`
-	Type    string        `json:"type" enum:"prompt,recall,response,other,memory" doc:"prompt: the user said something; recall: what memory gave for it; response: an answer; other: a message of a tool or an application; memory: memory changed."`
-	At      time.Time     `json:"at" doc:"When it was recorded."`
+	Type    string        `json:"type" enum:"prompt,recall,response,other,memory" doc:"prompt: a message of the user; recall: memories found for the message; response: an answer; other: a message of a tool or an application; memory: a change of memory."`
+	At      time.Time     `json:"at" doc:"When the event was recorded."`
 	Message *EventMessage `json:"message,omitempty"`
 	Recall  *EventRecall  `json:"recall,omitempty"`
 	Change  *Change       `json:"change,omitempty"`
@@ -169,10 +169,10 @@ type ChatEvent struct {
 // EventMessage is a message in an event.
 type EventMessage struct {
 	ChatMessage
-	Status memory.Status `json:"status" doc:"replaced: it was edited or regenerated since; retired: it was forgotten, and its words are left out."`
+	Status memory.Status `json:"status" doc:"replaced: the message was edited or regenerated later; retired: the message was forgotten, and its text is omitted."`
 }
 
-// EventRecall is the recalled memories.
+// EventRecall lists the memories found for a message.
 type EventRecall struct {
 	Trace    string   `json:"trace"`
 	Memories []string `json:"memories" doc:"Their ids, best first."`
@@ -187,7 +187,7 @@ type ChatEvents struct {
 // EventsQuery selects a page of events.
 type EventsQuery struct {
 	Limit  int    `query:"limit" minimum:"0" maximum:"500" doc:"0: 50; at most 500."`
-	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the page before."`
+	Cursor string `query:"cursor" maxLength:"200" doc:"next_cursor of the previous page."`
 }
 
 // Events returns a page of a chat's events.

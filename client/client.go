@@ -1,5 +1,5 @@
-// Package client is a typed Go client of Loci's REST API, and defines that API's JSON: the server
-// encodes these types and the CLI decodes them. It holds no logic of memory.
+// Package client is a typed Go client of Loci's REST API. It also defines the API's JSON: the
+// server encodes these types and the CLI decodes them. The package contains no memory logic.
 package client
 
 import (
@@ -28,9 +28,9 @@ type Client struct {
 
 // Options are sent with each request.
 type Options struct {
-	Key  string       // Loci's key; "" for none
+	Key  string       // API key of Loci; "": no key
 	User string       // the user; "": the server decides
-	At   memory.At    // the time to read at; zero: the present. A time in a request takes precedence
+	At   memory.At    // time to read memory at; zero: the present. A time in a request takes precedence
 	HTTP *http.Client // nil: http.DefaultClient
 }
 
@@ -42,7 +42,7 @@ func New(base string, opts Options) *Client {
 	return &Client{base: strings.TrimRight(base, "/"), opts: opts}
 }
 
-// Add stores a fact. created is false if an equal one exists.
+// Add stores a fact. created is false if an equal fact exists.
 func (c *Client) Add(ctx context.Context, in AddMemory) (m Written, created bool, err error) {
 	status, err := c.do(ctx, http.MethodPost, "/api/memory", in, &m)
 	return m, status == http.StatusCreated, err
@@ -53,13 +53,13 @@ func (c *Client) AddMessages(ctx context.Context, in AddMessages) (out Added, er
 	return c.AddMessagesOnce(ctx, "", in)
 }
 
-// AddMessagesOnce is AddMessages with an idempotency key: a repeated key stores nothing. An empty
-// key is none.
+// AddMessagesOnce is AddMessages with an idempotency key: if the key was used before, nothing is
+// stored. The key "" means no key.
 func (c *Client) AddMessagesOnce(ctx context.Context, key string, in AddMessages) (Added, error) {
 	return call[Added](ctx, c, http.MethodPost, "/api/memory/add", in, "Idempotency-Key", key)
 }
 
-// Search asks memory a question.
+// Search searches memory for the answer to a question.
 func (c *Client) Search(ctx context.Context, in SearchRequest) (SearchAnswer, error) {
 	return post[SearchAnswer](ctx, c, "/api/memory/search", in)
 }
@@ -84,13 +84,13 @@ func (c *Client) Delete(ctx context.Context, id string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id))
 }
 
-// Erase removes a memory's text for good, with everything that repeats it. It cannot be undone;
-// Forget with Erase and DryRun shows what would be removed.
+// Erase removes a memory's text for good, and all copies of it. This cannot be undone. Forget with
+// Erase and DryRun shows what would be removed.
 func (c *Client) Erase(ctx context.Context, id string) (Receipt, error) {
 	return remove[Receipt](ctx, c, "/api/memory/"+url.PathEscape(id)+"?erase=true")
 }
 
-// Forget forgets a query's results, or returns them.
+// Forget forgets the memories that match, or with DryRun only returns them.
 func (c *Client) Forget(ctx context.Context, in ForgetRequest) (Forgotten, error) {
 	return post[Forgotten](ctx, c, "/api/memory/forget", in)
 }
@@ -105,17 +105,17 @@ func (c *Client) Changes(ctx context.Context, q ChangesQuery) (Changes, error) {
 	return get[Changes](ctx, c, "/api/changes"+queryString(q))
 }
 
-// Undo reverts changes, or returns what would change.
+// Undo reverts changes, or with DryRun only returns what would change.
 func (c *Client) Undo(ctx context.Context, in UndoRequest) (Undone, error) {
 	return post[Undone](ctx, c, "/api/changes/undo", in)
 }
 
-// Review returns a page of pending facts.
+// Review returns a page of facts that wait for approval.
 func (c *Client) Review(ctx context.Context, q ReviewQuery) (Review, error) {
 	return get[Review](ctx, c, "/api/review"+queryString(q))
 }
 
-// Judge decides on pending facts.
+// Judge approves or rejects pending facts.
 func (c *Client) Judge(ctx context.Context, in ReviewRequest) (Reviewed, error) {
 	return post[Reviewed](ctx, c, "/api/review", in)
 }
@@ -130,7 +130,7 @@ func (c *Client) Jobs(ctx context.Context) (Jobs, error) {
 	return get[Jobs](ctx, c, "/api/jobs")
 }
 
-// RetryJob lets a parked job run again.
+// RetryJob makes a parked job run again.
 func (c *Client) RetryJob(ctx context.Context, id string) error {
 	_, err := c.do(ctx, http.MethodPost, "/api/jobs/"+url.PathEscape(id)+"/retry", nil, nil)
 	return err
@@ -141,12 +141,12 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 	return get[Health](ctx, c, "/health")
 }
 
-// Ready reports whether the server takes requests; [memory.Unavailable] if it is starting or stops.
+// Ready reports whether the server accepts requests; [memory.Unavailable] if it starts or stops.
 func (c *Client) Ready(ctx context.Context) (Ready, error) {
 	return get[Ready](ctx, c, "/health/ready")
 }
 
-// MCP sends one message of the Model Context Protocol and returns the server's answer, whatever its
+// MCP sends one message of the Model Context Protocol and returns the server's answer with any
 // status. headers are alternating names and values.
 func (c *Client) MCP(ctx context.Context, profile string, message []byte, headers ...string) (*http.Response, error) {
 	path := "/mcp"
@@ -157,11 +157,11 @@ func (c *Client) MCP(ctx context.Context, profile string, message []byte, header
 	return c.roundTrip(ctx, http.MethodPost, path, bytes.NewReader(message), headers...)
 }
 
-// maxAnswer bounds the length of an answer.
+// maxAnswer limits the bytes of an answer.
 const maxAnswer = 256 << 20
 
-// roundTrip sends a request for the client's user and returns the answer, whatever its status.
-// headers are alternating names and values; empty values are omitted.
+// roundTrip sends a request for the client's user and returns the answer with any status. headers
+// are alternating names and values; empty values are omitted.
 func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *Client) roundTrip(ctx context.Context, method, path string, body io.Rea
 	return resp, nil
 }
 
-// send is roundTrip, with an answer of 300 or more as an error. The body must be closed.
+// send is roundTrip, but returns an error for a status of 300 or more. The caller closes the body.
 func (c *Client) send(ctx context.Context, method, path string, body io.Reader, headers ...string) (*http.Response, error) {
 	resp, err := c.roundTrip(ctx, method, path, body, headers...)
 	if err != nil || resp.StatusCode < 300 {
@@ -203,7 +203,7 @@ func readAnswer(resp *http.Response) ([]byte, error) {
 	return data, nil
 }
 
-// decode reads the JSON of an answer into out, unless that is nil, and closes the body.
+// decode decodes the JSON of an answer into out, unless out is nil, and closes the body.
 func decode(resp *http.Response, out any) error {
 	data, err := readAnswer(resp)
 	if err != nil || out == nil {
@@ -233,7 +233,7 @@ func call[T any](ctx context.Context, c *Client, method, path string, in any, he
 	return out, err
 }
 
-// do sends a request and reads the answer. headers are as those of roundTrip.
+// do sends a request and decodes the answer into out. headers are as in roundTrip.
 func (c *Client) do(ctx context.Context, method, path string, in, out any, headers ...string) (status int, err error) {
 	var body io.Reader
 	if in != nil {
@@ -253,7 +253,7 @@ func (c *Client) do(ctx context.Context, method, path string, in, out any, heade
 	return resp.StatusCode, decode(resp, out)
 }
 
-// then adds the time to read at to a path.
+// then adds the time of a past read to a path.
 func then(path string, at memory.At) string {
 	q := queryString(struct {
 		AsOf    time.Time `query:"as_of"`
@@ -271,13 +271,13 @@ func problem(status int, data []byte) error {
 		return memory.Errorf(memory.Unavailable, "the server answered %d: %.200s", status, data)
 	}
 	message := cmp.Or(p.Detail, p.Title)
-	if p.Code == "" { // a failure of the server, not of the request
+	if p.Code == "" { // the server failed, not the request
 		return errors.New(message)
 	}
 	return &memory.Error{Code: p.Code, Err: errors.New(message)}
 }
 
-// queryString encodes the fields tagged query, leaving zero ones out.
+// queryString encodes the fields with the tag query, omitting zero values.
 func queryString(q any) string {
 	values := url.Values{}
 	for f, field := range reflect.ValueOf(q).Fields() {

@@ -5,9 +5,9 @@ import (
 	"net/url"
 )
 
-// FeedbackRequest is a person's verdict on a recalled fact.
+// FeedbackRequest is a person's verdict on a fact that a search returned.
 type FeedbackRequest struct {
-	Verdict string `json:"verdict" enum:"useful,wrong" doc:"useful makes it surer, wrong less sure."`
+	Verdict string `json:"verdict" enum:"useful,wrong" doc:"useful raises the fact's confidence, wrong lowers it."`
 }
 
 // Feedback raises or lowers a fact's confidence.

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// Key is a stored API key, without its text.
+// Key is a stored API key, without its secret text.
 type Key struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Role      string    `json:"role" enum:"admin,front,user" doc:"admin: anything, for any user. front: a trusted front end, which names users. user: the memory of its user."`
+	Role      string    `json:"role" enum:"admin,front,user" doc:"admin: anything, for any user. front: a trusted front end, which names the users. user: only the memory of its user."`
 	User      string    `json:"user,omitempty"`
 	Scope     string    `json:"scope" enum:"read,write"`
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent: never."`
-	UsedAt    time.Time `json:"used_at,omitzero" doc:"Of its last request, to the minute. Absent: none."`
+	UsedAt    time.Time `json:"used_at,omitzero" doc:"Time of the last request, to the minute. Absent: never used."`
 }
 
 // Keys are the stored API keys, oldest first.
@@ -24,26 +24,26 @@ type Keys struct {
 	Keys []Key `json:"keys"`
 }
 
-// NewKey describes a key to make.
+// NewKey describes a key to create.
 type NewKey struct {
-	Name string `json:"name" maxLength:"100" doc:"What people call it."`
+	Name string `json:"name" maxLength:"100" doc:"The key's name for people."`
 	Role string `json:"role" enum:"admin,front,user"`
-	User string `json:"user,omitempty" maxLength:"256" doc:"Whose it is, where the role is user."`
+	User string `json:"user,omitempty" maxLength:"256" doc:"The key's user, if the role is user."`
 
 	Scope     string    `json:"scope,omitempty" enum:"read,write" default:"write"`
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"Absent: never."`
 }
 
-// RotateKey describes how a key is replaced by a new one.
+// RotateKey describes how a new key replaces an existing one.
 type RotateKey struct {
-	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the old key still opens, in seconds. 0: it ends at once."`
+	Grace     int       `json:"grace_seconds,omitempty" minimum:"0" maximum:"31536000" doc:"How long the old key remains valid, in seconds. 0: it becomes invalid at once."`
 	ExpiresAt time.Time `json:"expires_at,omitzero" doc:"When the new key expires. Absent: never."`
 }
 
-// MadeKey is a new key. Only this answer has its text.
+// MadeKey is a new key. Only this answer contains the key's secret text.
 type MadeKey struct {
 	Key
-	Text string `json:"key" doc:"The key itself, to be sent as bearer or X-Loci-Key."`
+	Text string `json:"key" doc:"The secret key, to be sent as bearer token or in X-Loci-Key."`
 }
 
 // Keys returns the stored API keys.
@@ -51,12 +51,12 @@ func (c *Client) Keys(ctx context.Context) (Keys, error) {
 	return get[Keys](ctx, c, "/api/keys")
 }
 
-// AddKey makes an API key.
+// AddKey creates an API key.
 func (c *Client) AddKey(ctx context.Context, in NewKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys", in)
 }
 
-// RotateKey makes a key with another key's rights; that one ends a while later.
+// RotateKey creates a key with the rights of another, which stays valid for a grace period.
 func (c *Client) RotateKey(ctx context.Context, id string, in RotateKey) (MadeKey, error) {
 	return post[MadeKey](ctx, c, "/api/keys/"+url.PathEscape(id)+"/rotate", in)
 }

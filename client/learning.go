@@ -11,16 +11,16 @@ import (
 // PreviewRequest is the messages to preview learning from.
 type PreviewRequest struct {
 	Messages     []Message `json:"messages,omitempty" maxItems:"1000"`
-	Text         string    `json:"text,omitempty" doc:"Short for one user message."`
-	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Which one it would continue."`
+	Text         string    `json:"text,omitempty" doc:"Shorthand for one user message."`
+	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Conversation that the messages would continue."`
 	Project      string    `json:"project,omitempty" maxLength:"256"`
 }
 
 // Preview is what learning would change.
 type Preview struct {
 	Changes   []Change   `json:"changes"`
-	Decisions []Decision `json:"decisions" doc:"What would become of each statement, those passed over too."`
-	Forgotten []Memory   `json:"forgotten,omitempty" doc:"What its wishes to forget mean."`
+	Decisions []Decision `json:"decisions" doc:"The decision on each statement, including ignored ones."`
+	Forgotten []Memory   `json:"forgotten,omitempty" doc:"Memories that the messages ask to forget."`
 }
 
 // Decision is the outcome of one statement.
@@ -31,45 +31,45 @@ type Decision struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// UpkeepRequest asks for upkeep: removing expired, faded and excess memories from recall.
+// UpkeepRequest asks for upkeep: retiring expired, faded and excess memories.
 type UpkeepRequest struct {
-	DryRun bool `json:"dry_run,omitempty" doc:"Only say what would leave."`
+	DryRun bool `json:"dry_run,omitempty" doc:"Only return what would be retired."`
 }
 
-// Upkeep is what left recall, or would.
+// Upkeep lists the memories that upkeep retired or would retire.
 type Upkeep struct {
 	Changes []Change `json:"changes"`
 	Run     string   `json:"run,omitempty" doc:"Undoes it."`
 	DryRun  bool     `json:"dry_run,omitempty"`
 }
 
-// Pause is which part of memory a user has paused.
+// Pause tells which part of memory a user has paused.
 type Pause struct {
-	Pause string `json:"pause" enum:"none,learning,memory" doc:"learning: what is said is kept and never learned from; memory: chats neither read memory nor leave anything in it."`
+	Pause string `json:"pause" enum:"none,learning,memory" doc:"learning: messages are stored, but Loci never learns from them; memory: chats neither read nor write memory."`
 }
 
-// RelearnRequest selects turns to learn from again. Empty fields do not narrow.
+// RelearnRequest selects turns to learn from again. An empty field selects all.
 type RelearnRequest struct {
 	Conversation string     `json:"conversation,omitempty" maxLength:"256"`
-	Since        *time.Time `json:"since,omitempty" doc:"Said at this time or later."`
+	Since        *time.Time `json:"since,omitempty" doc:"Turns of this time or later."`
 }
 
-// Relearning is how much is learned again, in the background.
+// Relearning tells how much is learned again, in the background.
 type Relearning struct {
 	Turns int `json:"turns"`
 }
 
 // UsageList is the usage of models.
 type UsageList struct {
-	Usage []memory.Usage `json:"usage" doc:"By day, purpose and model."`
+	Usage []memory.Usage `json:"usage" doc:"Usage by day, purpose and model."`
 }
 
-// Preview returns what learning from messages would change, and changes nothing.
+// Preview returns what learning from messages would change. It changes nothing.
 func (c *Client) Preview(ctx context.Context, in PreviewRequest) (Preview, error) {
 	return post[Preview](ctx, c, "/api/memory/preview", in)
 }
 
-// Upkeep removes expired, faded and excess memories from recall.
+// Upkeep retires expired, faded and excess memories.
 func (c *Client) Upkeep(ctx context.Context, in UpkeepRequest) (Upkeep, error) {
 	return post[Upkeep](ctx, c, "/api/upkeep", in)
 }
@@ -89,7 +89,7 @@ func (c *Client) Relearn(ctx context.Context, in RelearnRequest) (Relearning, er
 	return post[Relearning](ctx, c, "/api/relearn", in)
 }
 
-// Usage returns the usage of models since a day; the zero time: all.
+// Usage returns the usage of models since a day; since the beginning if since is zero.
 func (c *Client) Usage(ctx context.Context, since time.Time) (UsageList, error) {
 	path := "/api/usage"
 	if !since.IsZero() {
@@ -98,14 +98,14 @@ func (c *Client) Usage(ctx context.Context, since time.Time) (UsageList, error) 
 	return get[UsageList](ctx, c, path)
 }
 
-// Stats is how much a user has stored, and how well memory works for all.
+// Stats contains a user's counts, and quality measures over all users.
 type Stats struct {
 	memory.Counts
-	Total       int     `json:"memory_total_count" doc:"Active facts, turns and summaries."`
-	Replacement float64 `json:"memory_replacement_rate" doc:"Of what was stored since the server's start, the share that replaced something; all users together."`
-	Dedup       float64 `json:"memory_dedup_rate" doc:"Of what was extracted since then, the share that was known already."`
-	Hit         float64 `json:"retrieval_hit_rate" doc:"Of what was put into prompts since then, the share that answers used."`
-	Pause       string  `json:"pause" doc:"What is on hold: none, learning or memory."`
+	Total       int     `json:"memory_total_count" doc:"Number of active facts, turns and summaries."`
+	Replacement float64 `json:"memory_replacement_rate" doc:"Share of the facts stored since the server's start that replaced another fact, for all users together."`
+	Dedup       float64 `json:"memory_dedup_rate" doc:"Share of the facts extracted since the server's start that existed already."`
+	Hit         float64 `json:"retrieval_hit_rate" doc:"Share of the memories put into prompts since the server's start that answers used."`
+	Pause       string  `json:"pause" doc:"What is paused: none, learning or memory."`
 }
 
 // Stats returns the statistics.

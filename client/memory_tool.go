@@ -8,12 +8,12 @@ import (
 type MemoryToolInput struct {
 	_          struct{} `json:"-" additionalProperties:"true"`
 	Command    string   `json:"command" doc:"view, create, str_replace, insert, delete or rename."`
-	Path       string   `json:"path,omitempty" doc:"Of all commands but rename."`
-	ViewRange  []int    `json:"view_range,omitempty" doc:"Of view: first and last line; -1: the end."`
+	Path       string   `json:"path,omitempty" doc:"For all commands except rename."`
+	ViewRange  []int    `json:"view_range,omitempty" doc:"For view: first and last line; -1 means the end."`
 	FileText   string   `json:"file_text,omitempty" doc:"Of create."`
 	OldStr     string   `json:"old_str,omitempty" doc:"Of str_replace."`
 	NewStr     string   `json:"new_str,omitempty" doc:"Of str_replace."`
-	InsertLine int      `json:"insert_line,omitempty" doc:"Of insert: the line after which the text goes."`
+	InsertLine int      `json:"insert_line,omitempty" doc:"For insert: the line after which the text is inserted."`
 	InsertText string   `json:"insert_text,omitempty" doc:"Of insert."`
 	OldPath    string   `json:"old_path,omitempty" doc:"Of rename."`
 	NewPath    string   `json:"new_path,omitempty" doc:"Of rename."`
@@ -21,8 +21,8 @@ type MemoryToolInput struct {
 
 // MemoryToolResult is the content of the tool's result.
 type MemoryToolResult struct {
-	Content string `json:"content" doc:"For the model."`
-	IsError bool   `json:"is_error" doc:"The command failed; content says why."`
+	Content string `json:"content" doc:"The text for the model."`
+	IsError bool   `json:"is_error" doc:"Whether the command failed; content is then the reason."`
 }
 
 // MemoryTool executes a command of Anthropic's memory tool.

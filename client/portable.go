@@ -9,44 +9,44 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ExportQuery selects the content of an export. Empty fields do not narrow.
+// ExportQuery selects the content of an export. An empty field selects all.
 type ExportQuery struct {
-	Format  string    `query:"format" enum:"jsonl,markdown,zip" default:"jsonl" doc:"jsonl: one JSON object a line. markdown: one page for people. zip: Markdown files."`
-	Parts   string    `query:"parts" doc:"turns, facts, summaries, profile, relations; several with commas, all unless given."`
-	Status  string    `query:"status" doc:"active, pending, superseded, retired, rejected, replaced; several with commas, all unless given."`
+	Format  string    `query:"format" enum:"jsonl,markdown,zip" default:"jsonl" doc:"jsonl: one JSON object per line. markdown: one page for people. zip: Markdown files."`
+	Parts   string    `query:"parts" doc:"turns, facts, summaries, profile, relations; comma-separated; default: all."`
+	Status  string    `query:"status" doc:"active, pending, superseded, retired, rejected, replaced; comma-separated; default: all."`
 	Project string    `query:"project"`
-	AsOf    time.Time `query:"as_of" doc:"What was known then."`
-	ValidAt time.Time `query:"valid_at" doc:"What was true then."`
+	AsOf    time.Time `query:"as_of" doc:"Export what was recorded at this time."`
+	ValidAt time.Time `query:"valid_at" doc:"Export what was true at this time."`
 }
 
 // ImportQuery describes the file to import.
 type ImportQuery struct {
-	Format  string `query:"format" enum:"jsonl,markdown,list,chatgpt,claude,mem0,basic-memory,agent-cli" default:"jsonl" doc:"What is sent; docs/portable.md tells of each."`
-	Project string `query:"project" maxLength:"256" doc:"What others' facts and chats belong to."`
-	DryRun  bool   `query:"dry_run" doc:"Only say what would be added."`
-	Strict  bool   `query:"strict" doc:"End at the first line that cannot be read; what stood before it stays."`
-	Learn   bool   `query:"learn" doc:"Learn from turns that wait for it."`
+	Format  string `query:"format" enum:"jsonl,markdown,list,chatgpt,claude,mem0,basic-memory,agent-cli" default:"jsonl" doc:"Format of the file; docs/portable.md describes the formats."`
+	Project string `query:"project" maxLength:"256" doc:"Project for facts and chats from other programs' exports."`
+	DryRun  bool   `query:"dry_run" doc:"Only return what would be added."`
+	Strict  bool   `query:"strict" doc:"Stop at the first unreadable line; records before it stay imported."`
+	Learn   bool   `query:"learn" doc:"Learn from imported turns that were not learned yet."`
 }
 
 // Imported is the result of an import or a dry run.
 type Imported struct {
 	DryRun      bool             `json:"dry_run"`
-	Read        int              `json:"read" doc:"Records that were read."`
+	Read        int              `json:"read" doc:"Number of records read."`
 	Added       Tally            `json:"added"`
-	There       Tally            `json:"there" doc:"What was there already."`
-	Duplicates  int              `json:"duplicates" doc:"Facts that a live one says already, left out."`
-	Waiting     int              `json:"waiting" doc:"Of the added facts, those that wait for a person."`
-	Redacted    int              `json:"redacted" doc:"Texts that had secrets blanked."`
-	Conflicting int              `json:"conflicting" doc:"How many conflicts there are."`
-	Conflicts   []ImportTrouble  `json:"conflicts,omitempty" doc:"What is other here than in the file, and was left as it is; the first hundred."`
-	Broken      int              `json:"broken" doc:"How many lines could not be read."`
-	Problems    []ImportTrouble  `json:"problems,omitempty" doc:"The first hundred of them."`
-	Sample      []ImportedSample `json:"sample,omitempty" doc:"Some of what was added."`
-	Runs        []string         `json:"runs,omitempty" doc:"Runs that undo takes; the first hundred."`
-	Jobs        int              `json:"jobs,omitempty" doc:"Learning that was queued."`
+	There       Tally            `json:"there" doc:"Records that existed already."`
+	Duplicates  int              `json:"duplicates" doc:"Facts skipped because an existing fact has the same text."`
+	Waiting     int              `json:"waiting" doc:"Number of added facts that wait for approval."`
+	Redacted    int              `json:"redacted" doc:"Number of texts in which secrets were redacted."`
+	Conflicting int              `json:"conflicting" doc:"Number of conflicts."`
+	Conflicts   []ImportTrouble  `json:"conflicts,omitempty" doc:"Records that differ from the stored ones, which were not changed; the first hundred."`
+	Broken      int              `json:"broken" doc:"Number of unreadable lines."`
+	Problems    []ImportTrouble  `json:"problems,omitempty" doc:"The first hundred unreadable lines."`
+	Sample      []ImportedSample `json:"sample,omitempty" doc:"Some of the added records."`
+	Runs        []string         `json:"runs,omitempty" doc:"Ids of runs, to undo the import; the first hundred."`
+	Jobs        int              `json:"jobs,omitempty" doc:"Number of queued learning jobs."`
 }
 
-// Tally counts by kind.
+// Tally holds numbers by kind.
 type Tally struct {
 	Conversations int `json:"conversations"`
 	Turns         int `json:"turns"`
@@ -64,7 +64,7 @@ func (t Tally) Sum() int {
 
 // ImportTrouble is a skipped line.
 type ImportTrouble struct {
-	Line   int    `json:"line" doc:"From 1; of a JSON list the place in it."`
+	Line   int    `json:"line" doc:"Line number from 1, or for a JSON list the position in the list."`
 	Target string `json:"target,omitempty"`
 	Reason string `json:"reason"`
 }
@@ -76,8 +76,8 @@ type ImportedSample struct {
 	Status  memory.Status `json:"status"`
 }
 
-// Export returns a stream of memory, which must be closed. It is complete only if it ends in
-// io.EOF.
+// Export returns a stream of exported memory, which the caller must close. The stream is complete
+// only if it ends with io.EOF.
 func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, http.MethodGet, "/api/export"+queryString(q), nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *Client) Export(ctx context.Context, q ExportQuery) (io.ReadCloser, erro
 	return resp.Body, nil
 }
 
-// Import sends a file to import. A repeated key, if not "", writes nothing.
+// Import sends a file to import. If key is not "" and was used before, nothing is written.
 func (c *Client) Import(ctx context.Context, q ImportQuery, file io.Reader, key string) (out Imported, err error) {
 	resp, err := c.send(ctx, http.MethodPost, "/api/import"+queryString(q), file, "Content-Type", importType(q.Format), "Idempotency-Key", key)
 	if err != nil {

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// Entry is a key and a value about the user, in every prompt.
+// Entry is a key with a value about the user. Every prompt contains it.
 type Entry struct {
 	Key       string    `json:"key"`
 	Value     string    `json:"value"`
 	UpdatedAt time.Time `json:"updated_at"`
-	Tokens    int       `json:"tokenCount" doc:"How many tokens it takes in a prompt, estimated."`
+	Tokens    int       `json:"tokenCount" doc:"Estimated number of tokens in a prompt."`
 }
 
 // Profile is all profile entries.
 type Profile struct {
-	Entries []Entry `json:"entries" doc:"In order of key."`
+	Entries []Entry `json:"entries" doc:"The entries, ordered by key."`
 }
 
-// Core is the facts that every conversation begins with: who the user is.
+// Core lists the facts about the user that every conversation begins with.
 type Core struct {
-	Tokens  int        `json:"tokens" doc:"How many it takes of a prompt, estimated."`
-	Budget  int        `json:"budget" doc:"How many it may take: recall.core, or that of pinned facts alone where it is 0."`
-	Facts   []CoreFact `json:"facts" doc:"In the order in which they stand."`
-	Profile []Entry    `json:"profile" doc:"Which stand among them."`
-	Left    []CoreFact `json:"left" doc:"Facts that hold and that there is no room for, those that matter most first. They are found by search."`
+	Tokens  int        `json:"tokens" doc:"Estimated number of tokens in a prompt."`
+	Budget  int        `json:"budget" doc:"Maximum number of tokens: recall.core or, if that is 0, the limit for pinned facts."`
+	Facts   []CoreFact `json:"facts" doc:"The facts, in the order of the prompt."`
+	Profile []Entry    `json:"profile" doc:"Profile entries among the facts."`
+	Left    []CoreFact `json:"left" doc:"Valid facts that do not fit, most important first. Searches can still find them."`
 }
 
 // CoreFact is a fact of a core.
 type CoreFact struct {
 	Memory
-	Heading string `json:"heading" doc:"Under which it stands."`
-	Why     string `json:"why" doc:"Why it is there: pinned, how to answer, or that it holds." enum:"pinned,answers,holds"`
+	Heading string `json:"heading" doc:"The heading above the fact."`
+	Why     string `json:"why" doc:"Why the fact is included: it is pinned, says how to answer, or is currently valid." enum:"pinned,answers,holds"`
 }
 
 // SetEntry is the value of a profile entry.
@@ -46,7 +46,7 @@ func (c *Client) Profile(ctx context.Context) (Profile, error) {
 	return get[Profile](ctx, c, "/api/profile")
 }
 
-// Core returns the facts that every conversation begins with.
+// Core returns the facts about the user that every conversation begins with.
 func (c *Client) Core(ctx context.Context) (Core, error) {
 	return get[Core](ctx, c, "/api/core")
 }

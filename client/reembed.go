@@ -4,41 +4,41 @@ import (
 	"context"
 )
 
-// ReembedRequest asks to embed memories without vectors.
+// ReembedRequest asks Loci to embed memories without vectors.
 type ReembedRequest struct {
-	DryRun bool `json:"dry_run,omitempty" doc:"Only say how many that are."`
+	DryRun bool `json:"dry_run,omitempty" doc:"Only return the number of memories without vectors."`
 }
 
 // Vectors is the progress of embedding memories.
 type Vectors struct {
-	Model    string `json:"model" doc:"Names the embedder: it changes with whatever changes its vectors."`
-	Memories int    `json:"memories" doc:"That have a vector, or are to get one."`
-	Lacking  int    `json:"lacking" doc:"Of those, how many have none yet. While they are more than one in a hundred, all are found by their words alone."`
-	UnderWay bool   `json:"under_way,omitempty" doc:"A job gives them, or is to."`
-	Error    string `json:"error,omitempty" doc:"Why that job waits to be tried again."`
+	Model    string `json:"model" doc:"Identifies the embedder; changes with everything that affects the vectors."`
+	Memories int    `json:"memories" doc:"Number of memories that have or should have a vector."`
+	Lacking  int    `json:"lacking" doc:"Number of these memories without a vector. If it exceeds 1 %, searches use only words."`
+	UnderWay bool   `json:"under_way,omitempty" doc:"Whether a job is embedding the memories or queued."`
+	Error    string `json:"error,omitempty" doc:"Error of the job, which will be retried."`
 }
 
 // AllVectors is the progress of embedding all users' memories.
 type AllVectors struct {
 	Vectors
-	Users    int `json:"users" doc:"That have memories, what everybody shares counted as one."`
-	Complete int `json:"complete" doc:"Of those, in whose memory nothing lacks. Each is compared by vector as soon as nearly all of it has one."`
+	Users    int `json:"users" doc:"Number of users with memories; global memory counts as one user."`
+	Complete int `json:"complete" doc:"Number of users whose memories all have a vector. Searches use vectors once nearly all of a user's memories have one."`
 }
 
 // PruneRequest asks to remove old vectors.
 type PruneRequest struct {
-	DryRun bool `json:"dry_run,omitempty" doc:"Only say how many there are."`
-	All    bool `json:"all,omitempty" doc:"Those of all users; for whoever runs the server."`
+	DryRun bool `json:"dry_run,omitempty" doc:"Only return the number of vectors."`
+	All    bool `json:"all,omitempty" doc:"Vectors of all users; only for administrators."`
 }
 
-// Pruned is the receipt of removed vectors.
+// Pruned tells which vectors were removed.
 type Pruned struct {
-	Model   string        `json:"model" doc:"The embedder in use, whose vectors stay."`
+	Model   string        `json:"model" doc:"The current embedder, whose vectors stay."`
 	Vectors int           `json:"vectors"`
 	Models  []PrunedModel `json:"models"`
 }
 
-// PrunedModel is what was removed of one embedder.
+// PrunedModel tells how many vectors of one embedder were removed.
 type PrunedModel struct {
 	Model   string `json:"model"`
 	Users   int    `json:"users"`
@@ -55,8 +55,8 @@ func (c *Client) Vectors(ctx context.Context) (Vectors, error) {
 	return get[Vectors](ctx, c, "/api/reembed")
 }
 
-// ReembedAll queues the jobs that embed all users' memories without vectors. It needs an admin key,
-// as the following methods do, except for pruning one's own vectors.
+// ReembedAll queues the jobs that embed all users' memories without vectors. This method and the
+// following ones need an admin key, except for pruning one's own vectors.
 func (c *Client) ReembedAll(ctx context.Context, in ReembedRequest) (AllVectors, error) {
 	return post[AllVectors](ctx, c, "/api/reembed/all", in)
 }

@@ -11,7 +11,7 @@ import (
 // FactRelation is a relation between two facts of a user.
 type FactRelation struct {
 	From      string              `json:"from" doc:"The fact that refines, contradicts or follows."`
-	To        string              `json:"to" doc:"The fact that it does so to."`
+	To        string              `json:"to" doc:"The fact that is refined, contradicted or followed."`
 	Kind      memory.RelationKind `json:"kind" enum:"same_subject,refines,contradicts,follows"`
 	CreatedAt time.Time           `json:"created_at"`
 }
@@ -19,15 +19,15 @@ type FactRelation struct {
 // RelatedMemory is a fact at the end of a relation.
 type RelatedMemory struct {
 	Memory
-	Steps int `json:"steps" doc:"How many relations away."`
+	Steps int `json:"steps" doc:"Number of relations between the facts."`
 }
 
-// RelatedMemories is a fact's related facts.
+// RelatedMemories lists a fact's related facts.
 type RelatedMemories struct {
-	Memories  []RelatedMemory `json:"memories" doc:"The nearest first, without the fact that was asked for."`
-	Relations []FactRelation  `json:"relations" doc:"Between these and the fact that was asked for, each once."`
-	More      bool            `json:"more,omitempty" doc:"There are others still."`
-	Found     []FoundRelation `json:"found,omitempty" doc:"Relations that nobody made: what the fact replaced or was replaced by, what waits to replace it, and what else is about the same person or thing."`
+	Memories  []RelatedMemory `json:"memories" doc:"Related facts, nearest first, without the requested fact."`
+	Relations []FactRelation  `json:"relations" doc:"Relations between these facts and the requested fact, each once."`
+	More      bool            `json:"more,omitempty" doc:"Whether there are more related facts."`
+	Found     []FoundRelation `json:"found,omitempty" doc:"Derived relations: facts that this fact replaced, its replacement, pending replacements, and other facts about the same person or thing."`
 }
 
 // FoundRelation is a relation derived from history and text.
@@ -36,13 +36,13 @@ type FoundRelation struct {
 	Memory Memory `json:"memory" doc:"The other fact."`
 }
 
-// RelatedQuery limits the search. Zero fields take the server's default: one step, 50 facts.
+// RelatedQuery limits the search. Zero fields mean the server's defaults: one step, 50 facts.
 type RelatedQuery struct {
-	Steps int `query:"steps"` // relations away, in either direction; at most 5
-	Limit int `query:"limit"` // most facts; 200 at most
+	Steps int `query:"steps"` // maximum number of relations away, in either direction; at most 5
+	Limit int `query:"limit"` // maximum number of facts; at most 200
 }
 
-// RelateRequest is a relation to make, from the fact in the path.
+// RelateRequest describes a relation to create, from the fact in the request's path.
 type RelateRequest struct {
 	To   string              `json:"to" minLength:"1" maxLength:"512" doc:"The other fact's id."`
 	Kind memory.RelationKind `json:"kind" enum:"same_subject,refines,contradicts,follows"`
@@ -53,7 +53,7 @@ type MadeRelation struct {
 	From string              `json:"from"`
 	To   string              `json:"to"`
 	Kind memory.RelationKind `json:"kind"`
-	Run  string              `json:"run,omitempty" doc:"To undo it by; left out where they were related so already."`
+	Run  string              `json:"run,omitempty" doc:"Run to undo the change; missing if the relation existed already."`
 }
 
 func relatedPath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/related" }
@@ -63,12 +63,12 @@ func (c *Client) Related(ctx context.Context, id string, q RelatedQuery) (Relate
 	return get[RelatedMemories](ctx, c, relatedPath(id)+queryString(q))
 }
 
-// Relate relates a fact to another.
+// Relate creates a relation from one fact to another.
 func (c *Client) Relate(ctx context.Context, id string, in RelateRequest) (MadeRelation, error) {
 	return post[MadeRelation](ctx, c, relatedPath(id), in)
 }
 
-// Unrelate ends a relation.
+// Unrelate removes a relation.
 func (c *Client) Unrelate(ctx context.Context, id string, in RelateRequest) (Receipt, error) {
 	q := url.Values{"to": {in.To}, "kind": {string(in.Kind)}}
 	return remove[Receipt](ctx, c, relatedPath(id)+"?"+q.Encode())

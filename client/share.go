@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// ShareRequest is a receiver to share a fact with.
+// ShareRequest names the owner to share a fact with.
 type ShareRequest struct {
-	To string `json:"to" maxLength:"300" doc:"user/NAME; or pool/NAME or global (everybody), which only whoever runs the server may."`
+	To string `json:"to" maxLength:"300" doc:"user/NAME; or, only for administrators, pool/NAME or global (everybody)."`
 }
 
-// Shared is the receivers of a fact.
+// Shared lists the owners that a fact is shared with.
 type Shared struct {
 	ID   string   `json:"id"`
 	With []string `json:"with" doc:"user/NAME, pool/NAME or global, in order."`
 }
 
-// Erased is the receipt of a user's erasure.
+// Erased is the receipt of erasing a user.
 type Erased struct {
 	User     string         `json:"user"`
-	ClosedAt time.Time      `json:"closed_at" doc:"When it was closed: nothing is written since."`
-	Runs     []string       `json:"runs" doc:"The runs of the journal that removed something now."`
-	Removed  map[string]int `json:"removed" doc:"How many lost their words now, by kind: fact, turn, summary, link, context, conversation, profile, trace."`
-	Links    int            `json:"links" doc:"Copies of the user's facts that others had, and lost."`
-	Traces   int            `json:"traces" doc:"Traces of others, who were shown such by a pool or with everybody, that went with them."`
-	Audit    int            `json:"audit" doc:"Entries of the audit record whose names gave way to a hash; the acts and their times stay."`
-	Held     []string       `json:"held" doc:"What may still hold words and is not reached."`
+	ClosedAt time.Time      `json:"closed_at" doc:"When the user was closed; nothing is written after that."`
+	Runs     []string       `json:"runs" doc:"Runs in the journal that removed text in this request."`
+	Removed  map[string]int `json:"removed" doc:"Number of things whose text was removed in this request, by kind: fact, turn, summary, link, context, conversation, profile, trace."`
+	Links    int            `json:"links" doc:"Number of removed copies of the user's facts in other users' memory."`
+	Traces   int            `json:"traces" doc:"Number of removed traces of other users that showed erased text from a pool or global memory."`
+	Audit    int            `json:"audit" doc:"Number of audit entries in which a hash replaced the user's name; actions and times stay."`
+	Held     []string       `json:"held" doc:"Places outside Loci's control that may still contain the text."`
 }
 
 func sharePath(id string) string { return "/api/memory/" + url.PathEscape(id) + "/share" }
@@ -42,23 +42,23 @@ func (c *Client) Unshare(ctx context.Context, id, to string) (Shared, error) {
 	return remove[Shared](ctx, c, sharePath(id)+"?to="+url.QueryEscape(to))
 }
 
-// SharedWith returns the receivers of a fact.
+// SharedWith returns the owners that a fact is shared with.
 func (c *Client) SharedWith(ctx context.Context, id string) (Shared, error) {
 	return get[Shared](ctx, c, sharePath(id))
 }
 
-// EraseUser removes all text of a user for good and closes the user.
+// EraseUser removes all text of a user for good and closes the user's memory.
 func (c *Client) EraseUser(ctx context.Context, user string) (Erased, error) {
 	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user))
 }
 
-// EraseKnownUser is EraseUser, but returns [memory.NotFound] for a name without any data, and does
-// not close it.
+// EraseKnownUser is EraseUser, except that a name without any data is not closed, but returns
+// [memory.NotFound].
 func (c *Client) EraseKnownUser(ctx context.Context, user string) (Erased, error) {
 	return remove[Erased](ctx, c, "/api/users/"+url.PathEscape(user)+"?known=true")
 }
 
-// OpenUser lets an erased user start over.
+// OpenUser lets an erased user start again with an empty memory.
 func (c *Client) OpenUser(ctx context.Context, user string) error {
 	_, err := c.do(ctx, http.MethodPost, "/api/users/"+url.PathEscape(user)+"/open", nil, nil)
 	return err

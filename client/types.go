@@ -10,27 +10,27 @@ import (
 // Memory is a fact, a turn or a summary in the API. Fields that a kind lacks are omitted.
 type Memory struct {
 	ID           string             `json:"id"`
-	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary,profile" doc:"profile stands among the hits of a chat alone."`
+	Kind         memory.Kind        `json:"kind" enum:"fact,turn,summary,profile" doc:"profile occurs only in the hits of a chat."`
 	Content      string             `json:"content"`
 	Status       memory.Status      `json:"status" enum:"active,pending,superseded,replaced,retired,rejected"`
 	Category     string             `json:"category,omitempty"`
 	Tags         []string           `json:"tags,omitempty"`
-	Subject      string             `json:"subject,omitempty" doc:"Whom or what a fact is about."`
-	Attribute    string             `json:"attribute,omitempty" doc:"What about it."`
+	Subject      string             `json:"subject,omitempty" doc:"The person or thing that a fact is about."`
+	Attribute    string             `json:"attribute,omitempty" doc:"The attribute of the subject that a fact states."`
 	Confidence   float64            `json:"confidence,omitempty" doc:"0 to 1."`
 	Source       memory.FactSource  `json:"source,omitempty" enum:"extracted,manual,imported,file"`
 	Trust        memory.Trust       `json:"trust,omitempty" enum:"person,user,assistant,untrusted"`
-	Pinned       bool               `json:"pinned,omitempty" doc:"Its core is always."`
-	Core         memory.Core        `json:"core,omitempty" enum:"auto,always,never" doc:"Whether a fact is put into prompts without a search; auto where it is left out."`
+	Pinned       bool               `json:"pinned,omitempty" doc:"Whether core is always."`
+	Core         memory.Core        `json:"core,omitempty" enum:"auto,always,never" doc:"Whether a fact is put into prompts without a search; missing means auto."`
 	Project      string             `json:"project,omitempty"`
 	Agent        string             `json:"agent,omitempty"`
-	Conversation string             `json:"conversation,omitempty" doc:"Where it was said."`
-	Provenance   *memory.Provenance `json:"provenance,omitempty" doc:"The turns and the words that support a fact."`
-	Role         memory.Role        `json:"role,omitempty" doc:"Who spoke, of a turn."`
+	Conversation string             `json:"conversation,omitempty" doc:"The conversation that it comes from."`
+	Provenance   *memory.Provenance `json:"provenance,omitempty" doc:"The turns and the text that support a fact."`
+	Role         memory.Role        `json:"role,omitempty" doc:"For a turn: the speaker's role."`
 	Name         string             `json:"name,omitempty"`
-	Ref          string             `json:"ref,omitempty" doc:"The id that the caller gave a message."`
-	Messages     int                `json:"message_count,omitempty" doc:"How many messages a summary covers."`
-	Model        string             `json:"model,omitempty" doc:"The model and prompt, or the rule, that made it."`
+	Ref          string             `json:"ref,omitempty" doc:"The id that the caller set for a message."`
+	Messages     int                `json:"message_count,omitempty" doc:"Number of messages that a summary covers."`
+	Model        string             `json:"model,omitempty" doc:"The model and prompt, or the rule, that created it."`
 	ObservedAt   time.Time          `json:"observed_at,omitzero"`
 	ValidFrom    time.Time          `json:"valid_from,omitzero"`
 	ValidTo      time.Time          `json:"valid_to,omitzero"`
@@ -39,24 +39,24 @@ type Memory struct {
 	LearnedAt    time.Time          `json:"learned_at,omitzero"`
 	ExpiresAt    time.Time          `json:"expires_at,omitzero"`
 	SupersededBy string             `json:"superseded_by,omitempty"`
-	Home         string             `json:"home,omitempty" doc:"The owner it belongs to, where it is seen by link."`
+	Home         string             `json:"home,omitempty" doc:"For a shared fact: its owner."`
 	Metadata     json.RawMessage    `json:"metadata,omitempty"`
 }
 
 // Written is a fact after a write.
 type Written struct {
 	Memory
-	Replaced []Memory `json:"replaced,omitempty" doc:"What it took the place of. Undo brings it back."`
+	Replaced []Memory `json:"replaced,omitempty" doc:"Facts that this fact replaced. Undo restores them."`
 }
 
 // Hit is a memory that search found.
 type Hit struct {
 	Memory
-	Score  float64     `json:"score" doc:"What it was ranked by, 0 to 1."`
+	Score  float64     `json:"score" doc:"The score for ranking, 0 to 1."`
 	Why    *memory.Why `json:"why,omitempty" doc:"Each part of the score, by stage."`
-	Now    []string    `json:"now,omitempty" doc:"Of a turn: the facts that took the place of what it says."`
-	Was    []string    `json:"was,omitempty" doc:"Of a fact: what it took the place of, the latest first."`
-	InCore bool        `json:"in_core,omitempty" doc:"It was not searched for: a fact of the core, or a profile entry by its key."`
+	Now    []string    `json:"now,omitempty" doc:"For a turn: facts that replace what the turn says."`
+	Was    []string    `json:"was,omitempty" doc:"For a fact: facts that it replaced, latest first."`
+	InCore bool        `json:"in_core,omitempty" doc:"Whether it is included without a search: a core fact, or a profile entry."`
 }
 
 // AddMemory is a fact to store.
@@ -66,12 +66,12 @@ type AddMemory struct {
 	Tags       []string        `json:"tags,omitempty" maxItems:"64" maxLength:"256"`
 	Project    string          `json:"project,omitempty" maxLength:"256"`
 	Agent      string          `json:"agent,omitempty" maxLength:"256"`
-	Confidence *float64        `json:"confidence,omitempty" minimum:"0" maximum:"1" doc:"1 unless said otherwise."`
-	Pinned     bool            `json:"pinned,omitempty" doc:"Short for core always."`
-	Core       memory.Core     `json:"core,omitempty" enum:"auto,always,never" doc:"always: in every prompt. never: found by search alone, never put into a prompt by itself. auto: as its worth and the room allow."`
-	ObservedAt *time.Time      `json:"observed_at,omitempty" doc:"When it was learned; now unless said otherwise."`
+	Confidence *float64        `json:"confidence,omitempty" minimum:"0" maximum:"1" doc:"Default: 1."`
+	Pinned     bool            `json:"pinned,omitempty" doc:"Shorthand for core always."`
+	Core       memory.Core     `json:"core,omitempty" enum:"auto,always,never" doc:"always: in every prompt. never: only found by search. auto: depends on importance and free space."`
+	ObservedAt *time.Time      `json:"observed_at,omitempty" doc:"When it was learned. Default: now."`
 	ExpiresAt  *time.Time      `json:"expires_at,omitempty"`
-	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"A JSON object of your own."`
+	Metadata   json.RawMessage `json:"metadata,omitempty" doc:"A JSON object for your own use."`
 }
 
 // EditMemory is an edit of a fact; omitted fields stay unchanged.
@@ -80,31 +80,31 @@ type EditMemory struct {
 	Category   *string          `json:"category,omitempty" maxLength:"256"`
 	Tags       *[]string        `json:"tags,omitempty" maxItems:"64" maxLength:"256"`
 	Confidence *float64         `json:"confidence,omitempty" minimum:"0" maximum:"1"`
-	Pinned     *bool            `json:"pinned,omitempty" doc:"Short for core always, or auto."`
-	Core       *memory.Core     `json:"core,omitempty" enum:"auto,always,never" doc:"It counts before pinned."`
+	Pinned     *bool            `json:"pinned,omitempty" doc:"Shorthand for core always (true) or auto (false)."`
+	Core       *memory.Core     `json:"core,omitempty" enum:"auto,always,never" doc:"Takes precedence over pinned."`
 	ExpiresAt  *time.Time       `json:"expires_at,omitempty"`
 	Metadata   *json.RawMessage `json:"metadata,omitempty"`
 }
 
 // PinRequest pins a fact, so that it is in every prompt, or unpins it.
 type PinRequest struct {
-	Pinned *bool `json:"pinned,omitempty" doc:"true unless said otherwise."`
+	Pinned *bool `json:"pinned,omitempty" doc:"Default: true."`
 }
 
-// ListQuery narrows a list of memories. Empty fields do not.
+// ListQuery filters a list of memories. An empty field does not filter.
 type ListQuery struct {
-	Kind         string    `query:"kind" doc:"fact (unless said otherwise), turn, summary; several with commas, or all."`
-	Status       string    `query:"status" doc:"active (unless said otherwise), pending, superseded, retired, rejected, replaced; several with commas, or all."`
+	Kind         string    `query:"kind" doc:"fact, turn or summary; comma-separated, or all. Default: fact."`
+	Status       string    `query:"status" doc:"active, pending, superseded, retired, rejected, replaced; comma-separated, or all. Default: active."`
 	Tag          string    `query:"tag"`
 	Category     string    `query:"category"`
 	Project      string    `query:"project"`
 	Conversation string    `query:"conversation"`
-	Text         string    `query:"q" doc:"Words that the content holds."`
-	ID           string    `query:"id" maxLength:"512" doc:"How the id begins."`
-	AsOf         time.Time `query:"as_of" doc:"What was known then."`
-	ValidAt      time.Time `query:"valid_at" doc:"What was true then."`
+	Text         string    `query:"q" doc:"Text that the content contains."`
+	ID           string    `query:"id" maxLength:"512" doc:"Prefix of the id."`
+	AsOf         time.Time `query:"as_of" doc:"List what was recorded at this time."`
+	ValidAt      time.Time `query:"valid_at" doc:"List what was true at this time."`
 	Limit        int       `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Cursor       string    `query:"cursor" doc:"next_cursor of the page before."`
+	Cursor       string    `query:"cursor" doc:"next_cursor of the previous page."`
 }
 
 // Memories is a page of a list, newest first.
@@ -118,18 +118,18 @@ type Message struct {
 	Role      memory.Role `json:"role" enum:"user,assistant,system,tool"`
 	Content   string      `json:"content"`
 	Name      string      `json:"name,omitempty" maxLength:"256"`
-	ID        string      `json:"id,omitempty" maxLength:"256" doc:"Your own id; hits carry it as ref."`
-	CreatedAt *time.Time  `json:"created_at,omitempty" doc:"When it was said; now unless said otherwise."`
+	ID        string      `json:"id,omitempty" maxLength:"256" doc:"Your own id; hits return it as ref."`
+	CreatedAt *time.Time  `json:"created_at,omitempty" doc:"Time of the message. Default: now."`
 }
 
-// AddMessages is messages to store and learn from. Set either messages or text.
+// AddMessages contains messages to store and learn from. Set either messages or text.
 type AddMessages struct {
 	Messages     []Message `json:"messages,omitempty" maxItems:"10000"`
-	Text         string    `json:"text,omitempty" doc:"Short for one user message."`
-	Infer        *bool     `json:"infer,omitempty" doc:"false: keep the words, searchable, and learn nothing."`
-	Wait         bool      `json:"wait,omitempty" doc:"Answer when the learning is done."`
-	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Which one it continues; a new one unless given."`
-	ParentID     *string   `json:"parent_id,omitempty" maxLength:"256" doc:"Your own id of the message that the first of these follows; empty for the beginning of the conversation. Messages that are kept there already are not kept twice. Others take the place of what followed it, as an edit or another answer does. At the end of the conversation unless given, or where no message has that id."`
+	Text         string    `json:"text,omitempty" doc:"Shorthand for one user message."`
+	Infer        *bool     `json:"infer,omitempty" doc:"false: store the messages for search, but learn nothing."`
+	Wait         bool      `json:"wait,omitempty" doc:"Answer only after learning is done."`
+	Conversation string    `json:"conversation,omitempty" maxLength:"256" doc:"Conversation to continue. Default: a new one."`
+	ParentID     *string   `json:"parent_id,omitempty" maxLength:"256" doc:"Your own id of the message before the first of these messages; empty means the beginning of the conversation. Messages that are stored there already are not stored again. Other messages replace the ones that followed, like an edit or a regenerated answer. If the field is missing or no message has this id, the messages are appended to the conversation."`
 	Project      string    `json:"project,omitempty" maxLength:"256"`
 }
 
@@ -138,28 +138,28 @@ type Added struct {
 	Conversation string   `json:"conversation"`
 	Turns        []string `json:"turns" doc:"Ids of the turns, in order."`
 	Job          string   `json:"job,omitempty" doc:"The learning, if any."`
-	Memories     []Memory `json:"memories,omitempty" doc:"What was learned, where wait was asked."`
+	Memories     []Memory `json:"memories,omitempty" doc:"Learned memories, if wait was set."`
 }
 
-// SearchRequest is a question to memory.
+// SearchRequest is a question to search memory for.
 type SearchRequest struct {
 	Query          string        `json:"query" minLength:"1" maxLength:"100000"`
 	TopK           *int          `json:"top_k,omitempty" minimum:"0" maximum:"500"`
 	ScoreThreshold *float64      `json:"score_threshold,omitempty" minimum:"0" maximum:"1" doc:"Least relevance."`
 	RecencyWeight  *float64      `json:"recency_weight,omitempty" minimum:"0" maximum:"1"`
-	Kinds          []memory.Kind `json:"kinds,omitempty" doc:"All unless given." enum:"fact,turn,summary"`
-	Conversation   string        `json:"conversation,omitempty" doc:"Only what was said or learned there; with learn.scope=conversation also what is the user's own, as in a chat there."`
+	Kinds          []memory.Kind `json:"kinds,omitempty" doc:"Default: all." enum:"fact,turn,summary"`
+	Conversation   string        `json:"conversation,omitempty" doc:"Search only this conversation's turns and the facts learned from it; with learn.scope=conversation also the user's facts that belong to no conversation."`
 	Project        string        `json:"project,omitempty"`
 	Filters        Filters       `json:"filters,omitzero"`
-	AsOf           *time.Time    `json:"as_of,omitempty" doc:"Search what was known then."`
-	ValidAt        *time.Time    `json:"valid_at,omitempty" doc:"Search what was true then."`
-	Explain        bool          `json:"explain,omitempty" doc:"Give each hit its why."`
-	Block          bool          `json:"block,omitempty" doc:"Give the finished text for a prompt, too: of all that search finds or, with asked_in, as that chat would get it. While memory is paused there is none, and no hits."`
-	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: the conversation that asks. What was said there, and what only that taught, is left out, since the prompt holds it."`
-	Core           bool          `json:"core,omitempty" doc:"With block: begin with who the user is, as the first block of a conversation does."`
+	AsOf           *time.Time    `json:"as_of,omitempty" doc:"Search what was recorded at this time."`
+	ValidAt        *time.Time    `json:"valid_at,omitempty" doc:"Search what was true at this time."`
+	Explain        bool          `json:"explain,omitempty" doc:"Return why for each hit."`
+	Block          bool          `json:"block,omitempty" doc:"Also return the text for a prompt: of all hits or, with asked_in, the text that this chat would get. While memory is paused there are no text and no hits."`
+	AskedIn        string        `json:"asked_in,omitempty" maxLength:"256" doc:"With block: the current conversation. Its turns, and facts learned only from them, are omitted, since the prompt contains them."`
+	Core           bool          `json:"core,omitempty" doc:"With block: begin with the core facts about the user, like the first block of a conversation."`
 }
 
-// Filters narrow a search.
+// Filters filter a search.
 type Filters struct {
 	Category string `json:"category,omitempty"`
 	Tag      string `json:"tag,omitempty"`
@@ -169,40 +169,40 @@ type Filters struct {
 type SearchAnswer struct {
 	Hits     []Hit    `json:"hits"`
 	Trace    string   `json:"trace"`
-	Degraded []string `json:"degraded,omitempty" doc:"Parts of recall that were skipped, and why."`
+	Degraded []string `json:"degraded,omitempty" doc:"Parts of the search that were skipped, and why."`
 
-	Misspelt []memory.Misspelt `json:"misspelt,omitempty" doc:"Words of the question that memory does not have, and those of the hits that they were taken for."`
+	Misspelt []memory.Misspelt `json:"misspelt,omitempty" doc:"Words of the question that occur in no memory, and the words of hits that were searched for instead."`
 
-	Block string `json:"block,omitempty" doc:"The text for a prompt, where it was asked for."`
-	Pause string `json:"pause,omitempty" doc:"With block: what is on hold." enum:"none,learning,memory"`
+	Block string `json:"block,omitempty" doc:"The text for a prompt, if block was set."`
+	Pause string `json:"pause,omitempty" doc:"With block: what is paused." enum:"none,learning,memory"`
 }
 
 // ForgetFilter selects memories to forget, with the fields of lists and searches.
 type ForgetFilter struct {
-	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Facts unless given. They do not narrow by themselves."`
+	Kinds        []memory.Kind `json:"kinds,omitempty" enum:"fact,turn,summary" doc:"Default: facts. The filter needs another field too."`
 	Tag          string        `json:"tag,omitempty"`
 	Category     string        `json:"category,omitempty"`
 	Project      string        `json:"project,omitempty"`
-	Conversation string        `json:"conversation,omitempty" doc:"Said or learned there."`
-	Text         string        `json:"q,omitempty" doc:"Words that the content holds."`
+	Conversation string        `json:"conversation,omitempty" doc:"Only turns of this conversation and facts learned from it."`
+	Text         string        `json:"q,omitempty" doc:"Text that the content contains."`
 }
 
 // ForgetRequest selects what to forget: the results of a query, ids, or a filter.
 type ForgetRequest struct {
 	Query  string        `json:"query,omitempty" maxLength:"100000"`
-	IDs    []string      `json:"ids,omitempty" maxItems:"500" doc:"Give these or a query."`
-	Filter *ForgetFilter `json:"filter,omitempty" doc:"Give this, a query or ids. All of what is named has to match, and something must be named."`
-	Erase  bool          `json:"erase,omitempty" doc:"Remove the words for good, with all that says the same, forgotten or not. It cannot be undone."`
-	DryRun bool          `json:"dry_run,omitempty" doc:"Only say what would go."`
+	IDs    []string      `json:"ids,omitempty" maxItems:"500" doc:"Ids to forget, instead of a query."`
+	Filter *ForgetFilter `json:"filter,omitempty" doc:"Filter, instead of a query or ids. All its fields must match, and at least one must be set."`
+	Erase  bool          `json:"erase,omitempty" doc:"Remove the text for good, with all memories of the same text, even forgotten ones. This cannot be undone."`
+	DryRun bool          `json:"dry_run,omitempty" doc:"Only return what would be forgotten."`
 }
 
-// Forgotten is what was forgotten, or would be.
+// Forgotten lists the memories that were forgotten, or would be.
 type Forgotten struct {
-	Memories []Memory `json:"memories" doc:"What was erased comes without its words."`
-	Run      string   `json:"run,omitempty" doc:"To undo it by, if it was forgotten."`
-	Erased   bool     `json:"erased,omitempty" doc:"Or would be erased, in a dry run."`
-	Traces   int      `json:"traces,omitempty" doc:"Of others, who were shown it by a pool or with everybody, that went with it."`
-	Held     []string `json:"held,omitempty" doc:"Of an erasure: what may still hold the words and is not reached."`
+	Memories []Memory `json:"memories" doc:"The memories; erased ones are without text."`
+	Run      string   `json:"run,omitempty" doc:"Run to undo the change; missing after an erasure."`
+	Erased   bool     `json:"erased,omitempty" doc:"Whether the memories were erased or, in a dry run, would be."`
+	Traces   int      `json:"traces,omitempty" doc:"Number of removed traces of other users that showed the text from a pool or global memory."`
+	Held     []string `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
 	DryRun   bool     `json:"dry_run"`
 }
 
@@ -227,68 +227,68 @@ type Changes struct {
 	Next    string   `json:"next_cursor,omitempty"`
 }
 
-// ChangesQuery narrows the journal. Empty fields do not.
+// ChangesQuery filters the journal. An empty field does not filter.
 type ChangesQuery struct {
-	Fact   string        `query:"fact" doc:"Changes of this fact, or in which it replaced or was replaced."`
+	Fact   string        `query:"fact" doc:"Changes of this fact, and changes that replaced it or that it replaced."`
 	Action memory.Action `query:"action" enum:"add,update,reinforce,replace,retire,restore,approve,reject,link,unlink,undo,erase"`
 	Run    string        `query:"run"`
-	Runs   string        `query:"runs" maxLength:"512" doc:"How the ids of runs begin; of each run the first change alone."`
-	Since  time.Time     `query:"since" doc:"Recorded later than this."`
+	Runs   string        `query:"runs" maxLength:"512" doc:"Prefix of run ids; returns only the first change of each run."`
+	Since  time.Time     `query:"since" doc:"Changes recorded after this time."`
 	Limit  int           `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Cursor string        `query:"cursor" doc:"next_cursor of the page before."`
+	Cursor string        `query:"cursor" doc:"next_cursor of the previous page."`
 }
 
-// UndoRequest selects what to undo by exactly one of its first three fields.
+// UndoRequest selects what to undo. Exactly one of its first three fields must be set.
 type UndoRequest struct {
 	Change  string     `json:"change,omitempty"`
 	Run     string     `json:"run,omitempty"`
-	ToTime  *time.Time `json:"to_time,omitempty" doc:"Undo everything recorded after."`
-	Cascade bool       `json:"cascade,omitempty" doc:"Undo later changes of the same things first, instead of refusing."`
-	DryRun  bool       `json:"dry_run,omitempty" doc:"Only say what would change."`
+	ToTime  *time.Time `json:"to_time,omitempty" doc:"Undo everything recorded after this time."`
+	Cascade bool       `json:"cascade,omitempty" doc:"Also undo later changes of the same things, instead of refusing the undo."`
+	DryRun  bool       `json:"dry_run,omitempty" doc:"Only return what would change."`
 }
 
 // Undone is what an undo changed, or would change.
 type Undone struct {
 	Receipt
 	DryRun bool     `json:"dry_run"`
-	Steps  []Change `json:"steps" doc:"What was changed or, in a dry run, would be."`
-	Later  []Change `json:"later,omitempty" doc:"In a dry run: later changes of the same things, newest first. Without cascade they refuse the undo; the steps are those with it."`
+	Steps  []Change `json:"steps" doc:"The changes made or, in a dry run, the changes to make."`
+	Later  []Change `json:"later,omitempty" doc:"In a dry run: later changes of the same things, newest first. Without cascade they prevent the undo; steps are those with cascade."`
 }
 
 // Receipt is the result of a change of memory.
 type Receipt struct {
-	Run     string    `json:"run" doc:"To undo it by."`
+	Run     string    `json:"run" doc:"Run to undo the change."`
 	Changes int       `json:"changes"`
 	At      time.Time `json:"at,omitzero"`
-	Traces  int       `json:"traces,omitempty" doc:"Of an erasure: traces of others, who were shown it by a pool or with everybody, that went with it."`
-	Held    []string  `json:"held,omitempty" doc:"Of an erasure: what may still hold the words and is not reached."`
+	Traces  int       `json:"traces,omitempty" doc:"After an erasure: number of removed traces of other users that showed the text from a pool or global memory."`
+	Held    []string  `json:"held,omitempty" doc:"After an erasure: places that may still contain the text."`
 }
 
-// Quote is the text that a fact rests on, within its turn. The turn's whole content is Before,
-// Words and After, concatenated.
+// Quote is the text that supports a fact, within its turn. Before, Words and After together are the
+// turn's whole content.
 type Quote struct {
 	Turn         string      `json:"turn"`
 	Conversation string      `json:"conversation,omitempty"`
 	Role         memory.Role `json:"role"`
 	SaidAt       time.Time   `json:"said_at"`
 	Before       string      `json:"before,omitempty"`
-	Words        string      `json:"words,omitempty" doc:"The words themselves; none where only the turn is known."`
+	Words        string      `json:"words,omitempty" doc:"The quoted text; missing if only the turn is recorded."`
 	After        string      `json:"after,omitempty"`
 }
 
-// Waiting is a pending fact with what a person needs to decide on it.
+// Waiting is a pending fact with the information that a person needs to decide on it.
 type Waiting struct {
 	Memory    Memory        `json:"memory"`
-	Reason    string        `json:"reason" doc:"Why it waits."`
-	Author    memory.Author `json:"author" doc:"Who or what proposed it."`
-	Quote     *Quote        `json:"quote,omitempty" doc:"What was said."`
-	Conflicts []Memory      `json:"conflicts,omitempty" doc:"The user's own facts that it contradicts. Approving it takes their place; one with home, which another user shares, is left out of recall instead while they hold."`
+	Reason    string        `json:"reason" doc:"Why the fact needs approval."`
+	Author    memory.Author `json:"author" doc:"The person or program that proposed the fact."`
+	Quote     *Quote        `json:"quote,omitempty" doc:"The text that supports the fact."`
+	Conflicts []Memory      `json:"conflicts,omitempty" doc:"The user's own facts that it contradicts. Approval replaces them. But if the pending fact has home, since another user shares it, searches exclude it while these facts are active."`
 }
 
 // ReviewQuery selects a page of pending facts.
 type ReviewQuery struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+	Cursor string `query:"cursor" doc:"next_cursor of the previous page."`
 }
 
 // Review is a page of pending facts, newest first.
@@ -301,8 +301,8 @@ type Review struct {
 type Judgement struct {
 	ID      string        `json:"id"`
 	Action  memory.Action `json:"action" enum:"approve,reject"`
-	Content string        `json:"content,omitempty" doc:"Better words, to approve instead. Not for what another user shares."`
-	Seen    string        `json:"seen,omitempty" doc:"The words that were decided on. If the fact says something else by now, the request is refused with conflict."`
+	Content string        `json:"content,omitempty" doc:"Corrected text to approve instead. Not allowed for another user's fact."`
+	Seen    string        `json:"seen,omitempty" doc:"The text that the person saw. If the fact's text has changed since, the request fails with conflict."`
 }
 
 // ReviewRequest decides on pending facts, all or none.
@@ -310,10 +310,10 @@ type ReviewRequest struct {
 	Judgements []Judgement `json:"judgements" minItems:"1" maxItems:"500"`
 }
 
-// Reviewed is the decided facts.
+// Reviewed lists the decided facts.
 type Reviewed struct {
 	Receipt
-	Memories []Memory `json:"memories" doc:"The facts as they are now, in the order of the judgements."`
+	Memories []Memory `json:"memories" doc:"The current facts, in the order of the judgements."`
 }
 
 // Job is a running or waiting job.
@@ -333,26 +333,26 @@ type Jobs struct {
 	Jobs []Job `json:"jobs"`
 }
 
-// Health is the answer of GET /health. It never holds a key. Without the server's key a request
-// gets Status and Version alone.
+// Health is the answer of GET /health. It never contains a key. A request without the server's key
+// gets only Status and Version.
 type Health struct {
 	Status    string   `json:"status"`
 	Version   string   `json:"version"`
 	Profile   string   `json:"profile,omitempty"`
 	Store     string   `json:"store,omitempty"`
-	Search    string   `json:"search,omitempty"` // the resident index, and perhaps the database for the vectors of large users
-	Vault     string   `json:"vault,omitempty" doc:"The folder that memory is in, for admins."`
+	Search    string   `json:"search,omitempty"` // the index in memory, and the database if it searches the vectors of large users
+	Vault     string   `json:"vault,omitempty" doc:"The vault's folder, for admins."`
 	Embedder  string   `json:"embedder,omitempty"`
 	Reranker  string   `json:"reranker,omitempty"`
-	Upstream  string   `json:"upstream,omitempty" doc:"The upstream's URL for admins, for others whether one is set."`
+	Upstream  string   `json:"upstream,omitempty" doc:"For admins the upstream's URL; for others whether it is set."`
 	Models    []string `json:"models,omitempty"`
-	Learns    string   `json:"learns,omitempty" doc:"Who learns: a model's name, the chat's own model, the built-in rules, or nobody."`
+	Learns    string   `json:"learns,omitempty" doc:"What learns facts: a model's name, the chat's own model, the built-in rules, or nobody."`
 	TopK      int      `json:"top_k,omitempty"`
 	Threshold float64  `json:"threshold,omitempty"`
-	Better    string   `json:"better,omitempty" doc:"What would make recall better, with the command."`
-	Warnings  []string `json:"warnings,omitempty" doc:"Mistakes in the setup that requests have shown since the start, such as a chat without a user, and models that are skipped for now, or that many questions of the last hour were answered without."`
+	Better    string   `json:"better,omitempty" doc:"Advice to improve search results, with the command."`
+	Warnings  []string `json:"warnings,omitempty" doc:"Configuration mistakes that requests revealed since the start, such as a chat without a user; and models that are skipped now, or were skipped for many questions of the last hour."`
 
-	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memory in the user's message, since they refused a separate one
+	StrictModels []StrictModel `json:"strict_models,omitempty"` // models that get memory in the user's message, since they refused a separate message
 }
 
 // Values of [Ready].
@@ -361,17 +361,17 @@ const (
 	StatusDraining = "draining"
 )
 
-// Ready is whether a server takes requests, and other problems.
+// Ready tells whether a server accepts requests, and lists other problems.
 type Ready struct {
-	Status   string   `json:"status" enum:"ready,draining" doc:"draining: it is about to stop, and answers 503."`
-	Problems []string `json:"problems" doc:"What is wrong and takes no server out of the service, since another one would be no better: store (it does not answer, chats go on without memory), upstream (its last answers failed), disk (no room for what is written), jobs (some failed too often and are parked). Disk and jobs are looked at every few seconds."`
+	Status   string   `json:"status" enum:"ready,draining" doc:"draining: the server is about to stop, and answers 503."`
+	Problems []string `json:"problems" doc:"Problems that do not make the server unready, since other servers would have them too: store (it does not answer; chats continue without memory), upstream (its last answers failed), disk (it is full), jobs (some failed too often and are parked). Disk and jobs are checked every few seconds."`
 }
 
-// StrictModel is a model of the upstream whose chat template refused a message of memory's own.
+// StrictModel is an upstream model whose chat template refused a separate message with memories.
 type StrictModel struct {
-	Path  string    `json:"path"` // of the API that called it
+	Path  string    `json:"path"` // path of the API that called the model
 	Model string    `json:"model"`
-	Until time.Time `json:"until"` // when it is tried again
+	Until time.Time `json:"until"` // when a separate message is tried again
 }
 
 // Problem is the API's error (RFC 9457).

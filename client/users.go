@@ -8,9 +8,9 @@ import (
 
 // User is a user of the server.
 type User struct {
-	User   string `json:"user" doc:"The id by which requests name the user."`
-	Name   string `json:"name,omitempty" doc:"What a front end calls the user."`
-	Closed bool   `json:"closed,omitempty" doc:"Erased, and not opened since."`
+	User   string `json:"user" doc:"The user's id in requests."`
+	Name   string `json:"name,omitempty" doc:"The user's name in a front end."`
+	Closed bool   `json:"closed,omitempty" doc:"Whether the user was erased and not opened again."`
 }
 
 // Users is a page of the users, in order of their ids.
@@ -22,7 +22,7 @@ type Users struct {
 // UsersQuery selects a page of users.
 type UsersQuery struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"500" default:"50"`
-	Cursor string `query:"cursor" doc:"next_cursor of the page before."`
+	Cursor string `query:"cursor" doc:"next_cursor of the previous page."`
 }
 
 // Users returns all users. It needs an admin key.

@@ -37,7 +37,7 @@ func viewFact(v *Memory, f *memory.Fact) {
 	}
 }
 
-// ViewHit returns a hit in the API's form, with its why if explain is set.
+// ViewHit returns a hit in the API's form. The field why is included if explain is set.
 func ViewHit(h memory.Hit, explain bool) Hit {
 	v := Hit{Memory: View(h.Memory), Score: h.Score}
 	if explain {
@@ -64,8 +64,8 @@ func ViewChange(c memory.Change) Change {
 	return v
 }
 
-// ViewQuote returns the text that a fact rests on, within its turn; nil if the span does not fit
-// the turn.
+// ViewQuote returns the text that supports a fact, within its turn, or nil if the span does not fit
+// into the turn.
 func ViewQuote(turn Memory, span *memory.Span) *Quote {
 	q := &Quote{Turn: turn.ID, Conversation: turn.Conversation, Role: turn.Role, SaidAt: turn.CreatedAt, Before: turn.Content}
 	s := turn.Content

@@ -4,26 +4,26 @@ import (
 	"time"
 )
 
-// Action is what a change does, as named in the journal, REST and the page.
+// Action is the kind of a change, as named in the journal, REST and the page.
 type Action string
 
-// The actions. Each has exactly one target, and its After holds the whole resulting state.
+// The actions. Each changes exactly one target; After holds the target's whole resulting state.
 const (
-	ActionAdd       Action = "add"       // something that was not there
-	ActionUpdate    Action = "update"    // the same thing with other text or marks
-	ActionReinforce Action = "reinforce" // a duplicate was seen: more sure, observed again
-	ActionReplace   Action = "replace"   // the old side of a replacement: superseded by NewID
+	ActionAdd       Action = "add"       // the target did not exist before
+	ActionUpdate    Action = "update"    // the same target with other text or status
+	ActionReinforce Action = "reinforce" // a duplicate was seen: confidence rises, ObservedAt is updated
+	ActionReplace   Action = "replace"   // the old fact of a replacement is superseded by NewID
 	ActionRetire    Action = "retire"    // forgotten, expired or evicted
-	ActionRestore   Action = "restore"   // back from superseded, retired or rejected
-	ActionApprove   Action = "approve"   // pending → active
+	ActionRestore   Action = "restore"   // the target is forgotten, expired or evicted
+	ActionApprove   Action = "approve"   // a superseded, retired or rejected target is active again
 	ActionReject    Action = "reject"    // pending → rejected
-	ActionLink      Action = "link"      // another owner's fact becomes visible
-	ActionUnlink    Action = "unlink"    // and is hidden again
+	ActionLink      Action = "link"      // another owner's fact becomes visible here
+	ActionUnlink    Action = "unlink"    // another owner's fact is hidden again
 	ActionUndo      Action = "undo"      // an earlier change is reverted
-	ActionErase     Action = "erase"     // its text is removed for good, see [Eraser]
+	ActionErase     Action = "erase"     // the target's text is removed for good, see [Eraser]
 )
 
-// AuthorKind is who or what decided a change.
+// AuthorKind is the kind of person or program that decided a change.
 type AuthorKind string
 
 // The kinds of author.
@@ -33,15 +33,15 @@ const (
 	ByRule   AuthorKind = "rule"
 )
 
-// AuthorFile is the name of an unknown person who changed files of a vault.
+// AuthorFile is the author's name if an unknown person changed files of a vault.
 const AuthorFile = "file"
 
-// Author is who or what decided a change.
+// Author is the person or program that decided a change.
 type Author struct {
 	Kind   AuthorKind `json:"kind"`
-	Name   string     `json:"name,omitempty"`   // the key's user, the model, the rule
-	Prompt string     `json:"prompt,omitempty"` // hash of a model's prompt
-	Admin  bool       `json:"admin,omitempty"`  // an administrator who acts as that user
+	Name   string     `json:"name,omitempty"`   // name of the key's user, the model, or the rule
+	Prompt string     `json:"prompt,omitempty"` // hash of the model's prompt
+	Admin  bool       `json:"admin,omitempty"`  // an administrator acted as that user
 }
 
 // Image is the whole state of one thing. Exactly one field is set. In the journal it includes the
@@ -58,15 +58,15 @@ type Image struct {
 	Conversation *ConversationMark `json:"conversation,omitempty"`
 }
 
-// TurnMark is the part of a turn that can change. Its text cannot.
+// TurnMark is the part of a turn that can change. The text of a turn never changes.
 type TurnMark struct {
 	ID     string `json:"id"`
 	Status Status `json:"status"`
 }
 
-// Target is the key of the image's thing: "fact:ID", "link:ID", "profile:KEY",
+// Target identifies the image's thing within its owner: "fact:ID", "link:ID", "profile:KEY",
 // "relation:FROM:TO:KIND", "summary:ID", "turn:ID", "context:ID" or "conversation:ID"; "" for the
-// zero Image. It is unique within an owner.
+// zero Image.
 func (i Image) Target() string {
 	switch {
 	case i.Fact != nil:
@@ -115,30 +115,31 @@ func (i Image) Status() Status {
 // IsZero reports whether the image is empty.
 func (i Image) IsZero() bool { return i.Target() == "" }
 
-// Change is one change of one thing. The writer sets the first part, the store the second; the
-// journal returns both.
+// Change is one change of one thing. The caller sets the first part of the fields, the store the
+// second part; the journal returns both.
 type Change struct {
 	Action Action `json:"action"`
 	After  Image  `json:"after"`
-	// Base is the version of the target that the change was planned on (its Version field when
-	// read). 0 means any version, except that an add needs its target absent, a link needs it
-	// absent or not active, and every other action needs it present.
+	// Base is the target's Version when the change was planned; the store refuses the change if it
+	// differs. 0 means any version, but an add needs an absent target, a link an absent or inactive
+	// one, and every other action an existing one.
 	Base   int64  `json:"base,omitempty" bson:"base,omitempty"`
 	OldID  string `json:"old_id,omitempty" bson:"old_id,omitempty"` // of a replacement: the old fact
 	NewID  string `json:"new_id,omitempty" bson:"new_id,omitempty"` // of a replacement: the new fact
 	Reason string `json:"reason,omitempty" bson:"reason,omitempty"`
-	Author Author `json:"author"` // the zero Author: the run's
+	Author Author `json:"author"` // zero: the run's author
 
-	ID      string    `json:"id,omitempty"` // "RUN/3": the run and the place in it, from 1
+	ID      string    `json:"id,omitempty"` // "RUN/3": the run's id and the change's position in the run, from 1
 	Owner   Owner     `json:"owner,omitempty"`
 	Run     string    `json:"run,omitempty"`
-	Version int64     `json:"version,omitempty"` // the owner's, shared by a run's changes
-	At      time.Time `json:"at,omitzero"`       // the owner's clock: never goes back
+	Version int64     `json:"version,omitempty"` // the owner's version, shared by a run's changes
+	At      time.Time `json:"at,omitzero"`       // the time of the owner's clock, which never goes back
 	Before  Image     `json:"before,omitzero"`   // zero for an add
 }
 
-// Replace returns the two changes by which next replaces old: old becomes superseded and stays true
-// until next began, next is added. at is the time of the decision. Both inputs are left unchanged.
+// Replace returns the two changes that replace old with next: old becomes superseded and stays
+// valid until next began, and next is added. at is the time of the decision. The inputs are not
+// modified.
 func Replace(old, next Fact, at time.Time, reason string, author Author) []Change {
 	gone := old
 	gone.Status, gone.SupersededBy, gone.UpdatedAt = Superseded, next.ID, at
@@ -157,20 +158,20 @@ func Replace(old, next Fact, at time.Time, reason string, author Author) []Chang
 // Run is one execution of a job or one request that changes memory. Its changes are applied
 // together or not at all.
 type Run struct {
-	ID      string   `json:"id"`   // the caller's; applying an id again is a no-op that returns the first receipt
+	ID      string   `json:"id"`   // chosen by the caller; applying an id again is a no-op that returns the first receipt
 	Kind    string   `json:"kind"` // "learn", "manual", "import", "forget", "undo", …
 	Author  Author   `json:"author"`
-	Base    int64    `json:"-"`                 // the owner's version it was planned on, if no later write is allowed, see [PlannedOn]; 0: any version
-	Lease   *Lease   `json:"-"`                 // of the job this run completes; nil without one
+	Base    int64    `json:"-"`                 // the owner's version when the run was planned, if no later write is allowed, see [PlannedOn]; 0: any version
+	Lease   *Lease   `json:"-"`                 // lease of the job that this run completes; nil: no job
 	Learned []string `json:"learned,omitempty"` // turns whose LearnedAt is set
-	Vectors []Vector `json:"-"`                 // of the memories it adds or rewords
+	Vectors []Vector `json:"-"`                 // vectors of the memories that the run adds or changes
 	Jobs    []Job    `json:"-"`                 // follow-up work, queued in the same transaction
 }
 
-// Unwritten is the [Run.Base] of a run planned before the owner's first write.
+// Unwritten is the [Run.Base] of a run that was planned before the owner's first write.
 const Unwritten int64 = -1
 
-// PlannedOn returns the Base of a run planned on a version of the owner.
+// PlannedOn returns the Base of a run that was planned when the owner had this version.
 func PlannedOn(version int64) int64 {
 	if version == 0 {
 		return Unwritten
@@ -189,17 +190,17 @@ func (r Run) Overtaken(version int64) error {
 // Receipt is the result of a run.
 type Receipt struct {
 	Run     string    `json:"run"`
-	Version int64     `json:"version"` // the owner's after the run
+	Version int64     `json:"version"` // the owner's version after the run
 	At      time.Time `json:"at"`
 	Changes int       `json:"changes"`
-	Again   bool      `json:"again,omitempty" bson:"-"` // the run was applied before; nothing was done now
+	Again   bool      `json:"again,omitempty" bson:"-"` // the run was applied earlier; this call did nothing
 
-	// Traces is how many other owners' traces with its text an erasure removed: of readers through
-	// a pool or with everybody. No store sets it.
+	// Traces is the number of other owners' traces that an erasure removed because they showed its
+	// text: of readers of a pool or of global memory. Stores leave it 0.
 	Traces int `json:"traces,omitempty" bson:"-"`
 
-	// Held is the ids of the owner's other things that repeat erased text, and stay: documents,
-	// profile entries, titles and rules of chats. No store sets it.
+	// Held lists the owner's other things that still contain erased text: documents, profile
+	// entries, titles and rules of chats. Stores leave it nil.
 	Held []string `json:"held,omitempty" bson:"-"`
 }
 

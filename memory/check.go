@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Check returns [Invalid] for a run that no store of owner may accept. It checks the values alone:
-// the store finds conflicts and duplicates.
+// Check returns [Invalid] for a run that every store must refuse for owner. It checks only the
+// values: the store finds conflicts and duplicates.
 func (r Run) Check(owner Owner, changes ...Change) error {
 	if r.ID == "" {
 		return Errorf(Invalid, "a run needs an id")
@@ -21,13 +21,13 @@ func (r Run) Check(owner Owner, changes ...Change) error {
 	return checkJobs(owner, r.Jobs)
 }
 
-// Check returns [Invalid] for a batch that no store of owner may accept.
+// Check returns [Invalid] for a batch that every store must refuse for owner.
 func (b Batch) Check(owner Owner) error {
 	if b.Conversation.ID == "" || b.Conversation.Owner != owner {
 		return Errorf(Invalid, "a batch needs a conversation of %s with an id", owner)
 	}
 	if s := b.Conversation.Status; s != "" && !slices.Contains(otherStatuses, s) {
-		return Errorf(Invalid, "a conversation is one of %q, not %q", otherStatuses, s)
+		return Errorf(Invalid, "a conversation's status must be one of %q, not %q", otherStatuses, s)
 	}
 	for i, t := range b.Turns {
 		if err := t.check(owner, b.Conversation.ID); err != nil {
@@ -35,11 +35,11 @@ func (b Batch) Check(owner Owner) error {
 		}
 	}
 	if len(b.Marks) > 0 && b.Run == "" {
-		return Errorf(Invalid, "the marks of a batch need a run to stand under")
+		return Errorf(Invalid, "a batch with marks needs a run")
 	}
 	for i, c := range b.Marks {
 		if c.After.Turn == nil && (c.After.Conversation == nil || c.After.Conversation.ID != b.Conversation.ID) {
-			return Errorf(Invalid, "mark %d of the batch is neither of a turn nor of its conversation", i+1)
+			return Errorf(Invalid, "mark %d of the batch must change a turn or the batch's conversation", i+1)
 		}
 		if err := c.check(owner); err != nil {
 			return Errorf(Invalid, "mark %d of the batch: %w", i+1, err)
@@ -64,16 +64,16 @@ var actions = []Action{
 
 func (c Change) check(owner Owner) error {
 	if !slices.Contains(actions, c.Action) {
-		return Errorf(Invalid, "no such action: %q", c.Action)
+		return Errorf(Invalid, "unknown action %q", c.Action)
 	}
 	if (c.Action == ActionLink || c.Action == ActionUnlink) && c.After.Link == nil {
-		return Errorf(Invalid, "%s is for links", c.Action)
+		return Errorf(Invalid, "the action %s needs a link as target", c.Action)
 	}
 	if c.Action == ActionAdd && c.After.Turn != nil {
-		return Errorf(Invalid, "turns are added by appending them")
+		return Errorf(Invalid, "turns are added by Append, not by Apply")
 	}
 	if c.Action == ActionAdd && c.After.Conversation != nil {
-		return Errorf(Invalid, "conversations are added by appending to them")
+		return Errorf(Invalid, "conversations are added by Append, not by Apply")
 	}
 	return c.After.check(owner)
 }
@@ -88,9 +88,9 @@ var (
 func (i Image) check(owner Owner) error {
 	switch set := i.fields(); {
 	case set == 0:
-		return Errorf(Invalid, "no target")
+		return Errorf(Invalid, "the change has no target")
 	case set > 1:
-		return Errorf(Invalid, "%d targets", set)
+		return Errorf(Invalid, "the change has %d targets", set)
 	case i.Fact != nil:
 		return i.Fact.check(owner)
 	case i.Link != nil:
@@ -115,14 +115,14 @@ func (i Image) check(owner Owner) error {
 
 func (c *Context) check(owner Owner) error {
 	if !utf8.ValidString(c.Title) || !utf8.ValidString(c.Content) {
-		return Errorf(Invalid, "the context's words are not UTF-8")
+		return Errorf(Invalid, "the context's text is not UTF-8")
 	}
 	return checkThing("context", c.ID != "", owner, c.Owner, c.Status, otherStatuses)
 }
 
 func (c *ConversationMark) check(owner Owner) error {
 	if !utf8.ValidString(c.Title) || !utf8.ValidString(c.Rules) {
-		return Errorf(Invalid, "the conversation's words are not UTF-8")
+		return Errorf(Invalid, "the conversation's text is not UTF-8")
 	}
 	return checkThing("conversation", c.ID != "", owner, owner, c.Status, otherStatuses)
 }
@@ -166,7 +166,7 @@ func (l *Link) check(owner Owner) error {
 
 func (t *Turn) check(owner Owner, conversation string) error {
 	if t.Conversation != conversation {
-		return Errorf(Invalid, "it is of conversation %q, the batch of %q", t.Conversation, conversation)
+		return Errorf(Invalid, "the turn is in conversation %q, but the batch is for %q", t.Conversation, conversation)
 	}
 	if !utf8.ValidString(t.Content) {
 		return Errorf(Invalid, "the turn's content is not UTF-8")
@@ -179,9 +179,9 @@ func checkThing(what string, named bool, owner, of Owner, status Status, allowed
 	case !named:
 		return Errorf(Invalid, "a %s needs an id", what)
 	case of != owner:
-		return Errorf(Invalid, "a %s of %q, not of %s", what, of, owner)
+		return Errorf(Invalid, "the %s belongs to %q, not to %s", what, of, owner)
 	case !slices.Contains(allowed, status):
-		return Errorf(Invalid, "a %s is one of %q, not %q", what, allowed, status)
+		return Errorf(Invalid, "the status of a %s must be one of %q, not %q", what, allowed, status)
 	}
 	return nil
 }

@@ -1,27 +1,26 @@
-// Package memory holds the words of Loci: what is remembered, whose it is, how
-// it changes, and the contracts that stores, searchers and models keep. It
-// depends on the standard library alone and does no I/O.
+// Package memory defines the types of Loci: memories, their owners and changes, and the interfaces
+// of stores, searchers and models. It depends only on the standard library and does no I/O.
 //
-// # What is kept
+// # Types
 //
-//	Owner         whose memory it is; the first argument and the first column of everything
-//	Fact          one short standalone statement, with where it came from
+//	Owner         the user or group whose memory it is; the first argument and column everywhere
+//	Fact          one short standalone statement, with its source
 //	Turn          one verbatim message of a conversation
-//	Summary       what a conversation was about, rolling
+//	Summary       a rolling summary of a conversation
 //	ProfileEntry  a key and a value about a user
 //	Relation      two facts that belong together
-//	Link          a fact of one owner made visible to another
-//	Memory        any of fact, turn, summary: what recall can return
+//	Link          makes a fact of one owner visible to another
+//	Memory        a fact, turn or summary: the things that a search can return
 //
-// # How it changes
+// # Changes
 //
-// A [Run] is one execution of a job or one request. Its [Change] values are
-// applied by [Facts.Apply] together or not at all, under a version and a time
-// of the owner's own clock, and stay in the journal with the whole state before
-// and after, so that history, undo and "what was known at T" need nothing else.
+// A [Run] is one execution of a job or one request. [Facts.Apply] applies its [Change] values
+// together or not at all, under one version and one time of the owner. The journal keeps them with
+// the whole state before and after each change: history, undo and reads of a past time need nothing
+// else.
 //
 // # Times
 //
-// All times are UTC with microseconds ([Time] makes them so). Two axes are never
-// mixed: as of T is what had been recorded at T, valid at T is what was true at T.
+// All times are UTC with microseconds; [Time] converts them. Two time axes are distinct: "as of T"
+// is what was recorded at T, "valid at T" is what was true at T.
 package memory

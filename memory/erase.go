@@ -9,55 +9,52 @@ import (
 
 // Eraser removes text for good. A store that wraps another also erases its own copies.
 type Eraser interface {
-	// Erase removes the words of an owner's facts, links, turns, summaries, contexts,
-	// conversations (their own, not those of their turns) and profile entries (which are
-	// named by their key, and get an [ErasedKey]), in one transaction: what is
-	// left of each is as [Image.Erased] and [Turn.Erased] say, and retired. Ids that the
-	// owner does not have, and what was erased before, are left out; an id asked twice
-	// counts once. With them go
+	// Erase removes the text of an owner's facts, links, turns, summaries, contexts, profile
+	// entries and conversations (not of their turns), in one transaction. [Image.Erased] and
+	// [Turn.Erased] define what remains of each; its status becomes retired. A profile entry is
+	// named by its key, and gets an [ErasedKey]. Unknown, repeated and erased ids are ignored.
+	// Erase also removes
 	//
-	//   - their vectors;
-	//   - in the journal, the words of every image of them, the reasons of all
-	//     changes that are about them or name them as OldID or NewID, and every reason
-	//     of the owner's that a model gave: it may quote them anywhere. Ids, times,
-	//     authors and statuses stay;
-	//   - titles of conversations that stand in an erased turn, in the journal too;
-	//   - all traces of the owner, and what jobs of theirs say of their last failure.
-	//     Traces of before are not written later either.
+	//   - the vectors of these memories;
+	//   - in the journal, the text of all their images, the reasons of all changes that are
+	//     about them or have them as OldID or NewID, and all reasons that models gave for the
+	//     owner's changes, since a reason may quote them. Ids, times, authors and statuses stay;
+	//   - titles of conversations that occur in an erased turn, also in the journal;
+	//   - all traces of the owner, and the error texts of the owner's jobs. A trace from before
+	//     the erasure is not written later either.
 	//
-	// Each thing is journalled as [ActionErase], in the order of the ids, which no undo
-	// takes back. The version rises by one; Since from any before it is [Gone]. Without
-	// a thing to erase the version stays. Of the run, the id, the kind, the author and
-	// the jobs count; a run that was applied before is a no-op that returns its receipt
-	// with Again set.
+	// Each thing gets a change [ActionErase] in the journal, in the order of the ids, which cannot
+	// be undone. The version rises by one; Since from an earlier version is [Gone]. If there is
+	// nothing to erase the version stays. Only the run's id, kind, author and jobs are used; a run
+	// that was applied before is a no-op that returns its receipt with Again set.
 	//
-	// When it returns without an error, run again or not, no read finds the words. Free pages
-	// and the log of a file may have them until the store has written it again, which it does by
-	// itself, at its next start at the latest. [Unavailable]: nothing was erased, since there is
-	// no room for that, or the words may still be in files; the same call again sees to it.
+	// When Erase returns without an error, no read finds the text. Free pages and the log of a file
+	// may contain it until the store rewrites the file, at its next start at the latest.
+	// [Unavailable]: either nothing was erased, since the disk is full, or files may still contain
+	// the text; repeating the call completes the erasure.
 	Erase(ctx context.Context, owner Owner, run Run, ids ...string) (Receipt, error)
 
 	// EraseTraces removes all traces of an owner, and returns how many it removed, also with an
-	// error: repeating it removes the rest. No version rises, and nothing is journalled. Traces
+	// error: repeating the call removes the rest. It changes no version and no journal. Traces
 	// saved afterwards stay. Errors are those of Erase.
 	EraseTraces(ctx context.Context, owner Owner) (int, error)
 
-	// EraseTracesOf removes the traces, of every owner in a namespace, in which one of these facts
-	// is a hit with its text from another owner's memory (see [Trace.ShownOf]), and returns how
-	// many it removed, as EraseTraces does. Its cost depends on those traces alone. SaveTraces
-	// writes no such trace once the fact, or the link to it, is erased in the memory where it was
-	// found; erasing that first, and then the traces, leaves none.
+	// EraseTracesOf removes the traces of all owners in a namespace that show the text of one of
+	// these facts from another owner's memory (see [Trace.ShownOf]). It returns the number like
+	// EraseTraces. Its cost depends only on those traces. SaveTraces writes no such trace once the
+	// fact, or the link to it, is erased in the memory where it was found. So first erase the fact,
+	// then its traces.
 	EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error)
 }
 
-// erasedKey begins the key of an erased profile entry; a hash follows.
+// erasedKey is the prefix of an erased profile entry's key; a hash follows it.
 const (
 	erasedKey     = "erased-"
 	erasedKeyHash = 16 // bytes
 )
 
-// ErasedKey returns the key of a profile entry that a run has erased, since keys are text too. An
-// erased key stays.
+// ErasedKey returns the new key of a profile entry that a run has erased, since keys are text too.
+// A key that is already erased stays.
 func ErasedKey(run, key string) string {
 	if hash, ok := strings.CutPrefix(key, erasedKey); ok && len(hash) == 2*erasedKeyHash {
 		return key
@@ -66,9 +63,9 @@ func ErasedKey(run, key string) string {
 	return erasedKey + hex.EncodeToString(sum[:erasedKeyHash])
 }
 
-// Erased returns the image without text, as a run leaves it. Ids, times, status, trust and a fact's
-// turns stay, and of the scope the owner and the conversation: names of projects and agents are
-// text.
+// Erased returns the image as an erasure by the run leaves it, without text. Ids, times, status,
+// trust and a fact's turns stay. The scope keeps only owner and conversation, since names of
+// projects and agents are text.
 func (i Image) Erased(run string) Image {
 	switch {
 	case i.Fact != nil:
@@ -101,12 +98,12 @@ func (i Image) Erased(run string) Image {
 func (f Fact) erased() Fact {
 	f.Scope.Project, f.Scope.Agent = "", ""
 	f.Content, f.Category, f.Tags, f.Subject, f.Attribute = "", "", nil, "", ""
-	f.Metadata, f.Hash, f.Provenance.Quote, f.Model = nil, "", nil, "" // a rule's name reveals its subject
+	f.Metadata, f.Hash, f.Provenance.Quote, f.Model = nil, "", nil, "" // a rule's name would reveal the subject
 	return f
 }
 
-// Erased returns the turn without text. It is not learned from any more. Chain stays: it identifies
-// the turn when a client sends it again, so that it is not stored again.
+// Erased returns the turn without text. Loci does not learn from it any more. Chain stays, so that
+// the turn is not stored again when a client resends it.
 func (t Turn) Erased() Turn {
 	t.Content, t.Project, t.Agent, t.Given, t.Foreign, t.NoLearn = "", "", "", "", "", true
 	return t

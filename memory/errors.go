@@ -2,22 +2,22 @@ package memory
 
 import "fmt"
 
-// Code is a kind of error, testable with errors.Is. There are few, and one table
-// (package httpx) maps them to HTTP and back.
+// Code is a kind of error for errors.Is. There are few codes; package httpx maps them to HTTP and
+// back.
 type Code string
 
-// The kinds of error a caller can act on.
+// The kinds of error that a caller can act on.
 const (
-	Invalid      Code = "invalid"      // the caller's input is wrong; the message says what would be right
+	Invalid      Code = "invalid"      // the caller's input is wrong; the message says what is valid
 	NotFound     Code = "not_found"    // the owner has no such thing
-	Conflict     Code = "conflict"     // somebody else changed it first; read again and plan again
+	Conflict     Code = "conflict"     // somebody else changed the data first; read it again and retry
 	Duplicate    Code = "duplicate"    // the same live fact exists in this scope already
 	Gone         Code = "gone"         // the requested history is not kept; start from the present
-	LeaseLost    Code = "lease_lost"   // the job belongs to another worker now; nothing was written
+	LeaseLost    Code = "lease_lost"   // another worker has the job now; nothing was written
 	Unauthorized Code = "unauthorized" // no valid key
-	Forbidden    Code = "forbidden"    // a valid key, but not for this
+	Forbidden    Code = "forbidden"    // the key is valid, but does not permit this
 	TooLarge     Code = "too_large"    // over a documented limit
-	Unavailable  Code = "unavailable"  // a part is down or too slow; trying later may work
+	Unavailable  Code = "unavailable"  // a component is down or too slow; a retry may work
 )
 
 // Error returns the code, so that a Code is an error and a target for errors.Is.
@@ -38,7 +38,7 @@ func (e *Error) Is(target error) bool { return e.Code == target }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf returns an [Error] with a code; the rest is as in fmt.Errorf.
+// Errorf returns an [Error] with a code; its other arguments are those of fmt.Errorf.
 func Errorf(code Code, format string, args ...any) error {
 	return &Error{Code: code, Err: fmt.Errorf(format, args...)}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is one of the three kinds of memory that recall can return.
+// Kind is one of the three kinds of memory that a search can return.
 type Kind string
 
 // The kinds of memory.
@@ -17,26 +17,26 @@ const (
 	KindSummary Kind = "summary"
 )
 
-// Status is a stage in a thing's life. Only [Active] memory is recalled; [Active] and [Pending]
+// Status is the state of a memory. Searches return only [Active] memories. [Active] and [Pending]
 // facts are live: a scope has at most one live fact with the same text.
 type Status string
 
-// The statuses. Facts use all of them but Replaced; links are active, pending or retired;
-// profile entries, relations, summaries, contexts and conversations are active or retired;
-// turns are active, replaced (an edited or regenerated branch) or retired (forgotten).
+// The statuses. Facts use all except Replaced; links use active, pending and retired; profile
+// entries, relations, summaries, contexts and conversations use active and retired; turns use
+// active, replaced (on an edited or regenerated branch) and retired (forgotten).
 const (
 	Active     Status = "active"
-	Pending    Status = "pending"    // a person must decide
+	Pending    Status = "pending"    // waits for a person's approval
 	Superseded Status = "superseded" // another fact replaced it
-	Replaced   Status = "replaced"   // a turn off the conversation's current path
+	Replaced   Status = "replaced"   // a turn outside the conversation's current path
 	Retired    Status = "retired"    // forgotten, expired, evicted or undone
-	Rejected   Status = "rejected"   // a person said no
+	Rejected   Status = "rejected"   // a person rejected it
 )
 
 // Live reports whether s is active or pending.
 func (s Status) Live() bool { return s == Active || s == Pending }
 
-// FactSource is how a fact was made.
+// FactSource is how a fact was created.
 type FactSource string
 
 // The sources.
@@ -47,7 +47,7 @@ const (
 	FromFile  FactSource = "file"      // edited in the vault
 )
 
-// Trust is how far the source of a fact can be trusted, highest first.
+// Trust is the trust in the source of a fact, highest first.
 type Trust string
 
 // The trust tiers.
@@ -55,7 +55,7 @@ const (
 	TrustPerson    Trust = "person"    // a person wrote or approved it
 	TrustUser      Trust = "user"      // the user said it
 	TrustAssistant Trust = "assistant" // a model said it
-	TrustUntrusted Trust = "untrusted" // a tool or a page said it
+	TrustUntrusted Trust = "untrusted" // from a tool result or a web page
 )
 
 // Span is a piece of a turn's content: bytes [Start, End).
@@ -65,19 +65,19 @@ type Span struct {
 	End   int    `json:"end"`
 }
 
-// Core is whether a fact is put into prompts without a search.
+// Core is whether a fact is put into prompts without being searched for.
 type Core string
 
 // The values of [Core].
 const (
-	CoreAuto   Core = ""       // depends on its importance and the room; written as "auto"
+	CoreAuto   Core = ""       // depends on importance and free space; written as "auto"
 	CoreAlways Core = "always" // in every prompt: the fact is pinned
 	CoreNever  Core = "never"  // only found by search
 )
 
 var cores = []Core{CoreAuto, CoreAlways, CoreNever}
 
-// Pin returns the Core of a pinned fact, or of one that is not.
+// Pin returns the Core value for a pinned or an unpinned fact.
 func Pin(pinned bool) Core {
 	if pinned {
 		return CoreAlways
@@ -85,7 +85,7 @@ func Pin(pinned bool) Core {
 	return CoreAuto
 }
 
-// UnmarshalText reads what String writes, and refuses everything else with [Invalid].
+// UnmarshalText parses a text that String returns; any other text is [Invalid].
 func (c *Core) UnmarshalText(text []byte) error {
 	i := slices.IndexFunc(cores, func(one Core) bool { return string(one) == string(text) || one.String() == string(text) })
 	if i < 0 {
@@ -95,17 +95,17 @@ func (c *Core) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes what String returns.
+// MarshalText returns the text of String.
 func (c Core) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // String returns auto, always or never.
 func (c Core) String() string { return cmp.Or(string(c), "auto") }
 
-// Provenance is the source of a fact.
+// Provenance is where a fact comes from.
 type Provenance struct {
 	Conversation string   `json:"conversation,omitempty"`
-	Turns        []string `json:"turns,omitempty"` // ids, in order
-	Quote        *Span    `json:"quote,omitempty"` // the text that supports it
+	Turns        []string `json:"turns,omitempty"` // turn ids, in order
+	Quote        *Span    `json:"quote,omitempty"` // the part of a turn that supports the fact
 }
 
 // Fact is one short, standalone statement.
@@ -115,32 +115,32 @@ type Fact struct {
 	Content      string          `json:"content"`
 	Category     string          `json:"category,omitempty" bson:"category,omitempty"`
 	Tags         []string        `json:"tags,omitempty" bson:"tags,omitempty"`
-	Subject      string          `json:"subject,omitempty" bson:"subject,omitempty"`     // its subject, e.g. "user"
-	Attribute    string          `json:"attribute,omitempty" bson:"attribute,omitempty"` // its attribute, e.g. "home"; facts that share subject and attribute may contradict
+	Subject      string          `json:"subject,omitempty" bson:"subject,omitempty"`     // e.g. "user"
+	Attribute    string          `json:"attribute,omitempty" bson:"attribute,omitempty"` // e.g. "home"; facts with the same subject and attribute may contradict each other
 	Confidence   float64         `json:"confidence"`                                     // 0 to 1
 	Status       Status          `json:"status"`
 	Source       FactSource      `json:"source"`
 	Trust        Trust           `json:"trust"`
 	Core         Core            `json:"core,omitempty" bson:"pinned,omitempty"`
 	Provenance   Provenance      `json:"provenance,omitzero"`
-	ObservedAt   time.Time       `json:"observed_at" bson:"observed"`                          // when it was stated
+	ObservedAt   time.Time       `json:"observed_at" bson:"observed"`                          // when the fact was stated
 	ObservedSeq  int64           `json:"observed_seq,omitempty" bson:"observed_seq,omitempty"` // order among statements of the same time: turn index, then offset
 	ValidFrom    time.Time       `json:"valid_from,omitzero" bson:"valid_from"`                // when it became true; zero: unknown
-	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // when it stopped being true; zero: still
+	ValidTo      time.Time       `json:"valid_to,omitzero" bson:"valid_to"`                    // when it stopped being true; zero: still true
 	CreatedAt    time.Time       `json:"created_at,omitzero" bson:"created"`
 	UpdatedAt    time.Time       `json:"updated_at,omitzero" bson:"updated"`
 	ExpiresAt    time.Time       `json:"expires_at,omitzero" bson:"expires"`
 	SupersededBy string          `json:"superseded_by,omitempty" bson:"superseded_by,omitempty"`
-	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // the model and prompt hash, or the rule, that made it
-	Metadata     json.RawMessage `json:"metadata,omitempty" bson:"metadata,omitempty"` // a JSON object of the caller's own
-	Hash         string          `json:"-"`                                            // of the normalised content, set by the writer; unique among live facts of a scope
-	Version      int64           `json:"-"`                                            // the owner's version that wrote it; set by the store
+	Model        string          `json:"model,omitempty" bson:"model,omitempty"`       // the model and prompt hash, or the rule, that created the fact
+	Metadata     json.RawMessage `json:"metadata,omitempty" bson:"metadata,omitempty"` // a JSON object for the caller's use
+	Hash         string          `json:"-"`                                            // hash of the normalized content, set by the writer; unique among live facts of a scope
+	Version      int64           `json:"-"`                                            // the owner's version of the last change; set by the store
 }
 
-// Pinned reports whether the fact is in every prompt.
+// Pinned reports whether the fact is put into every prompt.
 func (f *Fact) Pinned() bool { return f.Core == CoreAlways }
 
-// MarshalJSON also writes pinned, which programs read.
+// MarshalJSON also writes the field pinned, which programs read.
 func (f Fact) MarshalJSON() ([]byte, error) {
 	type fields Fact
 	return json.Marshal(struct {
@@ -149,7 +149,7 @@ func (f Fact) MarshalJSON() ([]byte, error) {
 	}{fields(f), f.Pinned()})
 }
 
-// UnmarshalJSON also reads pinned, which facts had before [Core] existed.
+// UnmarshalJSON also reads the field pinned, which facts had before [Core] existed.
 func (f *Fact) UnmarshalJSON(data []byte) error {
 	type Fields Fact
 	in := struct {
@@ -161,8 +161,8 @@ func (f *Fact) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Newer reports whether f was stated after g: by time, then by order within that time. Equal is not
-// newer.
+// Newer reports whether f was stated after g: by time, then by order within that time. It is false
+// for equal ones.
 func (f *Fact) Newer(g *Fact) bool {
 	if !f.ObservedAt.Equal(g.ObservedAt) {
 		return f.ObservedAt.After(g.ObservedAt)
@@ -170,13 +170,13 @@ func (f *Fact) Newer(g *Fact) bool {
 	return f.ObservedSeq > g.ObservedSeq
 }
 
-// Visible reports whether recall may show the fact at now.
+// Visible reports whether searches may return the fact at the time now.
 func (f *Fact) Visible(now time.Time) bool {
 	return f.Status == Active && (f.ExpiresAt.IsZero() || now.Before(f.ExpiresAt))
 }
 
-// ValidAt reports whether the fact was true at t. A fact without a start counts as true since it
-// was observed.
+// ValidAt reports whether the fact was true at t. A fact without ValidFrom counts as true from
+// ObservedAt on.
 func (f *Fact) ValidAt(t time.Time) bool {
 	from := f.ValidFrom
 	if from.IsZero() {
@@ -185,19 +185,19 @@ func (f *Fact) ValidAt(t time.Time) bool {
 	return !t.Before(from) && (f.ValidTo.IsZero() || t.Before(f.ValidTo))
 }
 
-// Link shows one owner's fact to another. It belongs to the receiver and has a copy of the fact at
-// HomeVersion, so that recall reads only one owner's rows. A pending link needs its owner's consent
-// and is not recalled.
+// Link shows one owner's fact to another owner, the receiver, who owns the link. The link has a
+// copy of the fact at HomeVersion, so that searches read only one owner's rows. A pending link
+// needs the receiver's consent; searches do not return it.
 type Link struct {
 	Owner       Owner     `json:"owner"`                            // the receiver
-	Fact        Fact      `json:"fact"`                             // the copy; Fact.Scope.Owner is the home
-	HomeVersion int64     `json:"home_version" bson:"home_version"` // also the Fact.Version that reads return
+	Fact        Fact      `json:"fact"`                             // the copy; Fact.Scope.Owner is the sharing owner
+	HomeVersion int64     `json:"home_version" bson:"home_version"` // version of the original fact; also the Fact.Version that reads return
 	Status      Status    `json:"status" bson:"link_status"`
 	CreatedAt   time.Time `json:"created_at,omitzero" bson:"linked"`
 	Version     int64     `json:"-"`
 }
 
-// ProfileEntry is a key and a value about a user, e.g. "timezone" = "Europe/Lisbon".
+// ProfileEntry is a key with a value about a user, e.g. "timezone" = "Europe/Lisbon".
 type ProfileEntry struct {
 	Owner     Owner     `json:"owner"`
 	Key       string    `json:"key"`
@@ -219,7 +219,7 @@ const (
 	Follows     RelationKind = "follows"
 )
 
-// Relation connects two facts of one owner. It never changes who sees them.
+// Relation connects two facts of one owner. It does not affect who can see them.
 type Relation struct {
 	Owner     Owner        `json:"owner"`
 	From      string       `json:"from"`
@@ -230,11 +230,11 @@ type Relation struct {
 	Version   int64        `json:"-"`
 }
 
-// Summary is a conversation's summary so far. Earlier ones stay: the current one is the newest
-// active.
+// Summary is a conversation's summary so far. Earlier summaries stay; the newest active one is
+// current.
 type Summary struct {
 	ID           string    `json:"id"`
-	Scope        Scope     `json:"scope"` // Scope.Conversation is the conversation
+	Scope        Scope     `json:"scope"` // Scope.Conversation is the summarized conversation
 	Text         string    `json:"text"`
 	MessageCount int       `json:"message_count" bson:"message_count"`
 	Model        string    `json:"model"` // a model's name, or "rule_based"
@@ -243,8 +243,8 @@ type Summary struct {
 	Version      int64     `json:"-"`
 }
 
-// Context is a document that its owner attaches to conversations. While attached, all of it is in
-// the prompt, so that it is neither recalled nor learned from.
+// Context is a document that its owner attaches to conversations. While it is attached, the prompt
+// contains its whole text; so Loci neither searches it nor learns from it.
 type Context struct {
 	ID        string    `json:"id"`
 	Owner     Owner     `json:"owner"`
@@ -256,8 +256,7 @@ type Context struct {
 	Version   int64     `json:"-"`
 }
 
-// Memory is one of fact, turn or summary. Link is set in addition to Fact if the fact is another
-// owner's.
+// Memory is a fact, turn or summary. For another owner's fact, Link is set in addition to Fact.
 type Memory struct {
 	Fact    *Fact    `json:"fact,omitempty"`
 	Turn    *Turn    `json:"turn,omitempty"`
@@ -317,7 +316,8 @@ func (m Memory) CreatedAt() time.Time {
 	return time.Time{}
 }
 
-// Version returns the version of the memory in its reader's data, 0 for the zero Memory.
+// Version returns the version of the memory in the data of the owner who reads it, 0 for the zero
+// Memory.
 func (m Memory) Version() int64 {
 	switch {
 	case m.Link != nil:
@@ -332,7 +332,7 @@ func (m Memory) Version() int64 {
 	return 0
 }
 
-// Scope returns the memory's scope in its reader's data.
+// Scope returns the memory's scope in the data of the owner who reads it.
 func (m Memory) Scope() Scope {
 	switch {
 	case m.Link != nil:
@@ -347,7 +347,8 @@ func (m Memory) Scope() Scope {
 	return Scope{}
 }
 
-// Status returns the memory's status for its reader: an active link has its fact's status.
+// Status returns the status for the owner who reads the memory: an active link has its fact's
+// status.
 func (m Memory) Status() Status {
 	switch {
 	case m.Link != nil && m.Link.Status != Active:
@@ -362,7 +363,7 @@ func (m Memory) Status() Status {
 	return ""
 }
 
-// Visible reports whether recall may show the memory at now.
+// Visible reports whether searches may return the memory at the time now.
 func (m Memory) Visible(now time.Time) bool {
 	switch {
 	case m.Link != nil:
@@ -377,7 +378,7 @@ func (m Memory) Visible(now time.Time) bool {
 	return false
 }
 
-// Time returns t in Loci's form: UTC, microseconds, no monotonic part. The zero time stays zero.
+// Time returns t as Loci stores it: UTC, microseconds, no monotonic part. The zero time stays zero.
 func Time(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.Time{}

@@ -1,11 +1,11 @@
 package memory
 
-// FileContent is the content of a vault's file: a fact with its relations and shares, or one other
+// FileContent is the content of a file in a vault: a fact with its relations and shares, or another
 // thing. The zero FileContent is empty.
 type FileContent struct {
 	Fact         *Fact
-	Relations    *[]Relation // of the fact to others, in order; nil for none
-	Shared       *[]Owner    // the fact's receivers, in order; nil for none
+	Relations    *[]Relation // relations that start at the fact, in order; nil: none
+	Shared       *[]Owner    // owners who share the fact, in order; nil: none
 	Turn         *Turn
 	Summary      *Summary
 	Profile      *ProfileEntry
@@ -13,8 +13,8 @@ type FileContent struct {
 	Context      *Context
 }
 
-// Image returns the part of the content that a change can hold: the fact alone, and the marks of a
-// turn and of a conversation.
+// Image returns the part of the content that a change can set: for a fact without its relations and
+// shares, for a turn or conversation only its mark.
 func (c FileContent) Image() Image {
 	i := Image{Fact: c.Fact, Summary: c.Summary, Profile: c.Profile, Context: c.Context}
 	if c.Turn != nil {

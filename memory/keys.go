@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// KeyRole is whose memory requests with an API key may access.
+// KeyRole defines whose memory requests with an API key may access.
 type KeyRole string
 
 // The roles of keys.
@@ -15,7 +15,7 @@ const (
 	KeyUser  KeyRole = "user"  // only the memory of its user
 )
 
-// KeyScope is what requests with an API key may do.
+// KeyScope defines what requests with an API key may do.
 type KeyScope string
 
 // The scopes of keys.
@@ -24,22 +24,22 @@ const (
 	ScopeRead  KeyScope = "read" // read only
 )
 
-// Key is a stored API key of a namespace: its hash, not its text.
+// Key is a stored API key of a namespace: its hash, not its secret text.
 type Key struct {
 	Hash      string // SHA-256 of the key, in lower hexadecimal
-	Name      string // for people
+	Name      string // shown to people
 	Role      KeyRole
-	User      string // of a KeyUser; "" of others
+	User      string // the user of a KeyUser; "" for other roles
 	Scope     KeyScope
 	CreatedAt time.Time `bson:"created"`
 	ExpiresAt time.Time `bson:"expires"` // zero: never
-	UsedAt    time.Time `bson:"used"`    // of the last request, to the minute; zero: none
+	UsedAt    time.Time `bson:"used"`    // time of the last request, to the minute; zero: never used
 }
 
-// keyID is how many characters of a hash are its id.
+// keyID is the number of characters of a hash that form its id.
 const keyID = 16
 
-// ID returns an id of the key that does not reveal it.
+// ID returns an id of the key that does not reveal the key.
 func (k Key) ID() string { return k.Hash[:min(keyID, len(k.Hash))] }
 
 // Keys is a [Store] of API keys.
@@ -50,8 +50,8 @@ type Keys interface {
 	Keys(ctx context.Context, namespace string) ([]Key, error)
 	// ExpireKey sets when a key expires; [NotFound] for an unknown id.
 	ExpireKey(ctx context.Context, namespace, id string, at time.Time) error
-	// UseKey stores the time of a key's last request if it is later than the stored one. An
-	// unknown key is a no-op.
+	// UseKey stores the time of a key's last request if it is later than the stored one. An unknown
+	// key is ignored.
 	UseKey(ctx context.Context, namespace, id string, at time.Time) error
 	// RemoveKey removes a key; [NotFound] for an unknown id.
 	RemoveKey(ctx context.Context, namespace, id string) error

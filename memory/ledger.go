@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Ledger records the usage of models on an owner's account. It limits learning, never a chat.
+// Ledger records the usage of models by owner. The usage limits learning, never a chat.
 type Ledger interface {
-	// Spend adds to the usage of u's day, model and purpose. [Invalid]: a zero day, or a negative
-	// number.
+	// Spend adds to the usage of u's day, model and purpose. [Invalid]: the day is zero, or a
+	// number is negative.
 	Spend(ctx context.Context, owner Owner, u Usage) error
 	// Spent returns the usage since a day, ordered by day, purpose and model.
 	Spent(ctx context.Context, owner Owner, from time.Time) ([]Usage, error)
@@ -16,13 +16,13 @@ type Ledger interface {
 
 // Usage is one model's usage for one purpose on a day.
 type Usage struct {
-	Day          time.Time `json:"day"`     // any time of the day in UTC; reads return its beginning
-	Purpose      string    `json:"purpose"` // the prompt's name
+	Day          time.Time `json:"day"`     // any time of the day in UTC; reads return the beginning of the day
+	Purpose      string    `json:"purpose"` // name of the prompt
 	Model        string    `json:"model"`
 	Calls        int64     `json:"calls"`
 	InputTokens  int64     `json:"input_tokens" bson:"input_tokens"`
 	OutputTokens int64     `json:"output_tokens" bson:"output_tokens"`
-	Cost         float64   `json:"cost"` // by the prices of that time, 0 without them
+	Cost         float64   `json:"cost"` // by the prices of that time; 0 if there is no price
 }
 
 // DayOf returns the beginning of t's day in UTC; the zero time stays zero.

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Lineage is a [Store] that finds replacements without reading journals.
+// Lineage is a [Store] that finds replacements of facts without reading the journal.
 type Lineage interface {
-	// SupersededBy returns, by turn, what ended the facts learned from it, that of the newest fact
-	// first: the id of the replacement or, for a fact that ended without one, its own. Turns whose
-	// facts still hold are missing.
+	// SupersededBy returns, for each turn, what ended the facts learned from it, newest fact first:
+	// the id of the replacement, or the fact's own id if it has no replacement. Turns whose facts
+	// are all active are missing.
 	SupersededBy(ctx context.Context, owner Owner, turns []string) (map[string][]string, error)
 
-	// Predecessors returns, by fact, the superseded facts that it replaced, last ended first
+	// Predecessors returns, for each fact, the superseded facts that it replaced, last ended first
 	// (UpdatedAt, then ID, both descending). Facts without predecessors are missing.
 	Predecessors(ctx context.Context, owner Owner, facts []string) (map[string][]Fact, error)
 }
 
-// SupersededBy asks any store as [Lineage] does, turn by turn if it is none.
+// SupersededBy works with any store. If the store is no [Lineage] it reads turn by turn.
 func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string) (map[string][]string, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.SupersededBy(ctx, owner, turns)
@@ -40,7 +40,7 @@ func SupersededBy(ctx context.Context, store Store, owner Owner, turns []string)
 	return next, nil
 }
 
-// Predecessors asks any store as [Lineage] does; if it is none, by the journal of each fact.
+// Predecessors works with any store. If the store is no [Lineage] it reads each fact's journal.
 func Predecessors(ctx context.Context, store Store, owner Owner, facts []string) (map[string][]Fact, error) {
 	if s, ok := store.(Lineage); ok {
 		return s.Predecessors(ctx, owner, facts)

@@ -2,31 +2,31 @@ package memory
 
 import "context"
 
-// Look is a set of reads of one owner.
+// Look is a set of reads of one owner's data.
 type Look struct {
-	IDs     []string // of memories
+	IDs     []string // ids of memories
 	Queries []Query
 }
 
 // Seen is the result of a [Look].
 type Seen struct {
-	Version  int64    // the owner's: all results are of that version or later
-	Memories []Memory // of [Facts.Get] for the ids
-	Pages    []Page   // of [Facts.List] for each query
+	Version  int64    // the owner's version; all results are of this version or a later one
+	Memories []Memory // results of [Facts.Get] for the ids
+	Pages    []Page   // results of [Facts.List] for each query
 }
 
-// Looker is a [Store] that answers a [Look] in fewer round trips: a server in one, from one
-// snapshot.
+// Looker is a [Store] that answers a [Look] with fewer round trips. A server needs one, and reads
+// from one snapshot.
 type Looker interface {
 	Look(ctx context.Context, owner Owner, l Look) (Seen, error)
 }
 
-// LookAt answers a Look from any store.
+// LookAt answers a Look with any store.
 func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error) {
 	if looker, ok := store.(Looker); ok {
 		return looker.Look(ctx, owner, l)
 	}
-	versions, err := store.Versions(ctx, []Owner{owner}) // first: the rest must be of it or later
+	versions, err := store.Versions(ctx, []Owner{owner}) // first, so that the other results are of this version or later
 	if err != nil {
 		return Seen{}, err
 	}
@@ -48,13 +48,13 @@ func LookAt(ctx context.Context, store Store, owner Owner, l Look) (Seen, error)
 
 type versionKey struct{ owner Owner }
 
-// WithVersion returns ctx for reads that need not see commits after the owner's version, which the
-// caller knows: a [Source] need not ask for it again.
+// WithVersion returns a context that carries the owner's version. A [Source] then need not read the
+// version, and reads need not see later commits.
 func WithVersion(ctx context.Context, owner Owner, version int64) context.Context {
 	return context.WithValue(ctx, versionKey{owner}, version)
 }
 
-// VersionOf returns the owner's version from [WithVersion].
+// VersionOf returns the owner's version that [WithVersion] put into ctx.
 func VersionOf(ctx context.Context, owner Owner) (version int64, found bool) {
 	version, found = ctx.Value(versionKey{owner}).(int64)
 	return version, found

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Matches reports whether q selects m, ignoring limit and cursor. m is as it was at q.At.AsOf,
-// which the store has to find out.
+// Matches reports whether q selects m, ignoring limit and cursor. The store must pass m in its
+// state at q.At.AsOf.
 func (q Query) Matches(m Memory) bool {
 	return strings.HasPrefix(m.ID(), q.Begins) && q.matchesKind(m) && q.matchesStatus(m) && q.matchesScope(m) && q.matchesFact(m) &&
 		ContainsFold(m.Content(), q.Text)
@@ -38,8 +38,8 @@ func (q Query) matchesScope(m Memory) bool {
 	return q.Conversation == "" || slices.Contains(m.conversations(), q.Conversation)
 }
 
-// conversations returns the conversations that the memory belongs to or came from. Those of a
-// linked fact are its home's.
+// conversations returns the conversations that the memory belongs to or came from. For a linked
+// fact these are conversations of the owner who shares it.
 func (m Memory) conversations() []string {
 	switch {
 	case m.Link != nil:
@@ -74,7 +74,7 @@ func ContainsFold(s, part string) bool {
 
 func foldCase(s string) string { return strings.Map(leastFold, s) }
 
-// leastFold returns the smallest rune equal to r when case is ignored.
+// leastFold returns the smallest rune that equals r when case is ignored.
 func leastFold(r rune) rune {
 	if r < unicode.MaxASCII {
 		if 'a' <= r && r <= 'z' {

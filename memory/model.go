@@ -5,37 +5,36 @@ import (
 	"encoding/json"
 )
 
-// Embedder turns texts into vectors. An embedder by words alone, for which texts without a common
-// word are never near, may have a method OfWords() bool: words then suffice to find near
-// duplicates. One on a server has a method Remote() bool: writes do not wait for it, and a job
-// embeds the memories.
+// Embedder turns texts into vectors. An embedder that only compares words may have a method
+// OfWords() bool: then a word search suffices to find near duplicates. An embedder on a server has
+// a method Remote() bool: writes do not wait for it, and a job embeds the memories later.
 type Embedder interface {
-	// Fingerprint identifies the model, so that vectors of different models are never compared: it
-	// changes with weights, pooling, prefix and dims.
+	// Fingerprint identifies the model, so that vectors of different models are never compared. It
+	// changes with the weights, pooling, prefix and dims.
 	Fingerprint() string
-	// Dims is the length of its vectors.
+	// Dims is the length of the vectors.
 	Dims() int
-	// Embed returns one unit vector for each text, in order, not to be written to. Question and
-	// document may be embedded differently. [Invalid]: a text that it can never embed;
-	// [Unavailable]: it cannot now.
+	// Embed returns one unit vector for each text, in order; callers must not modify them.
+	// Questions and documents may be embedded differently. [Invalid]: a text can never be embedded;
+	// [Unavailable]: embedding is not possible now.
 	Embed(ctx context.Context, as EmbedAs, texts ...string) ([][]float32, error)
 }
 
 // EmbedAs is the purpose of an embedding.
 type EmbedAs string
 
-// The two sides of a search.
+// The two kinds of text in a search.
 const (
 	AsQuestion EmbedAs = "question"
 	AsDocument EmbedAs = "document"
 )
 
-// Reranker scores how well texts answer a question, reading both together.
+// Reranker scores how well texts answer a question by reading each text together with it.
 type Reranker interface {
-	// Fingerprint identifies the model: it changes with whatever changes its scores.
+	// Fingerprint identifies the model. It changes with everything that affects the scores.
 	Fingerprint() string
-	// Rerank returns one score for each text, in order, from 0 to 1, or the context's error: all
-	// of them or none.
+	// Rerank returns one score from 0 to 1 for each text, in order. If ctx ends it returns no
+	// scores and the context's error.
 	Rerank(ctx context.Context, question string, texts ...string) ([]float32, error)
 }
 
@@ -47,9 +46,9 @@ type LLM interface {
 
 // Prompt is one question to a model.
 type Prompt struct {
-	Name        string // of its prompt file
-	Hash        string // of its prompt file
-	Model       string // "" is the LLM's default
+	Name        string // name of the prompt file
+	Hash        string // hash of the prompt file
+	Model       string // "": the LLM's default model
 	System      string
 	User        string
 	Schema      json.RawMessage // JSON schema of the reply; nil for plain text
@@ -59,7 +58,7 @@ type Prompt struct {
 // Reply is a model's reply.
 type Reply struct {
 	Text         string
-	Model        string // the upstream's name of it
+	Model        string // the model's name at the upstream
 	InputTokens  int
 	OutputTokens int
 }

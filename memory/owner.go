@@ -6,10 +6,9 @@ import (
 )
 
 // Owner is the owner of memory: a user, a shared pool, or everybody ("global") in a namespace. It
-// is the first argument of every store call and the first column of every key, and its text is
-// stable: "default/user/ana", "default/pool/team", "default/global". Namespace and name are
-// path-escaped, so that any text is a name and no two names collide. The zero Owner is nobody:
-// stores refuse it.
+// is the first argument of every store call and the first column of every key. Its text is stable:
+// "default/user/ana", "default/pool/team", "default/global". Namespace and name are path-escaped,
+// so every text is a valid name and no two names collide. Stores refuse the zero Owner.
 type Owner string
 
 // OwnerKind is the kind of an owner.
@@ -22,16 +21,16 @@ const (
 	GlobalKind OwnerKind = "global"
 )
 
-// DefaultNamespace is the namespace unless a key has another.
+// DefaultNamespace is the namespace of keys that specify none.
 const DefaultNamespace = "default"
 
 // User returns the owner of a user's memory.
 func User(namespace, id string) Owner { return owner(namespace, UserKind, id) }
 
-// Pool returns the owner of a pool with several readers.
+// Pool returns the owner of a pool, which several users can read.
 func Pool(namespace, name string) Owner { return owner(namespace, PoolKind, name) }
 
-// Global returns the owner of memory that everybody in the namespace may see.
+// Global returns the owner of memory that everybody in the namespace can see.
 func Global(namespace string) Owner {
 	return Owner(url.PathEscape(namespace) + "/" + string(GlobalKind))
 }
@@ -43,8 +42,8 @@ func owner(namespace string, kind OwnerKind, name string) Owner {
 	return Owner(url.PathEscape(namespace) + "/" + string(kind) + "/" + url.PathEscape(name))
 }
 
-// ParseOwner parses an owner's text, and returns [Invalid] for a text that is not one of [User],
-// [Pool] or [Global].
+// ParseOwner parses an owner's text. It returns [Invalid] for a text that [User], [Pool] and
+// [Global] never return.
 func ParseOwner(s string) (Owner, error) {
 	o := Owner(s)
 	namespace, kind, name := o.parts()
@@ -72,7 +71,7 @@ func (o Owner) Kind() OwnerKind { _, k, _ := o.parts(); return k }
 // Name returns the user's or pool's name, unescaped, "" for the global pool.
 func (o Owner) Name() string { _, _, n := o.parts(); return n }
 
-// Called returns the owner in the form for people: "user/ben", "pool/team" or "global".
+// Called returns the owner's name for people: "user/ben", "pool/team" or "global".
 func (o Owner) Called() string {
 	if o.Kind() == GlobalKind {
 		return string(GlobalKind)
@@ -91,8 +90,8 @@ func (o Owner) parts() (namespace string, kind OwnerKind, name string) {
 	return namespace, OwnerKind(second), name
 }
 
-// Scope is an owner, optionally narrowed to a project, an agent or a conversation. These filter
-// within the owner; they own nothing.
+// Scope is an owner, optionally narrowed to a project, an agent or a conversation. These are only
+// filters: they own no memory.
 type Scope struct {
 	Owner        Owner  `json:"owner"`
 	Project      string `json:"project,omitempty"`
@@ -100,8 +99,8 @@ type Scope struct {
 	Conversation string `json:"conversation,omitempty"`
 }
 
-// Sees reports whether a reader within s may see memory of other: the same owner, and each
-// narrowing either open on one side or equal.
+// Sees reports whether a reader in s may see memory in other: the owner is the same, and project,
+// agent and conversation are each equal, or empty on one side.
 func (s Scope) Sees(other Scope) bool {
 	return s.Owner == other.Owner &&
 		meets(s.Project, other.Project) &&

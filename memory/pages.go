@@ -6,11 +6,11 @@ import (
 	"iter"
 )
 
-// pageSize is how many entries are read at a time, unless the query sets a limit.
+// pageSize is how many entries are read in one call, unless the query sets a limit.
 const pageSize = 500
 
-// Pages yields all entries of a paged list, starting with the cursor "". An error ends it, and is
-// yielded with the zero value.
+// Pages yields all entries of a paged list, starting with the cursor "". After an error it yields
+// the zero value with the error, and stops.
 func Pages[T any](read func(cursor string) (page []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for cursor := ""; ; {
@@ -42,7 +42,7 @@ func Collect[T any](all iter.Seq2[T, error]) (out []T, err error) {
 	return out, nil
 }
 
-// AllMemories yields all memories that a query selects. list is [Facts].List, or a method like it.
+// AllMemories yields all memories that a query selects. list is [Facts].List or a similar method.
 func AllMemories(ctx context.Context, list func(context.Context, Owner, Query) (Page, error), owner Owner, q Query) iter.Seq2[Memory, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Memory, string, error) {
@@ -52,8 +52,8 @@ func AllMemories(ctx context.Context, list func(context.Context, Owner, Query) (
 	})
 }
 
-// AllChanges yields all journal entries that a query selects. changes is [Facts].Changes, or a
-// method like it.
+// AllChanges yields all journal entries that a query selects. changes is [Facts].Changes or a
+// similar method.
 func AllChanges(ctx context.Context, changes func(context.Context, Owner, ChangeQuery) (ChangePage, error), owner Owner, q ChangeQuery) iter.Seq2[Change, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Change, string, error) {
@@ -63,8 +63,8 @@ func AllChanges(ctx context.Context, changes func(context.Context, Owner, Change
 	})
 }
 
-// AllConversations yields all conversations that a query selects. list is [Log].Conversations, or
-// a method like it.
+// AllConversations yields all conversations that a query selects. list is [Log].Conversations or a
+// similar method.
 func AllConversations(ctx context.Context, list func(context.Context, Owner, ConversationQuery) (ConversationPage, error), owner Owner, q ConversationQuery) iter.Seq2[Conversation, error] {
 	q.Limit = cmp.Or(q.Limit, pageSize)
 	return Pages(func(cursor string) ([]Conversation, string, error) {

@@ -4,8 +4,8 @@ import "context"
 
 type patienceKey struct{}
 
-// ForWrite returns a ctx that marks reads as part of a write. A store on an unavailable server
-// retries such reads as long as writes, since the write needs them; ctx ends that sooner.
+// ForWrite marks reads with ctx as part of a write. A store on an unavailable server retries such
+// reads as long as writes, unless ctx ends earlier, since the write needs them.
 func ForWrite(ctx context.Context) context.Context {
 	return context.WithValue(ctx, patienceKey{}, true)
 }

@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// Searcher finds candidates. The resident index is one; a store that can search may be another.
+// Searcher finds candidates. Loci's index is a Searcher; a store with its own search can be one
+// too.
 type Searcher interface {
-	// Search returns at most s.Limit candidates, best first by its own measure;
-	// equal ones keep the order of their ids. Without scopes there is no result.
+	// Search returns at most s.Limit candidates, best first by the searcher's score; equal scores
+	// keep the order of ids. Without scopes it returns nothing.
 	Search(ctx context.Context, s Search) ([]Candidate, error)
 }
 
@@ -22,73 +23,73 @@ type Searcher interface {
 type Search struct {
 	Scopes       []Scope
 	Text         string
-	Weights      map[string]float32 // of terms of Text that count less than 1; nil: all count alike
-	Vector       []float32          // of the question, by the searcher's model; nil: words only
-	ByWords      bool               // search by words alone; the vector only measures similarity
-	ByVector     bool               // search memories with a vector by it alone, and the others by words
-	Near         []Near             // results of an outside vector search, for owners whose vectors the searcher does not have
-	WordsFirst   bool               // the vector is of words too: search by it only if words find fewer than Limit
-	Kinds        []Kind             // none: all
+	Weights      map[string]float32 // weights of terms of Text that count less than 1; nil: all terms count fully
+	Vector       []float32          // embedding of the question by the searcher's model; nil: search by words only
+	ByWords      bool               // search only by words; the vector only measures similarity
+	ByVector     bool               // search memories with a vector only by vector, and the others by words
+	Near         []Near             // results of an external vector search, for owners whose vectors the searcher does not have
+	WordsFirst   bool               // the vector depends only on words: use it only if the word search finds fewer than Limit
+	Kinds        []Kind             // nil: all kinds
 	Category     string
 	Tag          string
-	Conversation string          // only its turns and facts learned from it; "": all
+	Conversation string          // only turns of this conversation and facts learned from it; "": all
 	Exclude      map[string]bool // ids that the request already contains
-	Only         map[string]bool // ids that may be found; nil: any
+	Only         map[string]bool // ids that may be returned; nil: any
 	At           At
 	Now          time.Time
 	Limit        int
 }
 
-// Near is a memory whose vector is near a question's.
+// Near is a memory whose vector is similar to the question's vector.
 type Near struct {
 	Owner  Owner
 	ID     string
 	Cosine float32
 }
 
-// Candidate is a memory that may answer, with its raw measures. Package recall turns candidates
-// into hits.
+// Candidate is a memory that may answer the question, with its raw scores. Package recall turns
+// candidates into hits.
 type Candidate struct {
 	ID         string
 	Owner      Owner
 	Kind       Kind
-	At         time.Time // for recency: a fact's UpdatedAt, a turn's or summary's CreatedAt
-	Said       time.Time // origin of its relative dates: a fact's ObservedAt, otherwise CreatedAt
-	Role       Role      // of a turn's speaker; a fact about the user has RoleUser
-	Speaker    string    // a turn's Name; a fact's Subject
-	Confidence float64   // of a fact; 1 for verbatim turns
-	Marks      Marks     // properties of its text
-	Opens      bool      // the first turn of its conversation
-	Classes    uint32    // bit set of the classes of things in its text; recall defines them
+	At         time.Time // time for the recency score: a fact's UpdatedAt, a turn's or summary's CreatedAt
+	Said       time.Time // time from which relative dates in the text count: a fact's ObservedAt, otherwise CreatedAt
+	Role       Role      // role of a turn's speaker; RoleUser for a fact about the user
+	Speaker    string    // Name of a turn, or Subject of a fact
+	Confidence float64   // confidence of a fact; 1 for verbatim turns
+	Marks      Marks     // properties of the memory's text
+	Opens      bool      // whether this is the first turn of its conversation
+	Classes    uint32    // bit set of the classes of things in the text; package recall defines them
 	Dates      []Moment  // resolved dates in its text
-	Vector     []uint16  // float16 or packed by the searcher, for redundancy; nil without one; not to be written to
+	Vector     []uint16  // in float16 or the searcher's packed form, for finding redundancy; may be nil; read-only
 	Found      Measures
-	Misspelt   []Misspelt // corrected words of the question; shared by all candidates of a search, not to be written to
-	Score      float64    // the searcher's measure
-	Why        Why        // changes that recall made to Score; nil from a searcher
+	Misspelt   []Misspelt // corrected words of the question; shared by all candidates of a search, read-only
+	Score      float64    // the searcher's score
+	Why        Why        // changes that package recall made to Score; nil from a searcher
 }
 
-// Misspelt is a word of a question that occurs nowhere, and its corrections.
+// Misspelt is a word of a question that occurs in no memory, with its corrections.
 type Misspelt struct {
 	Word  string   `json:"word"`  // in lower case
-	Meant []string `json:"meant"` // from a searcher: stems, as it searches for them
+	Meant []string `json:"meant"` // corrections; a searcher returns stems, as it searches for these
 }
 
-// Measures are a searcher's raw measures of a memory, 0 if absent. Those of words are BM25, divided
-// so that 1 would be every word of the question, many times; of a turn they include its neighbours,
-// except Own.
+// Measures holds a searcher's raw scores of a memory, 0 if absent. Word scores are BM25, scaled so
+// that 1 means that every word of the question occurs many times. Except for Own, the word scores
+// of a turn include the turns next to it.
 type Measures struct {
-	Lexical float32 // the question's words
-	Own     float32 // the same in the memory's own text alone
-	Related float32 // words related to the question's
-	Vector  float32 // cosine
-	Known   float32 // share of the question's words, by weight, that occur anywhere
-	Reply   float32 // Own of the question that the turn replies to
+	Lexical float32 // score of the question's words
+	Own     float32 // Lexical of only the memory's own text
+	Related float32 // score of words related to the question's words
+	Vector  float32 // cosine similarity
+	Known   float32 // weighted share of the question's words that occur in any memory
+	Reply   float32 // Own of the question to which this turn replies
 	Session float32 // mean of the best Own in a turn's conversation
-	Peak    float32 // by how much Own exceeds that of the turns around
+	Peak    float32 // by how much Own exceeds Own of the turns around it
 }
 
-// Each calls yield for each measure that is not 0, with the name of its part in [Why].
+// Each calls yield for each score that is not 0, with the name that the score has in [Why].
 func (m *Measures) Each(yield func(name string, value float64)) {
 	for i, x := range [...]float32{m.Lexical, m.Own, m.Related, m.Vector, m.Known, m.Reply, m.Session, m.Peak} {
 		if x != 0 {
@@ -99,15 +100,15 @@ func (m *Measures) Each(yield func(name string, value float64)) {
 
 var measureNames = [...]string{"lexical", "own", "related", "vector", "known", "reply", "session", "peak"}
 
-// Marks are properties of a memory's text, whatever the question.
+// Marks are properties of a memory's text, independent of the question.
 type Marks uint8
 
 // The marks.
 const (
-	MarkAsks    Marks = 1 << iota // ends in a question mark
-	MarkTimes                     // mentions a time
-	MarkNumbers                   // mentions a number
-	MarkOther                     // is about another subject than the user
+	MarkAsks    Marks = 1 << iota // the text ends with a question mark
+	MarkTimes                     // the text mentions a time
+	MarkNumbers                   // the text mentions a number
+	MarkOther                     // the text is about someone other than the user
 )
 
 // Moment is a year, a month of a year, or a day. Unknown parts are 0.
@@ -116,25 +117,25 @@ type Moment struct {
 	Month, Day int8
 }
 
-// Hit is a recalled memory.
+// Hit is a memory that a search returned.
 type Hit struct {
 	Memory Memory
 	Score  float64
 	Why    Why
-	Now    []Fact // of a turn: replacements of facts learned from it; without text if that is out of recall
-	Before []Fact // of a fact: its predecessors, newest first, unless its text mentions them
+	Now    []Fact // for a turn: replacements of facts learned from it; without text if searches exclude that text
+	Before []Fact // for a fact: its predecessors, newest first, unless its text mentions them
 }
 
-// Part is one stage's number.
+// Part is the number that one stage of a search contributed to a score.
 type Part struct {
 	Name  string
 	Value float64
 }
 
-// Why explains a score by a part for each stage, in order. In JSON it is an object.
+// Why explains a score: one part for each stage, in order. Its JSON is an object.
 type Why []Part
 
-// Get returns the value of a part, 0 without one.
+// Get returns the value of a part, 0 if there is none.
 func (w Why) Get(name string) float64 {
 	for _, p := range w {
 		if p.Name == name {
@@ -144,7 +145,7 @@ func (w Why) Get(name string) float64 {
 	return 0
 }
 
-// With returns w with a part appended or, if its name exists, changed in place.
+// With returns w with the part set: appended, or changed in place if the name exists.
 func (w Why) With(name string, value float64) Why {
 	for i := range w {
 		if w[i].Name == name {
@@ -155,7 +156,7 @@ func (w Why) With(name string, value float64) Why {
 	return append(w, Part{name, value})
 }
 
-// MarshalJSON writes an object in the order of the stages.
+// MarshalJSON writes an object whose keys are in the order of the stages.
 func (w Why) MarshalJSON() ([]byte, error) {
 	b := append(make([]byte, 0, 32*len(w)+2), '{')
 	for i, p := range w {
@@ -172,14 +173,14 @@ func (w Why) MarshalJSON() ([]byte, error) {
 			b = append(b, name...)
 		}
 		if math.IsNaN(p.Value) || math.IsInf(p.Value, 0) {
-			return nil, fmt.Errorf("%s is %v, which JSON cannot say", p.Name, p.Value)
+			return nil, fmt.Errorf("JSON cannot represent %s = %v", p.Name, p.Value)
 		}
 		b = strconv.AppendFloat(append(b, ':'), p.Value, 'g', -1, 64)
 	}
 	return append(b, '}'), nil
 }
 
-// isName reports whether a string needs no escaping in JSON, as names of stages do not.
+// isName reports whether a string needs no escaping in JSON; this is true for names of stages.
 func isName(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; (c < 'a' || c > 'z') && c != '_' && c != '.' {
@@ -189,7 +190,7 @@ func isName(s string) bool {
 	return true
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON parses the JSON that MarshalJSON writes.
 func (w *Why) UnmarshalJSON(data []byte) error {
 	if string(data) == "null" {
 		*w = nil
@@ -197,7 +198,7 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
-		return Errorf(Invalid, "why is an object of numbers, not %.20s", data)
+		return Errorf(Invalid, "why must be an object of numbers, not %.20s", data)
 	}
 	out := Why{}
 	for dec.More() {
@@ -211,7 +212,7 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 		}
 		text, ok := name.(string)
 		if !ok {
-			return Errorf(Invalid, "why is an object of numbers")
+			return Errorf(Invalid, "why must be an object of numbers")
 		}
 		out = append(out, Part{text, value})
 	}
@@ -219,7 +220,7 @@ func (w *Why) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// ShownOf returns the ids of other owners' facts whose text is in a trace, by owner, without
+// ShownOf returns the ids of other owners' facts whose text the trace contains, by owner, without
 // duplicates.
 func (t Trace) ShownOf() map[Owner][]string {
 	var of map[Owner][]string
@@ -235,24 +236,24 @@ func (t Trace) ShownOf() map[Owner][]string {
 	return of
 }
 
-// Trace records one request: the question, and what was found, cut and injected, and why.
+// Trace records one request: the question, what was found, dropped and injected, and why.
 type Trace struct {
 	ID           string        `json:"id"`
 	Owner        Owner         `json:"owner"`
 	Conversation string        `json:"conversation,omitempty"`
-	Door         string        `json:"door"` // "chat", "search", …
+	Door         string        `json:"door"` // the entry point: "chat", "search", …
 	Question     string        `json:"question"`
 	At           time.Time     `json:"at"`
-	Found        int           `json:"found"` // candidates
+	Found        int           `json:"found"` // number of candidates
 	Hits         []TraceHit    `json:"hits"`
 	Cut          []TraceHit    `json:"cut,omitempty"`
 	Placement    string        `json:"placement,omitempty"`
-	Block        string        `json:"block,omitempty"`      // as injected
-	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // corrected words of the question, and the words of hits that replaced them
-	Degraded     []string      `json:"degraded,omitempty"`   // skipped parts, and why
-	Remembered   bool          `json:"remembered,omitempty"` // the question's vector was cached from a recent question
+	Block        string        `json:"block,omitempty"`      // the injected text
+	Misspelt     []Misspelt    `json:"misspelt,omitempty"`   // corrected words of the question, with the words of hits that matched instead
+	Degraded     []string      `json:"degraded,omitempty"`   // skipped components, and the reasons
+	Remembered   bool          `json:"remembered,omitempty"` // the question's vector came from the cache
 	Reranked     int           `json:"reranked,omitempty"`   // candidates that the reranker read in time
-	RerankOf     int           `json:"rerank_of,omitempty"`  // candidates sent to the reranker
+	RerankOf     int           `json:"rerank_of,omitempty"`  // candidates that were sent to the reranker
 	Took         time.Duration `json:"took_ns"`
 }
 
@@ -261,7 +262,7 @@ type TraceHit struct {
 	ID      string  `json:"id"`
 	Kind    Kind    `json:"kind"`
 	Content string  `json:"content,omitempty"`
-	Owner   Owner   `json:"owner,omitempty"` // where it was found, if not in the trace's owner's memory
+	Owner   Owner   `json:"owner,omitempty"` // owner in whose memory it was found, if not the trace's owner
 	Score   float64 `json:"score"`
 	Why     Why     `json:"why"`
 	Cut     string  `json:"cut,omitempty"` // the stage that dropped it

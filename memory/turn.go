@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Role is the speaker's role, in the terms of the OpenAI chat format.
+// Role is the speaker's role, with the names of the OpenAI chat format.
 type Role string
 
-// The roles. A developer message is stored as System.
+// The roles. A developer message is stored with the role System.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
@@ -20,45 +20,45 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Turn is one message of a conversation, verbatim. It is written once; only its Status and
-// LearnedAt may change.
+// Turn is one message of a conversation, verbatim. After it is stored, only Status and LearnedAt
+// change.
 //
-// A conversation is a tree of turns: Parent is the turn before, and the active turns are the
-// current path from the first to the last. Chain is a hash over the path up to and including the
-// turn, so that one look-up finds the stored turns of a resent chat. Tool results and assistant
-// turns that only call tools are stored for that, with an empty Content or role tool; content of
-// tools is stored only by a setting.
+// A conversation is a tree of turns: Parent is the previous turn, and the active turns are the
+// current path from the first to the last. Chain is a hash of the path up to and including the
+// turn, so that one look-up finds the stored turns of a resent chat. For this purpose tool results
+// and assistant turns that only call tools are stored too, with role tool or an empty Content; a
+// setting decides whether the content of tools is stored.
 type Turn struct {
 	ID           string    `json:"id"`
 	Owner        Owner     `json:"owner"`
 	Conversation string    `json:"conversation" bson:"session_id"`
 	Project      string    `json:"project,omitempty" bson:"project,omitempty"`
 	Agent        string    `json:"agent,omitempty" bson:"agent,omitempty"`
-	Index        int       `json:"index" bson:"message_index"` // 0-based place on its path
+	Index        int       `json:"index" bson:"message_index"` // position on its path, from 0
 	Parent       string    `json:"parent,omitempty" bson:"parent,omitempty"`
 	Chain        string    `json:"-"`
 	Role         Role      `json:"role"`
 	Name         string    `json:"name,omitempty" bson:"name,omitempty"` // the speaker, if the message names one
 	Content      string    `json:"content"`
-	Ref          string    `json:"ref,omitempty" bson:"ref,omitempty"` // the caller's own id, or the upstream item's
+	Ref          string    `json:"ref,omitempty" bson:"ref,omitempty"` // id set by the caller or by the upstream
 	Status       Status    `json:"status"`
 	CreatedAt    time.Time `json:"created_at" bson:"created"`                    // time of the message
-	RecordedAt   time.Time `json:"recorded_at" bson:"recorded"`                  // time of the write; set by the store
-	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // when a run learned from it
-	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from it: older than Loci, or requested
-	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // sent along by a client; Loci did not observe it, so it is not a memory
-	Given        string    `json:"-" bson:"given,omitempty"`                     // the block of its request, without text; written and read by the engine
+	RecordedAt   time.Time `json:"recorded_at" bson:"recorded"`                  // time of writing; set by the store
+	LearnedAt    time.Time `json:"learned_at,omitzero" bson:"learned"`           // time of the run that learned from the turn
+	NoLearn      bool      `json:"no_learn,omitempty" bson:"no_learn,omitempty"` // never learn from the turn: it is older than Loci, or the request forbids it
+	History      bool      `json:"history,omitempty" bson:"history,omitempty"`   // a client sent the turn as history; Loci did not observe it, so searches exclude it
+	Given        string    `json:"-" bson:"given,omitempty"`                     // the memories that Loci added to the request, without text; used by the engine
 	Version      int64     `json:"-"`
 
-	// Foreign are the parts of Content that another than the named author wrote, if only the
-	// request showed that: another speaker, text that Loci passed on, a template.
+	// Foreign lists the parts of Content that the named author did not write, if only the request
+	// showed this: another speaker's text, text that Loci passed on, a template.
 	Foreign Ranges `json:"foreign,omitempty" bson:"foreign,omitempty"`
 }
 
-// Ranges are ordered byte ranges of a text: "0-45,80-120" has [0, 45) and [80, 120).
+// Ranges is an ordered list of byte ranges of a text: "0-45,80-120" has [0, 45) and [80, 120).
 type Ranges string
 
-// With returns the ranges with one appended.
+// With returns the ranges with [start, end) appended.
 func (r Ranges) With(start, end int) Ranges {
 	if r != "" {
 		r += ","
@@ -66,8 +66,8 @@ func (r Ranges) With(start, end int) Ranges {
 	return r + Ranges(fmt.Sprintf("%d-%d", start, end))
 }
 
-// Within yields start and end of each range within a text of this length, clipped to it; invalid
-// ranges are skipped.
+// Within yields start and end of each range, clipped to a text of this length. Invalid ranges are
+// skipped.
 func (r Ranges) Within(length int) iter.Seq2[int, int] {
 	return func(yield func(int, int) bool) {
 		for part := range strings.SplitSeq(string(r), ",") {
@@ -81,36 +81,35 @@ func (r Ranges) Within(length int) iter.Seq2[int, int] {
 	}
 }
 
-// RecallModel is the name of the built-in model that answers from memory, and of
-// its turns.
+// RecallModel is the name of the built-in model that answers from memory. Its turns have this name
+// too.
 const RecallModel = "loci/recall"
 
-// EmbedModel is the name of Loci's own embedder among the models of the API. It returns vectors and
-// answers no chat.
+// EmbedModel is the API's name of Loci's own embedder. It returns vectors and cannot answer chats.
 const EmbedModel = "loci/embed"
 
-// Tells reports whether the turn tells something about the user. Tool results and instructions do
-// not, the built-in model only repeats memory, and the author of imported history is unknown. Such
-// turns are stored but never recalled.
+// Tells reports whether the turn may contain information about the user. Tool results and
+// instructions do not, the built-in model only repeats memory, and the author of imported history
+// is unknown. Such turns are stored, but searches exclude them.
 func (t *Turn) Tells() bool {
 	return !t.History && t.Role != RoleTool && t.Role != RoleSystem && t.Name != RecallModel
 }
 
-// Conversation is a thread of turns. Its Title, Contexts, Rules and Status change by a
-// [ConversationMark]; the store maintains the rest.
+// Conversation is a thread of turns. A [ConversationMark] changes Title, Contexts, Rules and
+// Status; the store sets the other fields.
 type Conversation struct {
 	ID           string    `json:"id" bson:"session_id"`
 	Owner        Owner     `json:"owner"`
 	Project      string    `json:"project,omitempty" bson:"project,omitempty"`
 	Agent        string    `json:"agent,omitempty" bson:"agent,omitempty"`
 	Title        string    `json:"title,omitempty" bson:"title,omitempty"`
-	Contexts     []string  `json:"contexts,omitempty" bson:"contexts,omitempty"` // ids of attached documents
+	Contexts     []string  `json:"contexts,omitempty" bson:"contexts,omitempty"` // ids of attached contexts
 	Rules        string    `json:"rules,omitempty" bson:"rules,omitempty"`
 	Status       Status    `json:"status"`                 // active, or retired if deleted; "" counts as active in a batch
-	MessageCount int       `json:"message_count" bson:"-"` // of active user and assistant turns; set by the store
+	MessageCount int       `json:"message_count" bson:"-"` // number of active user and assistant turns; set by the store
 	CreatedAt    time.Time `json:"created_at" bson:"created"`
 	UpdatedAt    time.Time `json:"updated_at" bson:"updated"`
-	Version      int64     `json:"-"` // of the last change of its mark; 0 without one
+	Version      int64     `json:"-"` // version of the last change of the mark; 0 if it never changed
 }
 
 // Mark returns the part of the conversation that can change.
@@ -118,8 +117,8 @@ func (c Conversation) Mark() ConversationMark {
 	return ConversationMark{ID: c.ID, Title: c.Title, Contexts: slices.Clone(c.Contexts), Rules: c.Rules, Status: c.Status}
 }
 
-// ConversationMark is the part of a conversation that can change. A retired conversation keeps its
-// turns with their own statuses.
+// ConversationMark is the part of a conversation that can change. The turns of a retired
+// conversation keep their own statuses.
 type ConversationMark struct {
 	ID       string   `json:"id"`
 	Title    string   `json:"title,omitempty"`

@@ -305,7 +305,7 @@ func TestReceiptNamesTheBackupsThatHoldTheUser(t *testing.T) {
 	}
 	l.backUp(t, path("after"))
 	noError(t)(os.Remove(path("while")))
-	if held = erase(); strings.Contains(held, path("after")) || !strings.Contains(held, path("while")+" (the server's machine has no such file)") {
+	if held = erase(); strings.Contains(held, path("after")) || !strings.Contains(held, path("while")+" (the server's machine does not have this file)") {
 		t.Errorf("erased again: got %s; want it to name what held ana, and that it is not there", held)
 	}
 	closed(t, l)

@@ -371,7 +371,7 @@ func TestWrongBackupSettingsStopTheStart(t *testing.T) {
 		"quantum":   {[]string{"backup.to", "/b", "backup.recipient", quantum}, "post-quantum"},
 		"S3":        {[]string{"backup.to", "s3://K:a/b@host/bucket"}, "%2F for /"},
 		"no bucket": {[]string{"backup.to", "s3://K:abc@host"}, "invalid S3 address"},
-		"vault":     {[]string{"vault", "/tmp/v", "backup.to", "/tmp/v/b"}, "lies in the vault"},
+		"vault":     {[]string{"vault", "/tmp/v", "backup.to", "/tmp/v/b"}, "is inside the vault"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -1,5 +1,5 @@
-// Package backup makes backups of an open memory and puts them back, whole or not at all. Receipts of
-// erasures learn from it which copies may still hold what was erased.
+// Package backup makes and restores backups of all memory. It also lists, for receipts of erasures,
+// which copies may still contain erased text.
 package backup
 
 import (
@@ -26,25 +26,25 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Manifest says what a backup holds.
+// Manifest describes the content of a backup.
 type Manifest = archive.Manifest
 
-// UnfinishedFolder is in the data folder while a backup is made or a restore unpacks. What
-// a crash left of it goes at the next start.
+// UnfinishedFolder is in the data folder while a backup is made or a restore unpacks. After a crash
+// the next start removes it.
 const UnfinishedFolder = "unfinished"
 
-// Maker makes backups of a memory while it is open.
+// Maker makes backups of an open memory.
 type Maker struct {
 	config config.Config
 	store  memory.Store
 	Notes  *notes
 	now    func() time.Time
-	making sync.Mutex // held while there is an unfinishedFolder
-	Point  func()     // called between the steps; tests kill there
+	making sync.Mutex // held while the unfinished folder is in use
+	Point  func()     // called between the steps; a test can kill the process there
 }
 
-// New reads which backups were made. A file of them that cannot be read is logged. record is told of
-// a restore that this is the first start after.
+// New reads the list of backups. An unreadable list is logged. At the first start after a restore,
+// record is called with the restore's time and description.
 func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger, record func(at time.Time, what string) error) (*Maker, error) {
 	n, err := notesOf(c)
 	if err != nil {
@@ -56,40 +56,40 @@ func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Lo
 	return &Maker{config: c, store: store, Notes: n, now: now, Point: func() {}}, nil
 }
 
-// made is a backup that is there to be read. Closing it takes it away.
+// made is a backup that can be read. Closing it deletes it.
 type made struct {
 	*os.File
 	Size     int64 // bytes
 	Manifest Manifest
-	identity string // decrypts it, if it is encrypted
+	identity string // decrypts the backup; "" if it is not encrypted
 	close    func() error
 }
 
 // Close implements io.Closer.
 func (m *made) Close() error { return errors.Join(m.File.Close(), m.close()) }
 
-// Backable refuses what loci backup and loci restore are not for.
+// Backable returns an error if loci backup and loci restore do not support the settings.
 func Backable(c config.Config) error {
 	switch {
 	case c.Store.Postgres():
-		return memory.Errorf(memory.Invalid, "memory is kept by a PostgreSQL server, which has its own means: pg_dump --format=custom --file=loci.dump '%s', "+
-			"and pg_restore --clean --dbname='%s' loci.dump while no server of Loci's runs", c.Store, c.Store)
+		return memory.Errorf(memory.Invalid, "the store is a PostgreSQL server; use its own tools: pg_dump --format=custom --file=loci.dump '%s', "+
+			"and pg_restore --clean --dbname='%s' loci.dump while no Loci server is running", c.Store, c.Store)
 	case c.Store.Mongo():
-		return memory.Errorf(memory.Invalid, "memory is kept by a MongoDB server, which has its own means: mongodump --uri='%s' --archive=loci.archive, "+
-			"and mongorestore --uri='%s' --drop --archive=loci.archive while no server of Loci's runs", c.Store, c.Store)
+		return memory.Errorf(memory.Invalid, "the store is a MongoDB server; use its own tools: mongodump --uri='%s' --archive=loci.archive, "+
+			"and mongorestore --uri='%s' --drop --archive=loci.archive while no Loci server is running", c.Store, c.Store)
 	case c.Store == "memory" && c.Vault == "":
-		return memory.Errorf(memory.Invalid, "store is memory, of which nothing stays; loci export takes one user's away")
+		return memory.Errorf(memory.Invalid, "the store is memory, which is not saved; use loci export to export a user's memories")
 	}
 	return nil
 }
 
-// Make makes a backup of the memory of all users, as it is at one moment, and returns it
-// to be read, with its size in bytes. It is there whole before anything is read of it, and
-// gone once it is closed. Chats and writes go on meanwhile; erasures wait.
+// Make makes a backup of all users' memory at one moment, and returns it with its size in bytes. It
+// is complete before the first byte is read, and deleted when it is closed. Chats and writes
+// continue meanwhile; erasures wait.
 //
-// to is where it is to be kept, in words or as a path: receipts of erasures name it from
-// then on. [memory.Conflict]: another is being made; [memory.Invalid]: this memory is not
-// one to be copied so.
+// to describes where the caller will store the backup; receipts of erasures will name it.
+// [memory.Conflict]: another backup is being made; [memory.Invalid]: the store does not support
+// backups.
 func (b *Maker) Make(ctx context.Context, to string) (_ io.ReadCloser, size int64, err error) {
 	m, err := b.make(ctx, to, "")
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *Maker) make(ctx context.Context, to, recipient string) (_ *made, err er
 		return nil, err
 	}
 	if !b.making.TryLock() {
-		return nil, memory.Errorf(memory.Conflict, "a backup is being made already")
+		return nil, memory.Errorf(memory.Conflict, "another backup is in progress")
 	}
 	dir, err := b.config.DataDir()
 	if err != nil {
@@ -125,7 +125,7 @@ func (b *Maker) make(ctx context.Context, to, recipient string) (_ *made, err er
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
 		return nil, err
 	}
-	if b.config.Store == "memory" { // then nobody else keeps others off the folder
+	if b.config.Store == "memory" { // no database lock protects the folder then
 		if unlock, err = filelock.Take(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open"); err != nil {
 			unlock = func() error { return nil }
 			return nil, err
@@ -147,7 +147,7 @@ func (b *Maker) make(ctx context.Context, to, recipient string) (_ *made, err er
 	return m, nil
 }
 
-// write puts the archive together in a folder.
+// write assembles the archive in a folder.
 func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began time.Time) (_ *made, err error) {
 	f, err := os.OpenFile(filepath.Join(folder, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -187,7 +187,7 @@ func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began 
 	return &made{File: f, Size: size, Manifest: m, identity: identity}, err
 }
 
-// addMemory adds the vault and the database, as they are at one moment.
+// addMemory adds the vault and the database, both in their state at the same moment.
 func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, folder string) (err error) {
 	store := b.store
 	files, inVault := store.(*vaultstore.Store)
@@ -222,7 +222,7 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, f
 	}
 	within := inside(files.Dir(), data)
 	err = files.Copy(ctx, take, func(name string, from io.Reader) error {
-		if within != "" && (name == within || strings.HasPrefix(name, within+"/")) { // the data folder is not the vault's
+		if within != "" && (name == within || strings.HasPrefix(name, within+"/")) { // skip a data folder in the vault
 			return nil
 		}
 		return w.Add(archive.VaultFolder+"/"+name, from)
@@ -233,7 +233,7 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, f
 	return nil
 }
 
-// addDatabase adds the database as a snapshot has it.
+// addDatabase adds the database from a snapshot.
 func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest, snapshot *sqlstore.Snapshot, folder string) (err error) {
 	if m.Schema, err = snapshot.Schema(ctx); err != nil {
 		return err
@@ -257,7 +257,7 @@ func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest,
 	return os.Remove(copied)
 }
 
-// inside is the path of a folder within another, with slashes, "" if it is not in it.
+// inside returns the slash-separated path of inner within outer, or "" if it is not inside.
 func inside(outer, inner string) string {
 	outer, err := filepath.Abs(outer)
 	if err != nil {
@@ -273,7 +273,7 @@ func inside(outer, inner string) string {
 	return filepath.ToSlash(path)
 }
 
-// followed is a path without links in it, or the path where there is nothing yet.
+// followed resolves the links in a path. A path that does not exist is returned unchanged.
 func followed(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -281,7 +281,7 @@ func followed(path string) string {
 	return path
 }
 
-// AddFile adds a file, if it is there.
+// AddFile adds a file to a backup, if the file exists.
 func AddFile(w *archive.Writer, name, path string) error {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -290,6 +290,6 @@ func AddFile(w *archive.Writer, name, path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // it is only read
+	defer f.Close() //nolint:errcheck // it was only read
 	return w.Add(name, f)
 }

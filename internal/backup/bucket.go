@@ -16,10 +16,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bucket is a place on an S3 server.
+// bucket stores backups on an S3 server.
 type bucket struct {
 	client          *minio.Client
-	host, name, dir string // dir "" or with a slash at its end
+	host, name, dir string // dir is "" or ends with a slash
 }
 
 func openBucket(address string) (place, error) {
@@ -43,7 +43,7 @@ func (b *bucket) path(name string) string {
 }
 
 func (b *bucket) list(ctx context.Context) (names []string, err error) {
-	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // in order
+	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // sorted by name
 		if name := strings.TrimPrefix(o.Key, b.dir); scheduledName.MatchString(name) {
 			names = append(names, name)
 		}

@@ -16,38 +16,38 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Moving says how many of the source's users a [Migrate] has copied.
+// Moving is the progress of [Migrate]: how many of the source's users it has copied.
 type Moving struct{ Users, Of int }
 
-// Moved says what a [Migrate] found the same on both sides.
+// Moved tells what [Migrate] copied and found equal in both databases.
 type Moved struct {
 	Owners int              `json:"owners"`
 	Rows   int64            `json:"rows"`
-	Before int64            `json:"rows_before"` // of them, those that an earlier copy had brought
-	Tables map[string]int64 `json:"tables"`      // rows of each
+	Before int64            `json:"rows_before"` // rows that an earlier, interrupted call had copied
+	Tables map[string]int64 `json:"tables"`      // rows by table
 }
 
-// Migrate copies the memory of all users from one database into another, which must be
-// empty or hold what an earlier Migrate of the same source brought before it broke off.
-// Addresses are sqlite:PATH, postgres://… and mongodb://…. Nobody else may have either open for
-// writing.
+// Migrate copies the memory of all users from one database into another. The target must be empty,
+// or contain an interrupted copy of the same source. Addresses are sqlite:PATH, postgres://… and
+// mongodb://…. No other program may write to either database.
 //
-// It copies user by user. What an earlier try copied, and is the same, stays; whatever was copied
-// is read again and compared by its checksum. A user whom the source changed meanwhile is an error.
+// It copies one user at a time. What an interrupted call copied is kept if it is equal; all copied
+// data is read again and compared by checksum. If a user's source data changes meanwhile, Migrate
+// returns an error.
 func Migrate(ctx context.Context, from, to string, report func(Moving)) (Moved, error) {
 	moved, err := migrate(ctx, from, to, report)
 	if err != nil && ctx.Err() != nil {
-		err = fmt.Errorf("%w; the same again goes on where this was", ctx.Err())
+		err = fmt.Errorf("%w; run the same command again to continue", ctx.Err())
 	}
 	return moved, err
 }
 
 const (
-	sqlitePrefix = "sqlite:" // of the address of a file
-	ownersAtOnce = 500       // whose versions one query asks for
+	sqlitePrefix = "sqlite:" // prefix of a file's address
+	ownersAtOnce = 500       // owners per query for versions
 )
 
-// carrier is a store whose owners can be taken to another one, whole.
+// carrier is a store whose owners can be copied completely to another store.
 type carrier interface {
 	memory.Store
 	Identity() string
@@ -58,8 +58,8 @@ type carrier interface {
 	copyable
 }
 
-// Schema returns the version of a database's schema and the one that this program works with; the
-// same number for a database without a schema. With upgrade the database is brought to that first.
+// Schema returns the version of a database's schema and the version that this program uses; they
+// are equal for a database without a schema. With upgrade it first updates the schema.
 func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64, err error) {
 	if upgrade {
 		store, err := openCarrier(ctx, address, true)
@@ -82,12 +82,12 @@ func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64
 	return 0, 0, nil
 }
 
-// copyable is a store that knows the source of a copy into it that is not done; "": none.
+// copyable is a store that records the source of an unfinished copy into it; "" if there is none.
 type copyable interface {
 	Copying(ctx context.Context) (source string, err error)
 }
 
-// Whole reports, by its error, whether a copy into a store was begun and is not done.
+// Whole returns an error if the store contains an unfinished copy.
 func Whole(ctx context.Context, store memory.Store) error {
 	in, can := store.(copyable)
 	if !can {
@@ -100,8 +100,8 @@ func Whole(ctx context.Context, store memory.Store) error {
 	return err
 }
 
-// beginCopy marks a target as one into which a source is being copied. One that holds anything
-// else is refused.
+// beginCopy records in the target that the source is being copied into it. It refuses a target with
+// other content.
 func beginCopy(ctx context.Context, target carrier, source string) error {
 	was, err := target.Copying(ctx)
 	switch {
@@ -111,7 +111,7 @@ func beginCopy(ctx context.Context, target carrier, source string) error {
 		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
 	}
 	if all, err := target.Everyone(ctx); err != nil || len(all) > 0 {
-		return cmp.Or(err, memory.Errorf(memory.Conflict, "it has memory already; what is copied goes into an empty database"))
+		return cmp.Or(err, memory.Errorf(memory.Conflict, "the target contains memory already; use an empty database"))
 	}
 	return target.SetCopying(ctx, source)
 }
@@ -128,7 +128,7 @@ func openCarrier(ctx context.Context, address string, source bool) (carrier, err
 	return nil, memory.Errorf(memory.Invalid, "it is not an address of a database; valid: sqlite:PATH, %s", config.ServerExamples)
 }
 
-// as returns a store as a carrier; those of [openCarrier] are.
+// as returns a store as a carrier. All stores of [openCarrier] are carriers.
 func as(s memory.Store, err error) (carrier, error) {
 	if err != nil {
 		return nil, err
@@ -139,12 +139,12 @@ func as(s memory.Store, err error) (carrier, error) {
 func migrate(ctx context.Context, from, to string, report func(Moving)) (moved Moved, err error) {
 	source, err := openCarrier(ctx, from, true)
 	if err != nil {
-		return moved, fmt.Errorf("open what is copied: %w", err)
+		return moved, fmt.Errorf("open the source: %w", err)
 	}
 	defer func() { err = errors.Join(err, source.Close()) }()
 	target, err := openCarrier(ctx, to, false)
 	if err != nil {
-		return moved, fmt.Errorf("open where it goes: %w", err)
+		return moved, fmt.Errorf("open the target: %w", err)
 	}
 	defer func() { err = errors.Join(err, target.Close()) }()
 	identity := source.Identity()
@@ -179,7 +179,7 @@ func migrate(ctx context.Context, from, to string, report func(Moving)) (moved M
 	return moved, target.SetCopying(ctx, "")
 }
 
-// everyone returns who has anything, in order, and at which versions.
+// everyone returns all owners with data, in order, and their versions.
 func everyone(ctx context.Context, in carrier) ([]memory.Owner, map[memory.Owner]int64, error) {
 	owners, err := in.Everyone(ctx)
 	if err != nil {

@@ -263,7 +263,7 @@ func TestMigrateTakesWhatTheSourceChangedSince(t *testing.T) {
 			stop()
 		}
 	})
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "goes on where") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "to continue") {
 		t.Fatalf("got %v, want it broken off", err)
 	}
 	s, err := sqlstore.OpenSQLite(t.Context(), a, sqlstore.Options{})
@@ -319,7 +319,7 @@ func TestMigrateRefuses(t *testing.T) {
 		is       memory.Code
 		text     string
 	}{
-		{at("a"), at("b"), memory.Conflict, "has memory already"},
+		{at("a"), at("b"), memory.Conflict, "contains memory already"},
 		{at("b"), at("half"), memory.Conflict, "half of a copy of another"},
 		{at("none"), at("x"), memory.NotFound, "no database"},
 		{at("held"), at("x"), memory.Conflict, "has it open"},

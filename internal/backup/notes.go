@@ -16,27 +16,27 @@ import (
 	"github.com/loci-memory/loci/internal/disk"
 )
 
-// NotesFile is in the data folder: which backups were made, for the receipts of erasures.
+// NotesFile is the list of backups in the data folder, for receipts of erasures.
 const NotesFile = archive.Notes
 
-// notes are the backups that were made of a memory, and what restores set aside of it.
+// notes lists the backups of a memory, and the folders that restores set aside.
 type notes struct {
-	path string // "": nothing is noted
+	path string // path of the file; "": nothing is recorded
 
 	mu sync.Mutex // held while the file is read and written
 }
 
-// note is one of them.
+// note is an entry about one backup or set-aside folder.
 type note struct {
-	Path  string    `json:"path"`            // where it was to be kept; "" if nobody said
-	Began time.Time `json:"began"`           // zero: of what was set aside
-	At    time.Time `json:"at"`              // what was written after is not in it; zero: it is being made
+	Path  string    `json:"path"`            // where the backup was to be stored; "" if the caller did not say
+	Began time.Time `json:"began"`           // zero for a set-aside folder
+	At    time.Time `json:"at"`              // later writes are not in the backup; zero: it is being made
 	Aside bool      `json:"aside,omitempty"` // a folder that a restore set aside
 
-	Restored time.Time `json:"restored,omitzero"` // when memory was restored from it, until that is on record
+	Restored time.Time `json:"restored,omitzero"` // when memory was restored from the backup, until this is in the audit log
 }
 
-// noted is the file.
+// noted is the content of the file.
 type noted struct {
 	Backups []note `json:"backups"`
 }
@@ -49,8 +49,8 @@ func notesOf(c config.Config) (*notes, error) {
 	return &notes{path: filepath.Join(dir, NotesFile)}, err
 }
 
-// Read returns what is noted. A file that cannot be understood is an error: a receipt that
-// leaves a backup out would be wrong, and so would a file that forgets them.
+// Read returns the recorded backups. It returns an error for an invalid file, since without it a
+// receipt would omit backups, and a new file would lose them.
 func (n *notes) Read() (out noted, err error) {
 	if n.path == "" {
 		return out, nil
@@ -63,7 +63,7 @@ func (n *notes) Read() (out noted, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return noted{}, fmt.Errorf("read which backups were made: %s: %w", n.path, err)
+		return noted{}, fmt.Errorf("read the list of backups: %s: %w", n.path, err)
 	}
 	return out, nil
 }
@@ -79,20 +79,21 @@ func (n *notes) change(to func([]note) []note) error {
 	return is.writeTo(n.path)
 }
 
-// writeTo writes the file whole or not at all.
+// writeTo writes the complete file or nothing.
 func (n noted) writeTo(path string) error {
 	text, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
 		return err
 	}
 	if err := disk.Replace(path, append(text, '\n')); err != nil {
-		return fmt.Errorf("note which backups were made: %w", err)
+		return fmt.Errorf("write the list of backups: %w", err)
 	}
 	return nil
 }
 
-// start forgets what was under way when the process ended: it was handed to nobody. A restore since
-// the last start is put on record; one that cannot be is tried again at the next.
+// start removes entries of backups that were in progress when the process ended, since nobody
+// received them. It puts a restore since the last start into the audit log; after an error the next
+// start repeats it.
 func (n *notes) start(record func(at time.Time, what string) error) error {
 	is, err := n.Read()
 	if err != nil || !slices.ContainsFunc(is.Backups, func(one note) bool { return one.At.IsZero() || !one.Restored.IsZero() }) {
@@ -108,12 +109,12 @@ func (n *notes) start(record func(at time.Time, what string) error) error {
 	})
 }
 
-// begin notes a backup before anything is copied, so that no receipt misses it.
+// begin records a backup before anything is copied, so that every receipt names it.
 func (n *notes) begin(path string, began time.Time) error {
 	return n.change(func(all []note) []note { return append(all, note{Path: path, Began: began.UTC()}) })
 }
 
-// done notes of which moment it is.
+// done records the moment of the backup's content.
 func (n *notes) done(began, at time.Time) error {
 	return n.change(func(all []note) []note {
 		for i := range all {
@@ -125,14 +126,14 @@ func (n *notes) done(began, at time.Time) error {
 	})
 }
 
-// drop forgets a backup that came to nothing.
+// drop removes the entry of a failed backup.
 func (n *notes) drop(began time.Time) error {
 	return n.change(func(all []note) []note {
 		return slices.DeleteFunc(all, func(one note) bool { return one.Began.Equal(began) && one.At.IsZero() })
 	})
 }
 
-// prune forgets scheduled backups of a place that are not there.
+// prune removes entries of scheduled backups that no longer exist at a place.
 func (n *notes) prune(at place, names []string) error {
 	return n.change(func(all []note) []note {
 		return slices.DeleteFunc(all, func(one note) bool {
@@ -142,14 +143,14 @@ func (n *notes) prune(at place, names []string) error {
 	})
 }
 
-// between returns, in words, what may hold words that were there between two times.
+// between describes, for people, which copies may contain text that existed between two times.
 func (n *notes) between(since, until time.Time) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	is, err := n.Read()
 	var out []string
 	if err != nil {
-		out = append(out, "the backups that "+n.path+" lists, which cannot be read")
+		out = append(out, "the backups in the list "+n.path+", which cannot be read")
 	}
 	for _, one := range is.Backups {
 		if !one.At.IsZero() && one.At.Before(since) || one.Began.After(until) {
@@ -162,33 +163,33 @@ func (n *notes) between(since, until time.Time) []string {
 
 func (n note) words() string {
 	const form = "2006-01-02 15:04:05 MST"
-	what := "the backup that was begun at " + n.Began.UTC().Format(form)
+	what := "the backup started at " + n.Began.UTC().Format(form)
 	if n.Aside {
-		what = "what a restore set aside at " + n.At.UTC().Format(form)
+		what = "the data that a restore set aside at " + n.At.UTC().Format(form)
 	}
 	if n.Path == "" {
 		return what
 	}
 	what += ", " + n.Path
 	if _, err := os.Lstat(n.Path); filepath.IsAbs(n.Path) && errors.Is(err, fs.ErrNotExist) {
-		what += " (the server's machine has no such file)" // whoever asked from another may have it
+		what += " (the server's machine does not have this file)" // the backup may be on the machine of the client that requested it
 	}
 	return what
 }
 
-// MayHold is what may still hold words that were there between two times and then erased,
-// and is not reached.
+// MayHold lists the places that Loci cannot erase, and that may still contain text which existed
+// between two times.
 func (b *Maker) MayHold(since, until time.Time) []string {
 	c := b.config
-	out := append(b.Notes.between(since, until), "what other users said, or were answered, in their own chats", "exports and copies of the data folder that were made before")
+	out := append(b.Notes.between(since, until), "messages and answers in other users' chats", "earlier exports and copies of the data folder")
 	if c.Store.Server() {
-		out[len(out)-1] = "backups and exports that were made before"
+		out[len(out)-1] = "earlier backups and exports"
 	}
 	if c.Store.Mongo() {
-		out = append(out, "the MongoDB server's own backups, its log of operations and its journal")
+		out = append(out, "the MongoDB server's own backups, operations log and journal")
 	}
 	if c.Store.Postgres() {
-		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that it has not vacuumed yet")
+		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that are not vacuumed yet")
 	}
 	if dir, err := c.VaultDir(); err == nil && dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {

@@ -18,28 +18,28 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RestoreOptions are how a backup is restored.
+// RestoreOptions are options of a restore.
 type RestoreOptions struct {
-	Replace  bool             // what is there is set aside
+	Replace  bool             // set existing memory aside
 	Identity string           // file of age identities, for an encrypted backup
 	Now      func() time.Time // nil: time.Now
 
-	// Report, if not nil, is told how far it is, in bytes.
+	// Report, if not nil, is called with the progress in bytes.
 	Report func(done, of int64)
 
-	Point func() // called between the steps; tests kill there
+	Point func() // called between the steps; a test can kill the process there
 }
 
-// Restored says what was restored, and to where.
+// Restored tells what was restored, and where.
 type Restored struct {
 	Manifest
 	Data  string   `json:"data"`
 	Vault string   `json:"vault,omitempty"`
-	Aside []string `json:"set_aside,omitempty"` // folders with what was there before
+	Aside []string `json:"set_aside,omitempty"` // folders with the memory that existed before
 }
 
-// Check reads a backup whole and says what is in it. Its error says what is wrong
-// with it: see [Restore]. identity is a file of age identities, for an encrypted one.
+// Check reads and checks a whole backup and returns its manifest. Its errors are those of
+// [Restore]. identity is a file of age identities, for an encrypted backup.
 func Check(ctx context.Context, file, identity string, report func(done, of int64)) (m Manifest, err error) {
 	a, err := openBackup(file, identity)
 	if err != nil {
@@ -49,14 +49,13 @@ func Check(ctx context.Context, file, identity string, report func(done, of int6
 	return m, errors.Join(a.Check(ctx, report), a.Close())
 }
 
-// Restore puts the memory of a backup into the data folder, and into the vault where it has
-// one. Nothing is changed before the backup was read whole and is what was backed up, and
-// then all of it is or, after a crash, nothing: the next start of anything on the folder,
-// or the next Restore, brings to its end what was begun.
+// Restore restores a backup into the data folder, and into the vault's folder if the backup has a
+// vault. It changes nothing before it has read and checked the whole backup. Then it restores
+// everything or nothing: after a crash, the next start or the next Restore completes the work.
 //
-// [memory.Conflict]: there is memory already, and Replace is not set, or a server has it
-// open; [memory.Invalid]: the file is not a backup, is not whole or was altered, or does not
-// fit the settings; [memory.Unavailable]: a newer program made it.
+// [memory.Conflict]: memory exists and Replace is not set, or a server has it open;
+// [memory.Invalid]: the file is not a backup, is incomplete or altered, or does not fit the
+// settings; [memory.Unavailable]: a newer program made it.
 func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions) (out Restored, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -90,54 +89,54 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 		}
 	}
 	if r.vault != "" {
-		r.vault = followed(r.vault) // what is renamed is the folder, not a link to it
+		r.vault = followed(r.vault) // renames must affect the folder, not a link to it
 	}
 	plan, err := r.run(ctx)
 	return Restored{Manifest: a.Manifest, Data: r.dir, Vault: r.vault, Aside: plan.asides()}, err
 }
 
-// openBackup opens a backup that this program understands.
+// openBackup opens a backup and checks that this program supports its version.
 func openBackup(file, identity string) (*archive.Archive, error) {
 	a, err := archive.Open(file, identity)
 	if err == nil && a.Manifest.Schema > sqlstore.SQLiteSchema {
-		err = memory.Errorf(memory.Unavailable, "%s: its schema is of version %d, this program knows up to %d: use a newer loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
+		err = memory.Errorf(memory.Unavailable, "%s: its schema has version %d, but this program supports versions up to %d: use a newer loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, err
 }
 
-// fits refuses a backup that the settings have no place for.
+// fits returns an error if the backup does not fit the settings.
 func fits(c config.Config, m Manifest) error {
 	vault, database := m.Has(archive.VaultFolder), m.Has(archive.DataFolder+"/"+archive.Database)
 	switch {
 	case !vault && !database:
 		return memory.Errorf(memory.Invalid, "there is no memory in the backup")
 	case vault && c.Vault == "":
-		return memory.Errorf(memory.Invalid, "the backup has a vault: say which folder it goes into, with --set vault=FOLDER or as the setting vault")
+		return memory.Errorf(memory.Invalid, "the backup contains a vault: name its folder with --set vault=FOLDER or the setting vault")
 	case !vault && c.Vault != "":
-		return memory.Errorf(memory.Invalid, "the backup has no vault: restore it without the setting vault, and set that afterwards")
+		return memory.Errorf(memory.Invalid, "the backup contains no vault: restore it without the setting vault, and set vault afterwards")
 	}
 	return nil
 }
 
-// restoring is a restore under way.
+// restoring is a restore in progress.
 type restoring struct {
 	options    RestoreOptions
 	archive    *archive.Archive
 	file       string
-	dir, vault string // whole paths; vault "": none
+	dir, vault string // absolute paths; vault "": no vault
 }
 
 func (r *restoring) run(ctx context.Context) (plan restorePlan, err error) {
 	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return plan, err
 	}
-	unlock, err := filelock.Take(filepath.Join(r.dir, config.DatabaseFile+".lock"), "has the folder open; stop it first")
+	unlock, err := filelock.Take(filepath.Join(r.dir, config.DatabaseFile+".lock"), "has the folder open; stop that process first")
 	if err != nil {
 		return plan, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if err := finishRestore(r.dir, r.options.Point); err != nil { // an earlier one
+	if err := finishRestore(r.dir, r.options.Point); err != nil { // complete an earlier restore
 		return plan, err
 	}
 	if err := r.checkPlaces(); err != nil {
@@ -149,10 +148,10 @@ func (r *restoring) run(ctx context.Context) (plan restorePlan, err error) {
 	return plan, finishRestore(r.dir, r.options.Point)
 }
 
-// checkPlaces refuses places that hold memory, and a vault that is open.
+// checkPlaces returns an error if memory exists at the places, or if the vault is open.
 func (r *restoring) checkPlaces() error {
 	if r.vault != "" && (r.vault == followed(r.dir) || inside(r.vault, r.dir) != "") {
-		return memory.Errorf(memory.Invalid, "the data folder %s lies in the vault; restore into another", r.dir)
+		return memory.Errorf(memory.Invalid, "the data folder %s is inside the vault; restore into another folder", r.dir)
 	}
 	if err := vaultFree(r.vault); err != nil {
 		return err
@@ -172,20 +171,20 @@ func (r *restoring) checkPlaces() error {
 	return nil
 }
 
-// vaultFree reports, by its error, whether a process has a vault open.
+// vaultFree returns an error if a process has the vault open.
 func vaultFree(vault string) error {
 	lock := filepath.Join(vault, ".loci", "lock")
 	if _, err := os.Lstat(lock); vault == "" || err != nil {
 		return nil
 	}
-	unlock, err := filelock.Take(lock, "has the vault open; stop it first")
+	unlock, err := filelock.Take(lock, "has the vault open; stop that process first")
 	if err != nil {
 		return err
 	}
 	return unlock()
 }
 
-// vaultBeside is where a vault is unpacked: where a rename is enough to put it in its place.
+// vaultBeside is the folder where a vault is unpacked: on the same disk, so that a rename suffices.
 func (r *restoring) vaultBeside() string { return r.vault + ".restoring" }
 
 func (r *restoring) dropVault() error {
@@ -195,8 +194,8 @@ func (r *restoring) dropVault() error {
 	return os.RemoveAll(r.vaultBeside())
 }
 
-// unpack unpacks the backup beside what is there, and leaves a plan by which it takes its
-// place. With the last rename it is decided.
+// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory.
+// From its last rename on the restore is certain to be completed.
 func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	folder := filepath.Join(r.dir, UnfinishedFolder)
 	if err := errors.Join(os.RemoveAll(folder), r.dropVault(), os.Mkdir(folder, 0o700)); err != nil {
@@ -218,7 +217,7 @@ func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	}
 	if r.archive.Manifest.Has(archive.DataFolder + "/" + archive.Database) {
 		if err := sqlstore.CheckFile(ctx, filepath.Join(data, config.DatabaseFile)); err != nil {
-			return plan, fmt.Errorf("the database in the backup: %w", err)
+			return plan, fmt.Errorf("check the database in the backup: %w", err)
 		}
 	}
 	if err := r.plan(&plan); err != nil {
@@ -241,7 +240,7 @@ func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	return plan, disk.SyncFolder(r.dir)
 }
 
-// plan says what is set aside, and by which names.
+// plan chooses what is set aside, and the names for it.
 func (r *restoring) plan(p *restorePlan) error {
 	stamp := ".before-" + r.options.Now().UTC().Format("2006-01-02T15-04-05.000000")
 	for _, name := range memoryFiles {
@@ -261,8 +260,8 @@ func (r *restoring) plan(p *restorePlan) error {
 	return err
 }
 
-// note lets receipts of erasures name the backup itself and what is set aside, with those
-// that were known of here and when the backup was made.
+// note records the backup and the set-aside folders for receipts of erasures, together with the
+// entries that existed here and in the backup.
 func (r *restoring) note(p restorePlan, data string) error {
 	var all []note
 	this := note{Path: r.file, Began: r.archive.Manifest.Began, At: r.archive.Manifest.At}
@@ -272,10 +271,10 @@ func (r *restoring) note(p restorePlan, data string) error {
 	for _, path := range []string{filepath.Join(data, NotesFile), filepath.Join(r.dir, NotesFile)} {
 		is, err := (&notes{path: path}).Read()
 		if err != nil && filepath.Dir(path) == data {
-			return err // what is there already may be why a backup is restored
+			return err // the backup may be restored because the existing file is damaged
 		}
 		for _, one := range is.Backups {
-			if one.Began.Equal(this.Began) { // in its own file it is not done
+			if one.Began.Equal(this.Began) { // in its own list the backup is still unfinished
 				one.Began, one.At = this.Began, this.At
 			}
 			same := note{Path: one.Path, Began: one.Began}

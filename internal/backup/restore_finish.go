@@ -15,22 +15,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RestoringFolder is in the data folder from when a restore is decided until it is done: the
-// files that are to take their places, and the plan.
+// RestoringFolder is in the data folder from the decision on a restore until it is complete. It
+// contains the new files and the plan.
 const (
 	RestoringFolder = "restoring"
 	planFile        = "plan.json"
-	asideDone       = "aside" // there once all is set aside
+	asideDone       = "aside" // exists when everything is set aside
 )
 
-// memoryFiles are what a data folder has of memory.
+// memoryFiles lists the files of a data folder that belong to memory.
 var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", NotesFile, archive.Settings, config.IndexFolder}
 
-// restorePlan is what is left to do of a restore that is decided. Paths are whole.
+// restorePlan lists the remaining steps of a restore. Paths are absolute.
 type restorePlan struct {
-	DataAside   string `json:"data_aside,omitempty"` // folder that takes what was there; "": nothing was
+	DataAside   string `json:"data_aside,omitempty"` // folder for the previous memory; "": there was none
 	Vault       string `json:"vault,omitempty"`
-	VaultBeside string `json:"vault_beside,omitempty"` // what takes its place
+	VaultBeside string `json:"vault_beside,omitempty"` // folder of the new vault
 	VaultAside  string `json:"vault_aside,omitempty"`
 }
 
@@ -43,8 +43,8 @@ func (p restorePlan) asides() (out []string) {
 	return out
 }
 
-// Finish ends, before anything is opened, what a crash cut short in the data folder: a
-// restore that was decided is brought to its end, anything else is taken back.
+// Finish is called before anything is opened. After a crash it completes a restore that was
+// decided, and undoes any other unfinished work in the data folder.
 func Finish(c config.Config) (err error) {
 	dir, err := c.DataDir()
 	if err != nil {
@@ -53,25 +53,25 @@ func Finish(c config.Config) (err error) {
 	if !there(filepath.Join(dir, RestoringFolder)) && !there(filepath.Join(dir, UnfinishedFolder)) {
 		return nil
 	}
-	unlock, err := filelock.Take(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open; only one may write")
+	unlock, err := filelock.Take(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open; only one process may write")
 	if err != nil {
 		return fmt.Errorf("open the memory in %s: %w", dir, err)
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if err := os.RemoveAll(filepath.Join(dir, UnfinishedFolder)); err != nil {
-		return fmt.Errorf("take away what was not finished: %w", err)
+		return fmt.Errorf("remove unfinished work: %w", err)
 	}
 	return finishRestore(dir, func() {})
 }
 
-// there reports whether there is something at a path.
+// there reports whether something exists at a path.
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// finishRestore does what is left of a restore that is decided. It may be done again after
-// any of its steps. The folder is locked.
+// finishRestore completes a restore that was decided. It can be repeated after any of its steps.
+// The caller has locked the folder.
 func finishRestore(dir string, point func()) error {
 	from := filepath.Join(dir, RestoringFolder)
 	if !there(from) {
@@ -82,15 +82,15 @@ func finishRestore(dir string, point func()) error {
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // all was done, and this was to be taken away
+	if errors.Is(err, fs.ErrNotExist) { // everything is done; only the folder remains
 		return os.RemoveAll(from)
 	}
 	if err != nil {
-		return fmt.Errorf("finish the restore that broke off: %w", err)
+		return fmt.Errorf("complete the interrupted restore: %w", err)
 	}
 	if !there(filepath.Join(from, asideDone)) {
 		if err := p.setAside(dir, point); err != nil {
-			return fmt.Errorf("set aside what was there: %w", p.undecide(dir, err))
+			return fmt.Errorf("set existing memory aside: %w", p.undecide(dir, err))
 		}
 		if err := disk.Replace(filepath.Join(from, asideDone), nil); err != nil {
 			return err
@@ -98,7 +98,7 @@ func finishRestore(dir string, point func()) error {
 	}
 	point()
 	if err := p.putInPlace(dir, point); err != nil {
-		return fmt.Errorf("put what is restored in its place: %w", err)
+		return fmt.Errorf("move the restored files to their places: %w", err)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(from, planFile)), disk.SyncFolder(from)); err != nil {
 		return err
@@ -107,8 +107,7 @@ func finishRestore(dir string, point func()) error {
 	return errors.Join(os.RemoveAll(from), disk.SyncFolder(dir))
 }
 
-// setAside moves what was there away: the vault first, since that is what may not let itself
-// be moved.
+// setAside moves existing memory away: the vault first, since moving the vault may fail.
 func (p restorePlan) setAside(dir string, point func()) error {
 	if err := p.setVaultAside(point); err != nil {
 		return err
@@ -136,7 +135,7 @@ func (p restorePlan) setVaultAside(point func()) error {
 	switch {
 	case p.Vault == "" || !there(p.Vault) || p.VaultAside != "" && there(p.VaultAside):
 		return nil
-	case p.VaultAside == "": // it is empty
+	case p.VaultAside == "": // the vault is empty
 		return os.Remove(p.Vault)
 	}
 	if err := os.Rename(p.Vault, p.VaultAside); err != nil {
@@ -146,13 +145,13 @@ func (p restorePlan) setVaultAside(point func()) error {
 	return disk.SyncFolder(filepath.Dir(p.Vault))
 }
 
-// undecide takes a restore back whose first step failed by an error, and returns that: else
-// every start would fail by it. What has changed something goes on at the next start.
+// undecide cancels a restore whose first step failed, and returns the error: otherwise every start
+// would fail. A restore that has changed anything continues at the next start.
 func (p restorePlan) undecide(dir string, cause error) error {
 	if p.Vault == "" || !there(p.Vault) || p.VaultAside != "" && there(p.VaultAside) || p.DataAside != "" && there(p.DataAside) {
 		return cause
 	}
-	away := filepath.Join(dir, UnfinishedFolder) // which the next start takes away, should this one not
+	away := filepath.Join(dir, UnfinishedFolder) // the next start removes this folder, if this call does not
 	err := errors.Join(os.Rename(filepath.Join(dir, RestoringFolder), away), disk.SyncFolder(dir))
 	if err == nil {
 		err = errors.Join(os.RemoveAll(away), os.RemoveAll(p.VaultBeside))
@@ -160,7 +159,7 @@ func (p restorePlan) undecide(dir string, cause error) error {
 	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the folder of the vault cannot be moved; if it is a mount point, set vault to a folder in it: %w", cause), err)
 }
 
-// putInPlace moves what is restored to where it belongs.
+// putInPlace moves the restored files to their places.
 func (p restorePlan) putInPlace(dir string, point func()) error {
 	from := filepath.Join(dir, RestoringFolder, archive.DataFolder)
 	files, err := os.ReadDir(from)

@@ -19,12 +19,13 @@ import (
 )
 
 const (
-	poll       = time.Minute    // a clock may jump, and a machine sleep
-	retryMost  = time.Hour      // the wait after a failure begins with a minute and doubles
-	trialEvery = 24 * time.Hour // at least: a trial reads all
+	poll       = time.Minute    // the clock may jump, and the machine may sleep
+	retryMost  = time.Hour      // the wait after a failure starts with a minute and doubles up to this
+	trialEvery = 24 * time.Hour // at least this long, since a trial reads everything
 )
 
-// Schedule makes backups by the clock and restores the newest on trial. A nil one does nothing.
+// Schedule makes backups at intervals and restores the newest one on trial. A nil Schedule does
+// nothing.
 type Schedule struct {
 	maker *Maker
 	set   config.BackupConfig
@@ -33,15 +34,15 @@ type Schedule struct {
 	is    atomic.Pointer[state]
 }
 
-// state is of this process; what lasts is in the names of the backups.
+// state is kept by this process; names of the backups show what was done before.
 type state struct {
 	newest string
-	at     time.Time // when it was begun
-	proven string    // the last that passed its trial
-	failed string    // why the last attempt or trial came to nothing
+	at     time.Time // when the newest backup was started
+	proven string    // the last backup that passed its trial
+	failed string    // why the last attempt or trial failed
 }
 
-// NewSchedule returns the schedule of the settings; nil: there is none.
+// NewSchedule returns the schedule in the settings, or nil if there is none.
 func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, error) {
 	if c.Backup.Every == 0 {
 		return nil, nil
@@ -55,14 +56,14 @@ func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, er
 	}
 	vault, err := c.VaultDir()
 	if d, ok := to.(folder); ok && vault != "" && (string(d) == vault || inside(vault, string(d)) != "") {
-		return nil, memory.Errorf(memory.Invalid, "backup.to: %s lies in the vault, so that a backup would hold the earlier ones; name another folder", d)
+		return nil, memory.Errorf(memory.Invalid, "backup.to: %s is inside the vault, so each backup would contain the earlier ones; name another folder", d)
 	}
 	s := &Schedule{maker: maker, set: c.Backup, place: to, log: log}
 	s.is.Store(&state{})
 	return s, err
 }
 
-// Run makes backups until ctx ends. What failed is logged and tried again.
+// Run makes backups until ctx ends. Failures are logged, and the backup is retried.
 func (s *Schedule) Run(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -86,27 +87,27 @@ func (s *Schedule) Run(ctx context.Context) error {
 // Once makes a backup if one is due.
 func (s *Schedule) Once(ctx context.Context) error {
 	now, is := s.maker.now(), *s.is.Load()
-	if now.Sub(is.at).Abs() < s.set.Every { // its value: the clock may go back
+	if now.Sub(is.at).Abs() < s.set.Every { // absolute value: the clock may go back
 		return nil
 	}
 	err := s.make(ctx, now, &is)
 	if is.failed = ""; err != nil {
 		is.failed = err.Error()
 	}
-	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // else it was stopped, or somebody makes another
+	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // otherwise the process stops, or another backup is in progress
 		s.is.Store(&is)
 	}
 	return err
 }
 
-// begun is when a scheduled backup was begun, by its name.
+// begun returns when a scheduled backup was started, by its name.
 func begun(name string) time.Time {
 	at, _ := time.Parse(nameForm, strings.TrimSuffix(name, ".age"))
 	return at
 }
 
-// make makes a backup, unless a process before made one that is not old yet, restores it on trial if
-// that is due, and deletes the oldest. While trials fail, all are kept.
+// make makes a backup, unless an earlier process made a recent one; restores it on trial if a trial
+// is due; and deletes the oldest backups. While trials fail, none is deleted.
 func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err error) {
 	names, err := s.place.list(ctx)
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err erro
 		is.newest, is.at = newest, begun(newest)
 		return nil
 	}
-	if next := begun(newest).Add(time.Second); named.Before(next) { // the newest has the last name, also where the clock went back
+	if next := begun(newest).Add(time.Second); named.Before(next) { // the newest backup must have the last name, even if the clock went back
 		named = next
 	}
 	name := named.Format(nameForm)
@@ -130,7 +131,7 @@ func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err erro
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	if err := s.place.put(ctx, name, m); err != nil {
-		return fmt.Errorf("keep it in %s: %w", s.place.path(""), err)
+		return fmt.Errorf("store it in %s: %w", s.place.path(""), err)
 	}
 	s.log.Info("a scheduled backup was made", "path", s.place.path(name), "took", s.maker.now().Sub(now))
 	is.newest, is.at = name, now
@@ -149,7 +150,8 @@ func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err erro
 	return s.maker.Notes.prune(s.place, names)
 }
 
-// try fetches a backup and restores it, as the settings say, in the folder in which it was made.
+// try fetches a backup and restores it on trial, with the settings, in the folder where it was
+// made.
 func (s *Schedule) try(ctx context.Context, name string, m *made) error {
 	dir, c := filepath.Dir(m.Name()), s.maker.config
 	file, err := s.place.get(ctx, name, dir)
@@ -165,7 +167,7 @@ func (s *Schedule) try(ctx context.Context, name string, m *made) error {
 	return err
 }
 
-// Report says how the newest backup is, and what is wrong.
+// Report describes the newest backup and problems with it.
 func (s *Schedule) Report() (looked string, found []client.Finding) {
 	if s == nil {
 		return "", nil

@@ -9,11 +9,11 @@ import (
 	"runtime"
 )
 
-// halfSuffix ends the name of a file that Replace has not finished.
+// halfSuffix is the suffix of a file that Replace has not finished.
 const halfSuffix = ".tmp"
 
-// Replace writes data to a file with mode 0600. The file is always old or new, never partial, and
-// durable once Replace has returned nil. A crash leaves a temporary file, which the next Replace
+// Replace writes data to a file with mode 0600. The file always has its old or its new content, and
+// is durable when Replace returns nil. A crash leaves a temporary file, which the next Replace
 // overwrites; so only one writer at a time is allowed.
 func Replace(path string, data []byte) error {
 	half := path + halfSuffix
@@ -51,7 +51,7 @@ func replace(path string, f *os.File, data []byte) error {
 // SyncFolder makes creations, renames and removals in a folder durable.
 func SyncFolder(path string) error {
 	if runtime.GOOS == "windows" {
-		return nil // Windows does not need it
+		return nil // Windows does not need this
 	}
 	d, err := os.Open(path)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// probed is how much Probe writes: more than a file system stores inline, so that a block is
-// allocated.
+// probed is the number of bytes that Probe writes: more than a file system stores inline, so that
+// it allocates a block.
 const probed = 4 << 10
 
 // Probe checks that a new file can be written durably in a folder. It removes the file.

@@ -4,5 +4,5 @@ package disk
 
 import "errors"
 
-// Room is not supported here: [errors.ErrUnsupported].
+// Room returns [errors.ErrUnsupported]: this system is not supported.
 func Room(string) (int64, error) { return 0, errors.ErrUnsupported }

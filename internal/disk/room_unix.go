@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Room returns how many bytes can still be written in a folder.
+// Room returns the number of free bytes available to a folder.
 func Room(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {

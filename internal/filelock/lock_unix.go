@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Take takes the lock and returns its release. If another process holds it, the error is
-// [memory.Conflict] with the holder and the consequence ("has it open; …"). The kernel releases the
-// lock when the process ends; the file stays with its last holder. release unlocks explicitly:
-// closing the file alone would leave the lock with a child process forked meanwhile, until it
-// executes its program.
+// Take takes the lock and returns a function that releases it. If another process holds the lock,
+// the error is [memory.Conflict]: it names the process, then means ("has it open; …"). The kernel
+// releases the lock when the process ends; the file stays. release unlocks explicitly, since after
+// only closing the file, a child process forked meanwhile would hold the lock until it executes its
+// program.
 func Take(path, means string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Take takes the lock and returns its release. If another process holds it, the error is
-// [memory.Conflict] with the holder and the consequence ("has it open; …"). The system releases the
-// lock when the process ends. The locked range lies far behind the text, so that others can read
-// it.
+// Take takes the lock and returns a function that releases it. If another process holds the lock,
+// the error is [memory.Conflict]: it names the process, then means ("has it open; …"). The system
+// releases the lock when the process ends. The locked range is far behind the text, so that other
+// processes can read the text.
 func Take(path, means string) (release func() error, err error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -14,23 +14,23 @@ import (
 
 // chat is a conversation in another program's export: a tree of messages with one final path.
 type chat struct {
-	from, id         string // the program, and its id
+	from, id         string // the name of the program, and the chat's id there
 	title            string
 	created, updated time.Time
 	messages         map[string]message
-	current          string // id of the last message of the path
+	current          string // id of the last message on the path
 }
 
 // message is a message of a chat, or an empty node of its tree.
 type message struct {
-	parent  string // "" for the first
+	parent  string // "" for the first message
 	role    memory.Role
 	words   string
 	ref     string
 	created time.Time
 }
 
-// path returns the ids of the messages that lead to the current one, in order.
+// path returns the ids of the messages from the first to the current one.
 func (c chat) path() (ids []string) {
 	met := map[string]bool{}
 	for at := c.current; at != "" && !met[at]; at = c.messages[at].parent {
@@ -41,8 +41,8 @@ func (c chat) path() (ids []string) {
 	return ids
 }
 
-// chat emits item n with the text messages on its path. A turn without a time gets the time of the
-// one before; a chat without text is skipped.
+// chat emits the text messages on the path of a chat, which is item n of the file. A turn without a
+// time gets the previous turn's time; a chat without text is skipped.
 func (r Reader) chat(n int, c chat) error {
 	conversation := memory.Conversation{ID: r.ID(c.from, c.id), Owner: r.Owner, Project: r.Project, Title: c.title, CreatedAt: c.created, UpdatedAt: c.updated}
 	last, begun := c.created, false
@@ -115,7 +115,7 @@ type chatGPTConversation struct {
 				Role memory.Role `json:"role"`
 			} `json:"author"`
 			Content struct {
-				Parts []json.RawMessage `json:"parts"` // images and files are objects
+				Parts []json.RawMessage `json:"parts"` // objects are images and files
 			} `json:"content"`
 		} `json:"message"`
 	} `json:"mapping"`
@@ -141,7 +141,7 @@ func (c chatGPTConversation) chat() chat {
 }
 
 // claudeConversation is an item of conversations.json in a Claude account's export: a list of
-// messages or, in newer ones, a tree. Attachments were written by others and are not read.
+// messages or, in newer exports, a tree. Attachments are skipped, since other people wrote them.
 type claudeConversation struct {
 	UUID      string          `json:"uuid"`
 	Name      string          `json:"name"`
@@ -153,7 +153,7 @@ type claudeConversation struct {
 
 type claudeMessage struct {
 	ID      string `json:"uuid"`
-	Parent  string `json:"parent_message_uuid"` // "": the message before it in the list
+	Parent  string `json:"parent_message_uuid"` // "": the previous message in the list
 	Sender  string `json:"sender"`
 	Text    string `json:"text"`
 	Content []struct {
@@ -182,8 +182,8 @@ func (c claudeConversation) chat() chat {
 	return out
 }
 
-// words returns a message's text. If it has parts, those are used, since the text then has
-// placeholders for the rest.
+// words returns a message's text. If the message has parts, it joins their texts, since Text then
+// contains placeholders for other parts.
 func (m claudeMessage) words() string {
 	var texts []string
 	for _, p := range m.Content {
@@ -198,7 +198,7 @@ func (m claudeMessage) words() string {
 	return words
 }
 
-// joined joins the texts that are not blank by blank lines.
+// joined joins texts with blank lines between them, and skips blank texts.
 func joined(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return strings.TrimSpace(s) == "" }), "\n")
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Other programs' exports with public formats. Ids are derived from theirs, so that reading a file
-// twice adds nothing, and no foreign id equals one of Loci's.
+// Exports of other programs, in public formats. Loci derives ids from the programs' ids, so that
+// reading a file twice adds nothing, and no derived id equals an existing id.
 
 // items reads a JSON list one element at a time, or the first list in an object.
 func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
@@ -25,16 +25,16 @@ func (r Reader) items(in io.Reader, use func(n int, item []byte) error) error {
 	if mark, _ := buffered.Peek(len(byteOrderMark)); string(mark) == byteOrderMark {
 		_, _ = buffered.Discard(len(mark)) // it was just read
 	}
-	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // includes the decoder's read-ahead
+	bounded := &io.LimitedReader{R: buffered, N: 2 * MaxLine} // the limit includes the decoder's read-ahead
 	dec := json.NewDecoder(bounded)
 	if err := intoList(dec); err != nil {
-		return memory.Errorf(memory.Invalid, "is not JSON list: %s", explainJSON(err))
+		return memory.Errorf(memory.Invalid, "is not a JSON list: %s", explainJSON(err))
 	}
 	for n := 1; dec.More(); n, bounded.N = n+1, 2*MaxLine {
 		var item json.RawMessage
 		if err := dec.Decode(&item); err != nil {
 			var syntax *json.SyntaxError
-			switch { // the next item cannot be found
+			switch { // the start of the next item cannot be found
 			case bounded.N <= 0:
 				return r.Bad(n, memory.Errorf(memory.TooLarge, "%w, and all that follows is left out", errLongLine))
 			case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
@@ -117,7 +117,7 @@ func (r Reader) giveFact(line, size int, f memory.Fact) error {
 	return r.give(Record{Line: line, Size: size, Made: true, Fact: &f})
 }
 
-// unix reads seconds since 1970, zero for an implausible time.
+// unix converts seconds since 1970. It returns the zero time for implausible values.
 func unix(seconds float64) time.Time {
 	if !(seconds > 0 && seconds < 1e11) {
 		return time.Time{}
@@ -126,7 +126,7 @@ func unix(seconds float64) time.Time {
 	return memory.Time(time.Unix(int64(whole), int64(part*1e9)))
 }
 
-// parseTime reads a time in any common format; zero for none.
+// parseTime parses a time in any common format. It returns the zero time for other texts.
 func parseTime(s string) time.Time {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999", "2006-01-02 15:04:05.999999", "2006-01-02"} {
 		if t, err := time.Parse(layout, strings.TrimSpace(s)); err == nil {

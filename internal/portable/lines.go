@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// omitted is a field that is not written: the owner, and values that the store computes itself.
+// omitted marks a field that is not written: the owner, and values that the store computes.
 type omitted = json.RawMessage
 
-// The lines of JSONL. A field declared here replaces the one of the same name in the embedded
+// The lines of JSONL. A field declared here hides the field of the same name in the embedded
 // struct.
 type (
 	conversationLine struct {
@@ -67,12 +67,12 @@ type (
 	}
 )
 
-// FactFields is a fact that is written with the rest of its line.
+// FactFields holds the fields of a fact within its line.
 type FactFields memory.Fact
 
 func scopeOf(s memory.Scope) scopeLine { return scopeLine{s.Project, s.Agent, s.Conversation} }
 
-// value is the record in JSON with words in place of its own.
+// value returns the record as a JSON value, with words as its text.
 func (r Record) value(words *string) any {
 	switch {
 	case r.Header != nil:
@@ -95,13 +95,13 @@ func (r Record) value(words *string) any {
 	return nil
 }
 
-// decode reads JSON into a new value.
+// decode decodes JSON into a new value.
 func decode[T any](text []byte, into **T) error {
 	*into = new(T)
 	return json.Unmarshal(text, *into)
 }
 
-// decoders read a line of each type.
+// decoders decode a line, by the line's type.
 var decoders = map[string]func(text []byte, rec *Record) error{
 	"header":       func(text []byte, rec *Record) error { return decode(text, &rec.Header) },
 	"conversation": func(text []byte, rec *Record) error { return decode(text, &rec.Conversation) },
@@ -113,7 +113,7 @@ var decoders = map[string]func(text []byte, rec *Record) error{
 	"relation":     func(text []byte, rec *Record) error { return decode(text, &rec.Relation) },
 }
 
-// setOwner makes the record the owner's.
+// setOwner sets the owner of the record.
 func (r Record) setOwner(owner memory.Owner) {
 	switch {
 	case r.Conversation != nil:
@@ -133,8 +133,8 @@ func (r Record) setOwner(owner memory.Owner) {
 	}
 }
 
-// record reads a line of JSON. carried reports whether it had its words. [memory.Invalid] explains
-// what is wrong.
+// record decodes a line of JSON. carried reports whether the line contained the text.
+// [memory.Invalid] explains what is wrong.
 func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	var line struct {
 		Type    string           `json:"type"`
@@ -156,7 +156,7 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	}
 	into := decoders[line.Type]
 	if into == nil {
-		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is none of header, conversation, turn, fact, summary, profile, context and relation", line.Type)
+		return Record{}, false, memory.Errorf(memory.Invalid, "type: %.40q is not header, conversation, turn, fact, summary, profile, context or relation", line.Type)
 	}
 	if err := into(text, &rec); err != nil {
 		return Record{}, false, memory.Errorf(memory.Invalid, "is not a %s: %s", line.Type, explainJSON(err))
@@ -171,8 +171,8 @@ func (r Reader) record(text []byte) (rec Record, carried bool, err error) {
 	return rec, line.Content != nil || line.Text != nil || line.Value != nil, nil
 }
 
-// othersTurn makes a turn of a line of another program's chat. Its id is derived from the content,
-// so that an equal line counts once.
+// othersTurn completes a turn from a line of another program's chat. Its id is derived from the
+// content, so that equal lines are one turn.
 func (r Reader) othersTurn(t *memory.Turn) {
 	t.ID = r.ID("turn", t.Conversation, t.Ref, string(t.Role), t.CreatedAt.UTC().Format(time.RFC3339Nano), t.Content)
 	t.Index, t.Parent, t.Chain, t.Status = 0, "", "", memory.Active

@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxNote bounds a note, which is read whole.
+// maxNote limits the bytes of a note, since it is read as a whole.
 const maxNote = 1 << 20
 
 var (
@@ -19,21 +19,22 @@ var (
 	inBrackets  = lazy.Compile(`\s*\([^()]*\)\s*$`)
 )
 
-// note reads one Markdown file with front matter: of agent-cli a memory, by its role a fact, a turn
-// or a summary; of basic-memory a note, whose observations are facts about its title.
+// note reads one Markdown file with front matter. A file of agent-cli is a memory: its role makes
+// it a fact, a turn or a summary. A file of basic-memory is a note: its observations are facts
+// about its title.
 func (r Reader) note(in io.Reader) error {
 	text, err := io.ReadAll(io.LimitReader(in, maxNote+1))
 	switch {
 	case err != nil:
 		return fmt.Errorf("read: %w", err)
 	case len(text) > maxNote:
-		return r.Bad(1, memory.Errorf(memory.TooLarge, "a note of more than %d bytes", maxNote))
+		return r.Bad(1, memory.Errorf(memory.TooLarge, "the note has more than %d bytes", maxNote))
 	case !utf8.Valid(text):
 		return r.Bad(1, errNotText)
 	}
 	front, body, first := frontMatter(string(text))
 	if front == nil {
-		return r.Bad(1, memory.Errorf(memory.Invalid, "there is no front matter; --from list reads plain lists"))
+		return r.Bad(1, memory.Errorf(memory.Invalid, "the file has no front matter; use --from list for plain lists"))
 	}
 	if front["conversation_id"] != "" {
 		return r.agentCLI(front, strings.TrimSpace(body))
@@ -70,17 +71,17 @@ func (r Reader) agentCLI(front map[string]string, words string) error {
 			messages: map[string]message{id + words: {role: role, words: words, ref: id, created: at}}, current: id + words,
 		})
 	case "summary":
-		return nil // summaries are rebuilt from the turns
+		return nil // summaries are created again from the turns
 	}
 	f := memory.Fact{Content: words, Trust: memory.TrustUser, CreatedAt: at}
-	if conversation != "global" { // "global" is the user's own, not of a chat
+	if conversation != "global" { // "global" means that the memory belongs to no chat
 		f.Provenance.Conversation = r.ID("agent-cli", conversation)
 	}
 	return r.giveFact(1, len(words), f)
 }
 
-// frontMatter reads the scalar keys of front matter, nil without any, and returns the number of
-// lines before the body.
+// frontMatter parses the scalar keys of front matter; front is nil without front matter. first is
+// the number of lines before the body.
 func frontMatter(text string) (front map[string]string, body string, first int) {
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), byteOrderMark)
 	rest, ok := strings.CutPrefix(text, "---\n")

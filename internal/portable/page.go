@@ -12,8 +12,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Markdown for people: facts by category, the profile, and turns by conversation. Other fields
-// follow in a comment after each, in the JSON of JSONL: "<!-- loci {…} -->". A ">" in it is written
+// Markdown for people: facts by category, the profile, and turns by conversation. A comment after
+// each record has the other fields, in the JSON of JSONL: "<!-- loci {…} -->". In it ">" is written
 // as \u003e, so that it cannot end the comment.
 const (
 	commentOpen  = "<!-- loci "
@@ -29,7 +29,7 @@ const (
 	talkHeading     = "Conversations"
 )
 
-// standings are the page's parts by the facts' status.
+// standings lists the parts of the page with facts, by status.
 var standings = []struct {
 	heading  string
 	statuses []memory.Status
@@ -40,9 +40,9 @@ var standings = []struct {
 	{"Facts that were forgotten or refused", []memory.Status{memory.Retired, memory.Rejected}},
 }
 
-// Group is a fact's place on a page: by its status and its category.
+// Group is a fact's position on a page: its status, then its category.
 type Group struct {
-	standing int // in standings
+	standing int // index in standings
 	category string
 }
 
@@ -56,24 +56,24 @@ func GroupOf(f *memory.Fact) Group {
 	return Group{len(standings) - 1, f.Category}
 }
 
-// Compare orders groups as on a page: current facts first, and facts without a category last in
-// their part.
+// Compare orders groups as on a page: current facts first, and in each part facts without a
+// category last.
 func (g Group) Compare(h Group) int {
 	return cmp.Or(cmp.Compare(g.standing, h.standing), -cmp.Compare(min(len(g.category), 1), min(len(h.category), 1)), cmp.Compare(g.category, h.category))
 }
 
-// page writes a file of Markdown. It keeps the first error and writes nothing after it.
+// page writes a Markdown file. It keeps the first error and writes nothing after it.
 type page struct {
 	out  io.Writer
 	err  error
-	top  int       // the level of a part's heading: 2 below a common heading, else 1
+	top  int       // level of a part's heading: 2 below a common heading, otherwise 1
 	open [8]string // the current heading of each level
-	list bool      // the last line was an item
+	list bool      // the last line was a list item
 }
 
-// Page returns a writer of a single Markdown file. Records must come in the page's order: the
-// header, profile entries, contexts, facts by [Group], each before its relations, and
-// conversations, each before its summaries and turns.
+// Page returns a writer of a single Markdown file. Records must come in this order: the header,
+// profile entries, contexts, facts by [Group], each before its relations, and conversations, each
+// before its summaries and turns.
 func Page(out io.Writer) Writer { return &page{out: out, top: 2} }
 
 func (p *page) Write(r Record) error {
@@ -122,7 +122,7 @@ func (p *page) print(format string, args ...any) {
 	}
 }
 
-// begin writes a heading unless it is already the current one.
+// begin writes a heading, unless it is the current heading already.
 func (p *page) begin(level int, text string) {
 	if p.open[level] != text {
 		p.heading(level, text, Record{})
@@ -140,7 +140,7 @@ func (p *page) heading(level int, text string, r Record) {
 	p.print("\n\n")
 }
 
-// end closes a list.
+// end ends a list.
 func (p *page) end() {
 	if p.list {
 		p.print("\n")
@@ -148,7 +148,7 @@ func (p *page) end() {
 	p.list = false
 }
 
-// item writes a one-line record.
+// item writes a record as one line.
 func (p *page) item(lead string, r Record) {
 	p.list = true
 	words := *r.Words()
@@ -159,7 +159,7 @@ func (p *page) item(lead string, r Record) {
 	p.print("- %s%s %s\n", lead, shown(words), p.json(r.value(carried)))
 }
 
-// quotation writes words of any length as a quotation.
+// quotation writes a text of any length as a quotation.
 func (p *page) quotation(who string, r Record) {
 	words := *r.Words()
 	var carried *string
@@ -206,13 +206,13 @@ func (p *page) json(v any) string {
 // escapedGreater is ">" in JSON, where it occurs only in strings.
 const escapedGreater = `\u003e`
 
-// shown returns text on one line without the beginning or end of a comment.
+// shown returns text on one line, with the start and end of comments escaped.
 func shown(s string) string {
 	s = strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "<!--", "<! --")
 	return strings.ReplaceAll(s, "-->", "-- >")
 }
 
-// shownTitle is a conversation's title on a page.
+// shownTitle returns a conversation's title as shown on a page.
 func shownTitle(c *memory.Conversation) string {
 	if title := shown(c.Title); title != "" {
 		return title
@@ -220,5 +220,5 @@ func shownTitle(c *memory.Conversation) string {
 	return "Conversation of " + c.CreatedAt.Format("2006-01-02 15:04")
 }
 
-// profileLead precedes the value of a profile entry.
+// profileLead returns the text before the value of a profile entry.
 func profileLead(key string) string { return "**" + shown(key) + "**: " }

@@ -10,15 +10,15 @@ import (
 
 var comment = lazy.Compile(`<!-- loci (\{.*\}) -->\s*$`)
 
-// pageReader reads the Markdown of Page. If the visible text differs from its comment, the visible
-// text wins, since people edit that. A list item without a comment below the heading of facts is a
+// pageReader reads the Markdown of Page. If a visible text differs from its comment, the visible
+// text wins, since people edit it. Below the heading of facts, a list item without a comment is a
 // new fact.
 type pageReader struct {
 	Reader
-	inFacts  int    // level of the current heading of facts; 0 for none
-	category string // the current heading below that one
+	inFacts  int    // level of the current heading of facts; 0 outside of facts
+	category string // the current heading below the heading of facts
 
-	open    Record // the record whose quotation follows; the zero Record for none
+	open    Record // the record whose quotation follows; zero: no record
 	carried bool
 	quoted  []string
 }
@@ -78,15 +78,15 @@ func (p *pageReader) line(n int, line []byte) error {
 	return p.give(rec)
 }
 
-// settle sets a record's text to that on the page, unless the text in its comment looks the same on
-// the page.
+// settle sets a record's text to the visible text, unless the text in the record's HTML comment
+// would look the same on the page.
 func settle(rec *Record, carried bool, words string) {
 	if w := rec.Words(); !carried || shown(*w) != shown(words) {
 		*w = words
 	}
 }
 
-// close ends a quotation.
+// close completes the record whose quotation ends.
 func (p *pageReader) close() error {
 	rec := p.open
 	if rec.Words() == nil {
@@ -115,7 +115,7 @@ func (p *pageReader) heading(text string) bool {
 	return true
 }
 
-// bare reads a line without a comment.
+// bare reads a line that has no comment.
 func (p *pageReader) bare(n int, text string) error {
 	if p.heading(text) || p.inFacts == 0 {
 		return nil
@@ -127,7 +127,7 @@ func (p *pageReader) bare(n int, text string) error {
 	return p.giveFact(n, len(text), memory.Fact{Content: m[1], Category: p.category, Trust: memory.TrustPerson})
 }
 
-// unescaped restores ">" in comments, so that raw JSON, such as metadata, is unchanged byte for
+// unescaped restores ">" in comments, so that raw JSON, such as metadata, stays equal byte for
 // byte.
 func unescaped(text string) string {
 	var b strings.Builder

@@ -14,22 +14,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// MaxLine is the greatest length of a line in bytes: that of a chat's body, since turns are as
-// long.
+// MaxLine is the maximum length of a line in bytes. It equals the limit of a chat's body, since
+// turns can be that long.
 const MaxLine = 32 << 20
 
-// Reader converts files to records, one by one.
+// Reader converts files to records, one at a time.
 type Reader struct {
 	// Owner becomes the owner of every record.
 	Owner memory.Owner
 
-	// Project is the project of records of other programs' formats that have none.
+	// Project is set on records of other programs' formats that have no project.
 	Project string
 
-	// ID derives an id for a foreign item: equal for equal parts.
+	// ID derives an id for an item of another program: equal for equal parts.
 	ID func(parts ...string) string
 
-	// Take receives each record except the header. Its error ends the reading.
+	// Take receives each record except the header. If it returns an error, reading stops.
 	Take func(Record) error
 
 	// Bad receives the error of each unreadable item, with its [Record.Line]. Reading continues
@@ -37,8 +37,7 @@ type Reader struct {
 	Bad func(line int, err error) error
 }
 
-// Read reads a file of a format. An unreadable file, including a newer version, is
-// [memory.Invalid].
+// Read reads a file in a format. [memory.Invalid]: the file is unreadable, or has a newer version.
 func (r Reader) Read(format Format, in io.Reader) error {
 	switch format {
 	case "", JSONL:
@@ -54,10 +53,10 @@ func (r Reader) Read(format Format, in io.Reader) error {
 	case BasicMemory, AgentCLI:
 		return r.note(in)
 	}
-	return memory.Errorf(memory.Invalid, "format: %q is none of %v", format, Formats)
+	return memory.Errorf(memory.Invalid, "format: %q is not one of %v", format, Formats)
 }
 
-// byteOrderMark begins some programs' files.
+// byteOrderMark is at the beginning of some programs' files.
 const byteOrderMark = "\ufeff"
 
 var (
@@ -66,17 +65,17 @@ var (
 	errNotText  = memory.Errorf(memory.Invalid, "is not valid UTF-8")
 )
 
-// lineReader reads text line by line and holds one line.
+// lineReader reads a text line by line, with one line in memory.
 type lineReader struct {
 	in *bufio.Reader
-	n  int // number of the last line, from 1
+	n  int // number of the current line, from 1
 	b  []byte
 }
 
 func newLineReader(in io.Reader) *lineReader { return &lineReader{in: bufio.NewReaderSize(in, 64<<10)} }
 
-// next returns a line without its end, valid until the next call. io.EOF follows the last one. An
-// error with a code means a line that is too long or no text; the next line can still be read.
+// next returns a line without its end, valid until the next call, and io.EOF after the last line.
+// If an error has a code, only this line is invalid, and the next one can be read.
 func (l *lineReader) next() ([]byte, error) {
 	l.b, l.n = l.b[:0], l.n+1
 	long := false
@@ -109,7 +108,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-// each passes every line to use.
+// each calls use with every line.
 func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	l := newLineReader(in)
 	for {
@@ -128,7 +127,7 @@ func (r Reader) each(in io.Reader, use func(n int, line []byte) error) error {
 	}
 }
 
-// jsonl reads JSON lines, one record each.
+// jsonl reads JSON lines with one record each.
 func (r Reader) jsonl(in io.Reader) error {
 	return r.each(in, func(n int, line []byte) error {
 		if len(bytes.TrimSpace(line)) == 0 {
@@ -142,14 +141,14 @@ func (r Reader) jsonl(in io.Reader) error {
 		case err != nil:
 			return r.Bad(n, err)
 		case rec.Words() != nil && !carried:
-			return r.Bad(n, memory.Errorf(memory.Invalid, "has no words"))
+			return r.Bad(n, memory.Errorf(memory.Invalid, "has no text"))
 		}
 		rec.Line, rec.Size = n, len(line)
 		return r.give(rec)
 	})
 }
 
-// give emits a record; of a header it only checks the version.
+// give emits a record. For a header it only checks the version.
 func (r Reader) give(rec Record) error {
 	if h := rec.Header; h != nil {
 		if h.Format != formatName || h.Version > formatVersion {
@@ -165,8 +164,8 @@ var (
 	bullet  = lazy.Compile(`^(?:[-*+•]|\d{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*\S)`)
 )
 
-// list reads one fact a line. Headings become categories. In a text with bullets, lines without one
-// are comments, as are lines that end in a colon.
+// list reads one fact per line. Headings become categories. If the text has bullets, lines without
+// a bullet are comments; so are lines that end with a colon.
 func (r Reader) list(in io.Reader) error {
 	category, bullets := "", false
 	return r.each(in, func(n int, line []byte) error {

@@ -11,26 +11,26 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Format is an external format of memory.
+// Format is a file format for exports and imports.
 type Format string
 
-// The formats. The first three can be written, and all but zips can be read.
+// The formats. The first three can be written; all except zips can be read.
 const (
 	JSONL       Format = "jsonl"
 	Markdown    Format = "markdown"
-	Zip         Format = "zip"          // of Markdown files
-	List        Format = "list"         // one fact a line, bullets or not
+	Zip         Format = "zip"          // a zip of Markdown files
+	List        Format = "list"         // one fact per line, with or without bullets
 	ChatGPT     Format = "chatgpt"      // conversations.json
 	Claude      Format = "claude"       // conversations.json
 	Mem0        Format = "mem0"         // a JSON list of memories
 	BasicMemory Format = "basic-memory" // one note: front matter, observations
-	AgentCLI    Format = "agent-cli"    // one memory: front matter and its words
+	AgentCLI    Format = "agent-cli"    // one memory: front matter and text
 )
 
-// Formats are the readable formats: a zip of Markdown is read file by file.
+// Formats lists the readable formats. A zip of Markdown is read file by file.
 var Formats = []Format{JSONL, Markdown, List, ChatGPT, Claude, Mem0, BasicMemory, AgentCLI}
 
-// Unit is what [Record.Line] counts: lines, or items of a JSON list.
+// Unit names what [Record.Line] counts: lines, or items of a JSON list.
 func (f Format) Unit() string {
 	if slices.Contains([]Format{ChatGPT, Claude, Mem0}, f) {
 		return "item"
@@ -40,7 +40,7 @@ func (f Format) Unit() string {
 
 var frontMatterOf = lazy.Compile(`(?m)^conversation_id:`)
 
-// FormatOf returns the format of a file by its name and beginning.
+// FormatOf guesses the format of a file from its name and its beginning.
 func FormatOf(name string, head []byte) Format {
 	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
 	isJSON := len(head) > 0 && (head[0] == '[' || head[0] == '{')
@@ -70,9 +70,9 @@ const (
 
 // Record is one exported or imported item. Exactly one pointer is set.
 type Record struct {
-	Line int  // number in the file, from 1: of the line, or of the item of a JSON list
-	Size int  // its size in the file
-	Made bool // it is foreign, with a derived id: it is stored unless it exists; a turn is appended to its conversation
+	Line int  // number of the line or list item in the file, from 1
+	Size int  // size of the line or item in the file
+	Made bool // from another program, with a derived id: stored unless the id exists; a turn is appended to its conversation
 
 	Header       *Header
 	Conversation *memory.Conversation
@@ -95,8 +95,8 @@ type Header struct {
 	Project    string    `json:"project,omitempty"`
 }
 
-// NewHeader returns the header of an export made at a time, of memory at another and of one project
-// or all.
+// NewHeader returns the header of an export that was made at a time. at is the time of the exported
+// memory; project "" means all projects.
 func NewHeader(made time.Time, at memory.At, project string) *Header {
 	return &Header{
 		Type: "header", Format: formatName, Version: formatVersion, ExportedAt: made,
@@ -121,7 +121,7 @@ func (r Record) Words() *string {
 	return nil
 }
 
-// Target names the record: as [memory.Image.Target] does, or as "conversation:ID" or "turn:ID".
+// Target identifies the record: as [memory.Image.Target], or as "conversation:ID" or "turn:ID".
 func (r Record) Target() string {
 	switch {
 	case r.Conversation != nil:
@@ -132,27 +132,27 @@ func (r Record) Target() string {
 	return r.Image().Target()
 }
 
-// Image is the record in a change; the zero Image for kinds that no change adds.
+// Image returns the record for a change, or the zero Image for kinds that changes cannot add.
 func (r Record) Image() memory.Image {
 	return memory.Image{Fact: r.Fact, Summary: r.Summary, Profile: r.Profile, Relation: r.Relation, Context: r.Context}
 }
 
-// Memory is the record in recall; the zero Memory for kinds that recall does not return.
+// Memory returns the record as a memory, or the zero Memory for kinds that searches do not return.
 func (r Record) Memory() memory.Memory {
 	return memory.Memory{Turn: r.Turn, Fact: r.Fact, Summary: r.Summary}
 }
 
-// SameMarks reports whether two records differ at most in their words.
+// SameMarks reports whether two records are equal apart from their texts.
 func (r Record) SameMarks(other Record) bool {
 	one, err1 := json.Marshal(r.value(nil))
 	two, err2 := json.Marshal(other.value(nil))
 	return err1 == nil && err2 == nil && bytes.Equal(one, two)
 }
 
-// Writer writes records, the header first.
+// Writer writes records. The header must be the first.
 type Writer interface {
 	Write(Record) error
 
-	// Close completes the output but does not close the underlying writer.
+	// Close completes the output. It does not close the underlying writer.
 	Close() error
 }

@@ -10,20 +10,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pages writes a zip of Markdown files: one each for the profile, the contexts and the facts, and
-// one for each conversation.
+// pages writes a zip of Markdown files: one for the profile, one for the contexts, one for the
+// facts, and one for each conversation.
 type pages struct {
 	zip   *zip.Writer
 	head  Record
-	owed  bool // a file of facts, possibly empty, must still be written
+	owed  bool // the file of facts must still be written, even if empty
 	name  string
-	page  *page          // of the current file
-	names map[string]int // how many conversations have the name
+	page  *page          // writer of the current file
+	names map[string]int // number of conversations with this name
 }
 
 // Pages returns a writer of a zip of Markdown files. Records must come in the order of [Page].
-// Files without content are left out, except that with facts the file of facts is always there to
-// replace an older one.
+// Empty files are left out; but if facts is set, the file of facts is always written, to replace an
+// older one.
 func Pages(out io.Writer, facts bool) Writer {
 	return &pages{zip: zip.NewWriter(out), owed: facts, names: map[string]int{}}
 }
@@ -61,7 +61,7 @@ func (z *pages) Close() error {
 	return z.zip.Close()
 }
 
-// turnTo makes a file the current one, and begins it if necessary.
+// turnTo makes a file the current one, and creates it if necessary.
 func (z *pages) turnTo(name string) error {
 	if z.name == name {
 		return nil
@@ -78,7 +78,7 @@ func (z *pages) turnTo(name string) error {
 	return z.page.Write(z.head)
 }
 
-// end ends the current file, if any.
+// end ends the current file, if there is one.
 func (z *pages) end() error {
 	if z.page == nil {
 		return nil
@@ -95,8 +95,8 @@ func (z *pages) fileName(c *memory.Conversation) string {
 	return "conversations/" + name
 }
 
-// fileName is a name that every file system accepts: a day, and letters and digits of the title, or
-// the time without one.
+// fileName is a name that every file system accepts: the day, and letters and digits of the title
+// or, without a title, the time.
 func fileName(c *memory.Conversation) string {
 	var b strings.Builder
 	for _, r := range shown(c.Title) {

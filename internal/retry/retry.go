@@ -9,20 +9,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// How long reads and writes are retried: a person waits for a read, while a write must survive the
-// server's restart or failover.
+// ReadPatience and WritePatience limit retries: a person waits for a read, while a write must
+// survive a restart or failover of the server.
 const (
 	ReadPatience  = 2 * time.Second
 	WritePatience = 15 * time.Second
 )
 
-// The wait between two attempts doubles from the first to the longest.
+// The wait between attempts doubles from FirstWait to LongestWait.
 const (
 	FirstWait   = 5 * time.Millisecond
 	LongestWait = 500 * time.Millisecond
 )
 
-// Patience returns how long a read is retried: as long as the write that needs it, if there is one.
+// Patience returns how long a read is retried: as long as a write if the read is part of one.
 func Patience(ctx context.Context) time.Duration {
 	if memory.IsForWrite(ctx) {
 		return WritePatience
@@ -30,7 +30,7 @@ func Patience(ctx context.Context) time.Duration {
 	return ReadPatience
 }
 
-// Do calls do until it succeeds, may not be repeated, or ctx or patience ends.
+// Do calls do until it succeeds, forbids a repetition, or ctx or patience ends.
 func Do(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
 	start := time.Now()
 	for wait := FirstWait; ; wait = min(2*wait, LongestWait) {
@@ -44,7 +44,7 @@ func Do(ctx context.Context, patience time.Duration, do func() (again bool, err 
 	}
 }
 
-// Pause waits for about that long, or until ctx ends.
+// Pause waits for about wait, or until ctx ends.
 func Pause(ctx context.Context, wait time.Duration) error {
 	select {
 	case <-time.After(wait/2 + rand.N(wait)): // spread concurrent retries
@@ -54,8 +54,8 @@ func Pause(ctx context.Context, wait time.Duration) error {
 	}
 }
 
-// Withheld is a server's error as shown to users: without the server's address and the names of
-// databases and users, which the cause may contain.
+// Withheld is a server's error in the form for users. It omits the server's address and the names
+// of databases and users, which the cause may contain.
 type Withheld struct {
 	Message string
 	Cause   error

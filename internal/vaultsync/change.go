@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Change makes the changes of an edit and returns the target of the memory.
+// Change applies an edit and returns the target of the changed memory.
 func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, error) {
 	if err := v.unshare(ctx, e); err != nil {
 		return "", err
@@ -18,7 +18,7 @@ func (v *Vault) Change(ctx context.Context, e vaultstore.Edit) (string, error) {
 		return "", memory.Errorf(memory.Conflict, "%s", e.Clash)
 	}
 	edit := v.fileEdit(e)
-	if returns(e) { // the fact may be back already, with its turns
+	if returns(e) { // the fact may have been restored already, with its turns
 		now, err := v.engine.Get(ctx, e.Owner, e.Was.Fact.ID)
 		if err != nil {
 			return "", err
@@ -44,8 +44,8 @@ func returns(e vaultstore.Edit) bool {
 	return e.Clash == "" && was != nil && says != nil && !was.Status.Live() && says.Status.Live() && strings.TrimSpace(says.Content) == strings.TrimSpace(was.Content)
 }
 
-// bringBack restores, for each owner with returned files, what their deletion forgot: facts and
-// turns. If that fails, each fact is restored by itself.
+// bringBack restores, for each owner with restored files, the facts and turns that the deletion had
+// forgotten. If that fails, each fact is restored separately.
 func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	files, key := map[memory.Owner][]files.FileEdit{}, map[memory.Owner]string{}
 	for _, e := range edits {
@@ -59,14 +59,14 @@ func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			v.warn("what was forgotten with files that are back does not come with them", "of", owner.Name(), "why", err)
+			v.warn("restoring the memories of restored files failed", "of", owner.Name(), "why", err)
 		}
 		for _, b := range came {
 			if b.Came > 0 {
-				v.Log.Info("files of the vault are back, and what their deletion forgot", "of", owner.Name(), "memories", b.Came)
+				v.Log.Info("restored the memories of restored vault files", "of", owner.Name(), "memories", b.Came)
 			}
 			if b.Left > 0 {
-				v.Log.Info("turns of some returned files stay forgotten", "of", owner.Name(),
+				v.Log.Info("turns of some restored files stay forgotten", "of", owner.Name(),
 					"see", "loci history --run "+b.Run, "do", "loci undo --change "+b.Run+"/N --yes")
 			}
 		}
@@ -74,8 +74,8 @@ func (v *Vault) bringBack(ctx context.Context, edits []vaultstore.Edit) error {
 	return nil
 }
 
-// forget retires the memories of owners that lost several files, in one run each. If that fails,
-// each edit follows by itself, which shows the failing one.
+// forget retires the memories of deleted files, in one run for each owner with several. If that
+// fails, each edit is applied separately later, which shows the failing one.
 func (v *Vault) forget(ctx context.Context, deleted []vaultstore.Edit) error {
 	gone := map[memory.Owner][]vaultstore.Edit{}
 	for _, e := range deleted {

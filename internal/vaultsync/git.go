@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A commit waits until the files are unchanged for gitLull, so that a chat's changes are one
-// commit, and may take gitTime.
+// Files are committed when they are unchanged for gitLull, so that a chat's changes are one commit.
+// A commit may take gitTime.
 const (
 	gitLull = 2 * time.Second
 	gitTime = time.Minute
@@ -30,20 +30,20 @@ const (
 type vaultGit struct {
 	store *vaultstore.Store
 	log   *slog.Logger
-	begun bool      // the vault has its first commit
-	since time.Time // end of the journal in earlier commits
+	begun bool      // whether the vault has its first commit
+	since time.Time // end of the journal that earlier commits contain
 }
 
 func newVaultGit(store *vaultstore.Store, log *slog.Logger) *vaultGit {
 	return &vaultGit{store: store, log: log}
 }
 
-// run commits changes until the context ends, and then the rest.
+// run commits changes until ctx ends, and then the remaining changes.
 func (g *vaultGit) run(ctx context.Context) {
-	lasting := context.WithoutCancel(ctx) // a killed git leaves its locks
-	if !g.begun {                         // it failed at the start
+	lasting := context.WithoutCancel(ctx) // killing git would leave its lock files
+	if !g.begun {                         // the first commit failed at the start
 		if err := g.Begin(lasting); err != nil {
-			g.log.Warn("the vault is not committed to git", "err", err)
+			g.log.Warn("the vault cannot be committed to git", "err", err)
 			return
 		}
 	}
@@ -55,12 +55,12 @@ func (g *vaultGit) run(ctx context.Context) {
 			ended = !g.quiet(ctx)
 		}
 		if err := g.Commit(lasting); err != nil {
-			g.log.Warn("the vault was not committed to git; it is tried again with the next change", "err", err)
+			g.log.Warn("committing the vault to git failed; the next change repeats it", "err", err)
 		}
 	}
 }
 
-// quiet waits until nothing was written for a while.
+// quiet waits until nothing was written for gitLull.
 func (g *vaultGit) quiet(ctx context.Context) bool {
 	lull := time.NewTimer(gitLull)
 	defer lull.Stop()
@@ -76,15 +76,15 @@ func (g *vaultGit) quiet(ctx context.Context) bool {
 	}
 }
 
-// Begin makes the vault a repository if it is in none, and commits its content before anything
-// changes, so that the first run has its own commit.
+// Begin makes the vault a git repository unless it is in one, and commits its content before
+// anything changes, so that the first run has its own commit.
 func (g *vaultGit) Begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
 	if _, err := exec.LookPath("git"); err != nil {
 		return fmt.Errorf("there is no git here: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // it is only for this machine
+	if err := os.WriteFile(filepath.Join(g.store.Dir(), vaultstore.OwnFolder, ".gitignore"), []byte("*\n"), 0o600); err != nil { // the folder is only for this machine
 		return err
 	}
 	_, err := g.Git(ctx, "rev-parse", "--git-dir")
@@ -103,7 +103,7 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 	if err := g.Commit(ctx); err != nil || g.begun {
 		return err
 	}
-	if isNew { // the repository is new, so nothing else is staged
+	if isNew { // nothing else is staged in a new repository
 		return g.commitAs(ctx, FirstCommit, time.Time{}, "--allow-empty")
 	}
 	g.begun = true
@@ -113,10 +113,10 @@ func (g *vaultGit) Begin(ctx context.Context) error {
 // FirstCommit is the message of a vault's first commit.
 const FirstCommit = "begin the vault"
 
-// untilTrailer is the trailer with the end of the journal in a commit's message.
+// untilTrailer is the trailer in a commit message that contains the end of the journal.
 const untilTrailer = "Loci-Until"
 
-// Commit commits the differences from the last commit.
+// Commit commits the differences since the last commit.
 func (g *vaultGit) Commit(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
@@ -124,7 +124,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 		return err
 	}
 	if unmerged, err := g.Git(ctx, "ls-files", "--unmerged"); err != nil || unmerged != "" {
-		return err // a person is merging: adding would conclude that
+		return err // a person is merging: adding files would conclude the merge
 	}
 	if _, err := g.Git(ctx, "add", "--all", "--", "."); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (g *vaultGit) Commit(ctx context.Context) error {
 	return g.commitAs(ctx, message, until, "--", ".")
 }
 
-// commitAs commits files with a message that lists the journal up to a time.
+// commitAs commits files. The message's trailer has the end of the journal.
 func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time, what ...string) error {
 	args := append([]string{"commit", "--quiet", "--no-verify", "--message", message, "--message", untilTrailer + ": " + until.Format(time.RFC3339Nano)}, what...)
 	if name, _ := g.Git(ctx, "config", "user.email"); name == "" {
@@ -153,12 +153,12 @@ func (g *vaultGit) commitAs(ctx context.Context, message string, until time.Time
 	return nil
 }
 
-// Git runs a command in the vault and returns its output.
+// Git runs git in the vault and returns its output.
 func (g *vaultGit) Git(ctx context.Context, args ...string) (string, error) {
 	return GitIn(ctx, g.store.Dir(), args...)
 }
 
-// GitIn runs a command in a folder and returns its output.
+// GitIn runs git in a folder and returns its output.
 func GitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir, "-c", "commit.gpgSign=false", "-c", "core.quotePath=false"}, args...)...)
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), elsewhere), "GIT_TERMINAL_PROMPT=0")
@@ -170,8 +170,8 @@ func GitIn(ctx context.Context, dir string, args ...string) (string, error) {
 	return strings.TrimSpace(out.String()), nil
 }
 
-// elsewhere reports whether a variable points git to another repository, as in programs started by
-// git.
+// elsewhere reports whether an environment variable points git to another repository. Git sets such
+// variables for programs that it starts.
 func elsewhere(variable string) bool {
 	for _, name := range []string{"GIT_DIR=", "GIT_INDEX_FILE=", "GIT_WORK_TREE="} {
 		if strings.HasPrefix(variable, name) {
@@ -181,10 +181,10 @@ func elsewhere(variable string) bool {
 	return false
 }
 
-// maxListed bounds the changes in a message.
+// maxListed limits the changes listed in a message.
 const maxListed = 20
 
-// message returns the changes since the last commit, oldest first, and their end.
+// message describes the changes since the last commit, oldest first, and returns their end.
 func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 	var lines []string
 	until := g.since
@@ -217,7 +217,7 @@ func (g *vaultGit) message(ctx context.Context) (string, time.Time, error) {
 	return subject + "\n\n" + strings.Join(lines, "\n"), until, nil
 }
 
-// ChangeLine describes a change, "" if another one of its run does.
+// ChangeLine describes a change in one line; "" if another change of its run describes it.
 func ChangeLine(c memory.Change, all []memory.Change) string {
 	f := c.After.Fact
 	switch {
@@ -231,7 +231,7 @@ func ChangeLine(c memory.Change, all []memory.Change) string {
 		return ""
 	}
 	what := oneLine(cmp.Or(f.Content, f.ID))
-	other := func(id string) string { // the fact on the other side of a replacement
+	other := func(id string) string { // content of the other fact of a replacement
 		for _, o := range all {
 			if o.Run == c.Run && o.After.Fact != nil && o.After.Fact.ID == id && id != f.ID {
 				return oneLine(o.After.Fact.Content)
@@ -264,8 +264,8 @@ var pastOf = map[memory.Action]string{
 	memory.ActionErase: "erased",
 }
 
-// oneLine returns a text for a line of a message: short, and without control characters, which a
-// terminal would execute.
+// oneLine returns a text as one line of a message: shortened, and without control characters, which
+// a terminal would execute.
 func oneLine(s string) string {
 	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 	if r := []rune(s); len(r) > 100 {

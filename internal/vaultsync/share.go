@@ -13,9 +13,9 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// unshare ends sharing that a fact's file no longer names. It precedes the edit's other changes, so
-// that nobody removed sees new text. A deleted file ends nothing: its fact is forgotten, and shared
-// again if restored.
+// unshare ends shares that a fact's file no longer lists. It runs before the edit's other changes,
+// so that removed users never see the new text. Deleting a file ends no share: its fact is
+// forgotten, and is shared again when it is restored.
 func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 	if e.Says.Fact == nil || e.Was.Fact == nil {
 		return nil
@@ -25,13 +25,13 @@ func (v *Vault) unshare(ctx context.Context, e vaultstore.Edit) error {
 		return nil
 	}
 	if _, err := v.engine.Share.Unshare(ctx, e.Owner, e.Was.Fact.ID, ended, files.ByFile); err != nil {
-		return fmt.Errorf("end what %s shares: %w", e.Path, err)
+		return fmt.Errorf("end shares of %s: %w", e.Path, err)
 	}
 	return nil
 }
 
-// share shares a fact with the owners that its file names now. It returns [memory.Forbidden] for
-// pools and everybody, which need an administrator.
+// share shares a fact with the owners that its file newly lists. It returns [memory.Forbidden] for
+// pools and global memory, which only an administrator may share with.
 func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) error {
 	id, ok := strings.CutPrefix(target, "fact:")
 	if !ok || e.Says.Fact == nil {
@@ -47,12 +47,12 @@ func (v *Vault) share(ctx context.Context, e vaultstore.Edit, target string) err
 			if readErr != nil {
 				return readErr
 			}
-			if slices.Contains(with, o) { // they hid it: it counts as shared
+			if slices.Contains(with, o) { // the owner hid the fact: it counts as shared
 				continue
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("it is not shared with %s: %w", o.Called(), err)
+			return fmt.Errorf("cannot share it with %s: %w", o.Called(), err)
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Package vaultsync turns people's edits of a vault's files, including deletions and shares, into
-// changes of memory. It also commits the files to git and reads their history there.
+// changes of memory. It also commits the files to git and reads their git history.
 package vaultsync
 
 import (
@@ -22,21 +22,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Vault turns edits of a vault's files into changes. nil, without a vault, does nothing.
+// Vault applies edits of a vault's files to memory. A nil Vault does nothing.
 type Vault struct {
 	Store  *vaultstore.Store
 	engine *engine.Engine
 	Log    *slog.Logger
-	Git    *vaultGit // nil: none
+	Git    *vaultGit // nil: git is not used
 
-	mu       sync.Mutex                       // held while a report is taken; guards the rest
-	coming   map[memory.Owner]map[string]bool // facts that the report adds
-	refused  map[string]string                // reason, by path of the refused file
-	reported map[string]bool                  // warnings of the last report
-	warned   map[string]bool                  // warnings of this report, while it is taken
+	mu       sync.Mutex                       // held while a report is applied; guards the other fields
+	coming   map[memory.Owner]map[string]bool // facts that the current report adds
+	refused  map[string]string                // reasons of refusals, by path of the file
+	reported map[string]bool                  // warnings of the previous report
+	warned   map[string]bool                  // warnings of the current report
 }
 
-// Open opens the vault around the store that within opens.
+// Open opens the vault around the store that within opens. Without a vault it returns that store.
 func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.Logger, within vaultstore.Within) (memory.Store, error) {
 	dir, err := c.VaultDir()
 	if err != nil {
@@ -50,13 +50,13 @@ func Open(ctx context.Context, c config.Config, now func() time.Time, log *slog.
 	}
 	store, err := vaultstore.Open(ctx, dir, within, o)
 	if err != nil {
-		return nil, err // a nil store would not be a nil interface
+		return nil, err // a nil *vaultstore.Store would not be a nil interface
 	}
 	return store, nil
 }
 
-// dropStale removes indexes if the database is missing or empty: one rebuilt from the vault may
-// count versions differently.
+// dropStale removes the indexes if the database is missing or empty: a database rebuilt from the
+// vault may have other versions.
 func dropStale(c config.Config) error {
 	dir, err := c.DataDir()
 	if err != nil {
@@ -81,7 +81,7 @@ func New(store memory.Store, e *engine.Engine, c config.Config, log *slog.Logger
 	return v
 }
 
-// Dir is the vault's folder, "" without one.
+// Dir returns the vault's folder; "" without a vault.
 func (v *Vault) Dir() string {
 	if v == nil {
 		return ""
@@ -89,7 +89,7 @@ func (v *Vault) Dir() string {
 	return v.Store.Dir()
 }
 
-// CatchUp applies edits from the time when Loci did not run.
+// CatchUp applies edits that people made while Loci did not run.
 func (v *Vault) CatchUp(ctx context.Context) error {
 	if v == nil {
 		return nil
@@ -99,13 +99,13 @@ func (v *Vault) CatchUp(ctx context.Context) error {
 	}
 	if v.Git != nil {
 		if err := v.Git.Begin(ctx); err != nil {
-			v.Log.Warn("the vault is not committed to git yet", "err", err)
+			v.Log.Warn("the vault cannot be committed to git yet", "err", err)
 		}
 	}
 	return nil
 }
 
-// Run follows the files until the context ends.
+// Run applies edits of the files until ctx ends.
 func (v *Vault) Run(ctx context.Context) error {
 	if v == nil {
 		return nil
@@ -126,8 +126,8 @@ func (v *Vault) Run(ctx context.Context) error {
 	return err
 }
 
-// Look compares the folder with memory once and applies a person's edits. With Confirm that
-// includes mass deletions held back.
+// Look compares the folder with memory once and applies people's edits. With Confirm this includes
+// mass deletions that were held back.
 func (v *Vault) Look(ctx context.Context, o vaultstore.ScanOptions) (vaultstore.Report, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -143,7 +143,7 @@ func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, m
 	if _, err := v.Look(ctx, vaultstore.ScanOptions{Confirm: confirm, Settle: vaultstore.Settle}); err != nil {
 		return vaultstore.Report{}, nil, err
 	}
-	r, err := v.Look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // after the answers of the last look
+	r, err := v.Look(ctx, vaultstore.ScanOptions{Settle: vaultstore.Settle}) // compare again, after the edits were answered
 	why := map[string]string{}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -154,13 +154,13 @@ func (v *Vault) Examine(ctx context.Context, confirm bool) (vaultstore.Report, m
 	return r, why, err
 }
 
-// Take makes changes of a report's edits. The caller holds v.mu. An invalid edit is refused, which
-// keeps the person's text in a second file; one that is impossible now is tried again.
+// Take applies a report's edits. The caller holds v.mu. An invalid edit is refused, which keeps the
+// person's text in a second file; an edit that is impossible only now is retried.
 func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 	v.warned = map[string]bool{}
 	defer func() { v.reported = v.warned }()
 	for _, p := range r.Problems {
-		v.warn("a file of the vault is left alone", "file", vaultstore.LogPath(p.Path), "why", p.Why)
+		v.warn("a file of the vault cannot be applied", "file", vaultstore.LogPath(p.Path), "why", p.Why)
 	}
 	if n := len(r.Held); n > 0 {
 		v.warn("so many files are gone at once that they are not forgotten: loci doctor --confirm does it", "files", n)
@@ -170,7 +170,7 @@ func (v *Vault) Take(ctx context.Context, r vaultstore.Report) error {
 		n = i
 	}
 	deleted, edits := r.Edits[:n], r.Edits[n:]
-	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // a file that was briefly away is not forgotten
+	if err := v.forget(ctx, v.Store.Gone(deleted)); err != nil { // Gone skips files that were missing only briefly
 		return err
 	}
 	if err := v.bringBack(ctx, edits); err != nil {
@@ -200,7 +200,7 @@ func coming(edits []vaultstore.Edit) map[memory.Owner]map[string]bool {
 	return all
 }
 
-// warn logs what the last report did not have: each look finds it again.
+// warn logs a warning unless the previous report had it: each scan finds the same problems.
 func (v *Vault) warn(msg string, args ...any) {
 	one := msg + "\x00" + fmt.Sprint(args...)
 	if v.warned[one] = true; !v.reported[one] {
@@ -208,7 +208,7 @@ func (v *Vault) warn(msg string, args ...any) {
 	}
 }
 
-// answer tells the store the result of an edit: the changed target, or the error.
+// answer passes the result of an edit to the store: the changed target, or the error.
 func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, err error) error {
 	switch {
 	case err == nil:
@@ -217,7 +217,7 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 		err = v.Store.Accept(ctx, e, target)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // the rest of an erased owner
+	case errors.Is(err, memory.Gone) && e.Kind == vaultstore.Deleted: // the remaining memory of an erased owner
 		v.warn("a file of the vault is written again: its user is closed, and what is left is not forgotten", "file", vaultstore.LogPath(e.Path), "why", err)
 		err = v.Store.Refuse(ctx, e)
 	case final(err):
@@ -228,13 +228,13 @@ func (v *Vault) answer(ctx context.Context, e vaultstore.Edit, target string, er
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err != nil && !errors.Is(err, memory.Conflict): // after a conflict the next look sees the new state
+	case err != nil && !errors.Is(err, memory.Conflict): // after a conflict the next scan sees the new state
 		v.warn("a file of the vault waits", "file", vaultstore.LogPath(e.Path), "why", err)
 	}
 	return nil
 }
 
-// final reports whether an edit is invalid whenever it is tried.
+// final reports whether an edit is invalid, so that retrying cannot help.
 func final(err error) bool {
 	for _, code := range []memory.Code{memory.Invalid, memory.Conflict, memory.Duplicate, memory.TooLarge, memory.NotFound, memory.Forbidden} {
 		if errors.Is(err, code) {

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Epoch is the time of sample data, and the start of clocks.
+// Epoch is the time of sample data, and the start time of clocks.
 var Epoch = time.Date(2026, time.January, 5, 10, 0, 0, 0, time.UTC)
 
-// Clock is a clock for tests. The zero Clock starts at [Epoch] and advances a microsecond at each
-// reading.
+// Clock is a clock for tests. The zero Clock starts at [Epoch]. Each call of Now advances it by a
+// microsecond.
 type Clock struct {
 	mu    sync.Mutex
-	since time.Duration // since Epoch
+	since time.Duration // time since Epoch
 	step  time.Duration
 }
 
-// Now returns the time and takes a step.
+// Now returns the time and then advances the clock by a step.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +35,7 @@ func (c *Clock) Advance(d time.Duration) {
 	c.since += d
 }
 
-// Step sets how far each Now moves the clock. A negative step stops it, 0 is the
+// Step sets by how much each Now advances the clock. A negative step stops the clock; 0 is the
 // default of a microsecond.
 func (c *Clock) Step(d time.Duration) {
 	c.mu.Lock()

@@ -14,11 +14,11 @@ import (
 // Dims is the length of an [Embedder]'s vectors.
 const Dims = 32
 
-// Embedder embeds a text as the bag of its words: texts with common words are near, ignoring case
-// and order. The zero Embedder is ready.
+// Embedder embeds a text as its bag of words: texts with common words have similar vectors; case
+// and order do not matter. The zero Embedder is ready to use.
 type Embedder struct {
-	Name string // embedders with other names are other models, with other vectors
-	Err  error  // fail with this instead
+	Name string // embedders with different names are different models, with different vectors
+	Err  error  // if set, Embed fails with this error
 
 	texts atomic.Int64
 }
@@ -32,7 +32,7 @@ func (e *Embedder) Dims() int { return Dims }
 // Texts returns how many texts were embedded.
 func (e *Embedder) Texts() int { return int(e.texts.Load()) }
 
-// Embed returns the same unit vector for a text as a question and as a document.
+// Embed returns a text's unit vector, the same for questions and documents.
 func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string) ([][]float32, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (e *Embedder) Embed(ctx context.Context, _ memory.EmbedAs, texts ...string)
 	return out, nil
 }
 
-// Embed returns the zero [Embedder]'s unit vector of a text.
+// Embed returns a text's unit vector by the zero [Embedder].
 func Embed(text string) []float32 { return embed("", text) }
 
 func embed(model, text string) []float32 {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// ID returns the same UUIDv7 for the same name, made at [Epoch].
+// ID returns a UUIDv7 with the time [Epoch]. The same name gives the same id.
 func ID(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return version7(Epoch, sum)
 }
 
-// IDs is a source of UUIDv7s that sort in the order they were made. Two sources
-// give the same ids. The zero IDs is ready.
+// IDs is a source of UUIDv7s that sort in the order of creation. Two sources return the same ids.
+// The zero IDs is ready to use.
 type IDs struct {
 	mu sync.Mutex
 	n  int64
@@ -29,8 +29,8 @@ func (s *IDs) New() string {
 	return version7(at, sha256.Sum256(fmt.Appendf(nil, "id %d", s.n)))
 }
 
-// version7 lays out RFC 9562's version 7: 48 bits of milliseconds, then randomness
-// around the version and variant bits.
+// version7 returns a UUID of version 7 (RFC 9562): 48 bits of milliseconds, then random bits around
+// the version and variant bits.
 func version7(at time.Time, random [32]byte) string {
 	b := random[:16]
 	ms := at.UnixMilli()

@@ -11,17 +11,17 @@ import (
 // Garbage is a reply that no parser can read.
 const Garbage = "\x00}{ sure! here is your \"JSON\": [,,, <|end|>"
 
-// Line is one reply in an [LLM]'s script.
+// Line is a scripted reply of an [LLM].
 type Line struct {
-	Prompt string // the name of the prompt it answers; "" answers any
+	Prompt string // name of the prompt that the line answers; "": any prompt
 	Text   string
-	Err    error // fail with this instead
-	Hang   bool  // or reply nothing until the context ends
-	Always bool  // answer every such prompt, not just one
+	Err    error // if set, fail with this error
+	Hang   bool  // do not reply before the context ends
+	Always bool  // answer every matching prompt, not only one
 }
 
-// LLM is a scripted model: each prompt takes the first remaining line that answers it. Without one
-// it returns [memory.Unavailable]. The zero LLM has no lines.
+// LLM is a scripted model: each prompt uses up the first line that matches. Without a line it
+// returns [memory.Unavailable]. The zero LLM has no lines.
 type LLM struct {
 	mu      sync.Mutex
 	script  []Line
@@ -77,14 +77,14 @@ func (m *LLM) next(p memory.Prompt) (Line, bool) {
 	return line, true
 }
 
-// Prompts returns every prompt received, in order.
+// Prompts returns all prompts received, in order.
 func (m *LLM) Prompts() []memory.Prompt {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Clone(m.prompts)
 }
 
-// Left returns the unused lines, without those that answer always.
+// Left returns the unused lines, except those with Always.
 func (m *LLM) Left() []Line {
 	m.mu.Lock()
 	defer m.mu.Unlock()

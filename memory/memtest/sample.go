@@ -8,22 +8,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Ana and Ben are two users whose memories must stay apart; Team is a pool.
+// Ana and Ben are two users whose memories must not mix; Team is a pool.
 var (
 	Ana  = memory.User(memory.DefaultNamespace, "ana")
 	Ben  = memory.User(memory.DefaultNamespace, "ben")
 	Team = memory.Pool(memory.DefaultNamespace, "team")
 )
 
-// Hash returns the hash of normalised content in sample facts.
+// Hash returns the content hash that sample facts have.
 func Hash(content string) string {
 	words := strings.Join(strings.Fields(strings.ToLower(content)), " ")
 	sum := sha256.Sum256([]byte(words))
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// Fact returns an active fact of owner, observed at [Epoch]. The same text of the same owner is the
-// same fact.
+// Fact returns an active fact of owner, observed at [Epoch]. The id depends only on owner and text.
 func Fact(owner memory.Owner, content string) memory.Fact {
 	return memory.Fact{
 		ID:         ID("fact " + string(owner) + " " + content),
@@ -45,7 +44,7 @@ func Conversation(owner memory.Owner, id string) memory.Conversation {
 	return memory.Conversation{ID: id, Owner: owner, Status: memory.Active, CreatedAt: Epoch, UpdatedAt: Epoch}
 }
 
-// Turn returns the active turn at an index of a conversation's only path.
+// Turn returns the active turn at an index of a conversation that has one path.
 func Turn(owner memory.Owner, conversation string, index int, role memory.Role, content string) memory.Turn {
 	return memory.Turn{
 		ID:           turnID(owner, conversation, index),
@@ -72,8 +71,8 @@ func parentID(owner memory.Owner, conversation string, index int) string {
 	return turnID(owner, conversation, index-1)
 }
 
-// Batch returns a batch of alternating user and assistant turns of a conversation, from index first
-// on.
+// Batch returns a batch of alternating user and assistant turns of a conversation; the first turn
+// has index first.
 func Batch(owner memory.Owner, conversation string, first int, contents ...string) memory.Batch {
 	b := memory.Batch{Conversation: Conversation(owner, conversation)}
 	for i, c := range contents {
@@ -127,15 +126,15 @@ func Job(owner memory.Owner, kind memory.JobKind, name string) memory.Job {
 	return memory.Job{ID: ID("job " + string(owner) + " " + name), Owner: owner, Kind: kind}
 }
 
-// Vector returns the zero [Embedder]'s vector of a memory's text.
+// Vector returns the vector of a memory's text by the zero [Embedder].
 func Vector(id, content string) memory.Vector {
 	return memory.Vector{Memory: id, Model: new(Embedder).Fingerprint(), Values: Embed(content)}
 }
 
-// Person is the author of changes made by hand.
+// Person is the author of manual changes.
 var Person = memory.Author{Kind: memory.ByPerson, Name: "ana"}
 
-// Run returns a run of that id, by hand.
+// Run returns a run of [Person] with this id.
 func Run(id string) memory.Run {
 	return memory.Run{ID: id, Kind: "manual", Author: Person}
 }
@@ -149,8 +148,8 @@ func Retire(f memory.Fact) memory.Change {
 	return Change(memory.ActionRetire, f)
 }
 
-// Change returns a change by hand with the resulting state: a Fact, Link, ProfileEntry, Relation,
-// Summary, TurnMark, Context or ConversationMark.
+// Change returns a change by [Person] with the resulting state: a Fact, Link, ProfileEntry,
+// Relation, Summary, TurnMark, Context or ConversationMark.
 func Change[T memory.Fact | memory.Link | memory.ProfileEntry | memory.Relation | memory.Summary | memory.TurnMark | memory.Context | memory.ConversationMark](action memory.Action, after T) memory.Change {
 	c := memory.Change{Action: action, Author: Person}
 	switch thing := any(&after).(type) {

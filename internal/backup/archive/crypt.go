@@ -11,20 +11,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ageHeader begins every file that age encrypted, unless it is armored.
+// ageHeader is the beginning of every file that age encrypted, unless it is armored.
 const ageHeader = "age-encryption.org/v1\n"
 
-const secretKey = "AGE-SECRET-KEY-" // begins an identity
+const secretKey = "AGE-SECRET-KEY-" // the beginning of an identity
 
-// NewEncrypted begins an archive that is encrypted for an age recipient, and for the identity that it
-// returns, with which whoever made the archive can check it. recipient "": it is not encrypted.
+// NewEncrypted begins an archive that is encrypted for an age recipient. It is also encrypted for
+// the returned identity, so that its maker can check it. With recipient "" it is not encrypted.
 func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, err error) {
 	if recipient == "" {
 		return NewWriter(w), "", nil
 	}
 	all, err := age.ParseRecipients(strings.NewReader(recipient))
-	if err != nil { // its cause may quote an identity, which is secret
-		return nil, "", memory.Errorf(memory.Invalid, "invalid age recipient; one begins with age1, and age-keygen -y FILE prints that of an identity")
+	if err != nil { // the error may quote an identity, which is secret
+		return nil, "", memory.Errorf(memory.Invalid, "invalid age recipient; a recipient begins with age1, and age-keygen -y FILE prints the recipient of an identity")
 	}
 	own, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -39,8 +39,8 @@ func NewEncrypted(w io.Writer, recipient string) (_ *Writer, identity string, er
 	return to, own.String(), nil
 }
 
-// decrypted returns the plain bytes of a file and their number. They are decrypted as they are
-// read: nothing plain is written. identity is one, or a file of some.
+// decrypted returns a file's plain bytes and their number. Reading decrypts them; no plain bytes
+// are written. identity is an identity, or the path of a file with identities.
 func decrypted(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, error) {
 	head := make([]byte, len(ageHeader))
 	if n, _ := f.ReadAt(head, 0); string(head[:n]) != ageHeader {
@@ -48,15 +48,15 @@ func decrypted(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, 
 	}
 	text := []byte(identity)
 	if !strings.HasPrefix(identity, secretKey) {
-		text, _ = os.ReadFile(identity) // of none no identities are parsed
+		text, _ = os.ReadFile(identity) // an unreadable file yields no identities
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
-	if err != nil { // its cause may quote the identity
-		return nil, 0, memory.Errorf(memory.Invalid, "it is encrypted, and %q is not a file of age identities: name one with --identity FILE", identity)
+	if err != nil { // the error may quote the identity
+		return nil, 0, memory.Errorf(memory.Invalid, "the file is encrypted, and %q is not a file of age identities: name such a file with --identity FILE", identity)
 	}
 	plain, size, err := age.DecryptReaderAt(f, size, identities...)
 	if err != nil {
-		err = memory.Errorf(memory.Invalid, "it cannot be decrypted: it was encrypted for another identity, was altered or is not whole: %v", err)
+		err = memory.Errorf(memory.Invalid, "the file cannot be decrypted: it was encrypted for another identity, was altered or is not whole: %v", err)
 	}
 	return plain, size, err
 }

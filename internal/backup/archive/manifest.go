@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Format is the version of the archives that this program writes, and the newest that
-// it reads.
+// Format is the version of the archives that this program writes, and the newest version that it
+// reads.
 const Format = 1
 
 // The folders of an archive.
@@ -20,51 +20,51 @@ const (
 	VaultFolder = "vault"
 )
 
-// The files that an archive may have under data/.
+// The files that an archive can have under data/.
 const (
 	Database  = "loci.db"
-	Notes     = "backups.json"         // which backups were made before
-	Settings  = "backup-settings.yaml" // what was set, without secrets
-	embedders = "embedders.json"       // of older backups; nothing reads it
+	Notes     = "backups.json"         // the list of earlier backups
+	Settings  = "backup-settings.yaml" // the settings, without secrets
+	embedders = "embedders.json"       // only in old backups; not read any more
 )
 
-// DataFiles are those names.
+// DataFiles lists these names.
 var DataFiles = []string{Database, Notes, Settings, embedders}
 
-// manifestName is the last member.
+// manifestName is the name of the last member.
 const manifestName = "manifest.json"
 
-// Bounds of what is read into memory, and of how far deflate can blow up a byte.
+// Limits of what is read into memory, and of how far deflate can expand data.
 const (
 	maxManifest = 256 << 20
-	maxSmall    = 64 << 20 // of files under data/ but the database
-	maxRatio    = 1100     // 1032 is what deflate can reach
+	maxSmall    = 64 << 20 // for each file under data/ except the database
+	maxRatio    = 1100     // deflate reaches 1032 at most
 )
 
-// Manifest says what is in an archive.
+// Manifest describes the content of an archive.
 type Manifest struct {
 	Format  int              `json:"format"`
-	Loci    string           `json:"loci"`             // the version that made it
-	Schema  int64            `json:"schema,omitempty"` // of the database; 0: there is none
-	Began   time.Time        `json:"began"`            // what was acknowledged before is in it
-	At      time.Time        `json:"at"`               // nothing that was written after is in it
-	Counts  map[string]int64 `json:"counts"`           // of what there is, by kind
+	Loci    string           `json:"loci"`             // the version that made the archive
+	Schema  int64            `json:"schema,omitempty"` // schema version of the database; 0: the archive has no database
+	Began   time.Time        `json:"began"`            // everything acknowledged before this time is in the archive
+	At      time.Time        `json:"at"`               // nothing written after this time is in the archive
+	Counts  map[string]int64 `json:"counts"`           // numbers of things by kind
 	Members []Member         `json:"members"`
 }
 
 // Member is one file of an archive.
 type Member struct {
-	Name   string `json:"name"` // with slashes
+	Name   string `json:"name"` // slash-separated
 	Size   int64  `json:"size"` // bytes
 	SHA256 string `json:"sha256"`
 }
 
-// Has reports whether there is a member under a folder, or of that name.
+// Has reports whether there is a member with this name or in this folder.
 func (m Manifest) Has(name string) bool {
 	return slices.ContainsFunc(m.Members, func(one Member) bool { return one.Name == name || strings.HasPrefix(one.Name, name+"/") })
 }
 
-// Size is how many bytes the members have together.
+// Size returns the total size of the members.
 func (m Manifest) Size() (sum int64) {
 	for _, one := range m.Members {
 		sum += one.Size
@@ -72,10 +72,10 @@ func (m Manifest) Size() (sum int64) {
 	return sum
 }
 
-// check refuses a manifest that names what cannot be.
+// check returns an error for a manifest with impossible values.
 func (m Manifest) check() error {
 	if m.Format < 1 || m.Format > Format {
-		return memory.Errorf(memory.Unavailable, "it is of format %d, this program knows up to %d: use a newer loci", m.Format, Format)
+		return memory.Errorf(memory.Unavailable, "the backup has format %d, but this program supports formats up to %d: use a newer loci", m.Format, Format)
 	}
 	seen := map[string]bool{}
 	var sum int64
@@ -88,35 +88,35 @@ func (m Manifest) check() error {
 		}
 		seen[one.Name] = true
 		if sum += one.Size; one.Size < 0 || sum < 0 {
-			return damaged("%q is of %d bytes", one.Name, one.Size)
+			return damaged("%q has the size %d", one.Name, one.Size)
 		}
 		if strings.HasPrefix(one.Name, DataFolder+"/") && one.Name != DataFolder+"/"+Database && one.Size > maxSmall {
-			return damaged("%q is of %d bytes, and may be of %d", one.Name, one.Size, maxSmall)
+			return damaged("%q has %d bytes; the limit is %d", one.Name, one.Size, maxSmall)
 		}
 	}
 	return nil
 }
 
-// checkName refuses names that lead out of their folder or are not for a backup to write.
+// checkName refuses names that leave their folder, and names that no backup contains.
 func checkName(name string) error {
 	folder, rest, _ := strings.Cut(name, "/")
 	switch {
 	case !fs.ValidPath(name) || strings.ContainsRune(name, 0) || !filepath.IsLocal(filepath.FromSlash(name)):
-		return damaged("the name %q leads out of its folder", name)
+		return damaged("the name %q leaves its folder", name)
 	case folder == DataFolder && slices.Contains(DataFiles, rest):
 		return nil
 	case folder != VaultFolder || rest == "":
-		return damaged("%q is nothing that a backup has", name)
+		return damaged("%q does not belong in a backup", name)
 	}
 	for part := range strings.SplitSeq(rest, "/") {
-		if strings.EqualFold(part, ".git") { // whose hooks would be run
-			return damaged("%q is git's, which a backup leaves out", name)
+		if strings.EqualFold(part, ".git") { // git would run the hooks in it
+			return damaged("%q belongs to git, which backups skip", name)
 		}
 	}
 	return nil
 }
 
-// damaged is the error of an archive that is not as it was written.
+// damaged returns the error for an archive that differs from what was written.
 func damaged(format string, args ...any) error {
 	return memory.Errorf(memory.Invalid, "the backup is damaged or was altered: "+format, args...)
 }

@@ -19,18 +19,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Archive is an archive that is being read.
+// Archive is an open archive.
 type Archive struct {
 	Manifest Manifest
 	file     *os.File
-	done     int64       // bytes that were read of its members
+	done     int64       // number of bytes read from the members
 	files    []*zip.File // in the order of the manifest's members
 }
 
-// Open opens an archive whose manifest is sound. That its members are is what
-// [Archive.Check] tells. [memory.NotFound]: there is no file; [memory.Invalid]: it is no
-// backup, or not a whole one; [memory.Unavailable]: a newer program's. identity is a file of age
-// identities, for an encrypted archive; "": there is none.
+// Open opens an archive and checks its manifest; [Archive.Check] checks the members. identity is a
+// file of age identities for an encrypted archive, or "". [memory.NotFound]: the file does not
+// exist; [memory.Invalid]: it is not a complete backup; [memory.Unavailable]: a newer program made
+// it.
 func Open(path, identity string) (*Archive, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func Open(path, identity string) (*Archive, error) {
 	a := &Archive{file: f}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = memory.Errorf(memory.Invalid, "it is not a plain file")
+		err = memory.Errorf(memory.Invalid, "it is not a regular file")
 	}
 	if err == nil {
 		err = a.open(f, info.Size(), identity)
@@ -53,7 +53,7 @@ func Open(path, identity string) (*Archive, error) {
 	return a, nil
 }
 
-// open reads the directory and the manifest.
+// open reads the zip directory and the manifest.
 func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 	from, size, err := decrypted(from, size, identity)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 			return damaged("%q is there twice", f.Name)
 		}
 		if !f.Mode().IsRegular() {
-			return damaged("%q is not a plain file", f.Name)
+			return damaged("%q is not a regular file", f.Name)
 		}
 		named[f.Name] = f
 	}
@@ -83,13 +83,13 @@ func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 			return damaged("%q is not there", m.Name)
 		}
 		if f.UncompressedSize64 != uint64(m.Size) || f.UncompressedSize64/maxRatio > f.CompressedSize64 {
-			return damaged("%q is not of the size that it says", m.Name)
+			return damaged("the size of %q differs from the manifest", m.Name)
 		}
 		a.files = append(a.files, f)
 		delete(named, m.Name)
 	}
 	for name := range named {
-		return damaged("%q is in no list", name)
+		return damaged("%q is not listed in the manifest", name)
 	}
 	return nil
 }
@@ -116,18 +116,18 @@ func (a *Archive) readManifest(f *zip.File) error {
 	return a.Manifest.check()
 }
 
-// Close closes the file.
+// Close closes the archive's file.
 func (a *Archive) Close() error { return a.file.Close() }
 
-// Check reads every member and holds it against the manifest. report, if not nil, is
-// told how many bytes were read, of how many.
+// Check reads every member and compares it with the manifest. It calls report, if not nil, with the
+// bytes read so far and the total.
 func (a *Archive) Check(ctx context.Context, report func(done, of int64)) error {
 	return a.each(ctx, "", report, func(string) (io.WriteCloser, error) { return nothing{}, nil })
 }
 
-// Unpack writes the members under a folder of the archive into dir, which is made, and
-// holds them against the manifest. They last when it returns nil. Of a failure it
-// leaves what it has written.
+// Unpack writes the members of one of the archive's folders into the new folder dir, and compares
+// them with the manifest. The files are durable when it returns nil. After an error, files that
+// were written remain.
 func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(done, of int64)) (err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 	})
 }
 
-// each reads the members whose names begin so, and gives the rest of the name away.
+// each calls to for each member whose name has the prefix, with the rest of the name.
 func (a *Archive) each(ctx context.Context, prefix string, report func(done, of int64), to func(name string) (io.WriteCloser, error)) error {
 	of := a.Manifest.Size()
 	for i, m := range a.Manifest.Members {
@@ -182,13 +182,13 @@ func (a *Archive) each(ctx context.Context, prefix string, report func(done, of 
 	return nil
 }
 
-// read copies one member and holds it against what the manifest says of it.
+// read copies one member and compares it with the manifest.
 func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(n int64)) error {
 	r, err := f.Open()
 	if err != nil {
 		return damaged("%q: %v", m.Name, err)
 	}
-	defer r.Close() //nolint:errcheck // it is only read
+	defer r.Close() //nolint:errcheck // it was only read
 	sum := sha256.New()
 	buf := make([]byte, 256<<10)
 	var n int64
@@ -200,9 +200,9 @@ func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(
 		some, err = r.Read(buf)
 		n += int64(some)
 		if n > m.Size {
-			return damaged("%q has more bytes than it says", m.Name)
+			return damaged("%q has more bytes than the manifest says", m.Name)
 		}
-		_, _ = sum.Write(buf[:some]) // a hash takes all
+		_, _ = sum.Write(buf[:some]) // writing to a hash never fails
 		if _, err := to.Write(buf[:some]); err != nil {
 			return fmt.Errorf("write %s: %w", m.Name, err)
 		}
@@ -212,18 +212,18 @@ func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(
 		return damaged("%q: %v", m.Name, err)
 	}
 	if n != m.Size || hex.EncodeToString(sum.Sum(nil)) != m.SHA256 {
-		return damaged("%q is not what was backed up: its checksum is another", m.Name)
+		return damaged("the checksum of %q differs from the manifest", m.Name)
 	}
 	return nil
 }
 
-// nothing takes everything and keeps nothing.
+// nothing discards everything written to it.
 type nothing struct{}
 
 func (nothing) Write(p []byte) (int, error) { return len(p), nil }
 func (nothing) Close() error                { return nil }
 
-// synced is a file whose bytes are on the disk once it is closed.
+// synced is a file that is synced to disk when it is closed.
 type synced struct{ *os.File }
 
 func (s synced) Close() error { return errors.Join(s.Sync(), s.File.Close()) }

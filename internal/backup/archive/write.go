@@ -16,7 +16,7 @@ import (
 type Writer struct {
 	zip     *zip.Writer
 	members []Member
-	sealed  io.Closer // nil: it is not encrypted
+	sealed  io.Closer // nil: the archive is not encrypted
 }
 
 // NewWriter begins an archive.
@@ -26,11 +26,11 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{zip: z}
 }
 
-// Add writes a member. [memory.Invalid]: its name is one that a backup may not have, such as
-// one that is not UTF-8.
+// Add writes a member. [memory.Invalid]: a backup must not contain this name, for example because
+// it is not UTF-8.
 func (w *Writer) Add(name string, from io.Reader) error {
 	if checkName(name) != nil {
-		return memory.Errorf(memory.Invalid, "a file whose name is %q cannot be in a backup: rename it, or take it away", name)
+		return memory.Errorf(memory.Invalid, "a backup cannot contain a file named %q: rename or remove the file", name)
 	}
 	to, err := w.zip.Create(name)
 	if err != nil {
@@ -45,7 +45,7 @@ func (w *Writer) Add(name string, from io.Reader) error {
 	return nil
 }
 
-// Finish writes the manifest, with the members that were added, and ends the archive.
+// Finish writes the manifest, which lists the added members, and completes the archive.
 func (w *Writer) Finish(m Manifest) (Manifest, error) {
 	m.Format, m.Members = Format, w.members
 	text, err := json.MarshalIndent(m, "", "  ")

@@ -1,6 +1,6 @@
 // Package inmem is the reference [memory.Store]: plain maps and slices behind one mutex, written to
-// be obviously right. Other stores are compared with it. It is for tests and experiments: its
-// content is lost with the process, and a write copies the owner's maps.
+// be obviously correct. Other stores are compared with it. It is for tests and experiments: its
+// content is lost when the process ends, and a write copies the owner's maps.
 package inmem
 
 import (
@@ -41,7 +41,7 @@ func Open(o Options) *Store {
 // Close does nothing: there is nothing to release.
 func (s *Store) Close() error { return nil }
 
-// read calls do with the owner's shelf, which it must not change.
+// read calls do with the owner's shelf. do must not change the shelf.
 func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.Shelf) error) error {
 	if err := check(ctx, owner); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.She
 	return do(s.shelf(owner))
 }
 
-// write calls do with a draft of the owner's shelf, which replaces the shelf unless do fails.
+// write calls do with a draft of the owner's shelf. The draft replaces the shelf unless do fails.
 func (s *Store) write(ctx context.Context, owner memory.Owner, do func(draft *shelf.Shelf) error) error {
 	if err := check(ctx, owner); err != nil {
 		return err

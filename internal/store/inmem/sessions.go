@@ -18,7 +18,7 @@ func (s *Store) AddSession(_ context.Context, namespace string, one memory.Sessi
 	defer s.mu.Unlock()
 	id := sessionID{namespace, one.Hash}
 	if _, is := s.sessions[id]; is {
-		return memory.Errorf(memory.Conflict, "the session is there already")
+		return memory.Errorf(memory.Conflict, "the session exists already")
 	}
 	maps.DeleteFunc(s.sessions, func(id sessionID, old memory.Session) bool {
 		return id.namespace == namespace && old.ExpiresAt.Before(one.CreatedAt)

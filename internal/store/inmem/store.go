@@ -112,7 +112,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return total, nil
 }
 
-// Owners returns every owner ever written.
+// Owners returns every owner that was ever written to.
 func (s *Store) Owners(ctx context.Context) ([]memory.Owner, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	return versions, nil
 }
 
-// Since yields what was written after a version.
+// Since yields the items written after a version.
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
 	var items []memory.Item
 	var version int64
@@ -233,12 +233,12 @@ func (s *Store) Requeue(ctx context.Context, owner memory.Owner, job string) err
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { return draft.Requeue(job, s.now()) })
 }
 
-// Bury records turns so that they are recognized. Their hashes have no key: they exist only here.
+// Bury records turns, so that Buried recognizes them. Their hashes are only in memory.
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	return s.write(ctx, owner, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
 
-// Buried looks for turns with the same text that are out of recall.
+// Buried reports which turns have the same text as a buried one.
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) (out []bool, err error) {
 	err = s.read(ctx, owner, func(sh *shelf.Shelf) error { out = sh.Buried(turns...); return nil })
 	return out, err

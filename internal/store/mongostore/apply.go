@@ -21,7 +21,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 		w.jobs = append(w.jobs, run.Lease.Job)
 	}
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		if run.Check(owner, changes...) != nil { // unless it was applied before
+		if run.Check(owner, changes...) != nil { // an invalid run may have been applied before
 			return s.want(ctx, owner, on, wanted{run: run.ID})
 		}
 		return s.want(ctx, owner, on, w)
@@ -66,8 +66,8 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	return receipt, err
 }
 
-// Erase removes text for good from everything that the database can be asked for: see
-// [memory.Eraser]. The server's files, oplog and backups are its operator's.
+// Erase removes text for good from everything that queries can return: see [memory.Eraser]. The
+// operator is responsible for the server's files, oplog and backups.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
 	var receipt memory.Receipt
 	from := func(ctx context.Context, on *shelf.Shelf) error { return s.wantErased(ctx, owner, on, run, ids) }
@@ -85,7 +85,7 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	return receipt, s.translate(err)
 }
 
-// wantErased loads what an erasure needs: the things, what quotes them, and reasons by models.
+// wantErased loads the data for an erasure: the things, what quotes them, and models' reasons.
 func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Shelf, run memory.Run, ids []string) error {
 	w := wanted{run: run.ID, memories: ids, conversations: ids}
 	w.addJobs(run.Jobs)
@@ -101,7 +101,7 @@ func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Sh
 			entries = append(entries, kind+":"+id)
 		}
 	}
-	var titled []string // whose titles may occur in a turn
+	var titled []string // conversations whose titles may occur in a turn
 	for _, t := range on.Turns {
 		if !slices.Contains(titled, t.Conversation) {
 			titled = append(titled, t.Conversation)
@@ -126,7 +126,7 @@ func (s *Store) wantErased(ctx context.Context, owner memory.Owner, on *shelf.Sh
 	return err
 }
 
-// Bury records turns so that they are recognized: see [memory.Tombstones].
+// Bury records turns, so that Buried recognizes them: see [memory.Tombstones].
 func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Turn) error {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		var ids []string
@@ -138,7 +138,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	return s.write(ctx, owner, from, func(draft *shelf.Shelf) error { draft.Bury(turns...); return nil })
 }
 
-// Buried looks for turns with the same text that are out of recall: see [memory.Tombstones].
+// Buried reports which turns have the same text as a buried one: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, list ...memory.Turn) (out []bool, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		var marks []string

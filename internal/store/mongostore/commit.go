@@ -19,8 +19,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// head is a commit: its owner's state after it, and its writes. The last few of each owner are
-// kept.
+// head is a commit: its writes, and the owner's state after it. The last few heads of each owner
+// are kept.
 type head struct {
 	ID      string       `bson:"_id"` // owner and seq: inserting it commits
 	Owner   memory.Owner `bson:"owner"`
@@ -34,13 +34,13 @@ type head struct {
 	Pending bool         `bson:"pending"` // some documents may not be written yet
 }
 
-// keptCommits is how many commits of an owner are kept: a writer looks up an unanswered commit
-// before many others follow.
+// keptCommits is how many commits of an owner are kept: a writer looks for its unanswered commit
+// before that many others follow.
 const keptCommits = 8
 
 func (h head) shelf() *shelf.Shelf {
 	s := &shelf.Shelf{Version: h.Version, At: h.Clock, Horizon: h.Horizon, Erased: h.Erased, Secret: h.Secret}
-	return s.Clone() // with writable maps
+	return s.Clone() // a clone has writable maps
 }
 
 // op is a document written by a commit.
@@ -62,15 +62,15 @@ type part struct {
 
 const (
 	partSize = 4 << 20
-	// maxDocument leaves room for what surrounds a document in commits.
+	// maxDocument is MongoDB's limit less room for the fields around a document in commits.
 	maxDocument = 16<<20 - 64<<10
 )
 
-// load loads the part of a shelf that a write or a read needs.
+// load loads into a shelf what a write or a read needs.
 type load func(ctx context.Context, s *shelf.Shelf) error
 
-// write loads a part of the owner's shelf, lets do change a draft of it, and commits the changes.
-// do may be called again, after other writes.
+// write loads a part of the owner's shelf, calls do with a draft of it, and commits the changes. If
+// another server wrote meanwhile, it calls do again.
 func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do func(draft *shelf.Shelf) error) error {
 	if err := checkOwner(ctx, owner); err != nil {
 		return err
@@ -99,14 +99,14 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, from load, do fun
 	return s.translate(err)
 }
 
-// stripe holds one process's locks for some owners, so that its calls need not meet at the server.
+// stripe holds one process's locks for some owners, so that its calls rarely conflict.
 type stripe struct {
 	write  sync.Mutex   // held by a writer
 	commit sync.RWMutex // held from a commit until its documents are written
 }
 
-// acquire takes a lock that may be held as long as the server is unavailable, unless ctx ends
-// first.
+// acquire takes a lock, unless ctx ends first: the lock may be held as long as the server is
+// unavailable.
 func acquire(ctx context.Context, try func() bool) error {
 	for wait := 100 * time.Microsecond; !try(); wait = min(2*wait, retry.FirstWait) {
 		if err := retry.Pause(ctx, wait); err != nil {
@@ -122,7 +122,7 @@ func (s *Store) stripe(owner memory.Owner) *stripe {
 	return &s.stripes[maphash.String(stripeSeed, string(owner))%uint64(len(s.stripes))]
 }
 
-// tryWrite is not done if another server wrote meanwhile.
+// tryWrite writes; done is false if another server wrote meanwhile.
 func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do func(*shelf.Shelf) error) (done bool, err error) {
 	was, err := s.settled(ctx, owner)
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do 
 	}
 	draft := before.Clone()
 	if err := do(draft); err != nil {
-		now, again := s.head(ctx, owner) // unchanged while it was read?
+		now, again := s.head(ctx, owner) // unchanged during the read?
 		return now.Seq == was.Seq && !now.Pending, errors.Join(again, ifSame(now, was, err))
 	}
 	ops, err := diff(owner, was.Seq+1, before, draft)
@@ -150,7 +150,7 @@ func (s *Store) tryWrite(ctx context.Context, owner memory.Owner, from load, do 
 	return s.commit(ctx, was, next, ops)
 }
 
-// ifSame returns the error of a write, unless its reads were not of one snapshot.
+// ifSame returns the error of a write, or nil if the write did not read from one snapshot.
 func ifSame(now, was head, err error) error {
 	if now.Seq != was.Seq || now.Pending {
 		return nil
@@ -158,18 +158,18 @@ func ifSame(now, was head, err error) error {
 	return err
 }
 
-// commit stores the documents, inserts the commit, and writes them to their collections. If another
-// server committed first, nothing is done.
+// commit stores the documents in parts, inserts the commit, and writes the documents to their
+// collections. If another server committed first, it does nothing.
 func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool, err error) {
 	next.ID, next.Attempt, next.Pending = fmt.Sprintf("%s %d", next.Owner, next.Seq), rand.Text(), true
 	pieces := cutParts(next, ops)
 	for _, p := range pieces {
 		if _, err := s.in(parts).InsertOne(ctx, p); err != nil {
-			return false, fmt.Errorf("put a commit down: %w", err)
+			return false, fmt.Errorf("store a commit: %w", err)
 		}
 	}
 	s.options.Point()
-	// The commit continues if the caller leaves now.
+	// The commit continues if the caller gives up now.
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	mine := s.stripe(was.Owner)
@@ -187,20 +187,20 @@ func (s *Store) commit(ctx context.Context, was, next head, ops []op) (done bool
 		_, err := s.in(parts).DeleteMany(ctx, bson.M{"attempt": next.Attempt})
 		return false, err
 	}
-	// It is committed: the next read completes the rest.
+	// The write is committed: the next read completes it.
 	if err := s.settle(ctx, next, pieces); err != nil && s.options.Log != nil {
-		s.options.Log.Warn("a commit is written, and not yet to its collections", "err", err)
+		s.options.Log.Warn("a commit is stored, but not yet written to its collections", "err", err)
 	}
 	return true, nil
 }
 
-// insert commits, unless another server was first.
+// insert inserts a commit; done is false if another server committed first.
 func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
 	_, err = s.in(commits).InsertOne(ctx, next)
 	if err != nil && !mongo.IsDuplicateKeyError(err) {
 		return false, err
 	}
-	var there head // after a duplicate: an earlier, unanswered attempt may have succeeded
+	var there head // a duplicate may be an earlier, unanswered attempt of this commit
 	if err := s.in(commits).FindOne(ctx, byID(next.ID)).Decode(&there); err != nil || there.Attempt != next.Attempt {
 		if errors.Is(err, mongo.ErrNoDocuments) {
 			err = nil
@@ -211,7 +211,7 @@ func (s *Store) insert(ctx context.Context, next head) (done bool, err error) {
 	if err != nil || last.Seq == next.Seq || !there.Pending {
 		return err == nil, err
 	}
-	// It was first at a seq that others had long passed, and whose commit is removed.
+	// The seq was free only because its old commit had been removed, long after others followed it.
 	_, err = s.in(commits).DeleteOne(ctx, bson.M{"_id": next.ID, "attempt": next.Attempt})
 	return false, err
 }
@@ -230,8 +230,8 @@ func cutParts(next head, ops []op) []part {
 	return all
 }
 
-// settle writes a commit's documents to their collections, and marks it as complete. It may run
-// late and concurrently.
+// settle writes a commit's documents to their collections, and marks the commit as complete. It may
+// run late and concurrently.
 func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 	for _, p := range pieces {
 		in := map[string][]op{}
@@ -248,7 +248,7 @@ func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 	return persist(ctx, retry.WritePatience, func() error {
 		_, err := s.in(commits).UpdateOne(ctx, byID(of.ID), bson.M{"$set": bson.M{"pending": false}})
 		if err != nil {
-			return fmt.Errorf("end a commit: %w", err)
+			return fmt.Errorf("complete a commit: %w", err)
 		}
 		until := func(seq int64) bson.M {
 			return bson.M{"owner": of.Owner, "seq": bson.M{"$lte": seq}}
@@ -263,8 +263,8 @@ func (s *Store) settle(ctx context.Context, of head, pieces []part) error {
 	})
 }
 
-// put replaces documents of lower seqs. Most new ones do not exist, and are inserted without a
-// look-up.
+// put writes documents over those of lower seqs. Most new documents do not exist, and are inserted
+// without a look-up.
 func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 	models := make([]mongo.WriteModel, len(ops))
 	for i, o := range ops {
@@ -284,7 +284,7 @@ func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 		if !mongo.IsDuplicateKeyError(e.WriteError) {
 			return err
 		}
-		if o := ops[e.Index]; o.New { // by this commit, a later one, or left by an erasure
+		if o := ops[e.Index]; o.New { // by this commit, by a later one, or left by an erasure
 			there = append(there, op{In: in, Doc: o.Doc})
 		}
 	}
@@ -296,7 +296,7 @@ func (s *Store) put(ctx context.Context, in string, seq int64, ops []op) error {
 
 var lastFirst = options.FindOne().SetSort(keys("-seq"))
 
-// head reads an owner's last commit, a zero one if there is none.
+// head reads an owner's last commit; without one it returns a zero head.
 func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
 	var h head
 	err := s.in(commits).FindOne(ctx, ofOwner(owner), lastFirst).Decode(&h)
@@ -304,17 +304,17 @@ func (s *Store) head(ctx context.Context, owner memory.Owner) (head, error) {
 		return head{Owner: owner, Secret: rand.Text()}, nil
 	}
 	if err != nil {
-		return head{}, fmt.Errorf("read how far the owner is: %w", err)
+		return head{}, fmt.Errorf("read the owner's last commit: %w", err)
 	}
 	return h, nil
 }
 
-// patienceWithOthers is how long another server may take to complete its commit before this one
-// does.
+// patienceWithOthers is how long another server may take to complete its commit before this server
+// completes it.
 const patienceWithOthers = 500 * time.Millisecond
 
-// settled reads an owner's last commit after its documents are written, and completes an abandoned
-// one.
+// settled reads an owner's last commit once its documents are written, and completes an abandoned
+// commit.
 func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 	start := time.Now()
 	for wait := time.Millisecond; ; wait = min(2*wait, retry.LongestWait) {
@@ -334,17 +334,17 @@ func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 			err = found.All(ctx, &pieces)
 		}
 		if err != nil {
-			return h, fmt.Errorf("read a commit that was left: %w", err)
+			return h, fmt.Errorf("read an abandoned commit: %w", err)
 		}
 		now, err := s.head(ctx, owner)
 		if err != nil {
 			return h, err
 		}
-		if now.Attempt != h.Attempt || !now.Pending { // its writer is alive after all
+		if now.Attempt != h.Attempt || !now.Pending { // the commit's writer is still alive
 			continue
 		}
 		if len(pieces) == 0 {
-			return h, memory.Errorf(memory.Unavailable, "what was being written of %s is gone from the collection %q: restore the database from a backup", h.Owner, parts)
+			return h, memory.Errorf(memory.Unavailable, "a pending write of %s is missing in the collection %q: restore the database from a backup", h.Owner, parts)
 		}
 		if err := s.settle(ctx, h, pieces); err != nil {
 			return h, err
@@ -353,9 +353,9 @@ func (s *Store) settled(ctx context.Context, owner memory.Owner) (head, error) {
 }
 
 const (
-	// maxReads bounds how often a read starts again because of writes.
+	// maxReads limits how often a read starts again because of writes.
 	maxReads = 200
-	// politeReads is how often it does before it blocks commits of this process.
+	// politeReads is how often it starts again before it blocks commits of this process.
 	politeReads = 3
 )
 
@@ -374,15 +374,15 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, from load, do func
 				return do(at)
 			}
 		}
-		return memory.Errorf(memory.Unavailable, "the memory of %s is being written to without end", owner)
+		return memory.Errorf(memory.Unavailable, "the memory of %s is written to too often for a consistent read", owner)
 	})
 	return s.translate(err)
 }
 
-// tryRead returns nil if there was a write meanwhile.
+// tryRead returns nil if a write happened during the read.
 func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold bool) (*shelf.Shelf, error) {
 	mine := s.stripe(owner)
-	if err := acquire(ctx, mine.commit.TryRLock); err != nil { // commits of this process are then complete
+	if err := acquire(ctx, mine.commit.TryRLock); err != nil { // waits until commits of this process are complete
 		return nil, err
 	}
 	if hold {
@@ -405,7 +405,7 @@ func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold
 	return at, nil
 }
 
-// diff returns the documents in which a draft differs from its shelf.
+// diff returns the documents that differ between a draft and its shelf.
 func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, error) {
 	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
 	for target, image := range draft.Things {
@@ -417,7 +417,7 @@ func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, erro
 	for target, image := range before.Things {
 		if _, there := draft.Things[target]; !there {
 			in, _ := imageDoc(header{}, image, nil)
-			d.add(in, false, d.header(target)) // without an owner no read finds it
+			d.add(in, false, d.header(target)) // reads filter by owner, so none finds it
 		}
 	}
 	for id, t := range draft.Turns {

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// header begins every document written by commits.
+// header has the first fields of every document written by commits.
 type header struct {
 	Key string `bson:"_id"`  // owner and target: see keyOf
 	Seq int64  `bson:"seq"`  // the commit that wrote it
@@ -26,24 +26,24 @@ type header struct {
 // embedding is a vector as stored with its memory.
 type embedding struct {
 	Model string `bson:"model"`
-	Data  []byte `bson:"data"` // float16, little endian
+	Data  []byte `bson:"data"` // float16 values, little endian
 }
 
-// The documents of each collection: a type of package memory, whose tags name its fields, and the
-// fields for searching.
+// The documents of each collection: a type of package memory, whose tags name its fields, and
+// additional fields for queries.
 type (
 	factDoc struct {
 		Header  header       `bson:",inline"`
 		Owner   memory.Owner `bson:"owner"`
 		Fact    memory.Fact  `bson:",inline"`
-		Live    string       `bson:"live,omitempty"` // the hash, while live
+		Live    string       `bson:"live,omitempty"` // the hash; only while the fact is live
 		Vectors []embedding  `bson:"vectors,omitempty"`
 	}
 	linkDoc struct {
 		Header  header        `bson:",inline"`
 		ID      string        `bson:"id"`
-		Created time.Time     `bson:"created"` // of the fact, as its status
-		Status  memory.Status `bson:"status"`  // as [memory.Memory.Status] says
+		Created time.Time     `bson:"created"` // of the linked fact, as Status
+		Status  memory.Status `bson:"status"`  // defined by [memory.Memory.Status]
 		Link    memory.Link   `bson:",inline"`
 		Vectors []embedding   `bson:"vectors,omitempty"`
 	}
@@ -64,7 +64,7 @@ type (
 		Status    memory.Status  `bson:"status"`
 		Version   int64          `bson:"version"`
 		Created   time.Time      `bson:"created"`
-		Summaries []summaryEntry `bson:"summaries"` // one
+		Summaries []summaryEntry `bson:"summaries"` // always one entry
 		CreatedAt bson.DateTime  `bson:"created_at"`
 		Vectors   []embedding    `bson:"vectors,omitempty"`
 	}
@@ -118,8 +118,8 @@ type (
 	}
 )
 
-// keyOf is the _id of an owner's document. Profile keys are text that an erasure must remove: they
-// are hashed.
+// keyOf is the _id of an owner's document. Profile keys are hashed, since an erasure must remove
+// their text.
 func keyOf(owner memory.Owner, target string) string {
 	if key, is := strings.CutPrefix(target, "profile:"); is {
 		sum := sha256.Sum256([]byte(string(owner) + "\x00" + key))
@@ -162,7 +162,7 @@ func imageDoc(h header, i memory.Image, vectors []embedding) (string, any) {
 	}
 }
 
-// Each take puts a document's content on a shelf.
+// Each take method adds the document's content to a shelf.
 
 func (d *factDoc) take(s *shelf.Shelf) {
 	takeImage(s, memory.Image{Fact: &d.Fact}, d.Vectors)
@@ -184,7 +184,7 @@ func (d *summaryDoc) take(s *shelf.Shelf) {
 }
 
 func (d *profileDoc) take(s *shelf.Shelf) {
-	if d.Profile.Owner != "" { // else it is what an erasure left
+	if d.Profile.Owner != "" { // an erased entry has no owner
 		takeImage(s, memory.Image{Profile: &d.Profile}, nil)
 	}
 }
@@ -236,7 +236,7 @@ func vectorsOf(s *shelf.Shelf) map[string][]embedding {
 	return of
 }
 
-// targetKey is the key of journal entries: the target, without the text of a profile key.
+// targetKey is the key of a journal entry: the target, with a hash in place of a profile key.
 func targetKey(target string) string {
 	if strings.HasPrefix(target, "profile:") {
 		return keyOf("", target)

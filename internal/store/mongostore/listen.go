@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// pollEvery is the interval of polling for other servers' commits: some databases cannot notify.
+// pollEvery is how often Loci polls for other servers' commits: some cannot notify.
 const pollEvery = time.Second
 
 // clockEvery is the interval of reading the server's clock.
 const clockEvery = time.Minute
 
-// Listen reports other servers' erasures to the functions of [Store.OnErase], and calls wake when
-// one queued a job, until ctx ends.
+// Listen calls the functions of [Store.OnErase] after other servers' erasures, and wake when
+// another server queued a job, until ctx ends.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	polls := time.NewTicker(pollEvery)
 	defer polls.Stop()
@@ -35,7 +35,7 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 			clock = time.Now()
 		}
 		later := bson.M{"erased": bson.M{"$gt": erased}}
-		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // else with the next poll
+		_ = stream(ctx, s, commits, later, options.Find(), func(h *head) bool { // after an error the next poll repeats it
 			s.tell(h.Owner)
 			if h.Erased.After(erased) {
 				erased = h.Erased
@@ -49,12 +49,12 @@ func (s *Store) Listen(ctx context.Context, wake func()) {
 			queued = newest.Job.RunAt
 			wake()
 		} else if !errors.Is(err, mongo.ErrNoDocuments) && ctx.Err() == nil {
-			s.tell("") // it may have missed any
+			s.tell("") // notifications may be lost
 		}
 	}
 }
 
-// OnErase registers tell to be called with each owner after another server's erasure, and with ""
+// OnErase adds a function that is called with the owner after another server's erasure, and with ""
 // when [Store.Listen] may have missed one.
 func (s *Store) OnErase(tell func(memory.Owner)) {
 	s.hearing.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// takers put a cursor's document on a shelf, by collection.
+// takers add a cursor's document to a shelf, by collection.
 var takers = map[string]func(*mongo.Cursor, *shelf.Shelf) error{
 	facts: take[factDoc], links: take[linkDoc], turns: take[turnDoc], summaries: take[summaryDoc], profile: take[profileDoc], relations: take[relationDoc],
 	contexts: take[contextDoc], conversations: take[conversationDoc], jobs: take[jobDoc], journal: take[changeDoc], runs: take[runDoc], tombstones: take[tombDoc],
@@ -33,7 +33,7 @@ func take[D any, P interface {
 	return err
 }
 
-// memories are the collections of recallable memories, and collectionOf maps kinds of targets to
+// memories lists the collections of searchable memories. collectionOf maps kinds of targets to
 // collections.
 var (
 	memories     = []string{facts, links, summaries, turns}
@@ -43,13 +43,13 @@ var (
 	}
 )
 
-// each calls do with a cursor at each document that a filter selects, until do says to stop.
+// each calls do for each document that a filter selects, until do returns false.
 func (s *Store) each(ctx context.Context, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*mongo.Cursor) (more bool, err error)) error {
 	found, err := s.in(in).Find(ctx, filter, o)
 	if err != nil {
 		return fmt.Errorf("read %s: %w", in, err)
 	}
-	defer found.Close(context.WithoutCancel(ctx)) //nolint:errcheck // all was read
+	defer found.Close(context.WithoutCancel(ctx)) //nolint:errcheck // everything was read
 	for more := true; more && err == nil && found.Next(ctx); {
 		more, err = do(found)
 	}
@@ -59,7 +59,7 @@ func (s *Store) each(ctx context.Context, in string, filter bson.M, o *options.F
 	return nil
 }
 
-// stream calls do with each document that a filter selects, until do says to stop.
+// stream calls do with each decoded document that a filter selects, until do returns false.
 func stream[D any](ctx context.Context, s *Store, in string, filter bson.M, o *options.FindOptionsBuilder, do func(*D) (more bool)) error {
 	return s.each(ctx, in, filter, o, func(at *mongo.Cursor) (bool, error) {
 		var d D
@@ -68,7 +68,7 @@ func stream[D any](ctx context.Context, s *Store, in string, filter bson.M, o *o
 	})
 }
 
-// fetch puts the documents that a filter selects in some collections on a shelf.
+// fetch adds the documents that a filter selects in the given collections to a shelf.
 func (s *Store) fetch(ctx context.Context, on *shelf.Shelf, filter bson.M, o *options.FindOptionsBuilder, in ...string) error {
 	for _, name := range in {
 		err := s.each(ctx, name, filter, o, func(at *mongo.Cursor) (bool, error) { return true, takers[name](at, on) })
@@ -79,10 +79,10 @@ func (s *Store) fetch(ctx context.Context, on *shelf.Shelf, filter bson.M, o *op
 	return nil
 }
 
-// keysAtOnce is how many documents are requested by key at a time.
+// keysAtOnce is how many documents are requested by key in one query.
 const keysAtOnce = 5000
 
-// fetchIDs puts an owner's things with these ids on a shelf.
+// fetchIDs adds an owner's things with these ids to a shelf.
 func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, on *shelf.Shelf, o *options.FindOptionsBuilder, ids []string, kinds ...string) error {
 	for _, kind := range kinds {
 		for some := range slices.Chunk(ids, keysAtOnce) {
@@ -94,21 +94,21 @@ func (s *Store) fetchIDs(ctx context.Context, owner memory.Owner, on *shelf.Shel
 	return nil
 }
 
-// anyOf selects one of the values. A single one is not requested as a list: some servers use an
-// index only then.
+// anyOf returns a filter for one of the values. It compares a single value directly: some servers
+// use no index for a list.
 func anyOf[T any](values []T) any {
 	if len(values) == 1 {
 		return values[0]
 	}
 	if values == nil {
-		values = []T{} // the server takes no null for a list
+		values = []T{} // the server accepts no null as a list
 	}
 	return bson.M{"$in": values}
 }
 
 func ofOwner(owner memory.Owner) bson.M { return bson.M{"owner": owner} }
 
-// matchSet adds the fields with a value to a filter.
+// matchSet adds the non-empty fields to a filter.
 func matchSet(filter bson.M, fields map[string]string) {
 	for field, value := range fields {
 		if value != "" {
@@ -117,20 +117,20 @@ func matchSet(filter bson.M, fields map[string]string) {
 	}
 }
 
-// Fields not to read: the vectors of a memory that is not written again; of a turn, the list for
-// the platform's programs.
+// Fields that reads omit: the vectors of a memory that is not written again, and the list in a turn
+// that only other programs read.
 var (
 	noVectors = bson.M{"vectors": 0, "embedding": 0}
 	lean      = options.Find().SetProjection(noVectors)
 	whole     = options.Find().SetProjection(bson.M{"embedding": 0})
 )
 
-// wanted is what a write needs, by ids.
+// wanted lists the ids of the things that a write must load.
 type wanted struct {
 	run           string
-	targets       []string // as [memory.Image.Target] writes them
-	memories      []string // of any kind
-	hashes        []string // of live facts
+	targets       []string // in the form of [memory.Image.Target]
+	memories      []string // ids of memories of any kind
+	hashes        []string // hashes of live facts
 	jobs          []string
 	conversations []string
 }
@@ -156,7 +156,7 @@ func (w *wanted) addVectors(all []memory.Vector) {
 	}
 }
 
-// want puts what is wanted on a shelf.
+// want adds the wanted things to a shelf.
 func (s *Store) want(ctx context.Context, owner memory.Owner, on *shelf.Shelf, w wanted) error {
 	ids := map[string][]string{"job": w.jobs, "conversation": slices.Clip(w.conversations)}
 	if w.run != "" {
@@ -182,7 +182,7 @@ func (s *Store) want(ctx context.Context, owner memory.Owner, on *shelf.Shelf, w
 	return nil
 }
 
-// changesAfter puts the journal since a time on a shelf, in order.
+// changesAfter adds the journal since a time to a shelf, in order.
 func (s *Store) changesAfter(ctx context.Context, owner memory.Owner, on *shelf.Shelf, at memory.At) error {
 	if at.AsOf.IsZero() {
 		return nil

@@ -1,29 +1,29 @@
-// Package mongostore is a [memory.Store] on a MongoDB server, in the collections of the platform's
-// design and some of its own. Package shelf has the rules of writes; this package reads what they
+// Package mongostore is a [memory.Store] on a MongoDB server. It uses the collections of the
+// platform's design and some of its own. Package shelf defines writes; this package reads what they
 // need, and commits their changes. It does not search: a resident index follows it by Since.
 //
 // # Writes
 //
-// Some servers have no transactions, so a commit is one document. A write's changes are stored in
-// the collection parts. Then a document is inserted in commits whose _id is the owner and the next
-// seq: that is the commit, and of two concurrent ones the second fails. Afterwards the documents of
-// the other collections are written from parts, each only over one of a lower seq, so that
-// repeating this, late or by another server, does no harm; then the commit is not pending any more.
-// A server that finds a pending commit whose writer died completes it first.
+// Some servers have no transactions, so a commit is one document. A write first stores its changes
+// in the collection parts. Then it inserts a document in commits whose _id is the owner and the
+// next seq: this insert is the commit, and of two concurrent ones the second fails. Afterwards the
+// documents of the other collections are written from parts, each only over a document of a lower
+// seq, so that repeating this, late or by another server, does no harm; then the commit is no
+// longer pending. A server that finds a pending commit of a dead writer completes it first.
 //
-// The collection commits shows whether an unanswered insert was done: an owner's last few stay
-// there.
+// A writer finds an unanswered insert in commits, where the last few of each owner are kept.
 //
 // # Reads
 //
-// A read reads the owner's last commit before and after. If its seq rose meanwhile, it starts
-// again: so it sees all of a commit or nothing.
+// A read reads the owner's last commit before and after. If its seq rose meanwhile, the read starts
+// again. So a read sees all of a commit or nothing of it.
 //
 // # Collections
 //
 // Each index begins with the owner, except those for finding the next job, for notifying other
-// servers, and for finding the traces of all who saw a fact. Times are microseconds since the year
-// 1 in UTC; date fields of that design also have dates. Everything else is as in package memory.
+// servers, and for finding the traces that show a fact. Times are microseconds since the year 1 in
+// UTC; date fields of the platform's design also have BSON dates. Package memory defines everything
+// else.
 //
 //	sessions    session_id, user_id, created_at, updated_at | title, contexts, rules, project, agent, status
 //	vectors     session_id, user_id, message_index, role, content, embedding, timestamp | every turn, with or without
@@ -36,9 +36,9 @@
 //	parts       owner, seq, attempt, part, ops | what is on its way into the collections above
 //	about       one document: format, identity
 //
-// The events of a session are its documents in vectors, in order of message_index: as a list in
-// one document they would end at 16 MB. A document that was erased under a key of words is left
-// without an owner.
+// The events of a session are its documents in vectors, in order of message_index: as a list in one
+// document they would reach the limit of 16 MB. When a document is erased whose key was text, an
+// empty document without an owner remains.
 package mongostore
 
 import (
@@ -89,16 +89,16 @@ const (
 	about         = "about"
 )
 
-// Options are the tunables of a store. The zero value is the default.
+// Options configures a store. The zero value holds the defaults.
 type Options struct {
 	Now func() time.Time // nil: the server's clock
-	Log *slog.Logger     // receives the server's failures, which users do not see; nil: none
+	Log *slog.Logger     // receives the server's failures, which users do not see; nil: no log
 
-	// TraceBytes bounds the bytes of an owner's traces, in addition to the number that SaveTraces
+	// TraceBytes limits the bytes of an owner's traces, in addition to the number that SaveTraces
 	// keeps: the oldest are removed. 0: unlimited.
 	TraceBytes int64
 
-	Point func() // called before and after each commit; tests crash there
+	Point func() // called before and after each commit; a test can crash the process there
 }
 
 // Store is a [memory.Store] in a database of a MongoDB server.
@@ -122,23 +122,23 @@ type Store struct {
 var _ memory.Store = (*Store)(nil)
 
 const (
-	// example is how an address looks.
+	// example is an example of an address.
 	example = "mongodb://user:password@host:27017/database"
-	// selectTime is how long the driver looks for a server before a call fails, to be tried again.
+	// selectTime is how long the driver looks for a server before a call fails and is retried.
 	selectTime  = 2 * time.Second
 	connectTime = 5 * time.Second
-	// format is the version of the documents that this release reads and writes.
+	// format is the document version that this release reads and writes.
 	format = 1
 )
 
 // Open opens the store in the database at an address, created if missing.
 func Open(ctx context.Context, address string, o Options) (*Store, error) {
 	parsed, err := connstring.ParseAndValidate(address)
-	if err != nil { // its text may quote the address
+	if err != nil { // the error may quote the address
 		return nil, memory.Errorf(memory.Invalid, "it is not an address of MongoDB; one looks like %s", example)
 	}
 	if parsed.Database == "" {
-		return nil, memory.Errorf(memory.Invalid, "the address names no database; one that does looks like %s", example)
+		return nil, memory.Errorf(memory.Invalid, "the address names no database; an example with a database is %s", example)
 	}
 	set := options.Client().ApplyURI(address).SetRegistry(registry).SetAppName("loci").
 		SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).SetWriteConcern(writeconcern.Majority())
@@ -178,7 +178,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		Ferret  string `bson:"ferretdbVersion"`
 	}
 	if err := s.db.RunCommand(ctx, bson.M{"buildInfo": 1}).Decode(&server); err != nil {
-		return fmt.Errorf("ask what the server is: %w", err)
+		return fmt.Errorf("read the server's version: %w", err)
 	}
 	if s.about = "MongoDB " + server.Version; server.Ferret != "" {
 		s.about = "FerretDB " + server.Ferret
@@ -191,16 +191,16 @@ func (s *Store) prepare(ctx context.Context) error {
 	if errors.Is(err, mongo.ErrNoDocuments) {
 		for _, in := range []string{conversations, turns, summaries, profile, commits} {
 			if there, err := s.hasAny(ctx, in); err != nil || there {
-				return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q of another program, or its collection %q is gone; give an empty database, or restore that", in, about))
+				return cmp.Or(err, memory.Errorf(memory.Conflict, "the database has a collection %q of another program, or its collection %q is missing; use an empty database, or restore the collection", in, about))
 			}
 		}
 		_, err = s.in(about).InsertOne(ctx, aboutDoc{ID: aboutID, Format: format, Identity: rand.Text()})
-		if err == nil || mongo.IsDuplicateKeyError(err) { // another server starts too
+		if err == nil || mongo.IsDuplicateKeyError(err) { // another server is starting too
 			err = s.in(about).FindOne(ctx, byID(aboutID)).Decode(&was)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("read what the database is: %w", err)
+		return fmt.Errorf("read the database's format: %w", err)
 	}
 	if was.Format > format {
 		return memory.Errorf(memory.Unavailable, "the database is of a later Loci (format %d; this one knows %d): start that version", was.Format, format)
@@ -213,7 +213,7 @@ func (s *Store) prepare(ctx context.Context) error {
 			continue
 		}
 		if there, err := s.hasAny(ctx, commits); err != nil || !there {
-			return cmp.Or(err, memory.Errorf(memory.Unavailable, "the collection %q is gone, without which nobody knows what the others hold: restore the database from a backup", commits))
+			return cmp.Or(err, memory.Errorf(memory.Unavailable, "the collection %q is missing, and the other collections cannot be read without it: restore the database from a backup", commits))
 		}
 	}
 	s.identity = was.Identity
@@ -256,7 +256,7 @@ func (s *Store) index(ctx context.Context) error {
 		}
 		var missing []mongo.IndexModel
 		for _, fields := range each {
-			name := strings.ReplaceAll(fields, " ", "_1_") + "_1" // as servers name it
+			name := strings.ReplaceAll(fields, " ", "_1_") + "_1" // the default name of an index
 			if !slices.ContainsFunc(there, func(i mongo.IndexSpecification) bool { return i.Name == name }) {
 				missing = append(missing, mongo.IndexModel{Keys: keys(fields), Options: options.Index().SetName(name)})
 			}
@@ -271,7 +271,7 @@ func (s *Store) index(ctx context.Context) error {
 	return nil
 }
 
-// keys are fields in order, as in indexes and sorts; "-" before one means descending.
+// keys returns fields in order, for indexes and sorts; "-" before a field means descending.
 func keys(fields string) (of bson.D) {
 	for _, f := range strings.Fields(fields) {
 		name, last := strings.CutPrefix(f, "-")
@@ -291,7 +291,7 @@ func (s *Store) setClock(ctx context.Context) error {
 	}
 	start := time.Now()
 	if err := s.db.RunCommand(ctx, bson.M{"hello": 1}).Decode(&hello); err != nil {
-		return fmt.Errorf("ask for the server's clock: %w", err)
+		return fmt.Errorf("read the server's clock: %w", err)
 	}
 	s.ahead.Store(int64(hello.Local.Time().Sub(start.Add(time.Since(start) / 2))))
 	return nil
@@ -316,7 +316,7 @@ func (s *Store) Ping(ctx context.Context) error {
 // About describes the server for a log.
 func (s *Store) About() string { return s.about }
 
-// Identity identifies the database: the same for every store that has it open, and another for a
+// Identity identifies the database: it is equal for all stores that open it, and different for a
 // new database at the same address.
 func (s *Store) Identity() string { return s.identity }
 

@@ -33,8 +33,8 @@ func (s *Store) Claim(ctx context.Context, kinds []memory.JobKind, lease time.Du
 	}
 }
 
-// settleLeft completes abandoned commits, whose jobs are not found otherwise, and reports whether
-// there were any.
+// settleLeft completes abandoned commits, since their jobs cannot be found otherwise, and reports
+// whether there were any.
 func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	var of []memory.Owner
 	err = stream(ctx, s, commits, bson.M{"pending": true}, options.Find(), func(h *head) bool { of = append(of, h.Owner); return true })
@@ -46,7 +46,8 @@ func (s *Store) settleLeft(ctx context.Context) (any bool, err error) {
 	return len(of) > 0, err
 }
 
-// claimDue returns the zero Job if none is due, and whether another server took one.
+// claimDue leases a due job. It returns the zero Job if none is due, and whether another server
+// took one.
 func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time.Duration) (claimed memory.Job, missed bool, err error) {
 	now := memory.Time(s.now())
 	if err := s.takeBack(ctx, now); err != nil {
@@ -70,7 +71,7 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	byDue := options.Find().SetSort(keys("run_at created owner kind id"))
 	err = stream(ctx, s, jobs, due, byDue, func(d *jobDoc) bool {
 		if of := (work{d.Job.Owner, d.Job.Kind}); !busy[of] {
-			busy[of] = true // the owner's next job of that kind is not due before it
+			busy[of] = true // the owner's other jobs of that kind must wait
 			claimed, failed = s.claim(ctx, d.Job, now, lease)
 			missed = missed || claimed.ID == ""
 		}
@@ -79,8 +80,8 @@ func (s *Store) claimDue(ctx context.Context, kinds []memory.JobKind, lease time
 	return claimed, missed, cmp.Or(failed, s.translate(err))
 }
 
-// claim leases an owner's job, or another of that kind that is due earlier; the zero Job if another
-// server did.
+// claim leases an owner's job, or an earlier one of that kind; the zero Job if another server
+// leased it.
 func (s *Store) claim(ctx context.Context, job memory.Job, now time.Time, lease time.Duration) (claimed memory.Job, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
 		if err := s.want(ctx, job.Owner, on, wanted{jobs: []string{job.ID}}); err != nil {
@@ -102,7 +103,7 @@ func (s *Store) running(ctx context.Context, owner memory.Owner, on *shelf.Shelf
 	return s.fetch(ctx, on, bson.M{"owner": owner, "state": memory.JobRunning}, whole, jobs)
 }
 
-// takeBack ends the leases that ran out.
+// takeBack requeues jobs whose lease has expired.
 func (s *Store) takeBack(ctx context.Context, now time.Time) error {
 	over := map[memory.Owner]bool{}
 	filter := bson.M{"state": memory.JobRunning, "lease.until": bson.M{"$lte": now}}
@@ -157,14 +158,14 @@ func (s *Store) Finish(ctx context.Context, held memory.Lease, o memory.Outcome)
 	return err
 }
 
-// sweepDone removes long finished jobs, after some of the jobs.
+// sweepDone removes jobs that finished long ago. Only some of the calls do it.
 func (s *Store) sweepDone(ctx context.Context, owner memory.Owner, job string) {
 	if !memory.SweepsDone(job) {
 		return
 	}
 	old := bson.M{"owner": owner, "state": memory.JobDone, "id": bson.M{"$ne": job},
 		"created": bson.M{"$lt": memory.Time(s.now()).Add(-memory.DoneKept)}}
-	_, _ = s.in(jobs).DeleteMany(ctx, old) // else the next time
+	_, _ = s.in(jobs).DeleteMany(ctx, old) // after an error a later call repeats it
 }
 
 // Jobs returns an owner's jobs: see [memory.Queue].

@@ -28,7 +28,7 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) (fou
 // List returns the memories that match: see [memory.Facts].
 func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (page memory.Page, err error) {
 	from := func(ctx context.Context, on *shelf.Shelf) error {
-		if !q.At.AsOf.IsZero() { // anything may have been a memory then
+		if !q.At.AsOf.IsZero() { // a thing that is no memory now may have been one at that time
 			return cmp.Or(s.fetch(ctx, on, ofOwner(owner), lean, memories...), s.changesAfter(ctx, owner, on, q.At))
 		}
 		return s.listed(ctx, owner, on, q)
@@ -37,8 +37,8 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (p
 	return page, err
 }
 
-// listed puts the first of each kind on a shelf that a query selects after its cursor, one more
-// than a page.
+// listed adds to a shelf the first matches of each kind after the query's cursor, one more than
+// fits on a page.
 func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf, q memory.Query) error {
 	statuses := q.Statuses
 	if len(statuses) == 0 {
@@ -79,7 +79,7 @@ func (s *Store) listed(ctx context.Context, owner memory.Owner, on *shelf.Shelf,
 	return nil
 }
 
-// first puts the newest matches of a query on a shelf.
+// first adds the newest matches of a query to a shelf.
 func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bson.M, q memory.Query) error {
 	newest := options.Find().SetSort(keys("-created -id")).SetProjection(noVectors)
 	n := 0
@@ -95,7 +95,7 @@ func (s *Store) first(ctx context.Context, on *shelf.Shelf, in string, filter bs
 	})
 }
 
-// behind selects what follows a place in a list that is newest first.
+// behind selects what follows a position in a list with the newest first.
 func behind(first string, at any, then string, id any) bson.A {
 	return bson.A{bson.M{first: bson.M{"$lt": at}}, bson.M{first: at, then: bson.M{"$lt": id}}}
 }
@@ -149,7 +149,7 @@ func (s *Store) Changes(ctx context.Context, owner memory.Owner, q memory.Change
 	return page, err
 }
 
-// changeFilter selects exactly what a query does, since it is paged.
+// changeFilter returns the exact filter of a query: its pages need it.
 func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	filter := ofOwner(owner)
 	matchSet(filter, map[string]string{"target": targetKey(q.Target), "run": q.Run, "id": q.ID, "action": string(q.Action)})
@@ -177,7 +177,7 @@ func changeFilter(owner memory.Owner, q memory.ChangeQuery) (bson.M, error) {
 	return filter, nil
 }
 
-// entriesOf selects the journal entries about any of these targets and ids.
+// entriesOf selects the journal entries about one of these targets and ids.
 func entriesOf(some ...string) bson.A {
 	of := anyOf(some)
 	return bson.A{bson.M{"target": of}, bson.M{"old_id": of}, bson.M{"new_id": of}}
@@ -249,7 +249,7 @@ func (s *Store) Conversations(ctx context.Context, owner memory.Owner, q memory.
 	return page, err
 }
 
-// count returns the number of documents by value of a field.
+// count returns the number of documents for each value of a field.
 func (s *Store) count(ctx context.Context, in string, filter bson.M, field string) (map[string]int, error) {
 	found, err := s.in(in).Aggregate(ctx, mongo.Pipeline{
 		{{Key: "$match", Value: filter}},
@@ -282,7 +282,7 @@ func (s *Store) Counts(ctx context.Context, owner memory.Owner) (n memory.Counts
 	return n, err
 }
 
-// anybody is the filter of what all owners have.
+// anybody selects the documents of all owners.
 var anybody = bson.M{"owner": bson.M{"$exists": true}}
 
 // Totals returns the counts over all owners.
@@ -291,7 +291,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return n, s.translate(err)
 }
 
-// Backlog says of all owners how many jobs there are, and no more.
+// Backlog counts only the jobs, over all owners.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
 	n, err := s.backlog(ctx, anybody)
 	return n, s.translate(err)
@@ -374,7 +374,8 @@ func (s *Store) VectorModels(ctx context.Context, owner memory.Owner) (models []
 	return models, err
 }
 
-// Since yields what was written after a version: see [memory.Source]. It collects all of it first.
+// Since yields the items written after a version: see [memory.Source]. It first collects all of
+// them.
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (version int64, err error) {
 	var items []memory.Item
 	from := func(ctx context.Context, on *shelf.Shelf) error {

@@ -21,17 +21,18 @@ func persist(ctx context.Context, patience time.Duration, do func() error) error
 	})
 }
 
-// Codes of the server.
+// Error codes of the server.
 const (
 	notAuthorized        = 13
 	authenticationFailed = 18
 	objectTooLarge       = 10334
 )
 
-// passing are the codes of a server that stops, starts, or steps down.
+// passing lists the error codes of a server that stops, starts, or steps down.
 var passing = []int{6, 7, 89, 91, 189, 262, 9001, 10107, 11600, 11602, 13435, 13436}
 
-// lost reports whether the server could not be reached or is being replaced: a retry may succeed.
+// lost reports whether the server could not be reached or is being replaced, so that a retry may
+// succeed.
 func lost(err error) bool {
 	if mongo.IsNetworkError(err) || mongo.IsTimeout(err) {
 		return true
@@ -51,7 +52,7 @@ func lost(err error) bool {
 	return false
 }
 
-// translate returns an error in the form for callers, and logs a failure of the server.
+// translate returns the form of an error for callers, and logs failures of the server.
 func (s *Store) translate(err error) error {
 	translated := explain(err)
 	if translated != nil && s.options.Log != nil && errors.Is(translated, memory.Unavailable) && !errors.Is(err, memory.Unavailable) {
@@ -60,8 +61,8 @@ func (s *Store) translate(err error) error {
 	return translated
 }
 
-// explain turns failures of the server or the connection into errors that say so, without the
-// server's text, which may contain its address.
+// explain turns failures of the server or the connection into errors that describe them, without
+// the server's text, which may contain its address.
 func explain(err error) error {
 	var own *memory.Error
 	switch {
@@ -76,9 +77,9 @@ func explain(err error) error {
 	if errors.As(err, &server) {
 		switch {
 		case server.HasErrorCode(notAuthorized):
-			return unavailable("the database's user may not do this: it needs the role readWrite", err)
+			return unavailable("the database user lacks permission: it needs the role readWrite", err)
 		case server.HasErrorCode(authenticationFailed):
-			return unavailable("the database server refuses the user or the password", err)
+			return unavailable("the database server rejected the user or the password", err)
 		case server.HasErrorCode(objectTooLarge):
 			return errTooLarge
 		}
@@ -89,7 +90,7 @@ func explain(err error) error {
 	return err
 }
 
-var errTooLarge = memory.Errorf(memory.TooLarge, "a text is too long for the database, whose documents end at 16 MB")
+var errTooLarge = memory.Errorf(memory.TooLarge, "a text is too long for the database, which limits documents to 16 MB")
 
 func unavailable(message string, cause error) error {
 	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Message: message, Cause: cause}}

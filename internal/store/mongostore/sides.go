@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Other data: usage, API keys, sign-ins. Each document is changed by itself.
+// Data besides memories: usage, API keys, sign-ins. Each document is written without a commit.
 
 // Spend adds to the usage: see [memory.Ledger].
 func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) error {
@@ -32,7 +32,7 @@ func (s *Store) Spend(ctx context.Context, owner memory.Owner, u memory.Usage) e
 	key := byID(keyOf(owner, fmt.Sprintf("spent:%s:%q:%q", day.Format(time.DateOnly), u.Purpose, u.Model)))
 	for {
 		_, err := s.in(ledger).UpdateOne(ctx, key, change, options.UpdateOne().SetUpsert(true))
-		if !mongo.IsDuplicateKeyError(err) { // created concurrently
+		if !mongo.IsDuplicateKeyError(err) { // another call created the document concurrently
 			return s.translate(err)
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Store) Keys(ctx context.Context, namespace string) (out []memory.Key, e
 	return out, s.translate(err)
 }
 
-// inNamespace selects a namespace's documents, and oldest sorts them.
+// inNamespace selects a namespace's documents, and oldest sorts them oldest first.
 func inNamespace(namespace string) bson.M { return bson.M{"namespace": namespace} }
 
 var oldest = options.Find().SetSort(keys("created hash"))
@@ -133,7 +133,7 @@ type auditDoc struct {
 	Entry memory.AuditEntry `bson:",inline"`
 }
 
-// Note adds to the record: see [memory.Audit].
+// Note adds entries to the audit log: see [memory.Audit].
 func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
 	owner := memory.Global(namespace)
 	if err := checkOwner(ctx, owner); err != nil {
@@ -149,7 +149,7 @@ func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.Au
 	return nil
 }
 
-// Noted returns entries of the record: see [memory.Audit].
+// Noted returns entries of the audit log: see [memory.Audit].
 func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
 	filter := ofOwner(memory.Global(namespace))
 	if q.User != "" {
@@ -181,7 +181,7 @@ func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes old entries: see [memory.Audit].
+// DropNoted removes old entries of the audit log: see [memory.Audit].
 func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (int, error) {
 	filter := ofOwner(memory.Global(namespace))
 	filter["at"] = bson.M{"$lt": before}
@@ -192,8 +192,8 @@ func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Tim
 	return int(r.DeletedCount), nil
 }
 
-// RenameNoted replaces a user's name: see [memory.Audit]. An interruption may leave it half done;
-// an erasure repeats it.
+// RenameNoted replaces a user's name in the audit log: see [memory.Audit]. An interruption may
+// leave some names; the erasure that called it is then repeated.
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
 	of := func(field string) bson.M { return bson.M{"owner": memory.Global(namespace), field: user} }
 	n, err := s.in(audit).CountDocuments(ctx, bson.M{"$or": bson.A{of("user"), of("by")}})
@@ -225,7 +225,7 @@ func (s *Store) signIns(ctx context.Context, namespace string) (out []memory.Ses
 func (s *Store) AddSession(ctx context.Context, namespace string, one memory.Session) error {
 	_, err := s.in(signIns).InsertOne(ctx, signInDocOf(namespace, one))
 	if mongo.IsDuplicateKeyError(err) {
-		return memory.Errorf(memory.Conflict, "the session is there already")
+		return memory.Errorf(memory.Conflict, "the session exists already")
 	}
 	if err != nil {
 		return s.translate(err)

@@ -24,10 +24,10 @@ type traceDoc struct {
 	Door         string       `bson:"door"`
 	Shown        []string     `bson:"shown"` // other owners' facts: see shownKey
 	Size         int          `bson:"size"`
-	Data         []byte       `bson:"data"` // its JSON
+	Data         []byte       `bson:"data"` // the trace as JSON
 }
 
-// shownKey identifies a fact in traces of a namespace.
+// shownKey identifies a fact in all traces of a namespace.
 func shownKey(namespace, fact string) string { return namespace + " " + fact }
 
 // SaveTraces writes traces: see [memory.Traces].
@@ -52,8 +52,8 @@ func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace
 	return ctx.Err()
 }
 
-// saveTrace writes a trace and then checks whether it may stay: the check sees an earlier erasure,
-// and a later one removes the trace itself.
+// saveTrace writes a trace and then checks whether it must be removed: the check sees earlier
+// erasures, and a later erasure finds the written trace.
 func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	data, err := json.Marshal(t)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) saveTrace(ctx context.Context, t memory.Trace) error {
 	return err
 }
 
-// evictTraces removes the oldest traces beyond the bounds.
+// evictTraces removes the oldest traces beyond keep and TraceBytes.
 func (s *Store) evictTraces(ctx context.Context, owner memory.Owner, keep int) error {
 	var bytes int64
 	var n int

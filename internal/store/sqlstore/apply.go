@@ -86,10 +86,10 @@ type write struct {
 	owner   memory.Owner
 	version int64
 	at      time.Time
-	wrote   map[string]bool // ids of memories with the version already
+	wrote   map[string]bool // ids of memories that already have the write's version
 }
 
-// begin starts a write at the owner's next time and, if it raises the version, under the next
+// begin starts a write at the owner's next time. If raises is set, the write increments the owner's
 // version.
 func (t *tx) begin(owner memory.Owner, raises bool) (*write, error) {
 	now, err := t.time()
@@ -115,7 +115,7 @@ func (w *write) end() error {
 	err := w.exec(`INSERT INTO owners (owner, version, clock) VALUES (?, ?, ?)
 		ON CONFLICT (owner) DO UPDATE SET version = excluded.version, clock = excluded.clock`,
 		w.owner, w.version, micros(w.at))
-	if w.locked != nil { // the rest of this transaction continues from here
+	if w.locked != nil { // later writes of this transaction continue from this head
 		w.locked = &head{w.owner, w.version, w.at}
 	}
 	for id := range w.wrote {
@@ -174,8 +174,8 @@ func (w *write) change(run string, author memory.Author, ordinal int, c memory.C
 	return w.journal(run, author, ordinal, c)
 }
 
-// find returns the current thing with an image's target, the zero thing if there is none, and the
-// id of another live fact with the same text.
+// find returns the current thing with an image's target, or the zero thing, and the id of another
+// live fact with the same text.
 func (w *write) find(after memory.Image) (before thing, twin string, err error) {
 	asks := []ask{w.thingAt(after, &before)}
 	if f := after.Fact; f != nil && f.Status.Live() {
@@ -184,5 +184,5 @@ func (w *write) find(after memory.Image) (before thing, twin string, err error) 
 			[]any{w.owner, f.Hash, f.Scope.Project, f.Scope.Agent, f.Scope.Conversation, f.ID},
 			func(row scanner) error { return row.Scan(&twin) }})
 	}
-	return before, twin, wrap("read what is there", w.ask(asks...))
+	return before, twin, wrap("read the current image", w.ask(asks...))
 }

@@ -8,17 +8,17 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ask is a statement with its arguments, and the reader of each row; nil for none.
+// ask is a statement with its arguments; each, if not nil, reads a returned row.
 type ask struct {
 	text string
 	args []any
 	read func(row scanner) error
 }
 
-// say returns a statement without an answer.
+// say returns a statement that returns no rows.
 func say(text string, args ...any) ask { return ask{text: text, args: args} }
 
-// ask runs statements in order, on a server in one round trip. After an error it runs no more.
+// ask runs statements in order, on a server in one round trip. It stops at the first error.
 func (s *session) ask(ctx context.Context, all ...ask) error {
 	if s.into != nil {
 		return raw(s, func(c *pgx.Conn) error { return s.into.ask(ctx, c, all) })
@@ -51,7 +51,7 @@ func (t *translator) ask(ctx context.Context, c *pgx.Conn, all []ask) error {
 	return c.SendBatch(ctx, b).Close() // this calls the readers
 }
 
-// restored is a row of the driver with its values restored.
+// restored is a row of the driver with U+0000 restored in its values.
 type restored struct {
 	pgx.Rows
 	from *translator
@@ -65,8 +65,8 @@ func (r restored) Scan(into ...any) error {
 	return err
 }
 
-// together answers questions from one snapshot, on a server in one round trip: that is one
-// transaction. It may ask again, so asking starts with empty results each time.
+// together runs statements in one snapshot, on a server in one round trip. It may call asking again
+// after a lost connection, so asking must start with empty results each time.
 func (r *reader) together(ctx context.Context, owner memory.Owner, asking func(*view) ([]ask, error)) error {
 	see := r.see
 	if r.into != nil {

@@ -7,10 +7,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// past is the images at a time of all targets that changed later; the zero Image if there was none.
+// past maps each target that changed after a time to its image at that time, zero if there was
+// none.
 type past map[string]memory.Image
 
-// past reads the images before later changes from the journal.
+// past reads from the journal the images that later changes replaced.
 func (v *view) past(at time.Time) (past, error) {
 	rows, err := v.query(`SELECT target, before FROM journal WHERE owner = ?1 AND version > coalesce(
 			(SELECT version FROM journal WHERE owner = ?1 AND at <= ?2 ORDER BY version DESC LIMIT 1), 0)
@@ -19,7 +20,7 @@ func (v *view) past(at time.Time) (past, error) {
 	err = eachRow(rows, err, func(row scanner) error {
 		var target, before string
 		err := row.Scan(&target, &before)
-		texts[target] = before // the earliest comes last and stays
+		texts[target] = before // rows come newest first, so the earliest image wins
 		return err
 	})
 	p := past{}
@@ -30,11 +31,11 @@ func (v *view) past(at time.Time) (past, error) {
 		}
 		p[target] = i
 	}
-	return p, wrap("read what changed after a time", err)
+	return p, wrap("read the changes after a time", err)
 }
 
-// listAsOf returns what of a table matched at q's time, at least limit memories after its cursor,
-// if there are so many.
+// listAsOf returns a table's memories that matched at q's time: at least limit memories after the
+// cursor, or all.
 func (v *view) listAsOf(from source, q memory.Query, p past, limit int) (then []memory.Memory, err error) {
 	if from.table == turns.table {
 		all, err := v.turnsAsOf(memory.TurnQuery{Conversation: q.Conversation, AsOf: q.At.AsOf}, p)
@@ -62,8 +63,8 @@ func (v *view) listAsOf(from source, q memory.Query, p past, limit int) (then []
 	return then, nil
 }
 
-// turnsAsOf returns the turns recorded at q's time, with their marks of then. It narrows by the
-// parts of q that never change.
+// turnsAsOf returns the turns recorded by q's time, with their status at that time. The SQL uses
+// only those parts of q that never change.
 func (v *view) turnsAsOf(q memory.TurnQuery, p past) (then []memory.Turn, err error) {
 	all, err := v.turns(memory.TurnQuery{Conversation: q.Conversation, IDs: q.IDs, Chains: q.Chains, Refs: q.Refs, Statuses: anyStatus})
 	for _, t := range all {
@@ -82,5 +83,5 @@ func (v *view) turnsAsOf(q memory.TurnQuery, p past) (then []memory.Turn, err er
 	return then, err
 }
 
-// anyStatus selects every turn.
+// anyStatus lists all statuses, to select every turn.
 var anyStatus = []memory.Status{memory.Active, memory.Replaced, memory.Retired}

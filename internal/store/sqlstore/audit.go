@@ -17,7 +17,7 @@ func scanAudit(row scanner) (e memory.AuditEntry, err error) {
 	return e, err
 }
 
-// Note adds to the record: see [memory.Audit].
+// Note adds entries to the audit log: see [memory.Audit].
 func (s *Store) Note(ctx context.Context, namespace string, entries ...memory.AuditEntry) error {
 	owner := memory.Global(namespace)
 	if err := checkOwner(owner); err != nil {
@@ -30,13 +30,13 @@ func (t *tx) note(owner memory.Owner, entries []memory.AuditEntry) error {
 	for _, e := range entries {
 		err := t.exec(insertInto("audit", auditColumns)+` ON CONFLICT DO NOTHING`, owner, e.ID, micros(e.At), e.Act, e.By, e.User, e.Detail, e.Address, e.Request)
 		if err != nil {
-			return wrap("add to the audit record", err)
+			return wrap("write the audit log", err)
 		}
 	}
 	return nil
 }
 
-// Noted returns entries of the record: see [memory.Audit].
+// Noted returns entries of the audit log: see [memory.Audit].
 func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery) (memory.AuditPage, error) {
 	w, limit := ofOwner(), shelf.PageSize(q.Limit)
 	if q.User != "" {
@@ -56,18 +56,18 @@ func (s *Store) Noted(ctx context.Context, namespace string, q memory.AuditQuery
 	}
 	found, err := queryOwner(ctx, s.reads, memory.Global(namespace), `SELECT `+auditColumns+` FROM audit `+w.text()+` ORDER BY at DESC, id DESC`+limitOf(limit+1), w.args, scanAudit)
 	if err != nil {
-		return memory.AuditPage{}, wrap("read the audit record", err)
+		return memory.AuditPage{}, wrap("read the audit log", err)
 	}
 	entries, next, err := shelf.PageAfter(found, limit, "", shelf.PlaceOfAudit)
 	return memory.AuditPage{Entries: entries, Next: next}, err
 }
 
-// DropNoted removes old entries: see [memory.Audit].
+// DropNoted removes old entries of the audit log: see [memory.Audit].
 func (s *Store) DropNoted(ctx context.Context, namespace string, before time.Time) (int, error) {
 	return s.changeNoted(ctx, `DELETE FROM audit WHERE owner = ? AND at < ?`, memory.Global(namespace), micros(before))
 }
 
-// RenameNoted replaces a user's name: see [memory.Audit].
+// RenameNoted replaces a user's name in the audit log: see [memory.Audit].
 func (s *Store) RenameNoted(ctx context.Context, namespace, user, to string) (int, error) {
 	return s.changeNoted(ctx, `UPDATE audit SET "user" = CASE "user" WHEN ? THEN ? ELSE "user" END, "by" = CASE "by" WHEN ? THEN ? ELSE "by" END WHERE owner = ? AND ("user" = ? OR "by" = ?)`,
 		user, to, user, to, memory.Global(namespace), user, user)
@@ -77,7 +77,7 @@ func (s *Store) changeNoted(ctx context.Context, statement string, args ...any) 
 	err = s.write(ctx, "", func(t *tx) error {
 		changed, err := t.count(statement, args...)
 		n = int(changed)
-		return wrap("change the audit record", err)
+		return wrap("change the audit log", err)
 	})
 	return n, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A copy into another database goes owner by owner, as a shelf: see [Store.Carry] and
+// A copy into another database copies one owner at a time, as a shelf: see [Store.Carry] and
 // [Store.Put].
 
 // tables lists all tables with rows of an owner.
@@ -24,7 +24,7 @@ var tables = []string{
 // copyMark is the table with the source of an unfinished copy.
 const copyMark = "unfinished_copy"
 
-// nextOwner asks for the next owner with any row: a probe of every table's key.
+// nextOwner selects the next owner that has a row in any table, by each table's primary key.
 var nextOwner = func() string {
 	var each []string
 	for _, table := range tables {
@@ -33,7 +33,7 @@ var nextOwner = func() string {
 	return `SELECT COALESCE(MIN(o), '') FROM (` + strings.Join(each, ` UNION ALL `) + `) AS f`
 }()
 
-// Everyone returns every owner with data, in order: a namespace's keys belong to its global owner.
+// Everyone returns every owner with data, in order. Keys of a namespace belong to its global owner.
 func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	for last := ""; ; {
 		if last, err = queryOne[string](ctx, s.reads, nextOwner, last); err != nil || last == "" {
@@ -43,15 +43,15 @@ func (s *Store) Everyone(ctx context.Context) (all []memory.Owner, err error) {
 	}
 }
 
-// Carry returns all of an owner's data. There must be no concurrent writes.
+// Carry returns all of an owner's data. Nothing may write to the owner meanwhile.
 func (s *Store) Carry(ctx context.Context, owner memory.Owner) (*shelf.Shelf, error) {
 	out := new(shelf.Shelf).Clone()
-	if _, err := s.secret(ctx, owner); err != nil { // creates the marks of everything out of recall
+	if _, err := s.secret(ctx, owner); err != nil { // creates the missing tombstones of turns that are excluded from search
 		return nil, err
 	}
 	err := s.reads.see(ctx, owner, func(v *view) error { return v.carry(out) })
 	if err != nil {
-		return nil, fmt.Errorf("read what %s has: %w", owner, err)
+		return nil, fmt.Errorf("read the data of %s: %w", owner, err)
 	}
 	for c, err := range memory.AllChanges(ctx, s.Changes, owner, memory.ChangeQuery{}) {
 		if err != nil {
@@ -93,7 +93,7 @@ func (v *view) carry(out *shelf.Shelf) error {
 		}},
 		{`SELECT ` + conversationColumns + ` FROM conversations WHERE owner = ?`, func(row scanner) error {
 			c, err := scanConversation(v.owner, row)
-			c.MessageCount = 0 // it is counted again
+			c.MessageCount = 0 // Put counts the messages again
 			out.Conversations[c.ID] = c
 			return err
 		}},
@@ -251,13 +251,13 @@ func (w *write) put(from *shelf.Shelf) error {
 	if err := w.note(w.owner, from.Audit); err != nil {
 		return err
 	}
-	if from.At.IsZero() { // never written, except for data outside memory
+	if from.At.IsZero() { // the owner has no memories, only data such as keys
 		return nil
 	}
 	return w.exec(`INSERT INTO owners (owner, version, clock, horizon) VALUES (?, ?, ?, ?)`, w.owner, from.Version, micros(from.At), from.Horizon)
 }
 
-// Copying returns the source of an unfinished copy into this database; "": none.
+// Copying returns the source of an unfinished copy into this database, or "".
 func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	query := `SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = '` + copyMark + `')`
 	if s.reads.into != nil {
@@ -267,11 +267,11 @@ func (s *Store) Copying(ctx context.Context) (source string, err error) {
 	if err == nil && marked {
 		source, err = queryOne[string](ctx, s.reads, `SELECT source FROM `+copyMark)
 	}
-	return source, wrap("ask whether the database is whole", err)
+	return source, wrap("look for an unfinished copy", err)
 }
 
-// SetCopying records the source of a copy that starts or, by "", its end; a server then analyzes
-// its tables.
+// SetCopying records the source of a copy that starts; "" records its end, after which a server
+// analyzes its tables.
 func (s *Store) SetCopying(ctx context.Context, source string) error {
 	return s.write(ctx, "", func(t *tx) error {
 		if source == "" {
@@ -283,7 +283,7 @@ func (s *Store) SetCopying(ctx context.Context, source string) error {
 		if err := t.exec(`CREATE TABLE ` + copyMark + ` (source TEXT NOT NULL)`); err != nil {
 			return err
 		}
-		var one int // the next statement is read once it has the table
+		var one int // reading a row makes sure that the table exists
 		if err := t.row(`SELECT 1`, nil, &one); err != nil {
 			return err
 		}

@@ -14,22 +14,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// dueJob selects the job due the longest, among owners without a running one of its kind.
+// dueJob selects the job that has been due longest, among owners without a running job of its kind.
 const dueJob = `SELECT q.owner, q.id FROM jobs q WHERE q.state = 'queued' AND q.run_at <= %[1]s AND q.kind IN (SELECT value FROM json_each(?2))
 	AND (q.owner, q.kind) NOT IN (SELECT owner, kind FROM jobs WHERE state = 'running')
 	ORDER BY q.run_at, q.created_at, q.owner, q.kind, q.id LIMIT 1`
 
-// anyDue asks whether there is anything to claim.
+// anyDue asks whether any job is due or any lease has ended.
 var anyDue = sync.OnceValue(func() string {
 	return `SELECT EXISTS (SELECT 1 FROM jobs WHERE state = 'running' AND lease_until <= ?1) OR EXISTS (` + fmt.Sprintf(dueJob, `?1`) + `)`
 })
 
-// claims are the statements of a claim: takeBack makes jobs with ended leases due again, and counts
-// consecutive abandoned attempts in their error; lease leases the next job.
+// claims holds the statements of a claim. takeBack requeues jobs whose lease has ended and counts
+// their abandoned attempts; lease leases the next job.
 type claims struct{ takeBack, lease string }
 
-// newClaims returns claims with an expression for the time, in which ?1 is the store's clock, and
-// one for skipping locked rows.
+// newClaims returns claims that use the SQL expression time (?1 is the store's clock) and the
+// clause skip, which skips locked rows.
 func newClaims(time, skip string) claims {
 	return claims{
 		fmt.Sprintf(`UPDATE jobs SET attempts = attempts + 1, token = '', lease_until = 0,
@@ -50,20 +50,20 @@ var (
 	})
 )
 
-// asks are the statements of a claim; now is nil for the server's clock.
+// asks returns the statements of a claim; with now nil the server's clock is used.
 func (c claims) asks(now any, kinds listed, lease time.Duration, job *memory.Job) []ask {
 	return []ask{say(c.takeBack, now), {c.lease, []any{now, kinds, rand.Text(), lease.Microseconds()},
 		func(row scanner) (err error) { *job, err = scanJob(row); return err }}}
 }
 
-// claim leases the next job. A claim without a due job does not wait for the writer.
+// claim leases the next job. It asks the writer only if a job is due.
 func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (job memory.Job, err error) {
-	if w.damage.err() != nil { // what cannot be ended is not started
+	if w.damage.err() != nil { // a job whose end cannot be stored is not started
 		return memory.Job{}, nil
 	}
 	now := micros(memory.Time(w.now()))
 	if due, err := queryOne[bool](ctx, w.reads, anyDue(), now, kinds); err != nil || !due {
-		return memory.Job{}, wrap("look whether a job is due", err)
+		return memory.Job{}, wrap("check for due jobs", err)
 	}
 	err = w.write(ctx, "", func(t *tx) error {
 		return wrap("look for the next job", t.ask(fileClaims().asks(now, kinds, lease, &job)...))
@@ -71,8 +71,8 @@ func (w *writer) claim(ctx context.Context, kinds listed, lease time.Duration) (
 	return job, err
 }
 
-// claim takes back ended leases and leases the next job, in one round trip. If the answer is lost,
-// the lease ends by itself.
+// claim requeues jobs whose lease has ended and leases the next job, in one round trip. If the
+// answer is lost, the lease expires.
 func (p *server) claim(ctx context.Context, kinds listed, lease time.Duration) (job memory.Job, err error) {
 	if err := p.enter(ctx); err != nil {
 		return memory.Job{}, err

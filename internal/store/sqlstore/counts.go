@@ -19,7 +19,7 @@ const countsOf = `SELECT
 	(SELECT COUNT(*) FROM contexts WHERE %[1]s status = 'active'),
 	(SELECT COUNT(*) FROM journal WHERE %[1]s true), ` + backlogOf
 
-// backlogOf is the part about the queue, which indexes answer at any size.
+// backlogOf is the part of countsOf about the queue. Indexes keep it fast at any size.
 const backlogOf = `
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'queued'),
 	(SELECT COUNT(*) FROM jobs WHERE %[1]s state = 'parked'),
@@ -35,7 +35,7 @@ func (s *Store) Totals(ctx context.Context) (memory.Counts, error) {
 	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(countsOf, ``), nil, scanCounts))
 }
 
-// Backlog returns the number of jobs over all owners alone.
+// Backlog counts only the jobs, over all owners.
 func (s *Store) Backlog(ctx context.Context) (memory.Counts, error) {
 	return theCounts(queryAll(ctx, s.reads, fmt.Sprintf(`SELECT`+backlogOf, ``), nil, func(row scanner) (n memory.Counts, err error) {
 		var due int64

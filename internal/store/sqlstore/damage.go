@@ -15,29 +15,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxFaults bounds the faults in a report: a torn file has thousands.
+// maxFaults limits the faults in a report: a torn file has thousands.
 const maxFaults = 20
 
-// damage records that the database file is damaged. Nothing is written from then on: a write might
-// spread the damage, and a restored backup would lack it.
+// damage records that the database file is damaged. From then on every write is refused: a write
+// might spread the damage, and would be lost when a backup is restored.
 type damage struct {
 	path  string
-	log   *slog.Logger // nil: none
+	log   *slog.Logger // nil: no log
 	found atomic.Bool
 }
 
 // unreadable is the error of a row with invalid values. It names columns and never quotes values,
-// which may be a user's text.
+// which may contain a user's text.
 type unreadable struct{ what string }
 
 func (u *unreadable) Error() string { return "a row cannot be read: " + u.what }
 
-// errDamaged is the error for callers. It names no path, since anybody may ask for the health.
+// errDamaged is the error for callers. It has no path, since anybody may query the health.
 func errDamaged() error {
-	return memory.Errorf(memory.Unavailable, "the database is damaged, so nothing is written; loci doctor says where; stop Loci and restore a backup: loci restore FILE --replace")
+	return memory.Errorf(memory.Unavailable, "the database is damaged, so Loci writes nothing; loci doctor shows the damage; stop Loci and restore a backup: loci restore FILE --replace")
 }
 
-// err is nil while no damage is recorded. A nil damage never has any.
+// err returns nil while no damage is recorded, and for a nil damage.
 func (d *damage) err() error {
 	if d == nil || !d.found.Load() {
 		return nil
@@ -45,8 +45,8 @@ func (d *damage) err() error {
 	return errDamaged()
 }
 
-// note records an error that means damage and returns the error for callers; other errors are
-// returned unchanged.
+// note records err if it means damage, and returns the error for callers. Other errors are returned
+// unchanged.
 func (d *damage) note(err error) error {
 	if d == nil || !meansDamage(err) {
 		return err
@@ -55,10 +55,10 @@ func (d *damage) note(err error) error {
 	return errDamaged()
 }
 
-// report records and logs the first fault.
+// report records and logs a fault, if it is the first.
 func (d *damage) report(fault string) {
 	if !d.found.Swap(true) && d.log != nil {
-		d.log.Error("the database is damaged: nothing is written any more; restore a backup", "file", d.path, "fault", fault)
+		d.log.Error("the database is damaged: Loci writes nothing until you restore a backup", "file", d.path, "fault", fault)
 	}
 }
 
@@ -71,16 +71,16 @@ func meansDamage(err error) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	code := e.Code() & 0xff // the rest is detail
+	code := e.Code() & 0xff // the other bits are details
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
 // Size returns the file's size in bytes, 0 for a server's database.
 func (s *Store) Size() int64 { return fileSize(s.path) }
 
-// Check reads the whole file and returns its faults, at most maxFaults lines: damaged pages, rows
-// missing in an index and the reverse, and unreadable rows. It takes seconds for a large database,
-// without blocking reads and writes. A server checks its database itself.
+// Check reads the whole file and returns at most maxFaults lines about faults: damaged pages, rows
+// missing in an index and the reverse, unreadable rows. A large database takes seconds; reads and
+// writes continue. A PostgreSQL server checks its database itself.
 func (s *Store) Check(ctx context.Context) ([]string, error) {
 	if s.damage == nil {
 		return nil, nil
@@ -89,7 +89,7 @@ func (s *Store) Check(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close() //nolint:errcheck // it was only read
+	defer db.Close() //nolint:errcheck // the connection only read
 	faults, err := faultsOf(ctx, db)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -118,8 +118,8 @@ func faultsOf(ctx context.Context, db *sql.DB) ([]string, error) {
 	return nil, nil
 }
 
-// asUnreadable turns the error of a scan into one of the row, without its values: "sql: Scan error
-// on column index 6, name "tags": …".
+// asUnreadable turns a scan error ("sql: Scan error on column index 6, name "tags": …") into an
+// unreadable error, without the row's values.
 func asUnreadable(err error) error {
 	what, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "sql: "), ": ")
 	return &unreadable{what}

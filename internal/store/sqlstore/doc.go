@@ -8,14 +8,14 @@
 //
 // With SQLite one goroutine writes. Calls that wait during a commit share the next transaction,
 // each under its own savepoint, and return after its commit; a single call is committed at once.
-// Readers have their own connections and never wait for it.
+// Readers have their own connections and never wait for the writer.
 //
-// On a server concurrent calls for one owner share a transaction: BEGIN, which locks the owner's
-// row in the table owners and reads the server's clock, statements, COMMIT. So writes of one owner
-// are serial, whichever store makes them, and no transaction locks two owners. Conflicts and lost
-// connections are retried. Each transaction leaves its id in the table commits, which shows whether
-// an unanswered commit was done. One statement claims a job, skipping locked ones. Statements
-// without an answer are sent with the next question, or with COMMIT.
+// On a server concurrent calls for one owner share a transaction. BEGIN locks the owner's row in
+// the table owners and reads the server's clock; the statements and COMMIT follow. So writes of one
+// owner are serial, in any number of stores, and no transaction locks two owners. Conflicts and
+// lost connections are retried. Each transaction stores its id in the table commits, which shows
+// whether an unanswered COMMIT succeeded. One statement claims a job and skips locked jobs.
+// Statements that return no rows are sent with the next query or with COMMIT.
 //
 // # Cache
 //
@@ -26,30 +26,28 @@
 //
 // # The past
 //
-// Every image is stored once: the current one in its table, each earlier one in the journal, with
-// the change that replaced it. So the image after a change is the one before the target's next
-// change or, without one, the current image; and the state at a time is the current one, except for
-// targets that changed later: there it is the image before the first of those changes. The present
-// never reads the journal.
+// Every image is stored once: the current image in its table, each earlier image in the journal,
+// with the change that replaced it. So the image after a change is the image before the target's
+// next change, or the current image if there is none. The state at a time is the current one,
+// except for targets that changed later: for them it is the image before the first later change.
 //
 // # Erasure
 //
 // Erased rows, and their images in the journal, lose their text in one transaction. SQLite
-// overwrites it (secure_delete), except in the log and where it moved between pages earlier. So the
-// file is rewritten (VACUUM) and its log emptied, once nothing was written for a moment. Until then
-// a mark in the file, its user_version, demands this, at the next start if need be. A server's
-// operator handles its files.
+// overwrites the text (secure_delete), except in the log and where a row moved between pages
+// earlier. So Loci rewrites the file (VACUUM) and empties its log as soon as there are no writes
+// for a moment. Until then a flag in the file (user_version) requires this, if need be at the next
+// start. A server's operator is responsible for the server's files.
 //
 // # Tables
 //
-// The owner is the first column of every table, primary key and index, but for
-// the one by which workers, who serve all owners, find the next job, and the one by which
-// the traces of all who were shown a fact are found. Times are
-// microseconds since the year 1 in UTC, so that 0 is the zero time; in a shell,
-// datetime(created_at/1000000 - 62135596800, 'unixepoch') shows one. Lists are
-// JSON arrays, "" for none. Everything else is as package memory says. PostgreSQL has
-// the same tables; pinned, core_never, no_learn and history are of type boolean there, and texts compare by
-// their bytes.
+// The owner is the first column of every table, primary key and index, with two exceptions: the
+// index by which workers, who serve all owners, find the next job, and the index that finds traces
+// by the facts that they show. Times are microseconds since the year 1 in UTC, so 0 is the zero
+// time; in a shell, datetime(created_at/1000000 - 62135596800, 'unixepoch') shows a time. Lists are
+// JSON arrays, "" for an empty list. Package memory defines everything else. PostgreSQL has the
+// same tables; there, pinned, core_never, no_learn and history are of type boolean, and texts are
+// compared by their bytes.
 //
 //	owners               owner | version, clock (of the last write), horizon (Since from before it is Gone)
 //	facts                owner, id | project, agent, conversation, content, category, tags, subject, attribute,

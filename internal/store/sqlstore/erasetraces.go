@@ -44,7 +44,7 @@ func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...st
 	return removed, nil
 }
 
-// eraseTraces removes traces for good, as removeTraces does.
+// eraseTraces removes traces as removeTraces does, and then their text from the file.
 func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, which string, args ...any) (removed int, err error) {
 	err = s.write(ctx, "", func(t *tx) (err error) {
 		if removed, err = t.removeTraces(owner, which, args...); err != nil || removed == 0 {
@@ -58,8 +58,8 @@ func (s *Store) eraseTraces(ctx context.Context, owner memory.Owner, which strin
 	return removed, nil
 }
 
-// removeTraces removes an owner's traces whose id meets a condition, and returns their number. The
-// owner is its ?1.
+// removeTraces removes an owner's traces whose id satisfies a condition, and returns their number.
+// Argument ?1 of the condition is the owner.
 func (t *tx) removeTraces(owner memory.Owner, which string, args ...any) (int, error) {
 	args = append([]any{owner}, args...)
 	n, err := t.count(`DELETE FROM traces WHERE owner = ?1 AND id`+which, args...)

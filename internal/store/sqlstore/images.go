@@ -15,19 +15,19 @@ type thing struct {
 	version int64
 }
 
-// thingAt asks for the current thing with like's target.
+// thingAt returns the query for the current thing with the same target as like.
 func (w *write) thingAt(like memory.Image, found *thing) ask {
 	kind, key, _ := strings.Cut(like.Target(), ":")
 	query, scan := thingOf(w.owner, kind)
 	query, args := query+` = ?`, []any{w.owner, key}
-	if r := like.Relation; r != nil { // for the index
+	if r := like.Relation; r != nil { // by columns, so that the index is used
 		query, args = query+` AND from_fact = ? AND to_fact = ?`, append(args, r.From, r.To)
 	}
 	return ask{query, args, func(row scanner) (err error) { *found, err = scan(row); return err }}
 }
 
-// thingOf returns how to read things of a kind of target. The query lacks its end, which names the
-// key: the part of a target after the kind.
+// thingOf returns a query for things of a kind, and its scanner. The caller adds the condition on
+// the key, which is the part of a target after the kind.
 func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) (thing, error)) {
 	for _, t := range thingTables {
 		if t.kind == kind {
@@ -52,7 +52,7 @@ func thingOf(owner memory.Owner, kind string) (query string, scan func(scanner) 
 	}
 }
 
-// save writes the state after a change over the one before, and drops vectors of changed text.
+// save stores the state after a change, and deletes the vectors of changed text.
 func (w *write) save(c memory.Change) error {
 	switch after := c.After; {
 	case after.Turn != nil:
@@ -87,10 +87,10 @@ func (w *write) save(c memory.Change) error {
 	if c.Before.IsZero() || shelf.TextOf(c.Before) == shelf.TextOf(c.After) {
 		return nil
 	}
-	return wrap("drop the vectors of other words", w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id))
+	return wrap("delete the vectors of the old text", w.exec(`DELETE FROM vectors WHERE owner = ? AND memory = ?`, w.owner, id))
 }
 
-// saveRow writes an image that is one row.
+// saveRow writes an image that is stored as one row.
 func (w *write) saveRow(image memory.Image) error {
 	kind, _, _ := strings.Cut(image.Target(), ":")
 	for _, t := range thingTables {
@@ -101,7 +101,7 @@ func (w *write) saveRow(image memory.Image) error {
 	return fmt.Errorf("a %s has no table", kind)
 }
 
-// point updates the rows of a table that maps a column to a fact.
+// point updates the rows of a table that maps values of a column to a fact.
 func (w *write) point(table, column, fact string, before, after []string) error {
 	if slices.Equal(before, after) {
 		return nil
@@ -119,7 +119,7 @@ func (w *write) point(table, column, fact string, before, after []string) error 
 	return nil
 }
 
-// saveMark sets a turn's status, and its conversation's count.
+// saveMark sets a turn's status, and updates its conversation's message count.
 func (w *write) saveMark(before, after *memory.TurnMark) error {
 	err := w.exec(`UPDATE turns SET status = ?, version = ? WHERE owner = ? AND id = ?`,
 		after.Status, w.version, w.owner, after.ID)
@@ -145,7 +145,7 @@ func (w *write) saveMark(before, after *memory.TurnMark) error {
 	return wrap("count the conversation's turns", err)
 }
 
-// remember stores the tombstone of a turn that leaves recall, and drops that of a restored one.
+// remember stores the tombstone of a retired turn, and deletes that of a restored turn.
 func (w *write) remember(was memory.Status, after *memory.TurnMark) error {
 	switch {
 	case after.Status == memory.Retired:
@@ -153,7 +153,7 @@ func (w *write) remember(was memory.Status, after *memory.TurnMark) error {
 		var words string
 		err := w.row(`SELECT role, content FROM turns WHERE owner = ? AND id = ?`, []any{w.owner, after.ID}, &role, &words)
 		if err != nil {
-			return fmt.Errorf("read what leaves recall: %w", err)
+			return fmt.Errorf("read the retired turn: %w", err)
 		}
 		return w.bury(w.owner, after.ID, role, words)
 	case was == memory.Retired:

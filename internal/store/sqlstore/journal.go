@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// journal records a change with the image before it. The image after it is in its table, and gets
-// here as the image before the target's next change.
+// journal records a change with the image before it. The image after it is in the target's table,
+// and the target's next change will store it here as its image before.
 func (w *write) journal(run string, by memory.Author, ordinal int, c memory.Change) error {
 	before, err := encodeImage(c.Before)
 	if err != nil {
 		return err
 	}
-	author := "" // the run's
+	author := "" // empty: the same as the run's author
 	if c.Author != (memory.Author{}) && c.Author != by {
 		if author, err = toJSON(c.Author); err != nil {
 			return err
@@ -82,8 +82,8 @@ func scanEntry(owner memory.Owner, row scanner) (entry, error) {
 	return e, err
 }
 
-// withAfter completes entries to changes. An image's version is that of the change that made it,
-// whatever touched the thing since.
+// withAfter adds the image after each entry's change. That image has the version of the entry's
+// change, even if the target's version was raised since.
 func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	var standing []string
 	for _, e := range entries {
@@ -91,7 +91,7 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 			standing = append(standing, e.target)
 		}
 	}
-	images, err := standingOf(v.owner, standing, func(query string, args ...any) (rows, error) { return v.query(query, args[1:]...) })
+	images, err := currentImages(v.owner, standing, func(query string, args ...any) (rows, error) { return v.query(query, args[1:]...) })
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func (v *view) withAfter(entries []entry) ([]memory.Change, error) {
 	return changes, nil
 }
 
-// standingOf returns the current images of targets.
-func standingOf(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
+// currentImages returns the current images of targets.
+func currentImages(owner memory.Owner, targets []string, query func(string, ...any) (rows, error)) (map[string]memory.Image, error) {
 	ids := map[string]listed{}
 	for _, t := range targets {
 		kind, id, _ := strings.Cut(t, ":")
@@ -137,7 +137,7 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	if q.Fact != "" {
 		asFact, asLink := "fact:"+q.Fact, "link:"+q.Fact
 		w.and(`(j.target IN (?, ?) OR j.old_id = ? OR j.new_id = ?)`, asFact, asLink, q.Fact, q.Fact)
-		// Each part of the condition has an index that tells versions; the conditions must be
+		// Each part of the condition has an index that yields versions; so the conditions are
 		// repeated.
 		w.and(`j.version IN (SELECT version FROM journal WHERE owner = ? AND target IN (?, ?)
 			UNION ALL SELECT version FROM journal WHERE owner = ? AND old_id <> '' AND old_id = ?
@@ -156,7 +156,7 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 		w.run(owner, q.ID[:max(at, 0)])
 		ordinal, err := strconv.Atoi(q.ID[at+1:])
 		if err != nil {
-			ordinal = -1 // of no change
+			ordinal = -1 // before the first change
 		}
 		w.and(`j.ordinal = ?`, ordinal)
 	}
@@ -180,20 +180,20 @@ func changesWhere(owner memory.Owner, q memory.ChangeQuery) (where, error) {
 	return w, nil
 }
 
-// run narrows to a run's changes. They share its version, which is found faster than its name.
+// run narrows to a run's changes by the run's version, which has an index.
 func (w *where) run(owner memory.Owner, run string) {
 	w.and(`j.version = (SELECT version FROM runs WHERE owner = ? AND id = ?)`, owner, run)
 	w.and(`j.run = ?`, run)
 }
 
-// imageRecord is an image in the journal, with the fields that its JSON omits.
+// imageRecord is an image in the journal, with the fields that the image's JSON omits.
 type imageRecord struct {
 	memory.Image
 	Hash    string `json:"hash,omitempty"`
 	Version int64  `json:"version,omitempty"`
 }
 
-// encodeImage returns the form that [asImage] scans, "" for the zero Image.
+// encodeImage returns the form that [asImage] scans; "" for the zero Image.
 func encodeImage(i memory.Image) (string, error) {
 	if i.IsZero() {
 		return "", nil
@@ -214,7 +214,7 @@ func encodeImage(i memory.Image) (string, error) {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// asImage scans the form of encodeImage.
+// asImage scans the form that encodeImage returns.
 type asImage struct{ image *memory.Image }
 
 func (a asImage) Scan(src any) error {

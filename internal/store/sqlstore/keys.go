@@ -53,7 +53,7 @@ func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Tim
 // UseKey stores when a key was used: see [memory.Keys].
 func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) error {
 	err := s.changeKey(ctx, id, `UPDATE api_keys SET last_used_at = ?`+thatKey+` AND last_used_at < ?`, micros(at), memory.Global(namespace), id, micros(at))
-	if errors.Is(err, memory.NotFound) { // or a later use is stored
+	if errors.Is(err, memory.NotFound) { // also if a later use is stored
 		return nil
 	}
 	return err

@@ -37,5 +37,5 @@ func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []st
 	return next, wrap("read what took the place of facts", err)
 }
 
-// endedBy selects the id of a fact's replacement, its own without one.
+// endedBy selects the id of a fact's replacement, or the fact's own id if there is none.
 const endedBy = `CASE f.status WHEN 'superseded' THEN f.superseded_by ELSE f.id END`

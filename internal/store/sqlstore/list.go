@@ -14,7 +14,7 @@ import (
 // source is a table of memories.
 type source struct {
 	table   string
-	prefix  string // of its targets
+	prefix  string // of the table's targets
 	columns string
 	scan    func(memory.Owner, scanner, ...any) (memory.Memory, error)
 }
@@ -40,7 +40,7 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 			return nil, err
 		}
 		if !s.cache.learn(owner, read, commits) && len(byID) > 0 {
-			// There was a commit in between: cached memories may be older than the ones read.
+			// another commit happened meanwhile, so the cached memories may be older than those just read
 			if read, err = s.read(ctx, owner, ids); err != nil {
 				return nil, err
 			}
@@ -55,8 +55,8 @@ func (s *Store) Get(ctx context.Context, owner memory.Owner, ids ...string) ([]m
 	return found, nil
 }
 
-// read reads memories from the database, by id. With SQLite turns, the most frequent, are queried
-// alone, which needs no snapshot.
+// read reads memories from the database by id. With SQLite it first queries only turns, the most
+// frequent kind, without a snapshot.
 func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map[string][]memory.Memory, error) {
 	byID := make(map[string][]memory.Memory, len(ids))
 	tables := []source{turns, facts, links, summaries}
@@ -72,7 +72,7 @@ func (s *Store) read(ctx context.Context, owner memory.Owner, ids []string) (map
 	return byID, err
 }
 
-// byIDs asks for memories by id. If an id is in several tables, the first counts.
+// byIDs returns queries for memories by id. If an id is in several tables, the first table wins.
 func (v *view) byIDs(ids []string, found map[string][]memory.Memory, tables ...source) (all []ask) {
 	if len(ids) == 0 {
 		return nil
@@ -80,7 +80,7 @@ func (v *view) byIDs(ids []string, found map[string][]memory.Memory, tables ...s
 	for _, from := range tables {
 		w := ofOwner()
 		if v.conn.into != nil {
-			w.anyOf(`id`, ids) // one statement for any number
+			w.anyOf(`id`, ids) // one statement for any number of ids
 		} else {
 			w.oneOf(`id`, ids)
 		}
@@ -117,10 +117,10 @@ func (s *Store) List(ctx context.Context, owner memory.Owner, q memory.Query) (m
 	return page(found, q)
 }
 
-// inOne reports whether all of a list's statements are known from the start.
+// inOne reports whether all of a list's queries can be sent at once.
 func inOne(q memory.Query) bool { return q.At.AsOf.IsZero() && q.Text == "" }
 
-// listInTurn is listing for queries that depend on earlier answers.
+// listInTurn is listing for queries that depend on the results of earlier ones.
 func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err error) {
 	list := v.list
 	if !q.At.AsOf.IsZero() {
@@ -142,7 +142,7 @@ func (v *view) listInTurn(q memory.Query, limit int) (found []memory.Memory, err
 	return found, nil
 }
 
-// page returns the page of found that q asks for.
+// page returns the page of found that q selects.
 func page(found []memory.Memory, q memory.Query) (memory.Page, error) {
 	some, next, err := shelf.PageAfter(found, q.Limit, q.Cursor, placeOf)
 	return memory.Page{Memories: some, Next: next}, err
@@ -150,7 +150,7 @@ func page(found []memory.Memory, q memory.Query) (memory.Page, error) {
 
 func placeOf(m memory.Memory) shelf.Place { return shelf.Place{At: m.CreatedAt(), ID: m.ID()} }
 
-// sourcesOf returns the tables that may match.
+// sourcesOf returns the tables that may contain matches.
 func sourcesOf(q memory.Query) []source {
 	kinds := q.Kinds
 	if len(kinds) == 0 {
@@ -170,7 +170,7 @@ func sourcesOf(q memory.Query) []source {
 	return all
 }
 
-// list returns matching memories of a table, including the newest limit.
+// list returns a table's matching memories; at least the newest limit are among them.
 func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory, err error) {
 	if q.Text != "" && from.table != links.table {
 		return v.containing(from, q, limit)
@@ -182,15 +182,15 @@ func (v *view) list(from source, q memory.Query, limit int) (all []memory.Memory
 	return all, wrap("list "+from.table, err)
 }
 
-// listing asks for matching memories of tables, which are added to found, including the newest
-// limit.
+// listing returns queries for a list: each adds matching memories to found, at least the newest
+// limit of each table.
 func (v *view) listing(tables []source, q memory.Query, limit int, found *[]memory.Memory) (all []ask, err error) {
 	if v.conn.into != nil && !few(q) && !q.Pinned {
 		all = append(all, say(pageByPage))
 	}
 	for _, from := range tables {
 		selections := v.selections(from, q)
-		if from.table == links.table { // all: they are few, and their facts have no columns
+		if from.table == links.table { // all links are read: there are few, and their facts have no columns
 			selections = []selection{{links.table, ofOwner()}}
 		}
 		for _, sel := range selections {
@@ -204,13 +204,13 @@ func (v *view) listing(tables []source, q memory.Query, limit int, found *[]memo
 	return all, nil
 }
 
-// selection is a table with a condition.
+// selection is a table with a condition on its rows.
 type selection struct {
 	table string
 	where
 }
 
-// selections returns where matching memories are: each status separately, in the order of an index.
+// selections returns conditions that together select the matches, one for each status.
 func (v *view) selections(from source, q memory.Query) (all []selection) {
 	for _, status := range statuses(q) {
 		sel := selection{from.table, ofOwner()}
@@ -227,8 +227,8 @@ func (v *view) selections(from source, q memory.Query) (all []selection) {
 	return all
 }
 
-// pageOf asks for the selected memories after q's cursor, newest first, at least limit if there are
-// so many, and for all links.
+// pageOf returns a query for the selected memories after q's cursor, newest first: at least limit
+// memories or all, and always all links.
 func (v *view) pageOf(from source, sel selection, q memory.Query, limit int, found *[]memory.Memory) (ask, error) {
 	ofLinks := from.table == links.table
 	column, end := `created_at`, ` ORDER BY created_at DESC, id DESC`+limitOf(limit)
@@ -247,16 +247,16 @@ func (v *view) pageOf(from source, sel selection, q memory.Query, limit int, fou
 	}), nil
 }
 
-// asking returns a query whose first argument is the owner.
+// asking returns an ask whose first argument is the owner.
 func (v *view) asking(query string, args []any, read func(scanner) error) ask {
 	return ask{query, append([]any{string(v.owner)}, args...), read}
 }
 
-// scanned is how many memories are read at a time when searching for a text.
+// scanned is how many memories a text search reads at a time.
 const scanned = 512
 
-// containing is list for a text, which no database compares like [memory.ContainsFold]: it reads
-// page by page, and keeps the memories with q's text.
+// containing is list for a text. No database compares texts like [memory.ContainsFold], so it reads
+// page by page and keeps memories that contain q's text.
 func (v *view) containing(from source, q memory.Query, limit int) (found []memory.Memory, err error) {
 	for _, sel := range v.selections(from, q) {
 		q, enough := q, len(found)+limit
@@ -283,7 +283,7 @@ func (v *view) containing(from source, q memory.Query, limit int) (found []memor
 	return found, nil
 }
 
-// statuses returns q's statuses without duplicates. All possible values are safe in a query's text.
+// statuses returns q's statuses without duplicates. As constants they are safe in SQL text.
 func statuses(q memory.Query) []memory.Status {
 	if len(q.Statuses) == 0 && q.At.ValidAt.IsZero() {
 		return []memory.Status{memory.Active}
@@ -295,18 +295,18 @@ func statuses(q memory.Query) []memory.Status {
 	return slices.DeleteFunc(all, func(s memory.Status) bool { return !slices.Contains(q.Statuses, s) })
 }
 
-// status narrows to one status. It is part of the text: an argument, on which the use of a partial
-// index may depend, would make SQLite plan each time.
+// status narrows to one status, written into the query's text: with an argument, on which the use
+// of a partial index may depend, SQLite would plan the query each time.
 func (w *where) status(one memory.Status, q memory.Query) {
 	term := `status = '` + string(one) + `'`
 	if !few(q) {
 		w.and(term)
 		return
 	}
-	// The plus keeps the database from walking all of that status in order of time: other indexes
-	// find the few rows sooner.
+	// The plus keeps the planner from reading all rows of that status in order of time: other
+	// indexes find the few rows faster.
 	w.and(`+` + term)
-	switch { // with the text of the indexes on hashes
+	switch { // the same terms as in the indexes on hashes
 	case q.Hash == "":
 	case one.Live():
 		w.and(`status IN ('active', 'pending')`)
@@ -315,12 +315,12 @@ func (w *where) status(one memory.Status, q memory.Query) {
 	}
 }
 
-// few reports whether an index finds few rows for q.
+// few reports whether some index finds only a few rows for q.
 func few(q memory.Query) bool {
 	return q.Hash != "" || q.Tag != "" || q.Turn != "" || q.Subject != "" || q.Conversation != "" || q.Begins != ""
 }
 
-// scope narrows by the memory's scope or provenance.
+// scope narrows by q's project, agent and conversation, or by provenance.
 func (w *where) scope(from source, q memory.Query) {
 	if q.Project != "" {
 		w.and(`project = ?`, q.Project)

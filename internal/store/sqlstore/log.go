@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// record is the kind of the runs of a batch's marks.
+// record is the kind of a run that stores the marks of a batch.
 const record = "record"
 
 // Append writes a batch: see [memory.Log].
@@ -46,7 +46,7 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	if err != nil {
 		return memory.Receipt{}, err
 	}
-	if len(b.Turns) > 0 && fresh == 0 { // and nothing was written
+	if len(b.Turns) > 0 && fresh == 0 { // every turn was stored already
 		return t.unchanged(owner, b.Run)
 	}
 	if err := checkPath(b, draft); err != nil {
@@ -67,14 +67,14 @@ func (t *tx) append(owner memory.Owner, b memory.Batch) (memory.Receipt, error) 
 	return memory.Receipt{Run: b.Run, Version: w.version, At: w.at}, w.end()
 }
 
-// unchanged returns the receipt of a batch that was written before.
+// unchanged returns the receipt of a batch that was stored earlier.
 func (t *tx) unchanged(owner memory.Owner, run string) (memory.Receipt, error) {
 	last, err := t.owner(owner)
 	return memory.Receipt{Run: run, Again: true, Version: last.version, At: last.clock}, err
 }
 
-// turns writes the missing turns and their conversation, and returns their number. If there are
-// none it writes nothing.
+// turns writes the missing turns and their conversation, and returns the number of missing turns.
+// If there are none it writes nothing.
 func (w *write) turns(c memory.Conversation, turns []memory.Turn, there map[string]bool) (fresh int, err error) {
 	messages := 0
 	for _, t := range turns {

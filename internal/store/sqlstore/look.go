@@ -34,7 +34,7 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 		return all, nil
 	})
 	if err != nil {
-		return memory.Seen{}, fmt.Errorf("look at memories: %w", err)
+		return memory.Seen{}, fmt.Errorf("read memories: %w", err)
 	}
 	seen := memory.Seen{Version: version}
 	for _, id := range l.IDs {
@@ -50,5 +50,5 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 	return seen, nil
 }
 
-// inTurn is a store that is asked one question after the other: most answers are cached.
+// inTurn is a store that runs one query after another: most are answered from the cache.
 type inTurn struct{ memory.Store }

@@ -7,19 +7,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxCached bounds the bytes of one of the two generations of [memoryCache].
+// maxCached limits the bytes of each of the two generations of [memoryCache].
 const maxCached = 12 << 20
 
-// memoryCache has recently read memories in their current state: recall often reads the same ones.
-// Nobody else writes to the locked file, and the writer reports each commit's changes before its
-// callers return.
+// memoryCache holds recently read memories in their current state, since searches often read the
+// same ones. Only this process writes to the locked file, and the writer reports each commit's
+// changes before its callers return.
 type memoryCache struct {
 	off bool       // it stores nothing
 	mu  sync.Mutex // guards the rest
 
-	commits    uint64 // counts beginnings and ends of commits: odd during one
+	commits    uint64 // incremented at the start and the end of a commit, so odd during a commit
 	young, old map[memoryKey]memory.Memory
-	size       int // of young
+	size       int // bytes of young
 }
 
 type memoryKey struct {
@@ -27,8 +27,8 @@ type memoryKey struct {
 	id    string
 }
 
-// find returns copies of cached memories by id, and the missing ids. commits is the epoch to pass
-// to learn.
+// find returns copies of cached memories by id, the missing ids, and the commit counter, which the
+// caller passes to learn.
 func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][]memory.Memory, missing []string, commits uint64) {
 	found = make(map[string][]memory.Memory, len(ids))
 	all := make([]memory.Memory, 0, len(ids))
@@ -52,8 +52,8 @@ func (c *memoryCache) find(owner memory.Owner, ids []string) (found map[string][
 	return found, missing, c.commits
 }
 
-// learn caches memories read from the database, unless there was a commit since the epoch. It
-// returns whether there was none, so that the results of find are of the same snapshot.
+// learn caches memories read from the database, unless a commit happened since find returned
+// commits. It reports whether none did, so that both results are of the same snapshot.
 func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory, commits uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,7 +68,7 @@ func (c *memoryCache) learn(owner memory.Owner, read map[string][]memory.Memory,
 	return true
 }
 
-// keep adds a memory to the young generation, which becomes the old one when it is full.
+// keep adds a memory to the young generation. A full young generation becomes the old one.
 func (c *memoryCache) keep(key memoryKey, m memory.Memory) {
 	if c.young == nil || c.size > maxCached {
 		c.old, c.young, c.size = c.young, map[memoryKey]memory.Memory{}, 0
@@ -87,15 +87,15 @@ func sizeOf(m memory.Memory) int {
 	return n
 }
 
-// committing records that a commit begins: from now on reads may see its changes.
+// committing records that a commit begins: from now on a read may see its changes.
 func (c *memoryCache) committing() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.commits++
 }
 
-// committed records the end of a commit, and its changes. After a failed one only the database
-// knows its state.
+// committed records the end of a commit and its changes. If the commit failed, the state is
+// unknown, so the cache is cleared.
 func (c *memoryCache) committed(changed []memoryKey, failed error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,14 +17,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// noLog discards.
+// noLog discards everything.
 var noLog = slog.New(slog.DiscardHandler)
 
 //go:embed migrations/*/*.sql
 var migrations embed.FS
 
-// SQLiteSchema is the version of a file's schema, postgresSchema of a server's. In the folder of
-// each, schema.sql makes it, and N.sql brings an earlier one to version N.
+// SQLiteSchema is the schema version of a file, postgresSchema that of a server. In the folder of
+// each, schema.sql creates the schema, and N.sql updates an earlier schema to version N.
 const (
 	SQLiteSchema   = 15
 	postgresSchema = 13
@@ -46,7 +46,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 		}
 		for _, name := range names {
 			text, err := migrations.ReadFile("migrations/" + folder + "/" + name)
-			if errors.Is(err, fs.ErrNotExist) { // several versions were one step
+			if errors.Is(err, fs.ErrNotExist) { // one migration covered several versions
 				continue
 			}
 			if err == nil {
@@ -67,13 +67,13 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, folder stri
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
 	if current > newest {
-		return memory.Errorf(memory.Unavailable, "its schema is of version %d, this program knows up to %d: use a newer loci", current, newest)
+		return memory.Errorf(memory.Unavailable, "its schema has version %d, but this program supports versions up to %d: use a newer loci", current, newest)
 	}
 	log = cmp.Or(log, noLog)
 	upgrade := current > 0 && current < newest
 	if begun := time.Now(); upgrade {
-		log.Info("the database's schema is brought up to date", "from", current, "to", newest)
-		defer func() { log.Info("the schema's change has ended", "took", time.Since(begun)) }()
+		log.Info("updating the database schema", "from", current, "to", newest)
+		defer func() { log.Info("the update of the database schema has ended", "took", time.Since(begun)) }()
 	}
 	if _, err := p.Up(ctx); err != nil {
 		return fmt.Errorf("bring the schema from version %d to %d: %w", current, newest, err)

@@ -15,13 +15,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// notifier notifies other stores on a server of new jobs and of erasures. It saves them from
-// waiting for their next poll, and may be lost. A notification is the sending store's name and,
-// after an erasure, a space and the owner.
+// notifier notifies other stores on the same server of new jobs and of erasures, so that they need
+// not wait for their next poll. A notification may be lost. It contains the sending store's name
+// and, after an erasure, a space and the owner.
 type notifier struct {
 	db      *sql.DB
 	config  *pgx.ConnConfig
-	channel string // of this database
+	channel string // the same for all stores on this database
 	name    string // of this store, which ignores its own notifications
 	rung    chan struct{}
 	stop    context.CancelFunc
@@ -31,7 +31,7 @@ type notifier struct {
 	erased []func(memory.Owner) // the listeners, guarded by mu
 }
 
-// notifyRest is the interval of notifications, which the server delivers serially.
+// notifyRest is the minimum interval between notifications, which the server delivers one by one.
 const notifyRest = 50 * time.Millisecond
 
 func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifier {
@@ -47,17 +47,17 @@ func startNotifier(db *sql.DB, config *pgx.ConnConfig, database string) *notifie
 // notifyOthers is the statement that notifies other stores.
 const notifyOthers = `SELECT pg_notify(?1, ?2)`
 
-// ofErasure notifies other stores of an erasure: as part of its transaction it is sent after the
-// commit.
+// ofErasure returns the statement that notifies other stores of an erasure. The server sends the
+// notification after the commit.
 func (b *notifier) ofErasure(owner memory.Owner) ask {
 	return say(notifyOthers, b.channel, b.name+" "+string(owner))
 }
 
-// ring notifies other stores soon.
+// ring makes the notifier soon notify other stores of a new job.
 func (b *notifier) ring() {
 	select {
 	case b.rung <- struct{}{}:
-	default: // pending already
+	default: // a notification is pending already
 	}
 }
 
@@ -78,8 +78,8 @@ func (b *notifier) run(ctx context.Context) {
 
 func (b *notifier) close() { b.stop(); <-b.ended }
 
-// Listen calls wake when another store on the same server queued a job, and when it may have missed
-// that, until ctx ends. With SQLite there is no other store.
+// Listen calls wake, until ctx ends, when another store on the same server has queued a job, and
+// when a notification may be lost. With SQLite there is no other store.
 func (s *Store) Listen(ctx context.Context, wake func()) {
 	p, ok := s.commits.(*server)
 	if !ok {
@@ -121,9 +121,8 @@ func (b *notifier) listen(ctx context.Context, wake func()) {
 	}
 }
 
-// OnErase registers tell, besides earlier ones, to be called with each owner after another store's
-// erasure, and with "" when [Store.Listen] may have missed one. With SQLite there is no other
-// store.
+// OnErase adds a listener. It is called with the owner after another store's erasure, and with ""
+// when [Store.Listen] may have missed one. With SQLite there is no other store.
 func (s *Store) OnErase(tell func(memory.Owner)) {
 	if p, ok := s.commits.(*server); ok {
 		p.notifier.mu.Lock()

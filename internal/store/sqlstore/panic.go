@@ -7,13 +7,13 @@ import (
 	"runtime/debug"
 )
 
-// panicked is the error of a call that panicked. It undoes that call alone, not others in its
-// transaction, and its caller panics again.
+// panicked is the error of a call that panicked. Only that call is undone, not others in its
+// transaction, and the panic is raised again in its caller.
 type panicked struct{ value any }
 
 func (p *panicked) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 
-// safely runs do, and returns a panic as an error. Only the log has its stack.
+// safely runs do and returns a panic as an error. The stack goes to the log only.
 func safely(log *slog.Logger, do func(*tx) error, t *tx) (err error) {
 	defer func() {
 		v := recover()

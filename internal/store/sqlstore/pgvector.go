@@ -19,49 +19,48 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// On a server with pgvector, each vector is also written as a halfvec, in the same transaction
-// (migrations/pgvector/seed.sql). The database then searches by itself: exactly or, for an owner
-// after [Store.IndexVectors], by an HNSW index. Loci reads data: without the extension nothing is
-// lost.
+// On a server with pgvector, each vector is also stored as a halfvec, in the same transaction
+// (migrations/pgvector/seed.sql). Then the database searches vectors: exactly or, after
+// [Store.IndexVectors] for the owner, by an HNSW index. Loci itself reads the column data, so
+// losing the extension loses no vectors.
 
 const (
 	// leastPgvector is the first version that continues an index scan until enough rows pass a
 	// filter (hnsw.iterative_scan).
 	leastPgvector = "0.8"
-	// maxHalfDims is the longest halfvec, and maxIndexedDims the longest in an index.
+	// maxHalfDims is the longest halfvec, maxIndexedDims the longest that an index supports.
 	maxHalfDims    = 16_000
 	maxIndexedDims = 4000
-	// leastEffort and mostEffort bound how many vectors the index compares (hnsw.ef_search).
+	// leastEffort and mostEffort limit how many vectors the index compares (hnsw.ef_search).
 	leastEffort, mostEffort = 100, 1000
-	// buildMemory is the server's memory for building an index, in KiB, unless it is configured to
-	// use more.
+	// buildMemory is the server's memory in KiB for building an index, unless more is configured.
 	buildMemory = 256 << 10
-	// buildAgain is how often a server checks whether another has finished an index.
+	// buildPoll is the interval at which a server checks whether another has finished an index.
 	buildAgain = 5 * time.Second
-	// filledAtOnce is how many halfvecs are written at a time.
+	// filledAtOnce is the number of halfvecs written in one statement.
 	filledAtOnce = 500
 )
 
-// pgvector describes a server's extension.
+// pgvector describes the extension on a server.
 type pgvector struct {
 	version string
 	schema  string // of its types and operators, quoted
-	put     string // the statement that writes a vector
+	put     string // the SQL statement that writes a vector
 }
 
-// seedPrepared asks whether the current seed.sql's columns and views exist.
+// seedPrepared checks for the columns and views of the current seed.sql.
 const seedPrepared = `EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass('vectors') AND attname = 'values' AND NOT attisdropped)
 	AND coalesce(obj_description(to_regclass('memory_updates'), 'pg_class') = 'Loci 2', false)`
 
-// vectorID and metadataOf describe a row of vectors to other programs.
+// vectorID and metadataOf are SQL expressions for columns that other programs read.
 const (
 	vectorID   = `%[1]s || '/' || %[2]s || '/' || left(md5(%[3]s), 8)`
 	metadataOf = `coalesce((SELECT jsonb_build_object('content', m.content, 'type', m.type, 'created_at', m.created_at)
 		FROM remembered m WHERE m.owner = %[1]s AND m.id = %[2]s LIMIT 1), '{}')`
 )
 
-// preparePgvector makes the columns and views, if the server has the extension, and fills rows
-// written without it. Without the extension it returns nil, and why.
+// preparePgvector creates the columns and views, if the server has the extension, and fills rows
+// written without it. Without the extension it returns nil and the reason.
 func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about string, err error) {
 	has = &pgvector{}
 	var prepared, old bool
@@ -71,13 +70,13 @@ func preparePgvector(ctx context.Context, conn *sql.Conn) (has *pgvector, about 
 	case noRows(err):
 		return nil, "no pgvector", nil
 	case err != nil:
-		return nil, "", fmt.Errorf("ask for pgvector: %w", err)
+		return nil, "", fmt.Errorf("check for pgvector: %w", err)
 	case old:
-		return nil, "pgvector " + has.version + ", which is too old to be used: that takes " + leastPgvector, nil
+		return nil, "pgvector " + has.version + ", which is too old; the oldest supported version is " + leastPgvector, nil
 	}
 	if !prepared {
 		if err := makeSeedTables(ctx, conn, has.schema); err != nil {
-			return nil, "", fmt.Errorf("make the columns of pgvector: %w", err)
+			return nil, "", fmt.Errorf("create the columns of pgvector: %w", err)
 		}
 	}
 	for more := true; more; {
@@ -101,7 +100,7 @@ func makeSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // after a commit there is nothing to roll back
+	defer tx.Rollback() //nolint:errcheck // after a commit this does nothing
 	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock($1)`, migrationLock); err != nil {
 		return err
 	}
@@ -113,7 +112,7 @@ func makeSeedTables(ctx context.Context, conn *sql.Conn, schema string) error {
 	return tx.Commit()
 }
 
-// fill writes missing halfvecs, and reports whether there may be more.
+// fill writes halfvecs that are missing, and reports whether more may be missing.
 func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err error) {
 	found, err := conn.QueryContext(ctx, `SELECT owner, memory, model, data FROM vectors WHERE metadata IS NULL LIMIT $1`, filledAtOnce)
 	var owners, memories, models, values []string
@@ -133,7 +132,7 @@ func (p *pgvector) fill(ctx context.Context, conn *sql.Conn) (more bool, err err
 	return len(owners) == filledAtOnce, err
 }
 
-// Searches reports whether the database can search vectors.
+// Searches reports whether the database supports vector search.
 func (s *Store) Searches() bool { return s.halfvecs() != nil }
 
 func (s *Store) halfvecs() *pgvector {
@@ -143,9 +142,8 @@ func (s *Store) halfvecs() *pgvector {
 	return s.reads.into.pgvector.Load()
 }
 
-// Nearest returns the n vectors of a model nearest to a question's by cosine, of active memories:
-// of all that the owner has or, unless ids is nil, of these. [memory.NotFound]: the server has no
-// pgvector.
+// Nearest returns the n active memories whose vectors of a model are nearest to question by cosine.
+// Unless ids is nil, only these memories count. [memory.NotFound]: the server has no pgvector.
 func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, question []float32, ids []string, n int) (near []memory.Near, err error) {
 	p, asked := s.halfvecs(), halfvec(question)
 	if p == nil {
@@ -162,7 +160,7 @@ func (s *Store) Nearest(ctx context.Context, owner memory.Owner, model string, q
 		if near, err = p.nearest(v, model, asked, len(question), ids, n); err != nil || len(near) >= n || ids != nil {
 			return err
 		}
-		// The index gave up before it had enough, or there are no more.
+		// the index stopped before it found n vectors, or there are no more
 		if _, err := v.conn.exec(ctx, `SELECT set_config('enable_indexscan', 'off', true)`); err != nil {
 			return err
 		}
@@ -194,7 +192,7 @@ func (p *pgvector) nearest(v *view, model, question string, dims int, ids []stri
 	})
 }
 
-// Vectors returns vectors of a model by memory, as [vector.Pack] has them.
+// Vectors returns a model's vectors by memory id, in the form of [vector.Pack].
 func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
 	type packed struct {
 		id   string
@@ -212,14 +210,14 @@ func (s *Store) Vectors(ctx context.Context, owner memory.Owner, model string, i
 	return byID, wrap("read vectors", err)
 }
 
-// OwnersAbove returns the owners with more than most vectors of a model.
+// OwnersAbove returns the owners with more than the given number of a model's vectors.
 func (s *Store) OwnersAbove(ctx context.Context, model string, most int) ([]memory.Owner, error) {
 	owners, err := queryAll(ctx, s.reads, `SELECT owner FROM vectors WHERE model = ? GROUP BY owner HAVING count(*) > ?`, []any{model, most}, scanText[memory.Owner])
 	return owners, wrap("count vectors", err)
 }
 
-// ofNearKey is the expression of HNSW indexes, one per owner and model, and nearKey its value: a
-// hash, so that no name is in the schema.
+// ofNearKey is the expression of the HNSW indexes, one index for each owner and model. nearKey is
+// its value: a hash, so that the schema contains no names.
 const ofNearKey = `md5(owner || '/' || model)`
 
 func nearKey(owner memory.Owner, model string) string {
@@ -227,8 +225,8 @@ func nearKey(owner memory.Owner, model string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// IndexVectors makes the HNSW index of an owner's vectors of a model, if missing. Meanwhile
-// searches compare vectors one by one. Servers make one at a time.
+// IndexVectors creates the HNSW index of an owner's vectors of a model, if missing. Until it is
+// built, searches compare all vectors. Only one server builds at a time.
 func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model string) (err error) {
 	p := s.halfvecs()
 	if p == nil {
@@ -242,9 +240,9 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	if err != nil {
 		return err
 	}
-	defer conn.Close() //nolint:errcheck // the lock ends with it and the pool
+	defer conn.Close() //nolint:errcheck // closing the connection releases the lock
 	for mine := false; !mine; {
-		// Two concurrent builds deadlock, and so would a waiter for the lock.
+		// two concurrent builds would deadlock, and so would waiting for the lock
 		if err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock(hashtextextended('loci vectors', 'vectors'::regclass::oid::bigint))`).Scan(&mine); err != nil {
 			return err
 		}
@@ -268,19 +266,19 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 	}
 	for _, step := range []string{
 		fmt.Sprintf(`SELECT set_config('maintenance_work_mem', '%[1]d', false) FROM pg_settings WHERE name = 'maintenance_work_mem' AND setting::bigint < %[1]d`, buildMemory),
-		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // an invalid one was interrupted
+		`DROP INDEX CONCURRENTLY IF EXISTS ` + name, // an invalid index remains of an interrupted build
 		fmt.Sprintf(`CREATE INDEX CONCURRENTLY %s ON vectors USING hnsw (("values"::%s.halfvec(%d)) %s.halfvec_cosine_ops) WHERE %s = '%s' AND dims = %d::bigint AND "values" IS NOT NULL`,
 			name, p.schema, dims, p.schema, ofNearKey, key, dims),
 		`ANALYZE vectors`,
 	} {
 		if _, err := conn.ExecContext(ctx, step); err != nil {
-			return fmt.Errorf("make the index of vectors: %w", explainServer(err))
+			return fmt.Errorf("create the index of vectors: %w", explainServer(err))
 		}
 	}
 	return nil
 }
 
-// halfvec returns a vector in pgvector's form, "" if it has no direction or is too long.
+// halfvec returns a vector in pgvector's text form; "" if it is zero, not finite or too long.
 func halfvec(values []float32) string {
 	if len(values) > maxHalfDims {
 		return ""
@@ -311,7 +309,7 @@ func missing(err error) bool {
 	return errors.As(err, &e) && slices.Contains([]string{"42P01", "42703", "42704", "42883"}, e.Code)
 }
 
-// withoutPgvector makes a write that failed because the extension was dropped run again without it.
+// withoutPgvector makes a write that failed because pgvector was dropped run again without it.
 func (p *server) withoutPgvector(err error) error {
 	if has := p.into.pgvector.Load(); has != nil && missing(err) && p.into.pgvector.CompareAndSwap(has, nil) {
 		return &notDone{err}

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// poolParam is Loci's own parameter of an address: the most connections of one store. All
-	// stores share the server's limit.
+	// poolParam is an additional parameter of an address: the maximum number of one store's
+	// connections. All stores share the server's limit.
 	poolParam    = "pool_max_conns"
 	defaultConns = 16
 	fewestConns  = 8
-	// Timeouts at the server, so that nothing of Loci blocks others for long. An address may set
-	// others.
+	// Timeouts at the server, so that Loci never blocks other programs for long. An address may
+	// override them.
 	statementTimeout = 30 * time.Second
 	connectTimeout   = 5 * time.Second
 	idleTimeout      = 60 * time.Second // within a transaction
@@ -35,14 +35,14 @@ const (
 	migrationLock = 1282368361
 )
 
-// IsPostgres reports whether an address is PostgreSQL's.
+// IsPostgres reports whether an address is a PostgreSQL URI.
 func IsPostgres(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
-// OpenPostgres opens the store on a PostgreSQL server, with its tables created if missing. The
-// address is a libpq URI, with pool_max_conns in addition. Any number of stores may have the same
-// database open. No error contains the address's password.
+// OpenPostgres opens the store on a PostgreSQL server and creates missing tables. The address is a
+// libpq URI that may also contain pool_max_conns. Any number of stores may open the same database.
+// No error contains the address's password.
 func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error) {
 	config, conns, err := parseAddress(address)
 	if err != nil {
@@ -57,14 +57,14 @@ func OpenPostgres(ctx context.Context, address string, o Options) (*Store, error
 
 func parseAddress(address string) (*pgx.ConnConfig, int, error) {
 	config, err := pgx.ParseConfig(address)
-	if err != nil { // its text may quote the address
+	if err != nil { // the error may quote the address
 		return nil, 0, memory.Errorf(memory.Invalid, "it is not an address of PostgreSQL; one looks like postgres://user:password@host:5432/database")
 	}
 	conns := defaultConns
 	if text, ok := config.RuntimeParams[poolParam]; ok {
 		delete(config.RuntimeParams, poolParam)
 		if conns, err = strconv.Atoi(text); err != nil || conns < fewestConns {
-			return nil, 0, memory.Errorf(memory.Invalid, "%s: %q is not possible; it is a number of at least %d", poolParam, text, fewestConns)
+			return nil, 0, memory.Errorf(memory.Invalid, "%s: %q is invalid; it must be a number of at least %d", poolParam, text, fewestConns)
 		}
 	}
 	if config.ConnectTimeout == 0 {
@@ -98,7 +98,7 @@ func openPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Opti
 // connectPostgres opens a store without checking its schema.
 func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o Options) (*Store, error) {
 	into := &translator{}
-	// A quarter of the connections write, a quarter follow, half read. One more pings.
+	// A quarter of the connections write, a quarter serve Since, half read, one more pings.
 	writes, follows := conns/4, conns/4+1
 	reads := conns - writes - follows
 	open := func(config *pgx.ConnConfig, conns int) *sql.DB {
@@ -108,7 +108,7 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 		db.SetConnMaxIdleTime(idleConn)
 		return db
 	}
-	toRead := config.Copy() // one snapshot a transaction
+	toRead := config.Copy() // each transaction reads from one snapshot
 	toRead.RuntimeParams["default_transaction_isolation"] = "repeatable read"
 	toRead.RuntimeParams["default_transaction_read_only"] = "on"
 	w := &server{db: open(config, writes), waiting: map[memory.Owner][]*call{}, into: into, now: o.Now, log: o.Log, waited: o.Waited, failpoint: o.failpoint}
@@ -123,8 +123,8 @@ func connectPostgres(ctx context.Context, config *pgx.ConnConfig, conns int, o O
 	return s, nil
 }
 
-// prepareServer brings the schema up to date, however long that takes. Concurrent stores do so one
-// after the other. It returns the state of pgvector.
+// prepareServer updates the schema, however long that takes; concurrent stores wait for each other.
+// It returns the state of pgvector.
 func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger) (has *pgvector, about string, err error) {
 	patient := config.Copy()
 	patient.RuntimeParams["statement_timeout"] = "0"
@@ -134,7 +134,7 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig, log *slog.Logger
 	if err != nil {
 		return nil, "", err
 	}
-	defer conn.Close() //nolint:errcheck // the lock ends with it and the pool
+	defer conn.Close() //nolint:errcheck // closing the connection releases the lock
 	if err := prepareSchema(ctx, db, conn, log); err != nil {
 		return nil, "", err
 	}
@@ -147,28 +147,28 @@ func prepareSchema(ctx context.Context, db *sql.DB, conn *sql.Conn, log *slog.Lo
 		return err
 	}
 	if version < oldestServer {
-		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; it takes %d or later", version/10_000, oldestServer/10_000)
+		return memory.Errorf(memory.Unavailable, "the server is PostgreSQL %d; Loci needs %d or later", version/10_000, oldestServer/10_000)
 	}
 	var ours bool
 	err := conn.QueryRowContext(ctx, `SELECT pg_try_advisory_lock($1)`, migrationLock).Scan(&ours)
 	if err == nil && !ours {
-		cmp.Or(log, noLog).Info("another server brings the database's schema up to date; this one waits")
+		cmp.Or(log, noLog).Info("waiting for another Loci server to update the database schema")
 		_, err = conn.ExecContext(ctx, `SELECT pg_advisory_lock($1)`, migrationLock)
 	}
 	if err != nil {
-		return fmt.Errorf("wait for those who bring the schema up to date: %w", err)
+		return fmt.Errorf("wait for another server to update the schema: %w", err)
 	}
 	return migrate(ctx, db, goose.DialectPostgres, "postgres", postgresSchema, log)
 }
 
-// describe reads the values of [Store.About] and [Store.Identity].
+// describe reads the values that [Store.About] and [Store.Identity] return.
 func (s *Store) describe(ctx context.Context) error {
 	version, err := queryOne[string](ctx, s.reads, `SELECT current_setting('server_version')`)
 	if err == nil {
 		s.identity, err = queryOne[string](ctx, s.reads, `SELECT md5(current_database() || 'goose_db_version'::regclass::oid || min(tstamp)) FROM goose_db_version`)
 	}
 	if err != nil {
-		return fmt.Errorf("ask what the server is: %w", err)
+		return fmt.Errorf("read the server's version: %w", err)
 	}
 	s.about = "PostgreSQL " + version
 	return nil
@@ -177,9 +177,9 @@ func (s *Store) describe(ctx context.Context) error {
 // About describes the server and how it stores vectors, for a log.
 func (s *Store) About() string { return s.about }
 
-// Identity identifies the database: the same for every store that has it open, and another for a
+// Identity identifies the database: it is equal for all stores that open it, and different for a
 // new database at the same address.
 func (s *Store) Identity() string { return s.identity }
 
-// oldestServer has pg_xact_status and pg_current_xact_id.
+// oldestServer is the first version with pg_xact_status and pg_current_xact_id.
 const oldestServer = 130_000

@@ -25,8 +25,8 @@ func (w *write) enqueue(jobs []memory.Job) error {
 	return nil
 }
 
-// complete ends a job whose lease was checked. It sometimes removes the rows of long finished jobs.
-// Nothing depends on them: a run is known by its id.
+// complete ends a job whose lease was checked. It sometimes removes rows of jobs that finished long
+// ago; nothing depends on them, since runs record what was applied.
 func (t *tx) complete(owner memory.Owner, job string) error {
 	if memory.SweepsDone(job) {
 		now, err := t.time()
@@ -42,12 +42,12 @@ func (t *tx) complete(owner memory.Owner, job string) error {
 	return wrap("complete the job", err)
 }
 
-// attempts reads the failures of a leased job.
+// attempts reads how often a leased job has failed.
 func (t *tx) attempts(owner memory.Owner, held memory.Lease) (int, error) {
 	var attempts int
 	var until int64
 	query := `SELECT attempts, lease_until FROM jobs WHERE owner = ? AND id = ? AND state = 'running' AND token = ?`
-	if t.session.into != nil { // others may take it back meanwhile
+	if t.session.into != nil { // another server may take the job back meanwhile
 		query += ` FOR UPDATE`
 	}
 	err := t.row(query, []any{owner, held.Job, held.Token}, &attempts, &until)
@@ -99,8 +99,8 @@ func (s *Store) Extend(ctx context.Context, held memory.Lease, lease time.Durati
 	return held, nil
 }
 
-// EndLeases ends every lease. It is for a file just opened, which only one process has at a time:
-// the holders are dead. Their jobs are due again at once, after a failed attempt.
+// EndLeases ends every lease. It is called after opening a file, which one process has at a time,
+// so the lease holders are dead. Their jobs are due again at once, with one more failed attempt.
 func (s *Store) EndLeases(ctx context.Context) error {
 	return s.write(ctx, "", func(t *tx) error {
 		err := t.exec(`UPDATE jobs SET lease_until = 1 WHERE state = 'running'`)

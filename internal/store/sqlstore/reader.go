@@ -14,22 +14,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reader is a pool of read-only connections. With SQLite each keeps its own statements: one
-// prepared through the pool would need a second connection while it holds the first, and that can
-// deadlock.
+// reader is a pool of read-only connections. With SQLite each connection keeps its own prepared
+// statements: a statement prepared through the pool would need a second connection while it holds
+// the first, which can deadlock.
 type reader struct {
 	db     *sql.DB
 	into   *translator
-	damage *damage       // of a file
-	log    *slog.Logger  // receives a server's failures; nil: none
+	damage *damage       // set for a file
+	log    *slog.Logger  // receives a server's failures; nil: no log
 	tokens chan struct{} // one for each free connection
 	closed chan struct{} // closed by close
 
 	mu   sync.Mutex // guards the rest
-	free []*session // most recently used last: its pages are cached
+	free []*session // the most recently used is last, and is used next since its pages are cached
 }
 
-// newReader returns a reader of so many connections.
+// newReader returns a reader with conns connections.
 func newReader(db *sql.DB, conns int, into *translator) *reader {
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
@@ -40,7 +40,7 @@ func newReader(db *sql.DB, conns int, into *translator) *reader {
 	return r
 }
 
-// again calls with, and repeats it, if allowed, while the connection to a server is lost.
+// again calls with, and repeats it if allowed while the connection to a server is lost.
 func (r *reader) again(ctx context.Context, with func() (again bool, err error)) error {
 	if r.into == nil {
 		_, err := with()
@@ -49,12 +49,12 @@ func (r *reader) again(ctx context.Context, with func() (again bool, err error))
 	return withhold(r.log, persist(ctx, retry.Patience(ctx), with))
 }
 
-// pool returns how busy the connections are.
+// pool returns the usage of the connections.
 func (r *reader) pool(name string) obs.Pool {
 	return obs.Pool{Name: name, Busy: cap(r.tokens) - len(r.tokens), Size: cap(r.tokens)}
 }
 
-// close waits for the snapshots in progress. It is called once.
+// close waits for the snapshots in progress. It must be called once.
 func (r *reader) close() error {
 	close(r.closed)
 	for range cap(r.tokens) {
@@ -64,7 +64,7 @@ func (r *reader) close() error {
 	return r.db.Close()
 }
 
-// take takes a free connection, for which the caller has a token.
+// acquire returns a free connection. The caller must hold a token.
 func (r *reader) take() *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,11 +86,11 @@ type view struct {
 	ctx     context.Context
 	conn    *session
 	owner   memory.Owner
-	yielded *bool // set once results were passed on, which must not happen twice
+	yielded *bool // set when results were passed on; then the read must not be repeated
 }
 
-// see calls with with a snapshot. It waits for a free connection, so with must not ask for another
-// snapshot. Like look, it may repeat with.
+// see calls with with a snapshot. It waits for a free connection, so with must not call see or
+// look. Like look, it may repeat with.
 func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) error) error {
 	return r.look(ctx, owner, func(v *view) error {
 		if _, err := v.conn.exec(ctx, "BEGIN"); err != nil {
@@ -102,8 +102,8 @@ func (r *reader) see(ctx context.Context, owner memory.Owner, with func(*view) e
 	})
 }
 
-// look is see for a single statement, which is a snapshot by itself. It repeats with if the
-// connection to a server was lost, so with starts with empty results each time.
+// look is see for one statement, which needs no transaction. It repeats with after a lost
+// connection to a server, so with must start with empty results each time.
 func (r *reader) look(ctx context.Context, owner memory.Owner, with func(*view) error) error {
 	if err := errors.Join(checkOwner(owner), ctx.Err()); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (r *reader) once(ctx context.Context, owner memory.Owner, yielded *bool, wi
 	return err
 }
 
-// queryOwner reads the rows of a single query, whose first argument is the owner.
+// queryOwner reads the rows of one query whose first argument is the owner.
 func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
 	err = r.look(ctx, owner, func(v *view) (err error) {
 		rows, err := v.query(query, args...)
@@ -152,7 +152,7 @@ func queryOwner[T any](ctx context.Context, r *reader, owner memory.Owner, query
 	return all, err
 }
 
-// queryAll is queryOwner without an owner.
+// queryAll is queryOwner for a query without the owner as argument.
 func queryAll[T any](ctx context.Context, r *reader, query string, args []any, scan func(scanner) (T, error)) (all []T, err error) {
 	err = r.again(ctx, func() (bool, error) {
 		return true, r.once(ctx, "", new(bool), func(v *view) (err error) {
@@ -164,16 +164,16 @@ func queryAll[T any](ctx context.Context, r *reader, query string, args []any, s
 	return all, err
 }
 
-// queryOne is queryAll for one row of one value, the zero value without it.
+// queryOne is queryAll for one row with one value; without a row it returns the zero value.
 func queryOne[T any](ctx context.Context, r *reader, query string, args ...any) (value T, err error) {
 	_, err = queryAll(ctx, r, query, args, func(row scanner) (struct{}, error) { return struct{}{}, row.Scan(&value) })
 	return value, err
 }
 
-// brief returns the view for reading few rows by an index: watching for the end of ctx would take
-// longer.
+// brief returns a view for reading a few rows by an index. It ignores the end of ctx, since
+// watching ctx would take longer than the read.
 func (v *view) brief() *view {
-	if v.conn.into != nil { // whose driver need not watch for it
+	if v.conn.into != nil { // a server's driver watches ctx at no cost
 		return v
 	}
 	brief := *v
@@ -181,18 +181,18 @@ func (v *view) brief() *view {
 	return &brief
 }
 
-// query runs a statement whose first argument is the owner. Statements are kept, so values belong
-// into args, to keep the texts few.
+// query runs a statement whose first argument is the owner. Prepared statements are kept, so the
+// text must not contain values: pass them as args.
 func (v *view) query(query string, args ...any) (rows, error) {
 	return v.conn.query(v.ctx, query, append([]any{string(v.owner)}, args...)...)
 }
 
-// pageByPage makes a server plan each statement of the transaction for its values. A cached plan is
-// for typical owners, who have little: it reads and sorts everything. For a large owner it would
-// read everything for every page.
+// pageByPage makes a server plan each statement of the transaction for its actual values. A cached
+// plan suits typical owners, who have little data: it reads and sorts all rows, for a large owner
+// at every page.
 const pageByPage = `SELECT set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-// askPage asks for pages of long lists.
+// askPage runs queries for pages of long lists.
 func (v *view) askPage(asks ...ask) error {
 	if v.conn.into != nil {
 		asks = append([]ask{say(pageByPage)}, asks...)

@@ -18,10 +18,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// endTime bounds the wait for a connection, which may be dead, to end a transaction.
+// endTime limits the wait for a possibly dead connection when a transaction ends.
 const endTime = 5 * time.Second
 
-// persist repeats do after conflicts and lost connections, while allowed: see [retry.Do].
+// persist repeats do after conflicts and lost connections, while do allows it: see [retry.Do].
 func persist(ctx context.Context, patience time.Duration, do func() (again bool, err error)) error {
 	return explainServer(retry.Do(ctx, patience, func() (bool, error) {
 		again, err := do()
@@ -29,7 +29,7 @@ func persist(ctx context.Context, patience time.Duration, do func() (again bool,
 	}))
 }
 
-// passes reports whether a retry may succeed; nothing was done.
+// passes reports whether err is transient and nothing was written, so that a retry may succeed.
 func passes(err error) bool {
 	var nothing *notDone
 	if errors.As(err, &nothing) {
@@ -42,7 +42,7 @@ func passes(err error) bool {
 	switch e.Code {
 	case "40001", "40P01": // serialization failure, deadlock
 		return true
-	case "25006": // read only: a standby by now
+	case "25006": // the server is read-only: it has become a standby
 		return true
 	case "53300": // too many connections
 		return true
@@ -50,19 +50,19 @@ func passes(err error) bool {
 	return cutOff(e)
 }
 
-// cutOff reports whether the server ended the connection: it stops, restarts, or found it idle for
-// too long, or an operator ended it.
+// cutOff reports whether the server ended the connection: because it stops, restarts or crashed,
+// because the connection was idle for too long, or because an operator ended it.
 func cutOff(e *pgconn.PgError) bool {
 	return slices.Contains([]string{"57P01", "57P02", "57P03", "57P05", "25P03"}, e.Code) || strings.HasPrefix(e.Code, "08")
 }
 
-// refused reports whether the server refused, so that nothing was done.
+// refused reports whether the server refused the request, so that nothing was written.
 func refused(err error) bool {
 	var e *pgconn.PgError
 	return errors.As(err, &e) && !cutOff(e)
 }
 
-// lost reports whether the connection broke or could not be made.
+// lost reports whether the connection broke or could not be opened.
 func lost(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -77,7 +77,7 @@ func lost(err error) bool {
 		errors.Is(err, net.ErrClosed) || errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err)
 }
 
-// withhold returns the form for users of an error of explainServer, and logs the rest.
+// withhold returns the form for users of an error from explainServer. It logs the full error.
 func withhold(log *slog.Logger, err error) error {
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)) {
@@ -102,7 +102,7 @@ func withhold(log *slog.Logger, err error) error {
 	return &memory.Error{Code: memory.Unavailable, Err: &retry.Withheld{Message: message, Cause: err}}
 }
 
-// explainServer turns failures of the server or the connection into errors that say so.
+// explainServer turns failures of the server or the connection into errors that describe them.
 func explainServer(err error) error {
 	var e *pgconn.PgError
 	switch {
@@ -118,13 +118,13 @@ func explainServer(err error) error {
 	}
 	switch {
 	case e.Code == "54000": // program limit exceeded: a key is too long for an index
-		return memory.Errorf(memory.TooLarge, "a text that things are found by is too long for the database: %w", err)
+		return memory.Errorf(memory.TooLarge, "an indexed text is too long for the database: %w", err)
 	case e.Code == "22021": // character not in repertoire
 		return memory.Errorf(memory.Invalid, "a text is not UTF-8: %w", err)
 	case e.Code == "57014": // query canceled
 		return memory.Errorf(memory.Unavailable, "the database took longer than its statement_timeout: %w", err)
 	case e.Code == "55P03":
-		return memory.Errorf(memory.Unavailable, "others kept the database from this for too long: %w", err)
+		return memory.Errorf(memory.Unavailable, "other transactions blocked this one for too long: %w", err)
 	case passes(err), strings.HasPrefix(e.Code, "3D"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "28"), strings.HasPrefix(e.Code, "58"):
 		return memory.Errorf(memory.Unavailable, "the database server cannot do this now: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// scanner is a readable row.
+// scanner is a row whose columns can be scanned.
 type scanner interface{ Scan(into ...any) error }
 
 // yearOne is the seconds from the zero time to 1970.
@@ -40,7 +40,7 @@ func list(texts []string) string {
 	return string(data)
 }
 
-// listed are texts for json_each(?), as an argument.
+// listed is a list of texts as the argument of json_each(?).
 type listed []string
 
 func listOf[T ~string](values []T) listed {
@@ -59,25 +59,25 @@ func toJSON(value any) (string, error) {
 	return string(data), err
 }
 
-// A field of a row is where it is read into and written from: a pointer, or one of the following
-// for a column in another form.
+// A field of a row is read into and written from a pointer, or one of these types if its column has
+// another form.
 type (
 	asTime   struct{ t *time.Time }       // microseconds
 	asList   struct{ texts *[]string }    // JSON, "" for none
 	asJSON   struct{ value any }          // JSON
-	asText   struct{ b *json.RawMessage } // JSON as it is, "" for none
+	asText   struct{ b *json.RawMessage } // JSON text, "" for none
 	asNumber struct{ n *float64 }
-	asCore   struct { // whether it has that value
+	asCore   struct { // a boolean column: whether *of equals is
 		of *memory.Core
 		is memory.Core
 	}
-	asQuote struct { // one of the columns of a quote; NULL without one
+	asQuote struct { // one column of a quote; NULL if there is no quote
 		of   **memory.Span
 		part func(*memory.Span) any
 	}
 )
 
-// lastMicro ends the year 9999, beyond which JSON has no times.
+// lastMicro is the end of the year 9999; JSON cannot represent later times.
 const lastMicro = (253402300799+yearOne)*1_000_000 + 999_999
 
 // Scan refuses an invalid time.
@@ -123,7 +123,7 @@ func (a asJSON) Value() (driver.Value, error) { return toJSON(a.value) }
 func (a asText) Scan(src any) error {
 	s, ok := src.(string)
 	if !ok || s != "" && !json.Valid([]byte(s)) {
-		return errors.New("it is not JSON")
+		return errors.New("the column is not JSON")
 	}
 	if s != "" {
 		*a.b = json.RawMessage(s)
@@ -187,7 +187,7 @@ func (a asQuote) Value() (driver.Value, error) {
 	return *a.part(*a.of).(*string), nil
 }
 
-// insert runs a statement whose arguments are the owner and fields.
+// insert runs a statement whose arguments are the owner and then the fields.
 func (t *tx) insert(query string, owner memory.Owner, fields ...any) error {
 	args := make([]any, 1, len(fields)+1)
 	args[0] = string(owner)
@@ -207,7 +207,7 @@ func (t *tx) insert(query string, owner memory.Owner, fields ...any) error {
 				return memory.Errorf(memory.Invalid, "write a row: %w", err)
 			}
 			args = append(args, value)
-		default: // a pointer to a string type
+		default: // a pointer to a string type needs no check
 			args = append(args, reflect.ValueOf(field).Elem().String())
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// SchemaOf returns a database's schema version, at a path or an address of PostgreSQL, and the
-// version that a start of this program brings it to. It changes nothing.
+// SchemaOf returns the schema version of a database, at a path or a PostgreSQL address, and the
+// version to which a start of this program would update it. It changes nothing.
 func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
 	newest = SQLiteSchema
 	db, err := sql.Open("sqlite", dsn(at, "mode=ro"))
@@ -28,7 +28,7 @@ func SchemaOf(ctx context.Context, at string) (is, newest int64, err error) {
 	if err != nil {
 		return 0, newest, explainServer(err)
 	}
-	defer conn.Close() //nolint:errcheck // it was only read
+	defer conn.Close() //nolint:errcheck // the connection only read
 	is, err = schemaVersion(ctx, conn)
 	return is, newest, explainServer(err)
 }

@@ -26,14 +26,14 @@ import (
 type server struct {
 	db        *sql.DB
 	into      *translator
-	now       func() time.Time // nil: the server's clock
-	log       *slog.Logger     // nil: none
+	now       func() time.Time // nil: use the server's clock
+	log       *slog.Logger     // nil: no log
 	notifier  *notifier
 	waited    func(time.Duration)
 	failpoint func(point string)
 
 	joining sync.Mutex
-	waiting map[memory.Owner][]*call // waiting writes, guarded by joining; an entry: there is a writer
+	waiting map[memory.Owner][]*call // waiting writes, guarded by joining; an owner with an entry has a writer
 
 	mu   sync.RWMutex // read-locked by writers; guards done
 	done bool
@@ -48,11 +48,11 @@ func (p *server) close() error {
 	return p.db.Close()
 }
 
-// erasing does nothing: a server's operator handles its files.
+// erasing does nothing: a server's operator is responsible for its files.
 func (p *server) erasing(context.Context) (done func(), err error) { return func() {}, nil }
 
-// write runs do in a transaction of the owner's, which it shares with waiting writes of the owner
-// here, so that they wait for one disk sync. If one fails, each gets its own transaction.
+// write runs do in a transaction of the owner, together with other waiting writes of the owner, so
+// that they share one disk sync. If one fails, each gets its own transaction.
 func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := p.enter(ctx); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (p *server) write(ctx context.Context, owner memory.Owner, do func(*tx) err
 	return p.answer(ctx, c.err)
 }
 
-// writeAll writes for an owner until nobody waits.
+// writeAll writes an owner's calls until none is waiting.
 func (p *server) writeAll(owner memory.Owner) {
 	for {
 		p.joining.Lock()
@@ -122,8 +122,8 @@ func (p *server) writeTogether(owner memory.Owner, calls []*call) {
 	}
 }
 
-// try runs do in a transaction, and repeats it while the server or the connection fails: the table
-// commits shows whether an unanswered commit was done.
+// try runs do in a transaction. It repeats this while the server or the connection fails: the table
+// commits shows whether an unanswered commit succeeded.
 func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	within, stop := context.WithTimeout(ctx, retry.WritePatience)
 	defer stop()
@@ -141,7 +141,7 @@ func (p *server) try(ctx context.Context, owner memory.Owner, do func(*tx) error
 	return err
 }
 
-// enter begins to write, unless ctx ended or the store is closed; the caller unlocks p.mu.
+// enter begins a write, unless ctx has ended or the store is closed. The caller must unlock p.mu.
 func (p *server) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -154,38 +154,38 @@ func (p *server) enter(ctx context.Context) error {
 	return nil
 }
 
-// answer returns the form for callers of an error of explainServer. It panics for a caller whose
-// function did.
+// answer returns the form for callers of an error from explainServer. If the caller's function
+// panicked, it panics again.
 func (p *server) answer(ctx context.Context, err error) error {
 	repanic(err)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, context.DeadlineExceeded): // Loci's own deadline
+	case errors.Is(err, context.DeadlineExceeded): // a deadline that Loci itself set
 		return memory.Errorf(memory.Unavailable, "the database took too long to write: %w", err)
 	}
 	return withhold(p.log, err)
 }
 
-// attempt is a write with repeated attempts, each in its own transaction.
+// attempt is a write that may be repeated, each time in its own transaction.
 type attempt struct {
 	*server
 	owner memory.Owner
-	id    string // of the transaction in the table commits
+	id    string // the transaction's id in the table commits
 	do    func(*tx) error
 
-	unknown bool // the server did not answer the commit
-	queues  bool // a job was queued
+	unknown bool // the server did not answer the commit, so its outcome is unknown
+	queues  bool // the write queued a job
 }
 
 func (a *attempt) run(ctx context.Context) error {
 	conn, err := a.db.Conn(ctx)
 	if err != nil {
-		return fmt.Errorf("open a connection to write: %w", err)
+		return fmt.Errorf("open a connection for writing: %w", err)
 	}
 	s := &session{conn: conn, into: a.into}
 	defer s.release()
-	// The write continues if the caller leaves: interrupting it would cost the connection.
+	// The write continues if the caller gives up: interrupting it would close the connection.
 	within, stop := context.WithTimeout(context.WithoutCancel(ctx), retry.WritePatience)
 	defer stop()
 	t := &tx{ctx: ctx, session: s}
@@ -226,12 +226,13 @@ const (
 	newOwner   = `INSERT INTO owners (owner, version, clock) VALUES (?, 0, 0) ON CONFLICT DO NOTHING`
 	lockOwner  = `SELECT ` + serverTime + `, version, clock FROM owners WHERE owner = ? FOR UPDATE`
 	newCommit  = `INSERT INTO commits (owner, id, at) VALUES (?, ?, ` + serverTime + `) ON CONFLICT DO NOTHING RETURNING id`
-	// oldCommits removes ids that are not needed any more.
+	// oldCommits removes ids of transactions that can no longer be retried.
 	oldCommits = `DELETE FROM commits WHERE owner = ? AND id IN (SELECT id FROM commits WHERE owner = ? AND at < ` + serverTime + ` - 60000000 FOR UPDATE SKIP LOCKED)`
 )
 
-// begin begins the transaction and locks the owner's row, with the first question. begun is called
-// then. done is whether an earlier attempt was committed.
+// begin queues the statements that begin the transaction and lock the owner's row. They are sent
+// with the first query, and then begun is called. done tells whether an earlier attempt was
+// committed.
 func (a *attempt) begin(t *tx, begun func()) (done *bool) {
 	var now, clock int64
 	h, isDone := head{owner: a.owner}, true
@@ -257,9 +258,9 @@ func (a *attempt) begin(t *tx, begun func()) (done *bool) {
 	return &isDone
 }
 
-// commit sends the outstanding statements and the commit.
+// commit sends the unsent statements and the commit.
 func (a *attempt) commit(t *tx) error {
-	// A transaction with an ignored failure would roll back.
+	// If a failure in the transaction was ignored, a commit would roll it back.
 	err := raw(t.session, func(c *pgx.Conn) error {
 		if state := c.PgConn().TxStatus(); state == 'E' {
 			return fmt.Errorf("the transaction is in state %q", state)
@@ -281,7 +282,7 @@ func (a *attempt) commit(t *tx) error {
 	return err
 }
 
-// raw runs do on the driver's own connection.
+// raw calls do with the driver's own connection.
 func raw(s *session, do func(*pgx.Conn) error) error {
 	return s.conn.Raw(func(c any) error {
 		conn := c.(*stdlib.Conn).Conn()
@@ -294,7 +295,7 @@ func raw(s *session, do func(*pgx.Conn) error) error {
 
 var errUnknown = memory.Errorf(memory.Unavailable, "the database server does not answer: the write may have been done")
 
-// notDone is the error of an attempt that did nothing and may be repeated.
+// notDone is the error of an attempt that wrote nothing and may be repeated.
 type notDone struct{ cause error }
 
 func (n *notDone) Error() string { return n.cause.Error() }

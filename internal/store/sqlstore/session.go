@@ -7,19 +7,19 @@ import (
 	"fmt"
 )
 
-// session is a connection with its prepared statements. Its conn is nil until used, and again after
-// it broke.
+// session is a connection with its prepared statements. Its conn is nil before the first use, and
+// after the connection broke.
 type session struct {
 	conn *sql.Conn
 	kept map[string]*sql.Stmt
-	into *translator // nil: statements are in the database's dialect
+	into *translator // nil: the database uses SQLite's dialect
 }
 
-// maxStatements bounds a connection's prepared statements, for the combinations of filters in use.
+// maxStatements limits a connection's prepared statements; each combination of filters needs one.
 const maxStatements = 256
 
-// statement returns the prepared statement of a text, made if needed; keep is false if there are
-// too many and the caller must close it.
+// statement returns the prepared statement of a text. keep is false if there are too many, and then
+// the caller must close it.
 func (s *session) statement(ctx context.Context, query string) (_ *sql.Stmt, keep bool, err error) {
 	if kept, ok := s.kept[query]; ok {
 		return kept, true, nil
@@ -36,7 +36,7 @@ func (s *session) statement(ctx context.Context, query string) (_ *sql.Stmt, kee
 }
 
 func (s *session) exec(ctx context.Context, query string, args ...any) (sql.Result, error) {
-	if s.into != nil { // its driver keeps statements by itself
+	if s.into != nil { // a server's driver caches statements itself
 		return s.conn.ExecContext(ctx, s.into.text(query), s.into.values(args)...)
 	}
 	made, keep, err := s.statement(ctx, query)
@@ -44,7 +44,7 @@ func (s *session) exec(ctx context.Context, query string, args ...any) (sql.Resu
 		return nil, err
 	}
 	if !keep {
-		defer made.Close() //nolint:errcheck // not needed any more
+		defer made.Close() //nolint:errcheck // the statement is not needed any more
 	}
 	return made.ExecContext(ctx, args...)
 }
@@ -60,7 +60,7 @@ func (s *session) query(ctx context.Context, query string, args ...any) (rows, e
 		return rows{}, err
 	}
 	if !keep {
-		defer made.Close() //nolint:errcheck // its rows hold what they need until closed
+		defer made.Close() //nolint:errcheck // the rows keep the statement open until they are closed
 	}
 	found, err := made.QueryContext(ctx, args...)
 	return rows{Rows: found}, err
@@ -71,12 +71,12 @@ func (s *session) drop() {
 	if s.conn == nil {
 		return
 	}
-	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool drop it
+	_ = s.conn.Raw(func(any) error { return driver.ErrBadConn }) // makes the pool close the connection
 	_ = s.conn.Close()
 	s.conn, s.kept = nil, nil
 }
 
-// rollback rolls a transaction back, if it has not ended.
+// rollback rolls back the transaction, if it has not ended.
 func (s *session) rollback(ctx context.Context) {
 	if s.conn == nil {
 		return
@@ -92,7 +92,7 @@ func (s *session) rollback(ctx context.Context) {
 	}
 }
 
-// release returns the connection to the pool of a driver that keeps statements by itself.
+// release returns the connection to the pool, if the driver caches statements itself.
 func (s *session) release() {
 	if s.conn != nil {
 		_ = s.conn.Close()
@@ -103,14 +103,14 @@ func (s *session) release() {
 // rows are the rows of a query.
 type rows struct {
 	*sql.Rows
-	from *translator // nil: values are as written
+	from *translator // nil: values need no translation
 }
 
 // Scan reads the row's values.
 func (r rows) Scan(into ...any) error {
 	err := r.Rows.Scan(into...)
 	switch {
-	case err != nil && r.Err() == nil: // the rows go on, this one is invalid
+	case err != nil && r.Err() == nil: // only this row is invalid; later rows can still be read
 		return asUnreadable(err)
 	case err == nil && r.from != nil:
 		r.from.restore(into)
@@ -118,7 +118,7 @@ func (r rows) Scan(into ...any) error {
 	return err
 }
 
-// eachRow reads rows to their end.
+// eachRow calls scan for each row and closes the rows.
 func eachRow(rows rows, err error, scan func(scanner) error) error {
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func eachRow(rows rows, err error, scan func(scanner) error) error {
 	return rows.Err()
 }
 
-// collect returns what scan reads of each row.
+// collect calls scan for each row and returns the results.
 func collect[T any](rows rows, err error, scan func(scanner) (T, error)) (all []T, _ error) {
 	err = eachRow(rows, err, func(row scanner) error {
 		one, err := scan(row)
@@ -146,7 +146,7 @@ func collect[T any](rows rows, err error, scan func(scanner) (T, error)) (all []
 	return all, nil
 }
 
-// scanText reads a row of one text.
+// scanText reads a row with one text column.
 func scanText[S ~string](row scanner) (S, error) {
 	var text string
 	err := row.Scan(&text)

@@ -47,7 +47,7 @@ func (s *Store) Versions(ctx context.Context, owners []memory.Owner) ([]int64, e
 	return versions, s.readVersions(ctx, owners, versions)
 }
 
-// toldVersions reads the versions in ctx, and reports whether all are there.
+// toldVersions reads the versions that ctx carries, and reports whether all of them are there.
 func toldVersions(ctx context.Context, owners []memory.Owner, versions []int64) (all bool) {
 	for i, o := range owners {
 		if versions[i], all = memory.VersionOf(ctx, o); !all {
@@ -72,12 +72,12 @@ func (s *Store) readVersions(ctx context.Context, owners []memory.Owner, version
 	return wrap("read versions", err)
 }
 
-// Since yields what was written after a version: see [memory.Source].
+// Since yields the items written after a version: see [memory.Source].
 func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, after int64, yield func(memory.Item) error) (int64, error) {
 	return s.pull(ctx, owner, pulling{of: followed, model: model, after: after, yield: func(p pulled) error { return yield(p.item()) }})
 }
 
-// pulling is one pull of the writes after a version.
+// pulling describes one call of pull: which items to read and how to yield them.
 type pulling struct {
 	of    []source // [followed], or [lean]
 	model string
@@ -100,8 +100,8 @@ func (p pulled) item() memory.Item {
 	return p.Item
 }
 
-// pull reads a page of each table in one round trip. If one has more it starts again with a
-// snapshot, in which it reads page by page.
+// pull reads a page of each table in one round trip. If a table has more rows, pull starts again
+// with a snapshot, in which it reads page by page.
 func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (version int64, err error) {
 	var horizon int64
 	var streams []*stream
@@ -139,7 +139,7 @@ func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (versio
 	return version, err
 }
 
-// followable reports whether a version can be followed from.
+// followable returns an error if the items after a version are no longer all available.
 func followable(owner memory.Owner, after, horizon, version int64) error {
 	if after > version || after > 0 && after < horizon {
 		return memory.Errorf(memory.Gone, "version %d of %s is not within %d to %d; start from 0", after, owner, horizon, version)
@@ -147,24 +147,24 @@ func followable(owner memory.Owner, after, horizon, version int64) error {
 	return nil
 }
 
-// followed are the tables that Since reads.
+// followed lists the tables that Since reads.
 var followed = []source{facts, links, turns, summaries}
 
-// followPage is how many memories of a table are read at a time.
+// followPage is the number of memories of a table that are read at a time.
 const followPage = 1024
 
 // stream is a table's rows after a version, page by page.
 type stream struct {
 	from source
 	page []pulled
-	last pulled // the last one read
-	read int    // size of the page
+	last pulled // the last item read
+	read int    // number of items of the last page
 }
 
 // more asks for the next page.
 func (s *stream) more(v *view, p pulling) ask {
 	query, args := s.from.since(p.after), []any{p.model, max(p.after, s.last.Version)}
-	if s.last.ID != "" { // others may have that version
+	if s.last.ID != "" { // other memories may have the same version
 		query, args = strings.Replace(query, `version > ?3`, `(version, id) > (?3, ?4)`, 1), append(args, s.last.ID)
 	}
 	s.page, s.read = nil, 0
@@ -175,11 +175,11 @@ func (s *stream) more(v *view, p pulling) ask {
 	})
 }
 
-// goesOn reports whether there may be another page.
+// goesOn reports whether the table may have another page.
 func (s *stream) goesOn() bool { return s.read >= followPage }
 
-// merge yields the rows of the streams in order. It reads further pages in a snapshot, unless that
-// is nil.
+// merge yields the streams' rows in order. It reads further pages in the snapshot v, unless v is
+// nil.
 func merge(streams []*stream, v *view, p pulling) error {
 	for {
 		streams = slices.DeleteFunc(streams, func(s *stream) bool { return len(s.page) == 0 })
@@ -205,8 +205,8 @@ func merge(streams []*stream, v *view, p pulling) error {
 	}
 }
 
-// since is the query of a table's rows of an owner (1), with vectors of a model (2), after a
-// version (3), without its end.
+// since returns the query for an owner's rows (?1), with vectors of a model (?2), written after a
+// version (?3). The caller adds the end of the query.
 func (s source) since(after int64) string {
 	query := `SELECT ` + s.columns + `,
 		(SELECT data FROM vectors v WHERE v.owner = m.owner AND v.memory = m.id AND v.model = ?2)

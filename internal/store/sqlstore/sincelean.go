@@ -7,14 +7,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Everything is Since from 0 for an index, which needs few columns: it yields each vector as stored
-// (float16, as [vector.Pack] has it; nil for none) instead of in the item, and facts and turns with
-// their searched fields only. A link or summary is complete.
+// Everything is Since from version 0 for an index, which needs only few columns. It yields each
+// vector as stored (float16, see [vector.Pack]; nil for none), and facts and turns with only their
+// searched fields. Links and summaries are complete.
 func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error) {
 	return s.pull(ctx, owner, pulling{of: lean, model: model, yield: func(k pulled) error { return yield(k.Item, vector.Words(k.vector)) }})
 }
 
-// lean are the tables of [followed], in the same order. From 0 everything is active.
+// searchedOnly lists the tables of [followed] with only the searched fields of active rows.
 var lean = []source{
 	{facts.table, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence,
 		from_conversation, observed_at, updated_at, expires_at, version`, scanLeanFact},
@@ -25,7 +25,7 @@ var lean = []source{
 
 var leanTurns = source{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanLeanTurn}
 
-// Drivers read texts and numbers into named types far more slowly.
+// These scanners use plain types: drivers read into named types far more slowly.
 
 func scanLeanFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 	f := &memory.Fact{Scope: memory.Scope{Owner: owner}, Status: memory.Active}

@@ -15,20 +15,20 @@ import (
 // snapshotPages is how many pages are copied between two checks of ctx: 8 MiB.
 const snapshotPages = 2048
 
-// Snapshot is the database file at one moment, while reads and writes go on. While it is open the
-// log grows, and erasures wait, so that no copy has text that counts as erased.
+// Snapshot is a copy of the database file at one moment, while reads and writes go on. While it is
+// open the log grows, and erasures wait, so that no copy contains text reported as erased.
 type Snapshot struct {
 	db      *sql.DB
 	conn    *sql.Conn
 	release func()
 }
 
-// Snapshot returns the database with every acknowledged commit, and none that begins later. It must
-// be closed. [memory.Invalid]: it is on a server.
+// Snapshot returns a snapshot that contains every acknowledged commit, and none that begins later.
+// The caller must close it. [memory.Invalid]: the database is on a server.
 func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	w, ok := s.commits.(*writer)
 	if !ok {
-		return nil, memory.Errorf(memory.Invalid, "a server's database is copied by the server")
+		return nil, memory.Errorf(memory.Invalid, "use the server's own tools to copy its database")
 	}
 	select {
 	case w.copying <- struct{}{}:
@@ -54,7 +54,7 @@ func (s *Store) Snapshot(ctx context.Context) (_ *Snapshot, err error) {
 	return p, p.conn.QueryRowContext(ctx, `SELECT COUNT(*) FROM sqlite_schema`).Scan(&tables)
 }
 
-// Close ends it.
+// Close releases the snapshot.
 func (p *Snapshot) Close() error {
 	defer p.release()
 	var errs []error
@@ -76,13 +76,13 @@ func schemaVersion(ctx context.Context, conn *sql.Conn) (version int64, err erro
 	return version, wrap("read the schema's version", err)
 }
 
-// kindTables are the kinds counted by [Snapshot.Counts], and their tables.
+// kindTables lists the kinds that [Snapshot.Counts] counts, and their tables.
 var kindTables = []struct{ kind, table string }{
 	{"users", "owners"}, {"facts", "facts"}, {"turns", "turns"}, {"conversations", "conversations"}, {"summaries", "summaries"},
 	{"profile", "profile"}, {"relations", "relations"}, {"contexts", "contexts"}, {"changes", "journal"}, {"jobs", "jobs"},
 }
 
-// Counts returns the numbers by kind, whatever the status.
+// Counts returns the number of rows of each kind, with any status.
 func (p *Snapshot) Counts(ctx context.Context) (map[string]int64, error) {
 	out := map[string]int64{}
 	for _, c := range kindTables {
@@ -109,7 +109,7 @@ func (p *Snapshot) CopyTo(ctx context.Context, path string) error {
 		return fmt.Errorf("copy the database: %w", explain(err))
 	}
 	if err := p.settle(ctx, path); err != nil {
-		return fmt.Errorf("look through the copy of the database: %w", explain(err))
+		return fmt.Errorf("check the copy of the database: %w", explain(err))
 	}
 	if f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
 		return err
@@ -122,7 +122,7 @@ func copyPages(ctx context.Context, from any, path string) (err error) {
 		NewBackup(to string) (*sqlite.Backup, error)
 	})
 	if !ok {
-		return errors.New("the driver copies nothing")
+		return errors.New("the driver does not support backups")
 	}
 	b, err := conn.NewBackup(dsn(path, "_pragma=synchronous(off)"))
 	if err != nil {
@@ -140,15 +140,15 @@ func copyPages(ctx context.Context, from any, path string) (err error) {
 	return nil
 }
 
-// settle makes the copy one file without a log, removes what an erasure left, and has SQLite check
-// it.
+// settle turns the copy into one file without a log, removes what an erasure left, and lets SQLite
+// check it.
 func (p *Snapshot) settle(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", dsn(path, "_pragma=synchronous(off)"))
 	if err != nil {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	defer db.Close() //nolint:errcheck // what was written is checked by its checksum
+	defer db.Close() //nolint:errcheck // a checksum covers everything written
 	var mode, found string
 	var marked int
 	if err := db.QueryRowContext(ctx, `PRAGMA journal_mode = delete`).Scan(&mode); err != nil {
@@ -173,32 +173,32 @@ func (p *Snapshot) settle(ctx context.Context, path string) error {
 	return nil
 }
 
-// CheckFile returns an error unless a file is a database of Loci that this program can open, now or
-// after migration. It changes nothing, and expects that nobody else has it open.
+// CheckFile returns an error unless a file is a database of Loci that this program can open,
+// possibly after a migration. It changes nothing. No other process may have it open.
 func CheckFile(ctx context.Context, path string) error {
 	db, err := sql.Open("sqlite", dsn(path, "immutable=1&mode=ro&_pragma=query_only(1)"))
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // it was only read
+	defer db.Close() //nolint:errcheck // the connection only read
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return explain(err)
 	}
-	defer conn.Close() //nolint:errcheck // it was only read
+	defer conn.Close() //nolint:errcheck // the connection only read
 	var id int
 	if err := conn.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
 		return explain(err)
 	}
 	if id != applicationID {
-		return memory.Errorf(memory.Invalid, "it is another program's database")
+		return memory.Errorf(memory.Invalid, "it is a database of another program")
 	}
 	schema, err := schemaVersion(ctx, conn)
 	if err != nil {
 		return explain(err)
 	}
 	if schema > SQLiteSchema {
-		return memory.Errorf(memory.Unavailable, "its schema is of version %d, this program knows up to %d: use a newer loci", schema, SQLiteSchema)
+		return memory.Errorf(memory.Unavailable, "its schema has version %d, but this program supports versions up to %d: use a newer loci", schema, SQLiteSchema)
 	}
 	return nil
 }

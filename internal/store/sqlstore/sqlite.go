@@ -20,23 +20,24 @@ import (
 )
 
 const (
-	// busyTimeout outlasts another process's backup or checkpoint.
+	// busyTimeout is longer than another process's backup or checkpoint takes.
 	busyTimeout = 10 * time.Second
-	// Readers of one process; each has a page cache of its own.
+	// The numbers of connections for readers and for Since. Each has its own page cache.
 	readConns, followConns = 8, 4
-	// KiB of those caches, 8 MiB in all. The system also caches the file's pages, once for all;
-	// the writer's cache holds the changes of a large transaction.
+	// The sizes of these page caches in KiB, 8 MiB in all. The operating system also caches the
+	// file's pages; the writer's cache holds the changes of a large transaction.
 	readCache, writeCache = 320, 2000
 	// applicationID marks a database as Loci's; the first migration sets it.
 	applicationID = 1282368361
 	// byHash makes a query of live facts use the index on hashes; without statistics the planner
-	// may prefer the one on statuses.
+	// may prefer the index on statuses.
 	byHash = " INDEXED BY facts_live"
 )
 
-// OpenSQLite opens the database in a file, created with its folder if missing, both for their owner
-// alone. It refuses, unchanged, a file that is not a database of Loci, is damaged, or was made by a
-// newer release; and one that another store has open, with [memory.Conflict].
+// OpenSQLite opens the database in a file. It creates the file and its folder if missing,
+// accessible only to their owner. It refuses, and does not change, a file that is not a database of
+// Loci, is damaged, or was made by a newer release; and, with [memory.Conflict], a file that is
+// open elsewhere.
 func OpenSQLite(ctx context.Context, path string, o Options) (*Store, error) {
 	s, err := openSQLite(ctx, path, o)
 	if err != nil {
@@ -58,7 +59,7 @@ func openSQLite(ctx context.Context, path string, o Options) (_ *Store, err erro
 	s := &Store{
 		cache: &memoryCache{}, path: path, damage: &damage{path: path, log: o.Log}, traceBytes: o.TraceBytes,
 	}
-	if s.release, err = filelock.Take(path+".lock", "has it open; only one may write"); err != nil {
+	if s.release, err = filelock.Take(path+".lock", "has it open; only one process may write"); err != nil {
 		return nil, err
 	}
 	if err := s.connect(ctx, path, o); err != nil {
@@ -72,7 +73,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if had && fileSize(path) == 0 {
 		return errEmptied(path)
 	}
-	// SQLite would create the file with the umask's mode; the log gets the file's mode.
+	// SQLite would create the file with the umask's mode. It gives the log the file's mode.
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	// Temporary files are in memory: they hold savepoints' pages, which are not needed after a
+	// Temporary files stay in memory: they hold pages of savepoints, which are useless after a
 	// crash.
 	db, err := sql.Open("sqlite", dsn(path, fmt.Sprintf("_pragma=cache_size(-%d)&_pragma=synchronous(full)&_pragma=temp_store(memory)&_pragma=secure_delete(1)", writeCache)))
 	if err != nil {
@@ -113,13 +114,13 @@ func (s *Store) connect(ctx context.Context, path string, o Options) error {
 	return err
 }
 
-// dsn escapes the path, so that nothing in it is taken for an option.
+// dsn escapes the path, so that no part of it is parsed as an option.
 func dsn(path, options string) string {
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path)}
 	return fmt.Sprintf("%s?_pragma=busy_timeout(%d)&%s", u.String(), busyTimeout.Milliseconds(), options)
 }
 
-// prepare checks that the database is Loci's or empty, and brings it up to date.
+// prepare checks that the database is empty or Loci's own, and updates its schema.
 func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.Logger) error {
 	var id, tables int
 	if err := db.QueryRowContext(ctx, `PRAGMA application_id`).Scan(&id); err != nil {
@@ -129,12 +130,12 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.L
 		return err
 	}
 	if id != applicationID && (id != 0 || tables > 0) {
-		return memory.Errorf(memory.Invalid, "it is another program's database")
+		return memory.Errorf(memory.Invalid, "it is a database of another program")
 	}
 	if had && tables == 0 {
 		return errEmptied(path)
 	}
-	// Last: the mode is written into the file.
+	// Set the mode last, since it is stored in the file.
 	if _, err := db.ExecContext(ctx, `PRAGMA journal_mode = wal`); err != nil {
 		return err
 	}
@@ -144,8 +145,8 @@ func prepare(ctx context.Context, db *sql.DB, path string, had bool, log *slog.L
 	return markDatabase(path)
 }
 
-// madeFile exists next to a database since its first start, so that an empty replacement is not
-// taken for a new one.
+// madeFile is created next to a database at its first start. It shows later that an empty file
+// there replaced a database.
 const madeFile = ".made"
 
 const madeText = `Loci made a database here, loci.db. If that is gone or empty, Loci refuses to start:
@@ -169,21 +170,21 @@ func fileSize(path string) int64 {
 }
 
 func errEmptied(path string) error {
-	return memory.Errorf(memory.Unavailable, "it is empty or gone, though there was a database: restore a backup with loci restore FILE --replace; "+
+	return memory.Errorf(memory.Unavailable, "the file is empty or missing, but there was a database: restore a backup with loci restore FILE --replace; "+
 		"to begin with an empty memory, delete %s", path+madeFile)
 }
 
-// explain turns failures of the file or the disk into errors that say so, and what to do.
+// explain turns failures of the file or the disk into errors that describe them and the remedy.
 func explain(err error) error {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	switch e.Code() & 0xff { // the rest is detail
+	switch e.Code() & 0xff { // the other bits are details
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return memory.Errorf(memory.Unavailable, "it is damaged or no database; nothing was changed: move it away or restore a backup: %w", err)
+		return memory.Errorf(memory.Unavailable, "the file is damaged or not a database; nothing was changed: move the file away or restore a backup: %w", err)
 	case sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN:
-		return memory.Errorf(memory.Unavailable, "the database cannot be written; is the disk full, or another program at it? %w", err)
+		return memory.Errorf(memory.Unavailable, "the database cannot be written; is the disk full, or does another program use the file? %w", err)
 	}
 	return err
 }

@@ -15,21 +15,21 @@ import (
 
 var _ memory.Store = (*Store)(nil)
 
-// Options are the tunables of a store. The zero value is the default.
+// Options configures a store. The zero value holds the defaults.
 type Options struct {
-	Now func() time.Time // nil: the clock of this machine with SQLite, of the server with PostgreSQL
-	Log *slog.Logger     // receives damage, failures of a server, which users do not see, and panics; nil: none
+	Now func() time.Time // nil: this machine's clock with SQLite, the server's clock with PostgreSQL
+	Log *slog.Logger     // receives damage, panics and server failures, which users do not see; nil: no log
 
-	// Rebuilt allows an empty database in place of a lost one: the caller fills it.
+	// Rebuilt allows an empty database in place of a lost one: the caller will fill it.
 	Rebuilt bool
 
-	// TraceBytes bounds the bytes of an owner's traces, in addition to the number that SaveTraces
+	// TraceBytes limits the bytes of an owner's traces, in addition to the number that SaveTraces
 	// keeps: the oldest are removed. 0: unlimited.
 	TraceBytes int64
 
-	Waited func(time.Duration) // called with how long each write waited for its turn; nil: not called
+	Waited func(time.Duration) // called with the time that each write waited in the queue; may be nil
 
-	// failpoint is called at the named points of a commit; tests crash there.
+	// failpoint is called at named points of a commit; a test can crash the process there.
 	failpoint func(point string)
 }
 
@@ -37,16 +37,16 @@ type Options struct {
 type Store struct {
 	commits committer
 	reads   *reader
-	// follows is for Since alone: its connections are busy while yield runs, which may itself
-	// read.
+	// follows is used by Since only: its connections are busy while yield runs, and yield itself
+	// may read.
 	follows *reader
-	pings   *sql.DB // one connection, so that a ping waits for nobody's reads
+	pings   *sql.DB // one connection, so that a ping never waits for reads
 	cache   *memoryCache
 	release func() error
 
-	path            string  // of a file
-	damage          *damage // of a file
-	about, identity string  // of a server
+	path            string  // set for a file
+	damage          *damage // set for a file
+	about, identity string  // set for a server
 
 	traceBytes int64 // see Options
 
@@ -54,21 +54,21 @@ type Store struct {
 	closed  error
 }
 
-// committer is a dialect's way of writing.
+// committer is how a database writes: SQLite's writer or a PostgreSQL server.
 type committer interface {
-	// write runs do in a transaction that is committed when write returns nil. It may repeat do
-	// after undoing it. The owner is the one that do writes for, "" for none or several: there are
-	// no concurrent writes for the owner.
+	// write runs do in a transaction that is committed when write returns nil. It may undo and
+	// repeat do. owner is the only owner that do writes for, "" for none or several: writes of one
+	// owner are serial.
 	write(ctx context.Context, owner memory.Owner, do func(*tx) error) error
 	// claim leases the next job, the zero Job if none is due.
 	claim(ctx context.Context, kinds listed, lease time.Duration) (memory.Job, error)
-	// erasing waits until no copy of the database is being made; none starts before done is
-	// called. It returns an error if the disk has no room for an erasure.
+	// erasing waits until no copy of the database is in progress, and blocks new copies until done
+	// is called. It returns an error if the disk has no room for an erasure.
 	erasing(ctx context.Context) (done func(), err error)
 	close() error
 }
 
-// Ping returns an error if the database does not answer or damage of it is recorded.
+// Ping returns an error if the database does not answer or is damaged.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.damage.err(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return wrap("ping the database", withhold(s.reads.log, explainServer(s.pings.PingContext(ctx))))
 }
 
-// Pools returns how busy the connections are.
+// Pools returns the usage of the connection pools.
 func (s *Store) Pools() []obs.Pool {
 	pools := []obs.Pool{s.reads.pool("read"), s.follows.pool("follow")}
 	if p, ok := s.commits.(*server); ok {
@@ -99,7 +99,7 @@ func (s *Store) write(ctx context.Context, owner memory.Owner, do func(*tx) erro
 	return s.commits.write(ctx, owner, do)
 }
 
-// writeFor is write for an owner, which it checks.
+// writeFor checks the owner and then calls write.
 func (s *Store) writeFor(ctx context.Context, owner memory.Owner, do func(*tx) error) error {
 	if err := checkOwner(owner); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (s *Store) writeFor(ctx context.Context, owner memory.Owner, do func(*tx) e
 	return s.write(ctx, owner, do)
 }
 
-// writeRun is writeFor with a receipt.
+// writeRun is writeFor for a function that returns a receipt.
 func (s *Store) writeRun(ctx context.Context, owner memory.Owner, do func(*tx) (memory.Receipt, error)) (receipt memory.Receipt, err error) {
 	err = s.writeFor(ctx, owner, func(t *tx) (err error) {
 		receipt, err = do(t)
@@ -126,10 +126,10 @@ func checkOwner(owner memory.Owner) error {
 	return nil
 }
 
-// noRows reports whether err only means that there was no row.
+// noRows reports whether err means that a query returned no row.
 func noRows(err error) bool { return errors.Is(err, sql.ErrNoRows) }
 
-// wrap is nil for a nil error.
+// wrap adds a description to err, and returns nil for nil.
 func wrap(doing string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

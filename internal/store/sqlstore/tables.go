@@ -8,22 +8,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// table is a table of one kind of thing: a row has the owner and the columns.
+// table is a table for one kind of thing. A row has the owner and the columns.
 type table struct {
-	name, kind string // kind begins a target
+	name, kind string // kind is the first part of a target
 	columns    string
-	key        string        // the part of a target after the kind
-	upsert     func() string // writes a row
+	key        string        // column of the part of a target after the kind
+	upsert     func() string // returns the SQL that writes a row
 	empty      func(memory.Owner) memory.Image
-	fields     func(memory.Image) []any // of an image, in the order of the columns
+	fields     func(memory.Image) []any // the fields of an image, in the order of the columns
 }
 
-// newTable returns a table with these columns as primary key, after the owner.
+// newTable returns a table whose primary key is the owner and keys.
 func newTable(name, kind, columns string, keys []string, empty func(memory.Owner) memory.Image, fields func(memory.Image) []any) table {
 	return table{name, kind, columns, strings.Join(keys, ` || ':' || `), sync.OnceValue(func() string { return upsert(name, columns, keys) }), empty, fields}
 }
 
-// upsert returns the statement that writes a row over the one with its keys.
+// upsert returns the statement that writes a row and replaces the row with the same keys.
 func upsert(name, columns string, keys []string) string {
 	all := strings.Split(strings.Join(strings.Fields(columns), ""), ",")
 	var set []string
@@ -35,7 +35,7 @@ func upsert(name, columns string, keys []string) string {
 	return insertInto(name, columns) + ` ON CONFLICT (owner, ` + strings.Join(keys, `, `) + `) DO UPDATE SET ` + strings.Join(set, `, `)
 }
 
-// insertInto returns the statement that writes a row of the owner and the columns.
+// insertInto returns the statement that inserts a row with the owner and the columns.
 func insertInto(name, columns string) string {
 	return `INSERT INTO ` + name + ` (owner, ` + columns + `) VALUES (?` + strings.Repeat(`, ?`, strings.Count(columns, ",")+1) + `)`
 }
@@ -50,7 +50,7 @@ func (t table) scan(owner memory.Owner, row scanner, more ...any) (memory.Image,
 	return image, err
 }
 
-// source returns the table as a source of memories.
+// source returns the table for reading memories.
 func (t table) source() source {
 	return source{t.name, t.kind + ":", t.columns, func(o memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 		image, err := t.scan(o, row, more...)
@@ -58,7 +58,7 @@ func (t table) source() source {
 	}}
 }
 
-// memoryIn returns an image's memory.
+// memoryIn returns the memory that an image holds.
 func memoryIn(image memory.Image) memory.Memory {
 	m := memory.Memory{Fact: image.Fact, Summary: image.Summary, Link: image.Link}
 	if image.Link != nil {
@@ -84,7 +84,7 @@ var factTable = newTable("facts", "fact", `id, project, agent, conversation, con
 		}
 	})
 
-// The other columns of a link repeat fields of its fact's JSON, which has no hash and version.
+// The other columns of a link repeat fields of its fact's JSON, which lacks hash and version.
 var linkTable = newTable("links", "link", `id, home, fact, fact_status, fact_created_at, status, created_at, hash, home_version, version`, []string{"id"},
 	func(o memory.Owner) memory.Image { return memory.Image{Link: &memory.Link{Owner: o}} },
 	func(i memory.Image) []any {
@@ -122,7 +122,7 @@ var contextTable = newTable("contexts", "context", `id, title, content, status, 
 		return []any{&c.ID, &c.Title, &c.Content, &c.Status, asTime{&c.CreatedAt}, asTime{&c.UpdatedAt}, &c.Version}
 	})
 
-// thingTables have whole images as rows; the marks of turns and conversations are in theirs.
+// thingTables lists the tables whose rows are whole images.
 var thingTables = []table{factTable, linkTable, summaryTable, profileTable, relationTable, contextTable}
 
 const turnColumns = `id, conversation, project, agent, place, parent, chain, role, name, content, ref, status,
@@ -165,7 +165,7 @@ func jobFields(j *memory.Job) []any {
 	return []any{&j.ID, &j.Kind, &j.Conversation, asList{&j.Turns}, &j.State, &j.Attempts, asTime{&j.RunAt}, asTime{&j.CreatedAt}, &j.Error, &j.Lease.Token, asTime{&j.Lease.Until}}
 }
 
-// scanJob reads the owner and jobColumns.
+// scanJob reads a row with the owner and jobColumns.
 func scanJob(row scanner) (memory.Job, error) {
 	var j memory.Job
 	err := row.Scan(append([]any{&j.Owner}, jobFields(&j)...)...)

@@ -22,7 +22,7 @@ func (s *Store) Bury(ctx context.Context, owner memory.Owner, turns ...memory.Tu
 	})
 }
 
-// Buried looks for tombstones: see [memory.Tombstones].
+// Buried reports which turns have tombstones: see [memory.Tombstones].
 func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.Turn) ([]bool, error) {
 	out := make([]bool, len(turns))
 	if len(turns) == 0 {
@@ -43,22 +43,22 @@ func (s *Store) Buried(ctx context.Context, owner memory.Owner, turns ...memory.
 	return out, wrap("look for tombstones", err)
 }
 
-// secret returns the key of an owner's tombstones, created if missing.
+// secret returns the secret key for an owner's tombstones, and creates a missing key.
 func (s *Store) secret(ctx context.Context, owner memory.Owner) (secret string, err error) {
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT secret FROM secrets WHERE owner = ?`, nil, scanText[string])
 	if err != nil || len(found) > 0 {
-		return strings.Join(found, ""), wrap("read the key of marks", err)
+		return strings.Join(found, ""), wrap("read the key of tombstones", err)
 	}
 	err = s.write(ctx, owner, func(t *tx) (err error) { secret, err = t.secret(owner); return err })
 	return secret, err
 }
 
-// tombstone is a keyed hash of role and text.
+// tombstone returns a keyed hash of role and text.
 func tombstone(secret string, role memory.Role, words string) string {
 	return (&shelf.Shelf{Secret: secret}).Tombstone(memory.Turn{Role: role, Content: words})
 }
 
-// secret returns the key of an owner's tombstones, created if missing.
+// secret returns the secret key for an owner's tombstones, and creates a missing key.
 func (t *tx) secret(owner memory.Owner) (string, error) {
 	var secret string
 	err := t.row(`SELECT secret FROM secrets WHERE owner = ?`, []any{owner}, &secret)
@@ -66,10 +66,10 @@ func (t *tx) secret(owner memory.Owner) (string, error) {
 		secret = rand.Text()
 		err = t.exec(`INSERT INTO secrets (owner, secret) VALUES (?, ?)`, owner, secret)
 	}
-	return secret, wrap("read the key of marks", err)
+	return secret, wrap("read the key of tombstones", err)
 }
 
-// bury stores a turn's tombstone; one without text has none.
+// bury stores a turn's tombstone. A turn without text needs none.
 func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words string) error {
 	if words == "" {
 		return nil
@@ -79,11 +79,11 @@ func (t *tx) bury(owner memory.Owner, turn string, role memory.Role, words strin
 		return err
 	}
 	err = t.exec(`INSERT INTO tombstones (owner, mark, turn) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`, owner, tombstone(secret, role, words), turn)
-	return wrap("keep a mark", err)
+	return wrap("store a tombstone", err)
 }
 
-// unbury removes a restored turn's tombstone.
+// unbury deletes the tombstone of a restored turn.
 func (t *tx) unbury(owner memory.Owner, turn string) error {
 	err := t.exec(`DELETE FROM tombstones WHERE owner = ? AND turn = ?`, owner, turn)
-	return wrap("drop a mark", err)
+	return wrap("delete a tombstone", err)
 }

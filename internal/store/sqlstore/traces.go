@@ -13,7 +13,7 @@ import (
 
 // SaveTraces writes traces: see [memory.Traces].
 func (s *Store) SaveTraces(ctx context.Context, keep int, traces ...memory.Trace) error {
-	data := make([]string, len(traces)) // before the writer's turn
+	data := make([]string, len(traces)) // encode before the writer's transaction
 	for i, t := range traces {
 		if err := checkOwner(t.Owner); err != nil {
 			return err
@@ -49,7 +49,7 @@ func encodeTrace(t memory.Trace) (string, error) {
 	return toJSON(t)
 }
 
-// erasedAt returns the owner's last erasure, the zero time for none.
+// erasedAt returns the time of the owner's last erasure, or the zero time.
 func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
 	if err := t.hold(owner); err != nil {
 		return at, err
@@ -59,10 +59,10 @@ func (t *tx) erasedAt(owner memory.Owner) (at time.Time, err error) {
 	if noRows(err) {
 		err = nil
 	}
-	return at, wrap("look when something was erased", err)
+	return at, wrap("read the time of the last erasure", err)
 }
 
-// hold blocks erasures of an owner until the traces are written. With SQLite there is no other
+// hold blocks erasures of an owner until the traces are written. SQLite needs no lock, having one
 // writer.
 func (t *tx) hold(owner memory.Owner) error {
 	if t.session.into == nil {
@@ -70,13 +70,13 @@ func (t *tx) hold(owner memory.Owner) error {
 	}
 	var version int64
 	if err := t.row(`SELECT version FROM owners WHERE owner = ? FOR SHARE`, []any{owner}, &version); err != nil && !noRows(err) {
-		return fmt.Errorf("hold the owner: %w", err)
+		return fmt.Errorf("lock the owner: %w", err)
 	}
 	return nil
 }
 
-// showsErased reports whether a trace, read before an erasure, has text of erased facts of others,
-// or of erased links to facts.
+// showsErased reports whether a trace, recorded before an erasure, contains text of other users'
+// facts that are erased, or of erased links to facts.
 func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 	for owner, facts := range trace.ShownOf() {
 		if err := t.hold(owner); err != nil {
@@ -87,7 +87,7 @@ func (t *tx) showsErased(trace memory.Trace) (bool, error) {
 			+ (SELECT COUNT(*) FROM links WHERE owner = ? AND id IN (SELECT value FROM json_each(?)) AND status = 'retired' AND hash = '')`,
 			[]any{owner, listed(facts), owner, listed(facts)}, &gone)
 		if err != nil {
-			return false, fmt.Errorf("look whether what was shown is erased: %w", err)
+			return false, fmt.Errorf("check whether shown facts are erased: %w", err)
 		}
 		if gone > 0 {
 			return true, nil
@@ -106,7 +106,7 @@ func (t *tx) writeTrace(trace memory.Trace, data string) error {
 	return t.listShown(trace)
 }
 
-// listShown records which facts of others a trace shows.
+// listShown records which facts of other users a trace shows.
 func (t *tx) listShown(trace memory.Trace) error {
 	for _, facts := range trace.ShownOf() {
 		for _, id := range facts {
@@ -119,8 +119,8 @@ func (t *tx) listShown(trace memory.Trace) error {
 	return nil
 }
 
-// evictTraces keeps the newest traces of each owner: at most keep, and, unless most is 0, at most
-// most bytes.
+// evictTraces removes each owner's oldest traces beyond keep traces or most bytes; most 0 means no
+// limit.
 func (t *tx) evictTraces(keep int, most int64, traces []memory.Trace) error {
 	done := map[memory.Owner]bool{}
 	for _, trace := range traces {
@@ -162,8 +162,8 @@ func scanTrace(row scanner) (t memory.Trace, err error) {
 	return t, err
 }
 
-// Traces returns the traces that match: see [memory.Traces]. It filters the few traces of an owner
-// itself: a column would cost every recall, and this call is rare.
+// Traces returns the traces that match: see [memory.Traces]. It filters an owner's few traces in
+// Go: indexed columns would slow down every search, and this call is rare.
 func (s *Store) Traces(ctx context.Context, owner memory.Owner, q memory.TraceQuery) ([]memory.Trace, error) {
 	found, err := queryOwner(ctx, s.reads, owner, `SELECT data FROM traces WHERE owner = ? ORDER BY at DESC, id DESC`, nil, scanTrace)
 	found = slices.DeleteFunc(found, func(t memory.Trace) bool { return !q.Matches(t) })

@@ -9,14 +9,14 @@ import (
 	"sync/atomic"
 )
 
-// translator translates statements from SQLite to PostgreSQL and, since the latter allows no U+0000
-// in a text, values too.
+// translator translates statements from SQLite to PostgreSQL. It also translates values, since
+// PostgreSQL allows no U+0000 in a text.
 type translator struct {
-	texts    sync.Map                 // of translated statements
-	pgvector atomic.Pointer[pgvector] // the server's extension; nil: none
+	texts    sync.Map                 // caches translated statements
+	pgvector atomic.Pointer[pgvector] // nil: the server has no pgvector
 }
 
-// text translates a statement. Statements are few: see [view.query].
+// text translates a statement and caches the result: there are few statements, see [view.query].
 func (t *translator) text(query string) string {
 	if text, ok := t.texts.Load(query); ok {
 		return text.(string)
@@ -26,7 +26,7 @@ func (t *translator) text(query string) string {
 	return text
 }
 
-// phrases are the differing phrases. The plus is a hint for SQLite's planner.
+// phrases replaces SQLite's phrases. The plus, a hint for SQLite's planner, is removed.
 var phrases = strings.NewReplacer(
 	` IN (SELECT value FROM json_each(`, ` = ANY ((`,
 	`+status`, `status`,
@@ -34,7 +34,7 @@ var phrases = strings.NewReplacer(
 	`no_learn = 0`, `NOT no_learn`,
 )
 
-// translate also numbers the arguments; no statement's text has a question mark.
+// translate also numbers the arguments: no statement contains a literal question mark.
 func translate(query string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(phrases.Replace(query), "?") {
@@ -49,7 +49,7 @@ func translate(query string) string {
 	return b.String()
 }
 
-// values returns arguments in the driver's form, with escaped texts.
+// values returns arguments for the driver, with escaped texts.
 func (t *translator) values(args []any) []any {
 	out := make([]any, len(args))
 	for i, arg := range args {
@@ -75,7 +75,7 @@ func (t *translator) values(args []any) []any {
 	return out
 }
 
-// restore reverts the escapes in scanned values.
+// restore unescapes scanned values.
 func (t *translator) restore(into []any) {
 	for _, to := range into {
 		switch v := to.(type) {
@@ -92,8 +92,8 @@ func (t *translator) restore(into []any) {
 	}
 }
 
-// PostgreSQL refuses U+0000 in texts. It is written as U+0001 U+0001, and U+0001 as U+0001 U+0002:
-// no two texts become equal, and their order stays. JSON has neither.
+// PostgreSQL refuses U+0000 in texts. So U+0000 is written as U+0001 U+0001, and U+0001 as U+0001
+// U+0002: different texts stay different and keep their order. JSON contains neither character.
 var (
 	escaper   = strings.NewReplacer("\x00", "\x01\x01", "\x01", "\x01\x02")
 	unescaper = strings.NewReplacer("\x01\x01", "\x00", "\x01\x02", "\x01")

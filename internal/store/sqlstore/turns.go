@@ -32,8 +32,8 @@ func (s *Store) Turns(ctx context.Context, owner memory.Owner, q memory.TurnQuer
 	return shelf.SelectTurns(found, q), nil
 }
 
-// turns returns the current turns that match. With q.Last it omits those that cannot be among the
-// last of one conversation.
+// turns returns the current turns that match. With q.Last it skips turns that cannot be among the
+// last ones of a conversation.
 func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	w := ofOwner()
 	if q.Conversation != "" {
@@ -41,11 +41,11 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	}
 	w.oneOf(`id`, q.IDs)
 	if len(q.Chains) > 0 {
-		w.and(`chain <> ''`) // with the text of the index
+		w.and(`chain <> ''`) // the same term as in the index
 		w.oneOf(`chain`, q.Chains)
 	}
 	if len(q.Refs) > 0 {
-		w.and(`ref <> ''`) // with the text of the index
+		w.and(`ref <> ''`) // the same term as in the index
 		w.oneOf(`ref`, q.Refs)
 	}
 	if q.Unlearned {
@@ -53,7 +53,7 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	}
 	if statuses := statusTexts(q.Statuses, len(q.Chains) > 0); len(statuses) > 0 {
 		if len(w.terms) > 1 {
-			w.oneOf(`+status`, statuses) // there are better indexes than the one on it
+			w.oneOf(`+status`, statuses) // the plus keeps the planner from using the index on status
 		} else {
 			w.anyOf(`status`, statuses)
 		}
@@ -70,8 +70,8 @@ func (v *view) turns(q memory.TurnQuery) ([]memory.Turn, error) {
 	return found, wrap("read turns", err)
 }
 
-// statusTexts returns a query's statuses as in columns, none for all. Without any they are the
-// active ones, unless the query names turns.
+// statusTexts returns a query's statuses as stored, nil for all. A query without statuses means the
+// active ones or, if it names turns, all.
 func statusTexts(statuses []memory.Status, names bool) []string {
 	if len(statuses) == 0 && !names {
 		return []string{string(memory.Active)}

@@ -8,29 +8,29 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// tx is a transaction as one call sees it.
+// tx is the view that one call has of a transaction.
 type tx struct {
 	ctx     context.Context
 	session *session
 	now     func() (time.Time, error) // the store's clock
 
-	later   []ask       // not sent to the server yet
-	begins  bool        // they begin the transaction
-	locked  *head       // of the owner that the transaction is for; nil: see the database
+	later   []ask       // statements that were not sent to the server yet
+	begins  bool        // the unsent statements begin the transaction
+	locked  *head       // the head of the transaction's owner; nil: read it from the database
 	changed []memoryKey // written memories
-	erases  bool        // erases an owner's text: other servers are notified
-	queues  bool        // adds a job to the queue
-	marked  bool        // the file may still have erased words
+	erases  bool        // the call erases text: other servers are notified
+	queues  bool        // the call queues a job
+	marked  bool        // the file may still contain erased text
 }
 
-// head is an owner's version and the time of the last write.
+// head is an owner's version and the time of the owner's last write.
 type head struct {
 	owner   memory.Owner
 	version int64
 	clock   time.Time
 }
 
-// time returns the store's time.
+// time returns the time of the store's clock.
 func (t *tx) time() (time.Time, error) {
 	if err := t.open(); err != nil {
 		return time.Time{}, err
@@ -39,7 +39,7 @@ func (t *tx) time() (time.Time, error) {
 	return memory.Time(now), err
 }
 
-// owner reads an owner's version and clock; both are zero for one never written.
+// owner reads an owner's version and clock; both are zero if nothing was written for the owner.
 func (t *tx) owner(owner memory.Owner) (head, error) {
 	if t.locked != nil && t.locked.owner == owner {
 		err := t.open()
@@ -53,8 +53,8 @@ func (t *tx) owner(owner memory.Owner) (head, error) {
 	return h, wrap("read the owner's version", err)
 }
 
-// exec runs a statement. Statements are prepared once and kept, so query must be one of a few fixed
-// texts. A server gets it with the next question, or with the commit, whose error is then its own.
+// exec runs a statement. Prepared statements are kept, so query must be one of a few constants. A
+// server gets the statement with the next query or commit, and only then reports an error.
 func (t *tx) exec(query string, args ...any) error {
 	if t.session.into != nil {
 		t.later = append(t.later, say(query, args...))
@@ -64,7 +64,7 @@ func (t *tx) exec(query string, args ...any) error {
 	return err
 }
 
-// ask asks questions, on a server in one round trip with outstanding statements.
+// ask runs queries, on a server in one round trip with unsent statements.
 func (t *tx) ask(all ...ask) error {
 	all = append(t.later, all...)
 	t.later, t.begins = nil, false
@@ -74,7 +74,7 @@ func (t *tx) ask(all ...ask) error {
 	return t.session.ask(t.ctx, all...)
 }
 
-// open begins the transaction on a server, unless a question did.
+// open begins the transaction on a server, if no query has begun it.
 func (t *tx) open() error {
 	if !t.begins {
 		return nil
@@ -82,7 +82,7 @@ func (t *tx) open() error {
 	return t.ask()
 }
 
-// count runs a statement and returns how many rows it changed.
+// count runs a statement and returns the number of changed rows.
 func (t *tx) count(query string, args ...any) (int64, error) {
 	if err := t.ask(); err != nil {
 		return 0, err
@@ -94,7 +94,7 @@ func (t *tx) count(query string, args ...any) (int64, error) {
 	return done.RowsAffected()
 }
 
-// query is exec for rows; they must be closed before the next statement.
+// query runs a statement that returns rows. They must be closed before the next statement.
 func (t *tx) query(query string, args ...any) (rows, error) {
 	if err := t.ask(); err != nil {
 		return rows{}, err
@@ -102,7 +102,7 @@ func (t *tx) query(query string, args ...any) (rows, error) {
 	return t.session.query(t.ctx, query, args...)
 }
 
-// row scans the first row of a query; [sql.ErrNoRows] without one.
+// row scans the first row of a query, or returns [sql.ErrNoRows].
 func (t *tx) row(query string, args []any, into ...any) error {
 	found := false
 	err := t.ask(ask{query, args, func(row scanner) error {

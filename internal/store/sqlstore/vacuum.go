@@ -12,13 +12,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// The mark in the file, its user version, that free pages or the log may still have erased text.
+// The file's user_version tells whether free pages or the log may still contain erased text.
 const (
 	toVacuum = `PRAGMA user_version = 1`
 	vacuumed = `PRAGMA user_version = 0`
 )
 
-// Points of rewriting the file where tests crash.
+// Points of rewriting the file at which a test can crash the process.
 const (
 	beforeVacuum = "before VACUUM"
 	afterVacuum  = "after VACUUM"
@@ -26,21 +26,20 @@ const (
 )
 
 const (
-	// vacuumAfter is how long nothing must be written before the file is rewritten after an
-	// erasure; in any case it is rewritten after vacuumWithin, and after a failure again after
-	// that.
+	// After an erasure the file is rewritten when there were no writes for vacuumAfter, and after
+	// vacuumWithin at the latest. A failed rewrite is repeated after vacuumWithin.
 	vacuumAfter  = time.Second
 	vacuumWithin = time.Minute
 )
 
-// lingering is the writer's record of erased text that the file may still have.
+// lingering records erased text that may still be in the file.
 type lingering struct {
-	since  time.Time // of the first erasure in the file; zero: none
-	failed time.Time // when rewriting the file failed
-	cause  error     // of the failure
+	since  time.Time // time of the first erasure since the last rewrite; zero: none
+	failed time.Time // time when rewriting the file failed
+	cause  error     // why it failed
 }
 
-// wait returns how long to wait for the next call before rewriting the file.
+// wait returns how long the writer waits for a call before it rewrites the file.
 func (l lingering) wait() time.Duration {
 	wait := min(vacuumAfter, time.Until(l.since.Add(vacuumWithin)))
 	if l.cause != nil {
@@ -49,7 +48,7 @@ func (l lingering) wait() time.Duration {
 	return wait
 }
 
-// marksFile marks the file after an erasure. A server's operator handles its files.
+// marksFile sets the flag in the file after an erasure. On a server it does nothing.
 func (t *tx) marksFile() error {
 	if t.session.into != nil {
 		return nil
@@ -58,7 +57,7 @@ func (t *tx) marksFile() error {
 	return wrap("mark the file", t.exec(toVacuum))
 }
 
-// MayHold returns where erased text may still be in the file.
+// MayHold returns the places where erased text may still be.
 func (s *Store) MayHold() []string {
 	w, isFile := s.commits.(*writer)
 	if !isFile {
@@ -68,7 +67,7 @@ func (s *Store) MayHold() []string {
 	case l.since.IsZero():
 		return nil
 	case l.cause != nil:
-		return []string{fmt.Sprintf("free pages and the log of the database file, which could not be written again and will be tried again: %v", l.cause)}
+		return []string{fmt.Sprintf("free pages and the log of the database file; rewriting the file failed and will be repeated: %v", l.cause)}
 	}
 	return []string{"free pages and the log of the database file, until it is written again: a second after the last write, a minute from now at the latest"}
 }
@@ -97,8 +96,8 @@ func (w *writer) erasing(ctx context.Context) (done func(), err error) {
 	}
 }
 
-// room returns an error if the disk has no room to rewrite the file: VACUUM copies it to the folder
-// for temporary files, and then all of it to the log.
+// room returns an error if the disk has no room to rewrite the file: VACUUM copies the file to the
+// folder for temporary files, and then writes the whole copy to the log.
 func (w *writer) room() error {
 	size := fileSize(w.path)
 	for dir, needed := range map[string]int64{filepath.Dir(w.path): 2 * size, os.TempDir(): size} {
@@ -117,8 +116,8 @@ func (w *writer) room() error {
 	return nil
 }
 
-// vacuum removes erased text from the file and its log, if there is a mark: SQLite leaves it in
-// free pages and between rows. Only the writer's goroutine calls it.
+// vacuum rewrites the file if its flag is set, since SQLite leaves erased text in free pages and
+// between rows. Only the writer's goroutine calls it.
 func (w *writer) vacuum() {
 	select {
 	case w.copying <- struct{}{}:
@@ -142,7 +141,7 @@ func (w *writer) vacuum() {
 
 func (w *writer) rewrite() error {
 	w.failpoint(beforeVacuum)
-	err := w.each(`PRAGMA temp_store = file`, `VACUUM`) // in memory the copy would be as large as the file
+	err := w.each(`PRAGMA temp_store = file`, `VACUUM`) // in memory the copy would need as much memory as the file has
 	if err = errors.Join(err, w.each(`PRAGMA temp_store = memory`)); err != nil {
 		return explain(w.damage.note(err))
 	}

@@ -11,7 +11,7 @@ import (
 const putVector = `INSERT INTO vectors (owner, memory, model, dims, data) VALUES (?, ?, ?, ?, ?)
 	ON CONFLICT (owner, memory, model) DO UPDATE SET dims = excluded.dims, data = excluded.data`
 
-// vectors stores the vectors of existing memories, and makes those appear in Since again.
+// vectors stores vectors of existing memories. Since will yield these memories again.
 func (w *write) vectors(vectors []memory.Vector) error {
 	if err := w.touch(vectors); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (w *write) vectors(vectors []memory.Vector) error {
 	return nil
 }
 
-// touch sets the write's version on the existing memories of the vectors: those of a table at once,
+// touch sets the write's version on the vectors' memories that exist: one statement for each table,
 // since there may be many.
 func (w *write) touch(vectors []memory.Vector) error {
 	var missing listed

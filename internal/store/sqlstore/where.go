@@ -8,14 +8,15 @@ import (
 	"github.com/loci-memory/loci/internal/shelf"
 )
 
-// limitOf returns a LIMIT of at least n rows. It is rounded up, to keep the texts few, and part of
-// the text: an argument would make SQLite plan the statement each time. Callers cut the excess.
+// limitOf returns a LIMIT of at least n rows; callers cut the excess. It is a constant in the text,
+// since SQLite would plan a query with an argument each time, and rounded up so that there are few
+// texts.
 func limitOf(n int) string {
 	return ` LIMIT ` + strconv.Itoa(roundUp(n))
 }
 
-// where is a condition under construction. Its first term is on the owner, who is not among its
-// arguments: [view.query] takes those that follow.
+// where is a condition being built. Its first term compares the owner, which is not in args:
+// [view.query] adds it.
 type where struct {
 	terms []string
 	args  []any
@@ -28,15 +29,15 @@ func (w *where) and(term string, args ...any) {
 	w.args = append(w.args, args...)
 }
 
-// anyOf narrows a column to the values; none do not narrow.
+// anyOf narrows a column to the values; no values means no condition.
 func (w *where) anyOf(column string, values []string) {
 	if len(values) > 0 {
 		w.and(column+` IN (SELECT value FROM json_each(?))`, listed(values))
 	}
 }
 
-// oneOf is anyOf for few values, as ids: as single arguments, which SQLite looks up in a fifth of
-// the time of a list.
+// oneOf is anyOf for few values, such as ids. Each value is an argument: SQLite looks these up five
+// times as fast as a list.
 func (w *where) oneOf(column string, values []string) {
 	if len(values) > maxListed {
 		w.anyOf(column, values)
@@ -47,13 +48,13 @@ func (w *where) oneOf(column string, values []string) {
 	}
 }
 
-// maxListed bounds the values that are single arguments.
+// maxListed is the maximum number of values that are separate arguments.
 const maxListed = 32
 
-// placesFor returns the text of a list of at least n arguments, rounded up to keep the texts few.
+// placesFor returns at least n placeholders, rounded up so that there are few distinct statements.
 func placesFor(n int) string { return `(?` + strings.Repeat(`,?`, roundUp(n)-1) + `)` }
 
-// arguments returns the values for the places; the last one fills the excess.
+// arguments returns the values for the placeholders; the last value fills the excess.
 func arguments(values []string) []any {
 	args := make([]any, roundUp(len(values)))
 	for i := range args {
@@ -65,7 +66,7 @@ func arguments(values []string) []any {
 // roundUp returns the next power of two.
 func roundUp(n int) int { return 1 << bits.Len(uint(n-1)) }
 
-// after narrows to the rows after a cursor in a list that is newest first.
+// after narrows to the rows after a cursor in a list with the newest first.
 func (w *where) after(text, column string) error {
 	if text == "" {
 		return nil

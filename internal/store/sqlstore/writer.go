@@ -15,54 +15,54 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxGroup bounds how many calls share a commit, so that the first of them is not delayed forever.
+// maxGroup limits how many calls share a commit, so that the first is not delayed for long.
 const maxGroup = 256
 
-// Points where tests crash.
+// Points of a commit at which a test can crash the process.
 const (
 	beforeCommit = "before commit"
 	afterCommit  = "after commit"
 	betweenGroup = "between groups"
 )
 
-// writer is the one goroutine that writes. It owns its connection.
+// writer is the only goroutine that writes. It owns its connection.
 type writer struct {
 	db        *sql.DB
 	session   *session
 	now       func() time.Time
-	reads     *reader // for claims without a due job
+	reads     *reader // used by claims to check for due jobs
 	cache     *memoryCache
 	damage    *damage
-	log       *slog.Logger // nil: none
+	log       *slog.Logger // nil: no log
 	waited    func(time.Duration)
 	failpoint func(point string)
-	path      string        // of the file
-	copying   chan struct{} // holds one while the file is copied, erased from, or rewritten
+	path      string        // path of the file
+	copying   chan struct{} // holds a token while the file is copied, erased from, or rewritten
 	done      chan struct{}
 	changed   []memoryKey // memories changed by the current transaction
 
-	mu     sync.RWMutex // guards closed against sends on calls, and left
+	mu     sync.RWMutex // guards left, and closed against sends on calls
 	closed bool
 	left   lingering
 	calls  chan *call
 }
 
-// call is one caller's work in the writer's queue.
+// call is a caller's function in the writer's queue.
 type call struct {
 	ctx   context.Context
 	do    func(*tx) error
 	err   error
 	done  chan struct{}
-	taken atomic.Bool // by the writer, or by its caller who gives up
-	since time.Time   // when it was made
+	taken atomic.Bool // set by the writer when it starts the call, or by a caller who gives up
+	since time.Time   // when the call was queued
 }
 
-// newCall returns a call that waits from now on.
+// newCall returns a call; its waiting time starts now.
 func newCall(ctx context.Context, do func(*tx) error) *call {
 	return &call{ctx: ctx, do: do, done: make(chan struct{}), since: time.Now()}
 }
 
-// take reports whether its turn has come, and reports how long it waited.
+// take claims the call unless its caller gave up, and passes the time it waited to waited.
 func (c *call) take(waited func(time.Duration)) bool {
 	if !c.taken.CompareAndSwap(false, true) {
 		return false
@@ -87,9 +87,9 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 	}
 	var mark int
 	if err := conn.QueryRowContext(ctx, `PRAGMA user_version`).Scan(&mark); err != nil {
-		return nil, fmt.Errorf("read whether words were erased: %w", err)
+		return nil, fmt.Errorf("read whether erased text remains: %w", err)
 	}
-	if mark != 0 { // the program ended before the file was rewritten
+	if mark != 0 { // the process ended before it rewrote the file
 		w.left.since = time.Now()
 		w.vacuum()
 	}
@@ -97,8 +97,8 @@ func startWriter(ctx context.Context, db *sql.DB, path string, o Options, cache 
 	return w, nil
 }
 
-// write queues the work and waits until it is committed. A caller whose context ends leaves the
-// queue; once its turn has come it waits for the outcome.
+// write queues do and waits until it is committed. If ctx ends before the call has started, the
+// call leaves the queue; a started call is always awaited.
 func (w *writer) write(ctx context.Context, _ memory.Owner, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (w *writer) send(c *call) error {
 func (w *writer) run() {
 	defer close(w.done)
 	for {
-		var idle <-chan time.Time // never
+		var idle <-chan time.Time // nil: blocks forever
 		if l := w.lingers(); !l.since.IsZero() {
 			idle = time.After(l.wait())
 		}
@@ -181,7 +181,7 @@ func (w *writer) commit(first *call) {
 	}
 	w.cache.committed(w.changed, err)
 	if err != nil {
-		_ = w.exec("ROLLBACK") // a failed statement may have rolled back already
+		_ = w.exec("ROLLBACK") // a failed statement may have rolled back the transaction already
 	}
 	for _, c := range group {
 		if c.err == nil && err != nil {
@@ -191,19 +191,18 @@ func (w *writer) commit(first *call) {
 	}
 }
 
-// yields is how often goroutines about to call may run before a commit: each joining call saves
-// one. It costs nothing without any.
+// yields is how often other goroutines may run before a commit: each call that joins saves a
+// commit. Without other goroutines this costs nothing.
 const yields = 4
 
-// waiting returns the next call in the queue, nil when there is none or the group
-// is full.
+// waiting returns the next call in the queue, or nil if the queue is empty or the group is full.
 func (w *writer) waiting(taken int) *call {
 	if taken >= maxGroup {
 		return nil
 	}
 	for range yields {
 		select {
-		case c := <-w.calls: // nil once the queue is closed
+		case c := <-w.calls: // a closed queue yields nil
 			return c
 		default:
 			runtime.Gosched()
@@ -212,9 +211,9 @@ func (w *writer) waiting(taken int) *call {
 	return nil
 }
 
-// attempt runs one call so that its failure affects no other: under a savepoint or, as the first of
-// its transaction, in a transaction that is restarted if it fails. It returns an error only when
-// the whole transaction is lost.
+// attempt runs one call so that its failure affects no other: under a savepoint or, as the first
+// call, in a transaction that is restarted if the call fails. It returns an error only if the whole
+// transaction is lost.
 func (w *writer) attempt(c *call, first bool) error {
 	if c.err = c.ctx.Err(); c.err != nil {
 		return nil
@@ -245,7 +244,7 @@ func (w *writer) undo(cause error, first bool) error {
 		steps = []string{"ROLLBACK", "BEGIN IMMEDIATE"}
 	}
 	for _, step := range steps {
-		// Some errors end the transaction, and with it the savepoint.
+		// Some errors end the transaction, and also its savepoints.
 		if err := w.exec(step); err != nil {
 			return errors.Join(cause, err)
 		}
@@ -258,8 +257,8 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// close waits for the queue to empty, removes erased text from the file, moves the log into it and
-// closes the connection.
+// close waits for the queue to empty, removes erased text from the file, moves the log into the
+// file and closes the connection.
 func (w *writer) close() error {
 	w.mu.Lock()
 	w.closed = true
@@ -276,8 +275,8 @@ func (w *writer) close() error {
 	return errors.Join(append(errs, w.session.conn.Close(), w.db.Close())...)
 }
 
-// tx returns one call's view of the transaction. The caller's context does not reach the database:
-// interrupting one call's statement would cost the others of its group.
+// tx returns one call's view of the transaction. It does not use the caller's context: interrupting
+// a statement would fail the other calls of the group.
 func (w *writer) tx() *tx {
 	return &tx{ctx: context.Background(), session: w.session, now: func() (time.Time, error) { return w.now(), nil }}
 }

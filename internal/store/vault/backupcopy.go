@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// copied are the files of the vault's own folder in a copy. The others belong to this process or
-// are rebuilt.
+// copied lists the files of the vault's own folder that a copy includes. Its other files belong to
+// this process or can be rebuilt.
 var copied = []string{recordsFile, erasingFile}
 
 // Copy passes every file of the vault, as of one moment, to give, with its slash-separated path in
-// the vault: the files, the journal, and the texts that Loci last wrote. at is called once before,
-// without concurrent writes, so that the store within then matches the journal. rest is called last
-// and releases what at holds. Git's folders and links are left out.
+// the vault: the files, the journal, and the texts that Loci last wrote. It first calls at while
+// nothing is written, so that at can copy the wrapped store in the same state. At the end it calls
+// rest, which releases what at holds. Git's folders and links are skipped.
 //
-// Memory goes on meanwhile, except for erasures, and files are written only after rest. An erasure
-// waits here, where it blocks nobody: the vault writes nothing else while it erases.
+// Reads and writes continue meanwhile, but files are written only after rest. Copy and erasures
+// wait for each other.
 func (s *Store) Copy(ctx context.Context, at func() error, give func(name string, from io.Reader) error, rest func() error) error {
 	s.copying.Lock()
 	defer s.copying.Unlock()
@@ -43,7 +43,7 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, fs.ErrNotExist): // a person removed it meanwhile
+		case errors.Is(err, fs.ErrNotExist): // a person removed the file meanwhile
 			return nil
 		case err != nil:
 			return err
@@ -60,7 +60,7 @@ func (s *Store) copyFiles(ctx context.Context, at func() error, give func(name s
 	})
 }
 
-// pause calls at without concurrent writes; the caller holds f.disk.
+// pause calls at while nothing is written; the caller holds f.disk.
 func (s *Store) pause(at func() error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +71,7 @@ func (s *Store) pause(at func() error) error {
 		return err
 	}
 	if err := errors.Join(s.files.markWritten(), s.files.index.compact()); err != nil {
-		return fmt.Errorf("note what was written to the files: %w", err)
+		return fmt.Errorf("record the written files: %w", err)
 	}
 	return nil
 }

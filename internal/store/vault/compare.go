@@ -9,7 +9,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// compareOne adds an edit for a file that differs from what Loci wrote, if it says something new.
+// compareOne adds an edit for a file that differs from what Loci wrote and has new content.
 func (s *scan) compareOne(c found, gone map[string]*record) {
 	k, base, ok := s.whose(c)
 	if !ok {
@@ -18,11 +18,11 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 	r := s.f.index.targets[k]
 	c.p.owner, c.p.was = k.owner, s.f.before(k)
 	if id, ok := sharedFact(k.target); ok {
-		s.problem(c.path, fmt.Sprintf("the receivers of %s are in its own file, as %s; this file has no effect", id, sharedKey))
+		s.problem(c.path, fmt.Sprintf("the users who share %s are listed in its own file, under %s; this file has no effect", id, sharedKey))
 		return
 	}
 	if c.wordless(base) {
-		s.tell(Problem{c.path, "it has no words below its front matter; it may be half written", "write them; or, to forget what it said, delete the file"})
+		s.tell(Problem{c.path, "the file has no text below its front matter; it may be half written", "write the text, or delete the file to forget the memory"})
 		return
 	}
 	l := s.loaders[k.owner]
@@ -57,7 +57,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 		case !s.putBack(c, r):
 			s.problem(c.path, fmt.Sprintf("%s has the same id; without one it becomes a memory of its own", r.Path))
 			return
-		case got.earlier && !got.putBack: // saved from an editor that had opened it earlier
+		case got.earlier && !got.putBack: // saved from an editor that had opened an earlier version
 			e.Clash = cmp.Or(got.clash, ended(base))
 		default:
 			e.Kind, e.From = Moved, r.Path
@@ -71,7 +71,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 	}
 }
 
-// wordless reports whether a file has front matter and no text, although the memory has text or is
+// wordless reports whether a file has front matter but no text, although its memory has text or is
 // new: editors and sync tools write the front matter first.
 func (c found) wordless(stored thing) bool {
 	pg := split(c.text)
@@ -81,7 +81,7 @@ func (c found) wordless(stored thing) bool {
 	return stored == (thing{}) || strings.TrimSpace(stored.words()) != ""
 }
 
-// tellUnheard reports files of unknown chats in one line: another machine's files may be many.
+// tellUnheard reports files of unknown chats in one problem, since another machine may have many.
 func (s *scan) tellUnheard() {
 	if len(s.unheard) == 0 {
 		return
@@ -93,7 +93,7 @@ func (s *scan) tellUnheard() {
 	s.tell(Problem{s.unheard[0], why, "a note of your own goes into a facts folder; another machine's files are left as they are, and count when memory is made anew from the files"})
 }
 
-// adopt records a file that says nothing new. If it lacks keys, it becomes due.
+// adopt records a file without new content. If it lacks keys, it will be rewritten.
 func (s *scan) adopt(c found, k key, stored thing, got reading, e Edit) {
 	if e.Kind == Moved {
 		s.adopted = append(s.adopted, &record{Path: e.From})
@@ -103,17 +103,17 @@ func (s *scan) adopt(c found, k key, stored thing, got reading, e Edit) {
 		Path: c.path, Owner: k.owner, Target: k.target, SHA: c.sha, text: c.text, Version: stored.version(),
 		Open: stored.open(), Related: stored.relations() != nil, Size: c.info.Size(), Mtime: c.info.ModTime().UnixNano(),
 	}
-	// Of Loci's bookkeeping the latest counts, whoever wrote it.
+	// For Loci's own keys the latest value wins, whoever wrote it.
 	behind := got.behind || folder != path.Dir(c.path) && stored.Summary == nil
-	if behind || c.lacks(got, stored) { // the next write adds them, and moves it
+	if behind || c.lacks(got, stored) { // the next write adds the keys, or moves the file
 		next.Due, next.There = true, true
 		s.f.due(k)
 	}
 	s.adopted = append(s.adopted, next)
 }
 
-// putBack reports whether a person restored the file of a forgotten memory, whose own file is
-// still in deleted/, under the same name.
+// putBack reports whether a person restored the file of a forgotten memory under the same name,
+// while the memory's own file is still in deleted/.
 func (s *scan) putBack(c found, r *record) bool {
 	p, ok := s.f.s.placeOf(r.Path)
 	if !ok || !p.deleted || c.p.deleted || path.Base(c.path) != path.Base(r.Path) {
@@ -123,7 +123,7 @@ func (s *scan) putBack(c found, r *record) bool {
 	return err == nil && r.own(hashOf(text))
 }
 
-// adds reports whether a file has something new for Loci, except for the keys in kept.
+// adds reports whether a file has new content for Loci, apart from the keys in kept.
 func adds(says, stored thing) bool {
 	theirs, ours := statementOf(says), statementOf(stored)
 	for key := range theirs {
@@ -134,7 +134,7 @@ func adds(says, stored thing) bool {
 	return says.target() != stored.target()
 }
 
-// lacks reports whether a file lacks a key that Loci writes, or has an outdated value there.
+// lacks reports whether a file lacks a key that Loci writes, or has an outdated value for it.
 func (c found) lacks(got reading, stored thing) bool {
 	d, err := readDocument(c.text)
 	if err != nil {
@@ -152,10 +152,10 @@ func (c found) lacks(got reading, stored thing) bool {
 	return false
 }
 
-// kept are keys that only Loci maintains.
+// kept lists the keys that only Loci maintains.
 var kept = map[string]bool{updatedKey: true, sourceKey: true, "trust": true, "model": true, "learned_at": true}
 
-// learnedElsewhere reports whether another machine learned the fact from turns that are unknown here.
+// learnedElsewhere reports whether the fact was learned from turns that exist only elsewhere.
 func learnedElsewhere(says, stored string) bool {
 	return says == string(memory.Extracted) && stored == string(memory.FromFile)
 }

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// removeBeside removes a person's texts of an erased memory: its conflict files, found by path, id
-// or name, and the file of an unanswered edit. Those at paths are overwritten.
+// removeBeside removes a person's copies of an erased memory's text: its conflict files, found by
+// path, id or name, and the file of an unanswered edit. Files at the given paths are overwritten.
 func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error {
 	if l.conflicts == nil {
 		sc := &scan{f: l.f, seen: map[string]bool{}}
@@ -38,12 +38,12 @@ func (l *loader) removeBeside(ctx context.Context, k key, paths ...string) error
 		return nil
 	}
 	if text, err := l.f.read(e.Path); err != nil || hashOf(text) != e.SHA {
-		return nil // removed or replaced meanwhile: the next scan reports it
+		return nil // the file was removed or replaced: the next scan reports it
 	}
 	return l.f.root.Remove(e.Path)
 }
 
-// targetOf returns a conflict file's memory, by the id in its text or name.
+// targetOf returns the memory of a conflict file, by the id in its text or name.
 func (l *loader) targetOf(name string) string {
 	p, ok := l.f.s.placeOf(besideOf(name))
 	if !ok || p.owner != l.owner {
@@ -56,7 +56,7 @@ func (l *loader) targetOf(name string) string {
 	return p.kind() + id
 }
 
-// besideOf returns the path of a conflict file's original.
+// besideOf returns the path of the file that a conflict file was renamed from.
 func besideOf(name string) string {
 	base, _, _ := strings.Cut(path.Base(name), conflictMark)
 	return path.Join(path.Dir(name), base+".md")

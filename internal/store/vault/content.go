@@ -9,10 +9,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// thing is the content of a file.
+// thing is the content of a file. Exactly one pointer to a memory is set.
 type thing struct {
 	memory.FileContent
-	current bool // of a summary: the newest active one of its conversation
+	current bool // for a summary: whether it is the conversation's newest active one
 }
 
 const (
@@ -21,16 +21,16 @@ const (
 	conversationName = "conversation"
 )
 
-// head is the common part of all kinds of things.
+// head has the fields that all kinds of things share.
 type head struct {
-	target       string // as [memory.Image.Target] writes it
+	target       string // in the form of [memory.Image.Target]
 	words        string
 	status       memory.Status
-	conversation string // that it belongs to
+	conversation string // id of the conversation that it belongs to
 	created      time.Time
-	updated      time.Time // zero if no file has it
+	updated      time.Time // zero if the files do not contain it
 	version      int64
-	erased       bool // only its id and its times are left
+	erased       bool // only the id and the times remain
 }
 
 func (t thing) head() (h head) {
@@ -68,12 +68,12 @@ func (t thing) erased() bool          { return t.head().erased }
 // live reports whether a thing belongs outside deleted/.
 func (t thing) live() bool { return t.status().Live() }
 
-// open reports whether it is a turn not learned from yet.
+// open reports whether the thing is a turn from which Loci has not learned yet.
 func (t thing) open() bool {
 	return t.Turn != nil && t.Turn.Role == memory.RoleUser && t.Turn.LearnedAt.IsZero() && !t.Turn.NoLearn
 }
 
-// ofChat reports whether a thing can only come from a chat: a file never starts one.
+// ofChat reports whether a thing can only come from a chat: a new file cannot create it.
 func (t thing) ofChat() bool { return t.Turn != nil || t.Summary != nil || t.Conversation != nil }
 
 // place returns a thing's folder and file name.

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Settle is how long a watched file must be missing until it counts as deleted: editors and sync
-// tools replace files by deleting and writing them.
+// Settle is how long a watched file must be missing before it counts as deleted: editors and sync
+// tools replace a file by deleting it and writing a new one.
 const Settle = 2 * time.Second
 
-// Deletions are held back if more than a fifth of the files, and more than a few, are missing: a
-// vanished mount, or a moved folder, looks the same.
+// Deletions are held back if more than a fifth of the files, and more than a few, are missing: this
+// also happens when a disk is not mounted or a folder was moved.
 const (
 	heldShare = 5
 	heldFew   = 2
@@ -33,8 +33,8 @@ func (s *scan) gone() map[string]*record {
 	return gone
 }
 
-// named returns the ids in changed files. Whatever is wrong with such a file, its memory was not
-// deleted.
+// named returns the ids in changed files. Their memories do not count as deleted, even if such a
+// file has errors.
 func (s *scan) named() map[string]bool {
 	ids := map[string]bool{}
 	for _, c := range s.changed {
@@ -43,8 +43,8 @@ func (s *scan) named() map[string]bool {
 	return ids
 }
 
-// there reports whether a file exists. It returns true after an error, so that nothing is deleted
-// because of it.
+// there reports whether a file exists. After an error it returns true, so that no memory is
+// deleted.
 func (f *files) there(name string) bool {
 	info, err := f.root.Lstat(name)
 	if err != nil {
@@ -53,7 +53,7 @@ func (f *files) there(name string) bool {
 	return !info.IsDir()
 }
 
-// tooMany reports whether so many files are missing that a disk may be missing.
+// tooMany reports whether so many files are missing that the disk itself may be missing.
 func (s *scan) tooMany(deleted []Edit) bool {
 	if len(deleted) > heldFew && len(deleted)*heldShare > len(s.f.index.paths) {
 		return true
@@ -96,7 +96,7 @@ func (s *scan) sift(deleted []Edit) []Edit {
 	return settled
 }
 
-// Gone returns the deleted edits with files still missing.
+// Gone returns the deletions whose files are still missing.
 func (s *Store) Gone(deleted []Edit) []Edit {
 	f := s.files
 	f.disk.Lock()

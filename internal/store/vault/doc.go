@@ -1,27 +1,27 @@
-// Package vault is a [memory.Store] around another store whose memories are also a folder of
-// Markdown files, which people read, edit and keep in git. The store within answers every read,
-// judges every write and keeps the history. The files show the present.
+// Package vault is a [memory.Store] around another store. It also keeps the memories as a folder of
+// Markdown files, which people read, edit and keep in git. The wrapped store answers every read,
+// checks every write and keeps the history. The files show the present.
 //
 // # From the store to files
 //
-// A write is acknowledged once the store within has committed it. Its things are then dirty; their
-// files are written, in the state of then, under another name, synced, and renamed. Tables of
-// records have the last texts of each file, and for each owner the version up to which all files
+// A write is acknowledged once the wrapped store has committed it. Its things are then dirty:
+// later, their current content is written under a temporary name, synced, and renamed. A database
+// of records has the last texts of each file, and for each owner the version up to which all files
 // were written. After a crash the next start asks the store for later changes
-// ([Store.changedSince]), and writes those.
+// ([Store.changedSince]) and writes their files.
 //
 // # From files to the store
 //
 // [Store.Scan] compares the folder with the hashes of what Loci last wrote and returns people's
-// edits as values of [Edit]. An edit counts key by key: the file is compared with the text last
-// written ([loader.merge]), so that what a person left unchanged does not undo Loci's changes. The
-// caller makes changes of edits, and answers with [Store.Accept] or [Store.Refuse].
+// edits as values of [Edit]. Each key counts separately: the file is compared with the text last
+// written ([loader.merge]), so that keys which a person left unchanged do not undo Loci's changes.
+// The caller turns edits into changes, and answers with [Store.Accept] or [Store.Refuse].
 //
-// A store within that is empty, or older than the index says, is completed from the files
+// If the wrapped store is empty, or older than the records, it is completed from the files
 // ([Store.rebuild]); its history starts over. Vectors are computed again.
 //
-// Erasing removes text from the store within, then from the files; the next start completes it
-// after a crash.
+// An erasure removes text from the wrapped store, then from the files. After a crash the next start
+// completes it.
 //
 // # Folder
 //
@@ -40,15 +40,16 @@
 //	.loci/lock                                      held while a process has the vault open
 //	.loci/erasing                                   there while words are being erased, and after a crash meanwhile
 //
-// Names are escaped so that no two collide on a disk that folds case, none leaves its folder, and
-// none is too long. A relation is a link in the file of the fact that it starts at; only a rebuild
-// reads it. A fact's file also lists the fact's receivers; their links have no files, and a rebuild
-// creates them again.
+// Names are escaped so that no two collide on a disk that ignores case, none leaves its folder, and
+// none is too long. A relation is a link in the file of the fact where it starts; only a rebuild
+// reads it. A fact's file also lists the users who share the fact; the links of these users have no
+// files, and a rebuild creates the links again.
 //
 // # Files
 //
 // A file is front matter between two lines of "---", then a memory's text byte for byte and one
-// line end. Other keys and comments survive when Loci rewrites a file, below its own. The status in
-// a file counts, but for a file moved between entries and deleted the folder does. A file that
-// equals an earlier version by Loci, byte for byte, was put back, and counts as it is.
+// line end. When Loci rewrites a file, other keys and comments stay, below Loci's keys. The status
+// key of a file counts, except in a file moved between entries and deleted: there the folder
+// counts. A file that equals an earlier version by Loci, byte for byte, was restored by a person,
+// and its whole content counts.
 package vault

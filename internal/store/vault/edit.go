@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// EditKind is a kind of edit of a file.
+// EditKind tells how a file was edited.
 type EditKind string
 
 // The kinds of edit.
@@ -23,40 +23,41 @@ const (
 )
 
 // Edit is a person's edit of a file. The caller applies it and answers with [Store.Accept] or
-// [Store.Refuse]; until then Loci leaves the file alone. Unanswered edits come with the next scan.
+// [Store.Refuse]; until then Loci leaves the file alone. The next scan returns unanswered edits
+// again.
 type Edit struct {
 	Kind   EditKind
-	Owner  memory.Owner       // whose folder it is in
-	Target string             // the memory's, as [memory.Image.Target] writes it; "" for an added file without an id
-	Path   string             // in the vault, with slashes; of a deleted file its former path
+	Owner  memory.Owner       // the owner of the file's folder
+	Target string             // the memory, in the form of [memory.Image.Target]; "" for an added file without an id
+	Path   string             // slash-separated path in the vault; the former path of a deleted file
 	From   string             // former path of a moved file
 	Across bool               // moved to deleted/ or back
-	SHA    string             // sha256 in hex; of a deleted file as last written
+	SHA    string             // sha256 in hex; for a deleted file that of the text last written
 	Was    memory.FileContent // Loci's current memory; zero for an added file
 	Says   memory.FileContent // the file's content; zero for a deleted file
 
-	// PutBack: the file equals an earlier version by Loci and counts as that state: a person
-	// restored it from a bin or from git.
+	// PutBack: the file equals an earlier version by Loci, since a person restored it from a bin or
+	// from git. The whole earlier version counts.
 	PutBack bool
 
-	// Elsewhere: another machine's Loci wrote the file, and git or a sync tool brought it. Its
-	// bookkeeping counts too, so that both write the same.
+	// Elsewhere: another machine's Loci wrote the file, and git or a sync tool brought it. Keys
+	// that only Loci maintains count too, so that both machines write the same.
 	Elsewhere bool
 
-	// Clash is why the edit must be refused: Loci changed the same meanwhile; "" if it did not.
+	// Clash is why the edit must be refused: Loci changed the same key meanwhile; "" if it did not.
 	Clash string
 }
 
-// Run returns an id for the run that applies the edit. The same edit of the same state has the same
-// id, so that a crash before Accept applies nothing twice.
+// Run returns the id of the run that applies the edit. It depends only on the edit and the state
+// before, so that a crash before Accept does not apply the edit twice.
 func (e Edit) Run() string {
 	state := thing{FileContent: e.Was}.version()
 	return "file-" + hashOf(string(e.Kind) + "\x00" + e.Path + "\x00" + e.From + "\x00" + e.SHA + "\x00" + strconv.FormatInt(state, 10))[:24]
 }
 
-// Accept records that an edit was applied. The file is rewritten with Loci's additions. target is
-// the memory of an added file. [memory.Conflict]: the file changed again; the next scan returns
-// that.
+// Accept records that an edit was applied, and Loci adds its keys to the file. target is the new
+// memory of an added file. [memory.Conflict]: the file changed again; the next scan returns that
+// edit.
 func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	}
 	notes := []*record{next}
 	if old != nil && old.Path != e.Path {
-		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash, since this answer was missing
+		if text, err := f.read(old.Path); err == nil && old.own(hashOf(text)) { // written before a crash that prevented Accept
 			if err := f.root.Remove(old.Path); err != nil {
 				return err
 			}
@@ -96,8 +97,8 @@ func (s *Store) Accept(ctx context.Context, e Edit, target string) error {
 	return f.index.note(notes...)
 }
 
-// acceptDeleted is Accept of a deleted file; the caller holds f.disk. The record keeps its name for
-// the next write. If the file is back, the next scan reads it.
+// acceptDeleted is Accept for a deleted file; the caller holds f.disk. The record keeps the file's
+// name for the next write. If the file reappears, the next scan reads it.
 func (f *files) acceptDeleted(e Edit, k key) error {
 	gone := !f.there(e.Path)
 	if gone {
@@ -116,7 +117,8 @@ func (f *files) acceptDeleted(e Edit, k key) error {
 	return nil
 }
 
-// Refuse rejects an edit: the person's file is kept as a conflict file, and Loci writes its own again.
+// Refuse rejects an edit: the person's file becomes a conflict file, and Loci writes its own file
+// again.
 func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -136,7 +138,7 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 		if err != nil {
 			return err
 		}
-		if t.erased() { // perhaps erased since: its text must be nowhere
+		if t.erased() { // erased meanwhile: the person's text must not be kept either
 			err = f.root.Remove(e.Path)
 		} else {
 			err = f.aside(e.Path)
@@ -149,11 +151,11 @@ func (s *Store) Refuse(ctx context.Context, e Edit) error {
 	return f.index.noteDue(f.index.targets[k])
 }
 
-// shown returns the present content of a memory's file.
+// shown returns the current content for a memory's file.
 func (s *Store) shown(ctx context.Context, k key) (thing, error) {
 	l := s.files.loader(k.owner)
 	if _, err := l.load(ctx, []key{k}); err != nil {
-		return thing{}, fmt.Errorf("read what the files of %s show: %w", k.owner, err)
+		return thing{}, fmt.Errorf("read the memories in the files of %s: %w", k.owner, err)
 	}
 	return l.things[k.target], nil
 }
@@ -162,7 +164,7 @@ func changedAgain(e Edit) error {
 	return memory.Errorf(memory.Conflict, "%s was changed again", e.Path)
 }
 
-// answered ends the wait for an edit; the caller holds f.disk.
+// answered removes a pending edit; the caller holds f.disk.
 func (f *files) answered(e Edit) {
 	delete(f.open, openKey(e))
 	if e.Kind == Deleted {
@@ -170,7 +172,7 @@ func (f *files) answered(e Edit) {
 	}
 }
 
-// openKey returns the key of a pending edit: its memory or, without one, its path.
+// openKey returns the key of a pending edit: its memory or, if it has none, its path.
 func openKey(e Edit) key {
 	if e.Target == "" {
 		return key{e.Owner, "\x00" + path.Clean(e.Path)}
@@ -178,8 +180,8 @@ func openKey(e Edit) key {
 	return key{e.Owner, e.Target}
 }
 
-// waits reports whether a file waits for the answer to an edit: its own, or that of an added file
-// with the same text. A missing file that may come back waits too.
+// waits reports whether a file must wait for the answer to an edit: an edit of the file, or an
+// added file with the same text. It also waits for a missing file that may reappear.
 func (f *files) waits(k key, t thing) bool {
 	if _, own := f.open[k]; own {
 		return true

@@ -13,14 +13,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// erasingFile exists from the start of an erasure until no file has the text.
+// erasingFile exists from the start of an erasure until the text is removed from all files.
 const erasingFile = "erasing"
 
-// Erase removes text for good: see [memory.Eraser]. The store within loses it, then the files are
-// rewritten, without a person's additions. A mark in the folder makes the next start continue after
-// a crash. Copies in git or backups stay.
+// Erase removes text for good: see [memory.Eraser]. The wrapped store removes it, then the files
+// are rewritten, without a person's additions. After a crash, a marker file makes the next start
+// continue. Copies in git or backups stay.
 func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, ids ...string) (memory.Receipt, error) {
-	s.copying.Lock() // no copy has text in one file that another lacks
+	s.copying.Lock() // so that every copy is from before or after the erasure
 	defer s.copying.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,22 +39,22 @@ func (s *Store) Erase(ctx context.Context, owner memory.Owner, run memory.Run, i
 	}
 	receipt, err := s.Store.Erase(ctx, owner, run, ids...)
 	s.files.committed(owner, receipt, targets, err)
-	if err != nil { // the store within may have erased it all the same
+	if err != nil { // the wrapped store may have erased the text despite the error
 		return memory.Receipt{}, err
 	}
 	s.opts.failpoint(afterCommit)
-	if receipt.Again { // the last attempt may have left files
+	if receipt.Again { // an earlier attempt may have left text in files
 		for _, t := range targets {
 			s.files.due(key{owner, t})
 		}
 	}
-	if err := s.endErasing(context.WithoutCancel(ctx)); err != nil { // complete what was started
-		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the words are erased, but may still be in files of the vault; erase again to remove them there: %w", err)
+	if err := s.endErasing(context.WithoutCancel(ctx)); err != nil { // complete the erasure even if the caller gives up
+		return memory.Receipt{}, memory.Errorf(memory.Unavailable, "the text is erased, but may still be in files of the vault; repeat the erasure to remove it there: %w", err)
 	}
 	return receipt, nil
 }
 
-// beginErasing creates the mark.
+// beginErasing creates the marker file.
 func (s *Store) beginErasing() error {
 	if err := os.WriteFile(s.own(erasingFile), nil, 0o600); err != nil {
 		return err
@@ -62,8 +62,8 @@ func (s *Store) beginErasing() error {
 	return disk.SyncFolder(s.own())
 }
 
-// targetsOfIDs returns the things whose files may have text that a run erases, including the
-// conversations of turns, for their titles.
+// targetsOfIDs returns the things whose files may contain text that a run erases. For turns these
+// include their conversations, whose titles may quote them.
 func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string, ids []string) ([]string, error) {
 	found, err := s.Get(ctx, owner, ids...)
 	if err != nil {
@@ -80,12 +80,12 @@ func (s *Store) targetsOfIDs(ctx context.Context, owner memory.Owner, run string
 	return slices.Collect(maps.Keys(targets)), nil
 }
 
-// endErasing removes text from the files, and then the mark.
+// endErasing removes text from the files, and then the marker file.
 func (s *Store) endErasing(ctx context.Context) error {
 	if err := s.Settle(ctx); err != nil {
 		return err
 	}
-	s.files.disk.Lock() // records have the paths of removed files, with the keys of profile entries
+	s.files.disk.Lock() // records contain the paths of removed files, and so keys of profile entries
 	err := s.files.index.compact()
 	s.files.disk.Unlock()
 	if err != nil {
@@ -97,22 +97,23 @@ func (s *Store) endErasing(ctx context.Context) error {
 	return disk.SyncFolder(s.own())
 }
 
-// erasing reports whether the mark exists.
+// erasing reports whether the marker file exists.
 func (s *Store) erasing() bool {
 	_, err := os.Lstat(s.own(erasingFile))
 	return err == nil
 }
 
-// EraseTraces removes all traces of an owner, which only the store within has: see [memory.Eraser].
+// EraseTraces removes all traces of an owner; only the wrapped store has traces: see
+// [memory.Eraser].
 func (s *Store) EraseTraces(ctx context.Context, owner memory.Owner) (int, error) {
-	s.copying.Lock() // a copy waits here, without blocking writers
+	s.copying.Lock() // waits for a copy, without blocking writers
 	defer s.copying.Unlock()
 	return s.Store.EraseTraces(ctx, owner)
 }
 
 // EraseTracesOf removes the traces that show one of the facts.
 func (s *Store) EraseTracesOf(ctx context.Context, namespace string, facts ...string) (int, error) {
-	s.copying.Lock() // a copy waits here, without blocking writers
+	s.copying.Lock() // waits for a copy, without blocking writers
 	defer s.copying.Unlock()
 	return s.Store.EraseTracesOf(ctx, namespace, facts...)
 }

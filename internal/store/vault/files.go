@@ -16,35 +16,35 @@ import (
 )
 
 const (
-	// lull is how long files wait for more changes, so that a chat's turns, facts and marks are
-	// written together. A person sees them within a second.
+	// lull is how long dirty files wait for more changes, so that a chat's turns, facts and marks
+	// are written together. People see a change within a second.
 	lull = 50 * time.Millisecond
-	// again is when failed writes of files are retried.
+	// again is the delay before failed files are written again.
 	again = 2 * time.Second
-	// maxBatch bounds the files written between two checks for other work.
+	// maxBatch limits the files written between two checks for other work.
 	maxBatch = 256
 )
 
-// files follow the store within: a write marks its things as dirty, and their files are written
-// later, in their state of then.
+// files keeps the files up to date with the wrapped store: a write marks things as dirty, and later
+// their current content is written to their files.
 type files struct {
 	s     *Store
 	root  *os.Root
-	index *index // guarded by disk
+	index *index // the records; guarded by disk
 
 	disk    sync.Mutex           // held while files are read or written
 	open    map[key]Edit         // unanswered edits; guarded by disk
-	missed  map[string]time.Time // since when the last scan misses files, by path, which are not written; guarded by disk
-	scanned bool                 // since the start; guarded by disk
+	missed  map[string]time.Time // paths of files that scans did not find, and the time of the first such scan; guarded by disk
+	scanned bool                 // whether a scan ran since the start; guarded by disk
 
 	mu    sync.Mutex             // guards the rest
-	dirty map[key]bool           // files to write; true: it waits for a scan, or for the answer to an edit
-	heads map[memory.Owner]int64 // newest known versions
+	dirty map[key]bool           // files to write; true: the file waits for a scan or for the answer to an edit
+	heads map[memory.Owner]int64 // newest versions of the wrapped store that were seen
 
-	wake  chan struct{} // holds a token when something is dirty
-	wrote chan struct{} // holds a token when something was written
+	wake  chan struct{} // holds a token when a file is dirty
+	wrote chan struct{} // holds a token when files were written
 	stop  chan struct{}
-	done  chan struct{} // nil: not started
+	done  chan struct{} // nil: run was not started
 }
 
 func openFiles(s *Store) (*files, error) {
@@ -62,8 +62,8 @@ func openFiles(s *Store) (*files, error) {
 	}, nil
 }
 
-// committed marks a call's targets. If its outcome is unknown, it marks everything written since
-// the files were complete.
+// committed marks the targets of a call as dirty. If the call's outcome is unknown, it marks
+// everything written since the files were last complete.
 func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []string, err error) {
 	switch {
 	case refused(err) || !owner.Valid() || receipt.Again:
@@ -77,21 +77,21 @@ func (f *files) committed(owner memory.Owner, receipt memory.Receipt, targets []
 	}
 }
 
-// follow records an owner's version in the store within.
+// follow records an owner's current version in the wrapped store.
 func (f *files) follow(owner memory.Owner, version int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.heads[owner] = max(f.heads[owner], version)
 }
 
-// due marks things as dirty. A target "" means everything written for the owner since the files
-// were complete.
+// due marks things as dirty. The target "" stands for everything written for the owner since the
+// files were last complete.
 func (f *files) due(keys ...key) {
 	f.mark(false, keys...)
 	poke(f.wake)
 }
 
-// mark marks things as dirty. Waiting ones stop waiting if they are marked again.
+// mark marks things as dirty. A file that waits stops waiting if it is marked again.
 func (f *files) mark(waits bool, keys ...key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -108,7 +108,7 @@ func poke(c chan struct{}) {
 	}
 }
 
-// release makes waiting things eligible again.
+// release ends the waiting of all things that wait.
 func (f *files) release() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -118,8 +118,8 @@ func (f *files) release() {
 	poke(f.wake)
 }
 
-// before returns where a memory's file was last written: amongKept, amongDeleted, or "" for
-// nowhere.
+// before returns where a memory's file was last written: amongKept, amongDeleted, or "" if it was
+// never written.
 func (f *files) before(k key) string {
 	r := f.index.targets[k]
 	if r.none() {
@@ -131,15 +131,15 @@ func (f *files) before(k key) string {
 	return amongKept
 }
 
-// owners returns the owners in the store within, in order.
+// owners returns the owners in the wrapped store, in order.
 func (f *files) owners() []memory.Owner {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Sorted(maps.Keys(f.heads))
 }
 
-// run writes dirty files after the lull until it is stopped. While memories are written it yields
-// the disk and the processor to them: files get a tenth of the time, and lag behind.
+// run writes dirty files until it is stopped. While memories are being written, writing files takes
+// at most a tenth of the time, and the files lag behind.
 func (f *files) run() {
 	defer close(f.done)
 	pause := time.NewTimer(f.s.opts.lull)
@@ -160,7 +160,7 @@ func (f *files) run() {
 			began := time.Now()
 			var err error
 			if wrote, err = f.flushSome(context.Background()); err != nil {
-				f.s.opts.Log.Warn("files of the vault wait", "error", err)
+				f.s.opts.Log.Warn("some files of the vault cannot be written yet", "error", err)
 				time.AfterFunc(again, func() { poke(f.wake) })
 				break
 			}
@@ -173,8 +173,8 @@ func (f *files) run() {
 	}
 }
 
-// flush writes all dirty files that do not wait, and records up to which versions the files are
-// complete. What cannot be written stays dirty.
+// flush writes all dirty files that do not wait, and records the versions up to which the files are
+// complete. A file that cannot be written stays dirty.
 func (f *files) flush(ctx context.Context) error {
 	for {
 		if wrote, err := f.flushSome(ctx); err != nil || !wrote {
@@ -203,7 +203,7 @@ func (f *files) flushSome(ctx context.Context) (wrote bool, err error) {
 	return true, err
 }
 
-// take returns and clears the dirty things that do not wait.
+// take removes and returns the dirty things that do not wait.
 func (f *files) take() (batch []key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -220,8 +220,8 @@ func (f *files) take() (batch []key) {
 	return batch
 }
 
-// markWritten records up to which versions the files are complete, if nothing is dirty; the caller
-// holds f.disk and f.s.mu.
+// markWritten records the versions up to which the files are complete, if nothing is dirty; the
+// caller holds f.disk and f.s.mu.
 func (f *files) markWritten() error {
 	f.mu.Lock()
 	whole, versions := len(f.dirty) == 0, maps.Clone(f.heads)
@@ -242,10 +242,10 @@ func (f *files) close() error {
 	return errors.Join(append(errs, f.index.db.Close(), f.root.Close())...)
 }
 
-// full returns a file's path in the system.
+// full returns a file's path in the operating system.
 func (f *files) full(path string) string { return filepath.Join(f.s.dir, filepath.FromSlash(path)) }
 
-// wrapPath adds the file to an error.
+// wrapPath adds a file's path to an error.
 func wrapPath(path string, err error) error {
 	if err == nil {
 		return nil

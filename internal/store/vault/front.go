@@ -15,17 +15,17 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// maxFront bounds front matter.
+// maxFront limits the bytes of front matter.
 const maxFront = 64 << 10
 
-// page is a file's front matter, between two lines of "---" at its beginning, and the rest: a
-// memory's text and one line end, even if the text ends in one. So texts are restored byte for
-// byte, and editors that end every file in a line end change nothing.
+// page is a file in two parts: front matter between two lines of "---", and a memory's text with
+// one line end added. So a text is restored byte for byte, even with a final line end, and editors
+// that end every file with a line end change nothing.
 type page struct {
-	mark  string // before the first line: nothing, or a byte order mark
-	front string // the lines between, each with its end; "" without front matter
-	end   string // its line ending
-	has   bool   // there is front matter
+	mark  string // "" or a byte order mark
+	front string // the lines of the front matter with their line ends
+	end   string // the line end of this file
+	has   bool   // whether there is front matter
 	body  string
 }
 
@@ -60,7 +60,7 @@ func split(text string) page {
 	return p
 }
 
-// cutLine returns the first line with its end, and what follows.
+// cutLine returns the first line with its line end, and the text after it.
 func cutLine(text string) (first, rest string, ended bool) {
 	if i := strings.IndexByte(text, '\n'); i >= 0 {
 		return text[:i+1], text[i+1:], true
@@ -68,7 +68,7 @@ func cutLine(text string) (first, rest string, ended bool) {
 	return text, "", false
 }
 
-// words returns the body's text: all but the final line end.
+// words returns the body's text without the final line end.
 func (p page) words() string {
 	if w, ok := strings.CutSuffix(p.body, "\r\n"); ok && p.end == "\r\n" {
 		return w
@@ -84,11 +84,11 @@ func (p page) String() string {
 	return p.mark + "---" + p.end + p.front + "---" + p.end + p.body
 }
 
-// field is one of Loci's keys of front matter, with its value in YAML on one line. The value ""
+// field is one of Loci's keys of front matter, with its value as YAML on one line. The value ""
 // removes the key.
 type field struct{ key, value string }
 
-// frontOf returns the lines of fields.
+// frontOf returns the fields as lines.
 func frontOf(fields []field, end string) string {
 	var lines strings.Builder
 	for _, f := range fields {
@@ -99,8 +99,9 @@ func frontOf(fields []field, end string) string {
 	return lines.String()
 }
 
-// with returns the page with these fields and text. It keeps other keys, comments, order and
-// unchanged lines. ok is false if the front matter is not understood: it must not be changed then.
+// with returns the page with these fields and this text. Other keys, comments, the order and
+// unchanged lines stay. ok is false if the front matter cannot be parsed; then it must not be
+// changed.
 func (p page) with(fields []field, words string) (out page, ok bool) {
 	wanted, _, err := readFront(frontOf(fields, "\n"))
 	if err != nil {
@@ -138,7 +139,7 @@ func (p page) with(fields []field, words string) (out page, ok bool) {
 
 var lineComment = lazy.Compile(`[ \t]+#[^"'\r\n]*[\r\n]*$`)
 
-// commentOf returns the comment after a value on its one line.
+// commentOf returns the comment after a one-line value.
 func commentOf(lines []string) string {
 	if len(lines) != 1 {
 		return ""
@@ -146,16 +147,16 @@ func commentOf(lines []string) string {
 	return strings.TrimRight(lineComment.FindString(lines[0]), "\r\n")
 }
 
-// scalarOrList is a YAML scalar's text or a list of them. Another value counts as present, so that
-// it is not taken for deleted.
+// scalarOrList is the text of a YAML scalar or a list of such texts. Other values are kept as odd,
+// so that they do not count as deleted.
 type scalarOrList struct {
 	text string
 	list []string
 	many bool
-	odd  string // YAML type of another value, for people; "" for a scalar or a list of them
+	odd  string // YAML type of any other value, for messages; "" for a scalar or a list of scalars
 }
 
-// meaning returns a text that distinguishes values, except odd ones.
+// meaning returns a text that is equal for equal values, except odd ones.
 func (v scalarOrList) meaning() string {
 	switch {
 	case v.odd != "":
@@ -166,7 +167,7 @@ func (v scalarOrList) meaning() string {
 	return "text\x00" + v.text
 }
 
-// called describes the value, for people.
+// called describes the value in messages.
 func (v scalarOrList) called() string {
 	switch {
 	case v.odd != "":
@@ -180,26 +181,26 @@ func (v scalarOrList) called() string {
 // frontMatter is the values of front matter, by key.
 type frontMatter map[string]scalarOrList
 
-// entry is a top-level key and its lines, without comments and empty lines that follow. The key is
-// "" if it is no scalar.
+// entry is a top-level key and its lines, without the comments and empty lines that follow. The key
+// is "" if it is not a scalar.
 type entry struct {
 	key      string
 	value    scalarOrList
 	from, to int
 }
 
-// readFront reads the top-level keys. Aliases are not followed.
+// readFront parses the top-level keys. It does not follow aliases.
 func readFront(front string) (values frontMatter, entries []entry, err error) {
 	if len(front) > maxFront {
-		return nil, nil, fmt.Errorf("front matter of %d bytes; at most %d", len(front), maxFront)
+		return nil, nil, fmt.Errorf("front matter has %d bytes; the limit is %d", len(front), maxFront)
 	}
 	defer func() {
-		if p := recover(); p != nil { // a fault of the parser counts as one of the file
+		if p := recover(); p != nil { // a panic of the parser counts as an error in the file
 			values, entries, err = nil, nil, fmt.Errorf("front matter that cannot be read: %v", p)
 		}
 	}()
 	front = strings.ReplaceAll(front, "\r\n", "\n")
-	if strings.Contains(front, "\r") { // only YAML takes it for a line end
+	if strings.Contains(front, "\r") { // only YAML treats it as a line end
 		return nil, nil, fmt.Errorf("front matter has a carriage return within a line")
 	}
 	file, err := parser.ParseBytes([]byte(front), 0)
@@ -218,7 +219,7 @@ func readFront(front string) (values frontMatter, entries []entry, err error) {
 		case *ast.MappingValueNode:
 			pairs = append(pairs, body)
 		default:
-			return nil, nil, fmt.Errorf("front matter is not keys and values but a %s", body.Type())
+			return nil, nil, fmt.Errorf("front matter must be keys and values, but is a %s", body.Type())
 		}
 		for _, pair := range pairs {
 			e := entry{value: valueOf(pair.Value), from: pair.Key.GetToken().Position.Line - 1, to: len(lines)}
@@ -240,7 +241,7 @@ func readFront(front string) (values frontMatter, entries []entry, err error) {
 	return values, entries, nil
 }
 
-// valueIn returns a file's value of a key, "" for none.
+// valueIn returns the value of a key in a file, or "".
 func valueIn(text, key string) string {
 	values, _, _ := readFront(split(text).front)
 	return values[key].text
@@ -258,14 +259,14 @@ func valueOf(n ast.Node) scalarOrList {
 	for _, item := range seq.Values {
 		text, ok := scalar(item)
 		if !ok {
-			return scalarOrList{odd: fmt.Sprintf("a list with a %s of YAML in it, as [[…]] is without quotes", item.Type())}
+			return scalarOrList{odd: fmt.Sprintf("a list that contains a YAML %s, for example an unquoted [[…]]", item.Type())}
 		}
 		v.list = append(v.list, text)
 	}
 	return v
 }
 
-// scalar returns a scalar's text: of a string its value, of other scalars their spelling.
+// scalar returns a scalar's text: the value of a string, or the spelling of another scalar.
 func scalar(n ast.Node) (string, bool) {
 	switch n := n.(type) {
 	case *ast.StringNode:
@@ -274,7 +275,7 @@ func scalar(n ast.Node) (string, bool) {
 		return n.Value.Value, true
 	case *ast.NullNode:
 		return "", true
-	case *ast.MappingKeyNode, *ast.AliasNode, *ast.AnchorNode, *ast.TagNode: // scalars to the parser
+	case *ast.MappingKeyNode, *ast.AliasNode, *ast.AnchorNode, *ast.TagNode: // scalars for the parser, but not for Loci
 		return "", false
 	case ast.ScalarNode:
 		return n.GetToken().Value, true
@@ -282,13 +283,13 @@ func scalar(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// quoted returns a text in YAML, on one line.
+// quoted returns a text as YAML on one line.
 func quoted(text string) string {
 	if plain.MatchString(text) && !words[strings.ToLower(text)] {
 		return text
 	}
 	var b bytes.Buffer
-	e := json.NewEncoder(&b) // a JSON string is a YAML one
+	e := json.NewEncoder(&b) // a JSON string is valid YAML
 	e.SetEscapeHTML(false)
 	_ = e.Encode(text) // strings always encode
 	return strings.TrimSuffix(b.String(), "\n")
@@ -296,13 +297,13 @@ func quoted(text string) string {
 
 var plain = lazy.Compile(`^[A-Za-z][A-Za-z0-9_./+-]*$`)
 
-// words have another meaning in YAML.
+// words lists texts that unquoted YAML reads as something else.
 var words = map[string]bool{
 	"true": true, "false": true, "null": true, "yes": true, "no": true, "on": true, "off": true, "y": true, "n": true,
 	"inf": true, "nan": true, "nil": true,
 }
 
-// listed returns a list in YAML, "" for none.
+// listed returns a list as YAML, or "" for an empty list.
 func listed(texts []string) string {
 	if len(texts) == 0 {
 		return ""

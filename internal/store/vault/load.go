@@ -15,11 +15,11 @@ type loader struct {
 	f      *files
 	owner  memory.Owner
 	things map[string]thing        // by target
-	called map[string]string       // file names, by id of a memory
-	homes  map[string]memory.Owner // of others' facts, by id
+	called map[string]string       // file names by id of a memory
+	homes  map[string]memory.Owner // owners of facts shared by others, by id
 
-	shares    map[string][]memory.Owner // fact receivers, by id; nil: not read yet
-	conflicts map[string]string         // targets of conflict files, by path; nil: not read yet
+	shares    map[string][]memory.Owner // users who share a fact, by its id; nil: not read yet
+	conflicts map[string]string         // targets of conflict files by path; nil: not read yet
 }
 
 func (f *files) loader(owner memory.Owner) *loader {
@@ -28,8 +28,8 @@ func (f *files) loader(owner memory.Owner) *loader {
 
 func (l *loader) set(t thing) { l.things[t.target()] = t }
 
-// load reads the things and returns the items in the order of writing their files, with those that
-// must follow.
+// load reads the things and returns the items in the order in which their files must be written,
+// with other items whose files must change too.
 func (l *loader) load(ctx context.Context, items []key) ([]key, error) {
 	if err := l.get(ctx, items); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (l *loader) get(ctx context.Context, items []key) error {
 		case conversationTarget:
 			conversations = append(conversations, id)
 		case profileTarget, contextTarget:
-			if _, ok := sharedFact(i.target); ok { // it is in the fact's file
+			if _, ok := sharedFact(i.target); ok { // it is stored in the fact's file
 				continue
 			}
 			page, err := l.f.s.Changes(ctx, l.owner, memory.ChangeQuery{Target: i.target, Limit: 1})
@@ -93,9 +93,9 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 	return nil
 }
 
-// memory sets a memory with its file's other content.
+// memory stores a memory with the other content of its file.
 func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
-	if m.Link != nil { // its fact has its file at home
+	if m.Link != nil { // the linked fact has a file at its owner
 		l.homes[m.ID()] = m.Fact.Scope.Owner
 		return nil
 	}
@@ -112,12 +112,12 @@ func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
 	return nil
 }
 
-// summaries finds the current summary of each conversation, and adds the previous and the current
-// one: their files change names. Those that leave a name come first.
+// summaries adds the previous and the current summary of each conversation to the items, since
+// their files change names. Summaries that give up a name come first.
 func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	var rest, leaving, coming []key
-	family, current := map[string]bool{}, map[string]bool{} // targets
-	asked := map[string]bool{}                              // conversations
+	family, current := map[string]bool{}, map[string]bool{} // sets of targets
+	asked := map[string]bool{}                              // set of conversations
 	for _, i := range items {
 		m := l.things[i.target].Summary
 		if m == nil {
@@ -165,7 +165,7 @@ func (l *loader) summaries(ctx context.Context, items []key) ([]key, error) {
 	return slices.Concat(rest, leaving, coming), nil
 }
 
-// name finds the names of the files that the things refer to.
+// name finds the names of the files to which the things link.
 func (l *loader) name(ctx context.Context) error {
 	var missing []string
 	refer := func(id string) {
@@ -193,7 +193,7 @@ func (l *loader) name(ctx context.Context) error {
 	return nil
 }
 
-// link returns a link to a memory's file, or its id without one.
+// link returns a link to a memory's file, or the memory's id if there is no file.
 func (l *loader) link(id string) string {
 	if name := l.called[id]; name != "" {
 		return linkTo(name, id)

@@ -9,18 +9,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// reading is a person's changes in a file, applied to Loci's current state.
+// reading is the result of applying a person's changes in a file to Loci's current state.
 type reading struct {
 	says    thing
-	behind  bool   // the file lacks Loci's changes made meanwhile
-	earlier bool   // based on a version before the last one written
-	putBack bool   // an earlier version, at its place
-	later   bool   // written by another machine's Loci, after everything known here
-	clash   string // why both changes cannot be combined; "" if they can
+	behind  bool   // the file lacks changes that Loci made meanwhile
+	earlier bool   // the file is based on a version before the last one written
+	putBack bool   // the file is an unchanged earlier version at its old path
+	later   bool   // another machine's Loci wrote the file after all versions known here
+	clash   string // why the person's and Loci's changes cannot be combined; "" if they can
 }
 
-// readFile reads a file of a stored memory. r is the record of Loci's last write, nil for none. A
-// file that equals an earlier version was put back and counts as it is.
+// readFile reads the file of a stored memory. r is the record of Loci's last write, nil for none.
+// If the file equals an earlier version, a person restored it, and its whole content counts.
 func (l *loader) readFile(p place, text string, stored thing, r *record) (out reading, err error) {
 	d, err := readDocument(text)
 	if err != nil {
@@ -61,30 +61,30 @@ func (l *loader) readFile(p place, text string, stored thing, r *record) (out re
 	return out, err
 }
 
-// isLater reports whether another machine's Loci wrote the file after everything known here.
+// isLater reports whether another machine's Loci wrote the file after all versions known here.
 func (l *loader) isLater(says, stored thing, d document) bool {
 	at := says.updatedAt()
 	return at.After(stored.updatedAt()) && !at.After(l.f.s.opts.Now()) && (stored == (thing{}) || ofNow(d))
 }
 
-// ofNow reports whether Loci wrote a file's updated_at, which has microseconds. Editor plugins
+// ofNow reports whether Loci wrote a file's updated_at, which then has microseconds. Editor plugins
 // write whole seconds or another zone.
 func ofNow(d document) bool {
 	at, is := asLoci(d.values[updatedKey].text)
 	return is && at.Nanosecond() != 0
 }
 
-// asLoci parses a time and reports whether it has Loci's form.
+// asLoci parses a time and reports whether it has the form that Loci writes.
 func asLoci(when string) (at time.Time, is bool) {
 	at, err := time.Parse(time.RFC3339Nano, when)
 	return at, err == nil && quotedTime(at.UTC()) == when
 }
 
-// statement is a file's content by key of front matter, with its text under theWords. Links are
-// compared by id.
+// statement is a file's content by key of front matter, and its text by theWords. Links are reduced
+// to ids for comparison.
 type statement map[string]string
 
-// theWords is a name that no key has.
+// theWords stands for the text; no key has this name.
 const theWords = ""
 
 func statementOf(t thing) statement {
@@ -95,13 +95,13 @@ func statementOf(t thing) statement {
 	return m
 }
 
-// same reports whether two files agree on a key.
+// same reports whether two files have the same value for a key.
 func (m statement) same(other statement, key string) bool { return m[key] == other[key] }
 
 func (m statement) live() bool { return memory.Status(m[statusKey]).Live() }
 
-// basis returns the file's content before a person changed it: what Loci last wrote or, if its
-// updated_at is older, what Loci wrote then. texts are Loci's versions, last first.
+// basis returns the content that a person started from: what Loci wrote last or, if the file's
+// updated_at is older, what Loci wrote then. texts are Loci's versions, the latest first.
 func (l *loader) basis(d document, stored thing, r *record, texts []string) (base statement, earlier bool, err error) {
 	when := d.values[updatedKey].text
 	from := texts[0]
@@ -121,9 +121,9 @@ func (l *loader) basis(d document, stored thing, r *record, texts []string) (bas
 	return statementOf(then), earlier, err
 }
 
-// merge applies Loci's changes since base to the document, where the person left it unchanged, and
-// reports whether there were any. current is the document's own content. It returns a reason if
-// both changed the same key.
+// merge applies to the document those of Loci's changes since base whose keys the person left
+// unchanged, and reports whether there were any. current is the document's own content. If both
+// sides changed the same key, it returns the reason as clash.
 func (l *loader) merge(p *place, d *document, current thing, base statement, stored thing) (behind bool, clash string) {
 	theirs, ours := statementOf(current), statementOf(stored)
 	across := p.across()
@@ -131,9 +131,9 @@ func (l *loader) merge(p *place, d *document, current thing, base statement, sto
 	var both []string
 	for key := range ours {
 		switch {
-		case key == theWords, key == statusKey && across: // the folder counts
+		case key == theWords, key == statusKey && across: // the text is compared below; for a moved file the folder counts
 		case ours.same(base, key) || ours.same(theirs, key):
-		case key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Rejected): // more than forgotten
+		case key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Rejected): // a rejection overrides forgetting
 		case theirs.same(base, key), key == statusKey && !stored.live() && theirs[statusKey] == string(memory.Retired):
 			over[key] = true
 		case !ofLoci[key]:
@@ -159,20 +159,20 @@ func (l *loader) merge(p *place, d *document, current thing, base statement, sto
 	}
 	if len(both) > 0 {
 		slices.Sort(both)
-		clash = "Loci changed the same meanwhile: " + strings.Join(both, ", ")
+		clash = "Loci meanwhile changed the same keys: " + strings.Join(both, ", ")
 	}
 	return len(over) > 0, clash
 }
 
-// ended returns why new text for a memory out of recall is refused.
+// ended returns why new text for a memory that is no longer active is refused.
 func ended(stored thing) string {
 	if stored.Fact != nil && stored.Fact.Status == memory.Superseded {
-		return "another fact took its place meanwhile"
+		return "another fact has replaced it meanwhile"
 	}
 	return "it was forgotten meanwhile"
 }
 
-// Keys with rules of their own.
+// Keys with special rules.
 const (
 	statusKey       = "status"
 	updatedKey      = "updated_at"
@@ -180,7 +180,7 @@ const (
 	conversationKey = "conversation_id"
 )
 
-// ofLoci are keys that never clash: Loci maintains them, or takes the file's value as it is.
+// ofLoci lists keys that never clash: Loci maintains them, or always uses the file's value.
 var ofLoci = map[string]bool{
 	updatedKey: true, "source": true, "trust": true, "model": true, "superseded_by": true, "created_at": true, "observed_seq": true,
 	"from_conversation": true, "from_turns": true, "quote": true, "learned_at": true, "token_count": true, conversationKey: true, sharedKey: true,

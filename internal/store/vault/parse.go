@@ -11,30 +11,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// document is a file's content before interpretation.
+// document is a file split into front matter and text, before Loci interprets it.
 type document struct {
 	values frontMatter
 	words  string
 }
 
-// readDocument reads a file. It refuses text that is not UTF-8 or half written, and unreadable
-// front matter.
+// readDocument splits a file. It refuses text that is not UTF-8 or incomplete, and front matter
+// that cannot be parsed.
 func readDocument(file string) (document, error) {
 	if !utf8.ValidString(file) {
-		return document{}, fmt.Errorf("it is not UTF-8 text")
+		return document{}, fmt.Errorf("the file is not UTF-8 text")
 	}
 	pg := split(file)
 	if first, _, _ := cutLine(pg.body); !pg.has && strings.TrimRight(first, " \t\r\n") == "---" && strings.HasSuffix(first, "\n") {
 		return document{}, fmt.Errorf("its front matter has no end; it may be half written")
 	}
 	if conflicted(pg.body) {
-		return document{}, fmt.Errorf("it has git's conflict marks; it waits until they are gone")
+		return document{}, fmt.Errorf("it contains git conflict markers; Loci reads it when they are removed")
 	}
 	values, _, err := readFront(pg.front)
 	return document{values, pg.words()}, err
 }
 
-// conflicted reports whether a git merge left both sides in a text.
+// conflicted reports whether a text has git's markers of a merge conflict.
 func conflicted(text string) bool {
 	next := []string{"<<<<<<< ", "=======", ">>>>>>> "}
 	for line := range strings.Lines(text) {
@@ -47,13 +47,13 @@ func conflicted(text string) bool {
 	return false
 }
 
-// read interprets a document at p. Missing keys keep base's values if they are always written, and
-// are empty otherwise; base is Loci's thing, or zero. A value that does not fit its key is an
-// error. In a rebuild, rebuilt maps file names to ids of facts.
+// read interprets a document at path p. base is Loci's thing, or zero. A missing key that Loci
+// always writes keeps base's value; any other missing key is empty. An invalid value is an error.
+// In a rebuild, rebuilt maps file names to ids of facts.
 func (p place) read(d document, base thing, rebuilt map[string]string) (says thing, err error) {
 	r := reader{p: p, stored: base != (thing{}), values: d.values, rebuilt: rebuilt}
 	words := d.words
-	if d.values["kind"].text != "turn" { // editors leave an empty line below the front matter; Loci's turns are verbatim
+	if d.values["kind"].text != "turn" { // editors leave an empty line below the front matter; only turns keep it
 		words = strings.TrimLeft(words, "\r\n")
 	}
 	switch p.kind() {
@@ -106,12 +106,12 @@ func copyOf[T any](base *T, fresh T) *T {
 	return &fresh
 }
 
-// reader reads values and keeps the first error.
+// reader reads values of front matter and keeps the first error.
 type reader struct {
 	p       place
-	stored  bool // Loci has the memory
+	stored  bool // the store has the memory
 	values  frontMatter
-	rebuilt map[string]string // nil: it is no rebuild
+	rebuilt map[string]string // ids of facts by file name; nil: this is not a rebuild
 	err     error
 }
 
@@ -125,8 +125,8 @@ func (r *reader) fail(key, want string) {
 	r.failf("%s is %s, not %s", key, want, r.values[key].called())
 }
 
-// one returns the value of a key with a single value, "" for none. A value of another type is an
-// error: ignoring it would remove what Loci has.
+// one returns the single value of a key, or "". A value of another type is an error: ignoring it
+// would delete Loci's value.
 func (r *reader) one(key, want string) string {
 	v := r.values[key]
 	if v.odd != "" || len(v.list) > 0 {
@@ -146,7 +146,7 @@ func (r *reader) list(key string) []string {
 	case v.many:
 		return v.list
 	}
-	var out []string // "a, b": as Obsidian reads tags on one line
+	var out []string // "a, b": Obsidian allows tags on one line
 	for _, t := range strings.Split(v.text, ",") {
 		if t = strings.TrimSpace(t); t != "" {
 			out = append(out, t)
@@ -155,9 +155,9 @@ func (r *reader) list(key string) []string {
 	return out
 }
 
-// status returns a memory's status by its file and folder; was is its current one, "" for none. For
-// a file moved to deleted/ or back the folder counts, for others the key. Superseded and replaced
-// count only in files that were moved to deleted/.
+// status returns a memory's new status; was is its current one, "" for none. For a file moved to
+// deleted/ or back the folder decides, otherwise the key. The values superseded and replaced are
+// allowed only in files moved to deleted/.
 func (r *reader) status(was memory.Status, allowed []memory.Status) memory.Status {
 	p, named := r.p, r.statusKeyValue(allowed)
 	alone := (named == memory.Superseded || named == memory.Replaced) && named != was
@@ -187,7 +187,7 @@ func (r *reader) status(was memory.Status, allowed []memory.Status) memory.Statu
 	return named
 }
 
-// statusKeyValue returns the value of the key status, "" for none.
+// statusKeyValue returns the value of the key status, or "".
 func (r *reader) statusKeyValue(allowed []memory.Status) memory.Status {
 	want := "one of"
 	for i, s := range allowed {
@@ -204,11 +204,11 @@ func (r *reader) statusKeyValue(allowed []memory.Status) memory.Status {
 	return named
 }
 
-// elsewhere reports whether the file has an unknown id, or belongs to a rebuild.
+// elsewhere reports whether the file has an id that Loci does not know, as in a rebuild.
 func (r *reader) elsewhere() bool { return !r.stored && r.values["id"].text != "" }
 
-// conversation returns the conversation of a file's folder; was is the memory's current one. The
-// key conversation_id counts only if the folder's name is cut.
+// conversation returns the conversation of a file by its folder; was is the memory's current one.
+// The key conversation_id counts only if the folder's name is shortened.
 func (r *reader) conversation(was string) string {
 	named := r.text(conversationKey)
 	id, ok := "", r.p.conversation == globalFolder
@@ -221,7 +221,7 @@ func (r *reader) conversation(was string) string {
 				return one
 			}
 		}
-		r.failf("no chat has a folder called %q: facts of a chat called so lie in entries/%s/facts, facts of no chat in entries/%s/facts",
+		r.failf("no chat has a folder named %q: facts of a chat with this name belong in entries/%s/facts, facts of no chat in entries/%s/facts",
 			r.p.conversation, escape(r.p.conversation), globalFolder)
 		return was
 	}
@@ -236,12 +236,12 @@ func (r *reader) conversation(was string) string {
 	return id
 }
 
-// holds refuses a person's valid_to before valid_from.
+// holds reports an error if a person set valid_to before valid_from.
 func (r *reader) holds(base, f *memory.Fact) {
 	if f.ValidFrom.IsZero() || f.ValidTo.IsZero() || !f.ValidTo.Before(f.ValidFrom) || r.elsewhere() {
 		return
 	}
 	if base == nil || !base.ValidFrom.Equal(f.ValidFrom) || !base.ValidTo.Equal(f.ValidTo) {
-		r.failf("valid_to is before valid_from: it would hold at no time")
+		r.failf("valid_to is before valid_from, so the fact would never be valid")
 	}
 }

@@ -14,21 +14,20 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxName bounds an escaped name. With a time before it and ".md" and a conflict mark behind, a
-// file's name stays under 255 bytes.
+// maxName limits the bytes of an escaped name. With the time before it, and ".md" and a conflict
+// mark after it, a file's name stays under 255 bytes.
 const maxName = 120
 
-// globalFolder holds memories of no conversation.
+// globalFolder holds memories that belong to no conversation.
 const globalFolder = "global"
 
-// conflictMark is in the name of a file with a person's conflicting text.
+// conflictMark is a part of the name of every conflict file, which holds a person's text.
 const conflictMark = ".conflict-"
 
-// escape makes a file name of any text. No two texts have the same name, on a disk
-// that folds case neither; none is a name that some system keeps for itself,
-// begins or ends in a dot, or leaves its folder. Lower-case letters, digits, "-",
-// "_" and dots within stay; other bytes become "%" and two digits. A long text is
-// cut and ends in "~" and its hash: such a name cannot be read back.
+// escape makes a file name of any text. Different texts get different names, even on a disk that
+// ignores case. No name is reserved by a system, begins or ends with a dot, or leaves its folder.
+// Lower-case letters, digits, "-", "_" and inner dots stay; other bytes become "%" and two digits.
+// A long text is cut and gets "~" and its hash: unescape cannot reverse it.
 func escape(text string) string {
 	var b strings.Builder
 	for i := range len(text) {
@@ -55,7 +54,7 @@ func escape(text string) string {
 	return strings.TrimRight(name[:maxName/2], "%.") + "~" + hex.EncodeToString(sum[:16])
 }
 
-// reserved reports whether a name is a device to Windows.
+// reserved reports whether a name is a device name on Windows.
 func reserved(name string) bool {
 	switch name {
 	case "con", "prn", "aux", "nul":
@@ -64,7 +63,7 @@ func reserved(name string) bool {
 	return len(name) == 4 && (strings.HasPrefix(name, "com") || strings.HasPrefix(name, "lpt")) && name[3] >= '0' && name[3] <= '9'
 }
 
-// unescape reads a name back, if escape made it and did not cut it.
+// unescape reverses escape, unless escape cut the text.
 func unescape(name string) (text string, ok bool) {
 	if name == "%" {
 		return "", true
@@ -89,7 +88,7 @@ func unescape(name string) (text string, ok bool) {
 	return text, escape(text) == name
 }
 
-// ownerFolder is the folder of an owner's entries, "" for the top.
+// ownerFolder is the folder of an owner's entries, "" for the vault's top.
 func (s *Store) ownerFolder(owner memory.Owner) string {
 	if owner == s.opts.Home {
 		return ""
@@ -111,11 +110,11 @@ func (s *Store) ownerFolder(owner memory.Owner) string {
 type place struct {
 	owner        memory.Owner
 	deleted      bool
-	conversation string // as escape wrote it, or globalFolder
+	conversation string // escaped, or globalFolder
 	folder       string // "facts", "turns/user", "summaries", "profile", "contexts" or ""
 	name         string // of the file, without ".md"
 	was          string // where Loci last wrote the memory's file: see [files.before]
-	plain        bool   // values are read without being checked
+	plain        bool   // read values without checking them
 }
 
 // Values of place.was.
@@ -127,7 +126,7 @@ const (
 // across reports whether a file was moved to deleted/ or back.
 func (p place) across() bool { return p.was != "" && (p.was == amongDeleted) != p.deleted }
 
-// kind returns the target prefix of the folder's memories.
+// kind returns the first part of the targets of the folder's memories.
 func (p place) kind() string {
 	switch p.folder {
 	case "facts":
@@ -154,7 +153,7 @@ func (p place) created() time.Time {
 	return t
 }
 
-// placeOf parses a path. ok is false for a path that is not Loci's.
+// placeOf parses a path. ok is false if Loci does not use such paths.
 func (s *Store) placeOf(name string) (p place, ok bool) {
 	base, isFile := strings.CutSuffix(name, ".md")
 	parts := strings.Split(base, "/")
@@ -177,8 +176,8 @@ func (s *Store) placeOf(name string) (p place, ok bool) {
 	return p, p.folder == "" && p.name == conversationName
 }
 
-// ownerOf returns the owner of a path's folder, and the rest of the path. A name that was cut must
-// be of an owner with files, else it returns "".
+// ownerOf returns the owner of a path's folder, and the rest of the path. If the name was cut, it
+// searches the owners with files, and returns "" if none has the name.
 func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 	namespace, rest, whole := memory.DefaultNamespace, parts, true
 	if len(rest) > 2 && rest[0] == "namespaces" {
@@ -212,7 +211,7 @@ func (s *Store) ownerOf(parts []string) (memory.Owner, []string) {
 	return "", rest
 }
 
-// folderOf returns the folder of a conversation's things.
+// folderOf returns the folder for things of a kind in a conversation.
 func (s *Store) folderOf(owner memory.Owner, conversation string, deleted bool, kind string) string {
 	name := conversationFolder(conversation)
 	if deleted {
@@ -229,14 +228,14 @@ func conversationFolder(id string) string {
 	return escape(id)
 }
 
-// fileName returns the name of a memory's file, without ".md". It never changes, so that links hold
-// wherever the file is.
+// fileName returns the name of a memory's file, without ".md". A memory's file keeps its name, so
+// that links still work when it is moved.
 func fileName(created time.Time, id string) string {
 	return created.UTC().Format("2006-01-02T15-04-05Z") + "__" + escape(id)
 }
 
-// LogPath returns a path for a log: without people's file names and those of profile entries, which
-// contain keys.
+// LogPath returns a path for the log. It omits names that people gave to files, and names of
+// profile entries, which contain keys.
 func LogPath(file string) string {
 	dir, name := path.Split(file)
 	if _, ok := idOfName(strings.TrimSuffix(name, ".md")); ok && path.Base(dir) != "profile" || name == conversationName+".md" {
@@ -245,13 +244,13 @@ func LogPath(file string) string {
 	return dir + "*" + path.Ext(name)
 }
 
-// linkTo returns an Obsidian link to a file by its name. An id too long to be read back is used
-// itself.
+// linkTo returns an Obsidian link to a file by its name, or to the id if the name contains only a
+// part of the id.
 func linkTo(name, id string) string {
 	if got, ok := idOfName(name); !ok || got != id {
 		return id
 	}
-	if strings.HasSuffix(name, ".md") { // Obsidian takes one for the file's extension
+	if strings.HasSuffix(name, ".md") { // Obsidian would remove it as the file's extension
 		name += ".md"
 	}
 	return "[[" + name + "]]"

@@ -11,19 +11,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// property is a key of front matter, with writing and reading its value. Written values are YAML on
-// one line, "" to omit the key.
+// property is a key of front matter, with functions to write and read its value. Written values are
+// YAML on one line; "" omits the key.
 type property struct {
 	key  string
 	show func(names) string
 	read func(*reader)
 }
 
-// names returns a memory's file name, for links.
+// names returns the name of a memory's file, for links.
 type names func(id string) string
 
-// fields returns a thing's front matter: what people and other programs look for, and everything
-// that a rebuild from the file needs.
+// fields returns a thing's front matter: the keys that people and other programs look for, and all
+// that a rebuild needs.
 func (t thing) fields(link names) []field {
 	var fields []field
 	for _, p := range t.properties() {
@@ -32,7 +32,7 @@ func (t thing) fields(link names) []field {
 	return fields
 }
 
-// properties returns the thing's properties, which point into it, in file order.
+// properties returns the thing's properties in file order. They point to the thing's fields.
 func (t *thing) properties() []property {
 	switch {
 	case t.Fact != nil:
@@ -89,8 +89,8 @@ func (t *thing) properties() []property {
 	return nil
 }
 
-// value returns a property with one value, which parse sets, "" for a missing key. parse reports
-// whether the value is valid.
+// value returns a property with one value. parse sets the value, from "" if the key is missing, and
+// reports whether it is valid.
 func value(key, want string, show func(names) string, parse func(v string) bool) property {
 	return property{key, show, func(r *reader) {
 		if !parse(r.one(key, want)) {
@@ -99,17 +99,17 @@ func value(key, want string, show func(names) string, parse func(v string) bool)
 	}}
 }
 
-// plainText is omitted if empty. A missing key empties it.
+// plainText is omitted if empty. A missing key sets it to "".
 func plainText(key string, v *string) property {
 	return property{key, func(names) string { return optional(*v) }, func(r *reader) { *v = r.text(key) }}
 }
 
-// keptText is always written. A missing key changes nothing.
+// keptText is always written. A missing key leaves the value unchanged.
 func keptText[T ~string](key string, v *T) property {
 	return property{key, func(names) string { return quoted(string(*v)) }, func(r *reader) { *v = cmp.Or(T(r.text(key)), *v) }}
 }
 
-// constant returns a property that the folder determines, and refuses other values.
+// constant returns a property whose value the folder determines. Other values are an error.
 func constant(key, is string) property {
 	return property{key, func(names) string { return is }, func(r *reader) {
 		if got := r.text(key); got != "" && got != is {
@@ -129,7 +129,7 @@ func moment(key string, v *time.Time) property {
 	})
 }
 
-// keptTime is keptText for a time; a new one equals like, if set.
+// keptTime is keptText for a time. If like is set, a new time is a copy of it.
 func keptTime(key string, v, like *time.Time) property {
 	return value(key, aTime, func(names) string { return at(*v) }, func(s string) (ok bool) {
 		if v.IsZero() && like != nil {
@@ -142,7 +142,7 @@ func keptTime(key string, v, like *time.Time) property {
 
 const aTime = "a time like 2026-01-31T12:00:00Z or a day"
 
-// parseTime parses a time in people's forms; "" is the base.
+// parseTime parses a time in the forms that people write; "" returns base.
 func parseTime(s string, base time.Time) (time.Time, bool) {
 	if s == "" {
 		return base, true
@@ -155,7 +155,7 @@ func parseTime(s string, base time.Time) (time.Time, bool) {
 	return base, false
 }
 
-// number is omitted if 0. A missing key sets 0.
+// number is omitted if 0. A missing key sets it to 0.
 func number[T int | int64](key string, v *T) property {
 	p := keptNumber(key, v)
 	return property{key, func(names) string {
@@ -191,7 +191,7 @@ func flag(key string, v *bool) property {
 	})
 }
 
-// link is a link to a memory, by id.
+// link links to a memory by id.
 func link(key string, id *string) property {
 	show := func(link names) string {
 		if *id == "" {
@@ -206,7 +206,8 @@ func conversation(id *string) property {
 	return property{conversationKey, func(names) string { return quoted(cmp.Or(*id, globalFolder)) }, func(r *reader) { *id = r.conversation(*id) }}
 }
 
-// conversationOfTurn is written in the folder of no conversation, which does not determine it.
+// conversationOfTurn is written only in the global folder, which does not determine the
+// conversation.
 func conversationOfTurn(u *memory.Turn) property {
 	return property{conversationKey, func(names) string { return quoted(u.Conversation) }, func(r *reader) {
 		if r.p.conversation == globalFolder {
@@ -221,7 +222,7 @@ func status(v *memory.Status, allowed ...memory.Status) property {
 	return property{statusKey, func(names) string { return quoted(string(*v)) }, func(r *reader) { *v = r.status(*v, allowed) }}
 }
 
-// title is the file's name for a new document, unless the key is set.
+// title of a new document is the file's name, unless the key is set.
 func title(c *memory.Context) property {
 	return property{"title", func(names) string { return optional(c.Title) }, func(r *reader) {
 		if r.stored {
@@ -240,7 +241,7 @@ func pinned(f *memory.Fact) property {
 	}}
 }
 
-// core is written if pinned cannot express it.
+// core is written only if the key pinned cannot express it.
 func core(f *memory.Fact) property {
 	show := func(names) string {
 		if f.Core == memory.CoreNever {
@@ -293,7 +294,7 @@ func turns(f *memory.Fact) property {
 	}}
 }
 
-// quote has the form "START-END LINK".
+// quote is written as "START-END LINK".
 func quote(f *memory.Fact) property {
 	show := func(link names) string {
 		q := f.Provenance.Quote
@@ -332,7 +333,7 @@ func at(t time.Time) string {
 	return quotedTime(memory.Time(t))
 }
 
-// quotedTime returns a time for Obsidian and people.
+// quotedTime formats a time for people and Obsidian.
 func quotedTime(t time.Time) string { return t.Format(time.RFC3339Nano) }
 
 func optional(text string) string {

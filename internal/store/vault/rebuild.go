@@ -13,21 +13,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// rebuildRun begins the ids of the runs that rebuild memory from files.
+// rebuildRun is the prefix of the ids of runs that rebuild memory from files.
 const rebuildRun = "vault-rebuild-"
 
-// wasInVault is the reason of rebuilt changes.
+// wasInVault is the reason recorded with the changes of a rebuild.
 const wasInVault = "was in the vault"
 
-// maxRun bounds how many changes or turns go into one commit.
+// maxRun limits how many changes or turns go into one commit.
 const maxRun = 500
 
-// rebuild adds what files have and the store within lacks: of all owners, or of those whose store
-// is older than their files. Files have no history, so it starts over. All turns count as learned.
-// Files without an id, or that cannot be applied, are left for [Store.Scan] to report. An
+// rebuild adds what the files have and the wrapped store lacks: for all owners, or for those whose
+// store is older than their files. Files have no history, so it starts over. All turns count as
+// learned. [Store.Scan] will report files without an id and files that cannot be applied. An
 // interrupted rebuild is repeated at the next start.
 func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, all bool) error {
-	x := s.files.index // nothing else is written yet
+	x := s.files.index // no other goroutine writes yet
 	if err := x.beginRebuild(of); err != nil {
 		return err
 	}
@@ -50,16 +50,16 @@ func (s *Store) rebuild(ctx context.Context, of func(memory.Owner) bool, all boo
 	}
 	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
 		if err := s.rebuildTurns(ctx, owner, byOwner[owner], paths); err != nil {
-			return fmt.Errorf("take over the turns of %s: %w", owner, err)
+			return fmt.Errorf("import the turns of %s: %w", owner, err)
 		}
 		if err := s.rebuildRest(ctx, owner, byOwner[owner], paths); err != nil {
-			return fmt.Errorf("take over the files of %s: %w", owner, err)
+			return fmt.Errorf("import the files of %s: %w", owner, err)
 		}
 	}
 	return s.noteRebuilt(paths)
 }
 
-// lacking returns the things that the store within lacks, all if it has nothing of the owner.
+// lacking returns the things that the wrapped store lacks: all if it has nothing of the owner.
 func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing) ([]thing, error) {
 	versions, err := s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil || versions[0] == 0 {
@@ -76,8 +76,8 @@ func (s *Store) lacking(ctx context.Context, owner memory.Owner, things []thing)
 	return slices.DeleteFunc(things, func(t thing) bool { return l.things[t.target()] != (thing{}) }), nil
 }
 
-// noteRebuilt records the files' memories, so that a file at another place, or with a person's
-// name, is not written a second time. Their content is still to be compared.
+// noteRebuilt records the files' memories, so that a file in another place or with a name that a
+// person chose is not written a second time. Their content is compared later.
 func (s *Store) noteRebuilt(paths map[key]string) error {
 	f := s.files
 	f.disk.Lock()
@@ -91,8 +91,8 @@ func (s *Store) noteRebuilt(paths map[key]string) error {
 	return f.index.endRebuild(from)
 }
 
-// noteFolder records the memories of files without records; these are compared with the store
-// within.
+// noteFolder records the memories of files that have no records. Their content is compared with the
+// wrapped store later.
 func (s *Store) noteFolder(ctx context.Context) error {
 	_, paths, err := s.readFolder(ctx, func(memory.Owner) bool { return true })
 	if err != nil {
@@ -101,9 +101,9 @@ func (s *Store) noteFolder(ctx context.Context) error {
 	return s.noteRebuilt(paths)
 }
 
-// readFolder reads all files of some owners that name a memory, and returns their paths as well. Of
-// several files of a memory it takes the one with Loci's name, or else the one with the shortest
-// name, since copies add to it; a scan reports the others.
+// readFolder reads all files of some owners that name a memory, and returns their paths too. If a
+// memory has several files, it uses the one with Loci's name, or else the one with the shortest
+// name, since copies get longer names; a scan reports the others.
 func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map[memory.Owner][]thing, map[key]string, error) {
 	f := s.files
 	f.disk.Lock()
@@ -112,7 +112,7 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	if err := sc.walk(ctx); err != nil {
 		return nil, nil, err
 	}
-	facts := map[memory.Owner]map[string]string{} // ids by what the files are called
+	facts := map[memory.Owner]map[string]string{} // ids of facts by file name
 	for _, c := range sc.changed {
 		if facts[c.p.owner] == nil {
 			facts[c.p.owner] = map[string]string{}
@@ -149,8 +149,8 @@ func (s *Store) readFolder(ctx context.Context, of func(memory.Owner) bool) (map
 	return byOwner, paths, nil
 }
 
-// rebuildTurns appends the conversations: a batch ends where the time changes, so that the order
-// stays.
+// rebuildTurns appends the conversations. A batch ends where the time changes, so that the order of
+// the turns stays.
 func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []thing, paths map[key]string) error {
 	conversations := map[string]memory.Conversation{}
 	turns := map[string][]memory.Turn{}
@@ -159,7 +159,7 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 		case t.Conversation != nil:
 			conversations[t.Conversation.ID] = *t.Conversation
 		case t.Turn != nil:
-			if t.open() { // what it taught is in the folder, or was deleted there
+			if t.open() { // facts learned from the turn are in the folder, or were deleted there
 				t.Turn.LearnedAt = memory.Time(s.opts.Now())
 			}
 			turns[t.Turn.Conversation] = append(turns[t.Turn.Conversation], *t.Turn)
@@ -198,8 +198,8 @@ func (s *Store) rebuildTurns(ctx context.Context, owner memory.Owner, things []t
 	return nil
 }
 
-// piecewise adds things in batches. If a batch fails, each is tried by itself; failing ones are
-// left.
+// piecewise adds things in batches. If a batch fails, it adds each thing separately, and calls
+// leave for those that fail.
 func piecewise[T any](all []T, add func([]T) error, leave func(T, error)) error {
 	for some := range slices.Chunk(all, maxRun) {
 		err := add(some)
@@ -225,9 +225,9 @@ func refusesFile(err error) bool {
 	return errors.Is(err, memory.Duplicate) || errors.Is(err, memory.Invalid) || errors.Is(err, memory.TooLarge)
 }
 
-// leaveFile leaves a file that cannot be applied for [Store.Scan] to report.
+// leaveFile skips a file that cannot be applied; [Store.Scan] will report it.
 func (s *Store) leaveFile(paths map[key]string, k key, why error) {
-	s.opts.Log.Warn("a file of the vault is not taken over", "file", LogPath(paths[k]), "error", why)
+	s.opts.Log.Warn("a file of the vault cannot be imported", "file", LogPath(paths[k]), "error", why)
 	delete(paths, k)
 }
 

@@ -26,24 +26,26 @@ import (
 // recordsFile is the database of the records, in the vault's own folder.
 const recordsFile = "files.db"
 
-// record is Loci's last write of a file.
+// record describes Loci's last write of a file.
 type record struct {
-	Path    string       `json:"path"` // in the vault, with slashes
+	Path    string       `json:"path"` // slash-separated path in the vault
 	Owner   memory.Owner `json:"owner,omitempty"`
-	Target  string       `json:"id,omitempty"` // as [memory.Image.Target] writes it; "" in the log: the file was removed
+	Target  string       `json:"id,omitempty"` // in the form of [memory.Image.Target]; "" in the log: the file was removed
 	SHA     string       `json:"sha256,omitempty"`
-	Version int64        `json:"version,omitempty"` // of the memory in the file
+	Version int64        `json:"version,omitempty"` // the memory's version in the file
 	Size    int64        `json:"size"`
 	Mtime   int64        `json:"mtime,omitempty"` // nanoseconds since 1970
 
-	// Due: the file is to be written. Its absence is no deletion, unless a scan found it There.
+	// Due: the file must be written. If it is missing, nobody deleted it, unless a scan found it
+	// There.
 	Due   bool `json:"due,omitempty"`
 	There bool `json:"there,omitempty"`
 
-	// Open: a turn not learned from yet. No version tells when it is, so a start checks.
+	// Open: the file is a turn that is not learned yet. Learning changes no version, so a start
+	// checks.
 	Open bool `json:"open,omitempty"`
 
-	// Related: the file lists relations. If not, those in it are by another machine's Loci.
+	// Related: Loci writes the file's relations. If false, another machine's Loci wrote them.
 	Related bool `json:"related,omitempty"`
 
 	text string // the written text, until it is saved with the record
@@ -55,16 +57,16 @@ func (r *record) id() string {
 	return id
 }
 
-// own reports whether a hash is that of Loci's last write.
+// own reports whether sha is the hash of Loci's last write.
 func (r *record) own(sha string) bool { return r != nil && r.SHA == sha }
 
-// deletable reports whether the absence of the file is a deletion.
+// deletable reports whether a missing file means that a person deleted it.
 func (r *record) deletable() bool { return r != nil && (!r.Due || r.There) }
 
-// none reports whether nothing was written.
+// none reports whether Loci never wrote the file.
 func (r *record) none() bool { return r == nil || r.SHA == "" }
 
-// isName reports whether a person deleted the file, whose record keeps only its name.
+// isName reports whether a person deleted the file. Its record then keeps only the name.
 func (r *record) isName() bool { return r != nil && r.SHA == "" && r.Due }
 
 // key identifies a thing in the vault.
@@ -73,9 +75,9 @@ type key struct {
 	target string
 }
 
-// index has the records in memory, and in a table of the database [recordsFile]. They are not in
-// the store within: only records that stay with the files can detect that an older store replaced
-// it.
+// index holds the records, in memory and in the database [recordsFile]. They are not in the wrapped
+// store: only records that stay with the files can detect that the store was replaced by an older
+// one.
 type index struct {
 	db      *sql.DB
 	paths   map[string]*record
@@ -84,7 +86,7 @@ type index struct {
 	rebuild rebuildState
 }
 
-// rebuildState is the time of the last rebuild, and whether one is in progress.
+// rebuildState tells when the last rebuild was, and whether a rebuild is in progress.
 type rebuildState struct {
 	At       time.Time `json:"at,omitzero"`
 	UnderWay bool      `json:"under_way,omitempty"`
@@ -98,13 +100,13 @@ type row struct {
 
 // The kinds of rows, with names and values.
 const (
-	fileRow    = "file"    // a path, a record
-	ownerRow   = "owner"   // an owner, the version up to which the files are complete
-	rebuildRow = "rebuild" // "", a rebuildState
+	fileRow    = "file"    // name: a path, value: a record
+	ownerRow   = "owner"   // name: an owner, value: the version up to which the files are complete
+	rebuildRow = "rebuild" // name: "", value: a rebuildState
 )
 
-// openIndex reads the records. A damaged database counts as empty: everything is then compared with
-// the store within.
+// openIndex reads the records. A damaged database counts as empty: all files are then compared with
+// the wrapped store.
 func openIndex(file string) (*index, error) {
 	x, err := loadIndex(file)
 	var damaged *sqlite.Error
@@ -143,7 +145,7 @@ func (x *index) load() error {
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // Err tells
+	defer rows.Close() //nolint:errcheck // Err returns errors
 	for rows.Next() {
 		var kind, name string
 		var value []byte
@@ -181,7 +183,7 @@ func (x *index) save(rows ...row) error {
 	if err != nil {
 		return err
 	}
-	defer put.Close() //nolint:errcheck // the transaction tells
+	defer put.Close() //nolint:errcheck // the transaction returns errors
 	for _, r := range rows {
 		text, err := json.Marshal(r.value)
 		if err != nil {
@@ -210,7 +212,7 @@ func (x *index) save(rows ...row) error {
 	return nil
 }
 
-// note saves records and caches them; one without a target is removed.
+// note saves records in the database and in memory. A record without a target is deleted.
 func (x *index) note(records ...*record) error {
 	if err := x.write(records...); err != nil {
 		return err
@@ -223,7 +225,7 @@ func (x *index) note(records ...*record) error {
 	return nil
 }
 
-// noteDue records that a record's file is to be written; until then its absence is no deletion.
+// noteDue records that a file must be written; until then its absence is no deletion.
 func (x *index) noteDue(r *record) error {
 	if r == nil {
 		return nil
@@ -233,7 +235,7 @@ func (x *index) noteDue(r *record) error {
 	return x.note(&due)
 }
 
-// write saves records and their texts, and drops the texts from memory.
+// write saves records with their texts, and frees the texts.
 func (x *index) write(records ...*record) error {
 	rows := make([]row, len(records))
 	for i, r := range records {
@@ -244,7 +246,7 @@ func (x *index) write(records ...*record) error {
 	return x.save(rows...)
 }
 
-// maxTexts bounds the earlier texts kept per file.
+// maxTexts limits the earlier texts kept of each file.
 const maxTexts = 16
 
 // saveText saves a thing's last written text.
@@ -257,8 +259,8 @@ func saveText(tx *sql.Tx, r *record) error {
 	return err
 }
 
-// texts returns Loci's texts of a thing, last first: the one of its record, which may not be the
-// newest after a crash before the record was saved.
+// texts returns the texts that Loci wrote for a thing, the latest first. last is the text of its
+// record, which after a crash may not be the newest.
 func (x *index) texts(k key) (last string, past []string, err error) {
 	r := x.targets[k]
 	rows, err := x.db.Query(`SELECT sha, text FROM texts WHERE owner = ? AND target = ? ORDER BY id DESC`, k.owner, k.target)
@@ -280,8 +282,7 @@ func (x *index) texts(k key) (last string, past []string, err error) {
 	return last, past, rows.Err()
 }
 
-// wrote reports whether a text equals an earlier one by Loci, ignoring line ends, which git may
-// change.
+// wrote reports whether a text equals one of Loci's, ignoring line ends, which git may change.
 func wrote(text, last string, past []string) bool {
 	for _, one := range []string{text, strings.ReplaceAll(text, "\r\n", "\n")} {
 		if one == last || slices.Contains(past, one) {
@@ -291,7 +292,7 @@ func wrote(text, last string, past []string) bool {
 	return false
 }
 
-// forgetIf removes a thing's texts during an erasure.
+// forgetIf removes a thing's texts if an erasure is in progress.
 func (x *index) forgetIf(erasing bool, k key) error {
 	if !erasing {
 		return nil
@@ -312,7 +313,7 @@ func (x *index) mark(versions map[memory.Owner]int64) error {
 	return x.save(rows...)
 }
 
-// beginRebuild removes the records and marks of some owners, whose files are read like a person's.
+// beginRebuild removes the records of some owners, so that their files are read as added ones.
 func (x *index) beginRebuild(of func(memory.Owner) bool) error {
 	x.rebuild.UnderWay = true
 	rows := []row{{rebuildRow, "", x.rebuild}}
@@ -331,7 +332,7 @@ func (x *index) beginRebuild(of func(memory.Owner) bool) error {
 	return x.save(rows...)
 }
 
-// endRebuild saves the records of the rebuilt files, whose content is still to be compared.
+// endRebuild saves the records of the rebuilt files. Their content is compared later.
 func (x *index) endRebuild(from []*record) error {
 	x.rebuild.UnderWay = false
 	return errors.Join(x.note(from...), x.save(row{rebuildRow, "", x.rebuild}))
@@ -356,7 +357,7 @@ func (x *index) drop(path string) {
 	}
 }
 
-// compact moves the log into the file, without old content.
+// compact moves the log into the database file and removes old content.
 func (x *index) compact() error {
 	_, err := x.db.Exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
 	return err

@@ -14,30 +14,30 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Report is the differences of the folder from what Loci last wrote.
+// Report lists the differences between the folder and what Loci last wrote.
 type Report struct {
-	Edits     []Edit    // deleted ones first, then in order of path
-	Problems  []Problem // unreadable files, which are left as they are
-	Conflicts []string  // files with a person's text in conflict with Loci's change
-	Held      []Edit    // deletions that must be confirmed, since there are so many
-	Files     int       // files compared
+	Edits     []Edit    // deletions first, then in order of path
+	Problems  []Problem // unreadable files, which Loci leaves unchanged
+	Conflicts []string  // files with a person's text that conflicts with Loci's change
+	Held      []Edit    // deletions that a person must confirm, since there are many
+	Files     int       // number of compared files
 
-	settles time.Duration // until the first missing file counts as deleted; 0: none waits
+	settles time.Duration // time until the first missing file counts as deleted; 0: no file is waiting
 }
 
 // Problem is a file or folder that cannot be read.
 type Problem struct {
 	Path string
 	Why  string
-	Do   string // advice; "" for none but to repair it
+	Do   string // advice; "" if the file must be repaired
 }
 
-// ScanOptions are the options of a scan. The zero value is the default.
+// ScanOptions are options of a scan. The zero value holds the defaults.
 type ScanOptions struct {
-	Confirm bool // apply deletions even if they are many, or have not settled
+	Confirm bool // apply deletions even if there are many or they are recent
 
-	// Settle is how long a file must be missing, by an earlier scan, to count as deleted; 0: at
-	// once.
+	// Settle is how long a file must be missing, according to earlier scans, before it counts as
+	// deleted; 0: at once.
 	Settle time.Duration
 }
 
@@ -48,7 +48,7 @@ func (s *Store) Scan(ctx context.Context, o ScanOptions) (Report, error) {
 	f.disk.Lock()
 	first := !f.scanned
 	f.disk.Unlock()
-	if first { // what a crash left unwritten is not an edit
+	if first { // a file that a crash left unwritten is not an edit
 		if err := s.Settle(ctx); ctx.Err() != nil {
 			return Report{}, err
 		}
@@ -72,7 +72,7 @@ type scan struct {
 	f       *files
 	o       ScanOptions
 	report  Report
-	seen    map[string]bool // paths of records with an existing or doubtful file
+	seen    map[string]bool // paths of records whose file exists or may exist
 	unheard []string        // files of turns and summaries in unknown chats
 	blind   []string        // folders that could not be read
 	changed []found
@@ -87,12 +87,12 @@ type found struct {
 	text string
 	sha  string
 	info fs.FileInfo
-	old  *record // of the memory last at the path
-	id   string  // in the file
+	old  *record // record of the memory last written to the path
+	id   string  // id in the file
 }
 
-// key returns the file's memory, as far as it tells: the one last at the path, or the one with its
-// id.
+// key returns the file's memory if it can be determined: the memory last written to the path, or
+// the one with the file's id.
 func (c found) key() key {
 	switch {
 	case c.old != nil:
@@ -116,7 +116,7 @@ func (s *scan) walk(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil && errors.Is(err, fs.ErrNotExist):
-			return nil // removed meanwhile
+			return nil // the folder was removed meanwhile
 		case err != nil:
 			s.problem(name, err)
 			s.blind = append(s.blind, name+"/")
@@ -138,7 +138,7 @@ func (s *scan) walk(ctx context.Context) error {
 			return nil
 		}
 		if _, ok := s.f.s.placeOf(name); !ok {
-			if d.Type()&fs.ModeSymlink != 0 { // its target is not read, and not deleted
+			if d.Type()&fs.ModeSymlink != 0 { // Loci does not follow links, and does not treat the file as deleted
 				s.blind = append(s.blind, name+"/")
 			}
 			return nil
@@ -156,7 +156,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	s.report.Files++
 	info, err := d.Info()
 	if err != nil {
-		return // removed meanwhile
+		return // the file was removed meanwhile
 	}
 	old := s.f.index.paths[name]
 	if old != nil && info.Size() == old.Size && info.ModTime().UnixNano() == old.Mtime && info.Mode().IsRegular() {
@@ -171,7 +171,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 		s.problem(name, err)
 		return
 	case strings.TrimSpace(text) == "":
-		s.problem(name, "it is empty; it may be half written")
+		s.problem(name, "the file is empty; it may be half written")
 		return
 	}
 	sha := hashOf(text)
@@ -184,7 +184,7 @@ func (s *scan) look(name string, d fs.DirEntry) {
 	s.changed = append(s.changed, found{name, p, text, sha, info, old, valueIn(text, "id")})
 }
 
-// compare makes edits of the found files.
+// compare turns the found files into edits.
 func (s *scan) compare(ctx context.Context) error {
 	gone := s.gone()
 	if err := s.load(ctx, gone); err != nil {
@@ -203,7 +203,7 @@ func (s *scan) compare(ctx context.Context) error {
 		r := gone[name]
 		t := s.loaders[r.Owner].things[r.Target]
 		if named[r.id()] || t == (thing{}) || t.Conversation != nil {
-			continue // there, or nothing to forget: it is written again when due
+			continue // the file exists or has nothing to forget: it is written again when due
 		}
 		deleted = append(deleted, Edit{Kind: Deleted, Owner: r.Owner, Target: r.Target, Path: r.Path, SHA: r.SHA, Was: t.FileContent})
 	}
@@ -225,7 +225,7 @@ func (s *scan) load(ctx context.Context, gone map[string]*record) error {
 			continue
 		}
 		if keys[k.owner] == nil {
-			keys[k.owner] = []key{} // a loader, if with nothing to read
+			keys[k.owner] = []key{} // the owner needs a loader even if it reads nothing
 		}
 		if k.target != "" {
 			keys[k.owner] = append(keys[k.owner], k)
@@ -239,20 +239,20 @@ func (s *scan) load(ctx context.Context, gone map[string]*record) error {
 		s.loaders[owner] = l
 		for batch := range slices.Chunk(all, maxBatch) {
 			if _, err := l.load(ctx, batch); err != nil {
-				return fmt.Errorf("read what the files of %s show: %w", owner, err)
+				return fmt.Errorf("read the memories in the files of %s: %w", owner, err)
 			}
 		}
 	}
 	return nil
 }
 
-// whose finds a file's memory by its path or by the id in its front matter. Without one the file is
-// a problem.
+// whose finds a file's memory by its path or by the id in its front matter. If there is none, it
+// reports a problem.
 func (s *scan) whose(c found) (k key, stored thing, ok bool) {
 	k = c.key()
 	switch {
 	case c.p.owner == "" && c.old == nil:
-		s.problem(c.path, "whose folder this is cannot be read from its name")
+		s.problem(c.path, "the name of this folder does not identify its owner")
 		return k, thing{}, false
 	case c.old != nil && c.id != "" && c.id != c.old.id():
 		s.problem(c.path, fmt.Sprintf("its id was %q and is %q now: a copy goes into a file of its own, without the id", c.old.id(), c.id))

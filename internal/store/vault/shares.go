@@ -9,21 +9,21 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// A profile entry of Loci's own lists the receivers of a fact: its key is sharedEntry and the
-// fact's id, its value a JSON list of owners. The entry has no file: it is in the fact's, as
-// sharedKey with a list of "user/NAME", "pool/NAME" and "global". The copies follow from it, and
-// have no files either.
+// A special profile entry lists the users who share a fact: its key is sharedEntry and the fact's
+// id, its value a JSON list of owners. The entry has no own file: the fact's file has it under
+// sharedKey, as a list of "user/NAME", "pool/NAME" and "global". The copies are derived from it,
+// and have no files either.
 const (
 	sharedEntry = "loci.share."
 	sharedKey   = "shared_with"
 )
 
-// sharedFact returns the fact of a share entry.
+// sharedFact returns the fact to which a share entry belongs.
 func sharedFact(target string) (id string, ok bool) {
 	return strings.CutPrefix(target, profileTarget+sharedEntry)
 }
 
-// sharedWith is the property with a fact's receivers.
+// sharedWith is the property that lists the users who share a fact.
 func (t *thing) sharedWith() property {
 	show := func(names) string {
 		var called []string
@@ -41,13 +41,13 @@ func (t *thing) sharedWith() property {
 			}
 			with = append(with, o)
 		}
-		if t.Shared = shared(with); r.elsewhere() && r.rebuilt == nil { // who shared it was another
+		if t.Shared = shared(with); r.elsewhere() && r.rebuilt == nil { // it was shared elsewhere, not here
 			t.Shared = nil
 		}
 	}}
 }
 
-// sharers returns a fact's receivers.
+// sharers returns the owners who share a fact.
 func (t thing) sharers() []memory.Owner {
 	if t.Shared == nil {
 		return nil
@@ -64,7 +64,7 @@ func shared(with []memory.Owner) *[]memory.Owner {
 	return &with
 }
 
-// ownerCalled parses an owner in a file of by, "" if it is not valid there.
+// ownerCalled parses the name of an owner in a file of by; "" if the name is not valid there.
 func ownerCalled(by memory.Owner, text string) memory.Owner {
 	var o memory.Owner
 	kind, name, _ := strings.Cut(text, "/")
@@ -82,7 +82,7 @@ func ownerCalled(by memory.Owner, text string) memory.Owner {
 	return o
 }
 
-// ownersIn parses the value of a sharing entry and drops owners that are not valid.
+// ownersIn parses the value of a share entry and drops invalid owners.
 func ownersIn(home memory.Owner, value string) []memory.Owner {
 	var with []memory.Owner
 	if json.Unmarshal([]byte(value), &with) != nil {
@@ -93,7 +93,7 @@ func ownersIn(home memory.Owner, value string) []memory.Owner {
 	})
 }
 
-// sharing reads a fact's receivers. All entries are read at once.
+// sharing reads the owners who share a fact. The first call reads all entries.
 func (l *loader) sharing(ctx context.Context, f *memory.Fact) (*[]memory.Owner, error) {
 	if l.shares == nil {
 		entries, err := l.f.s.Profile(ctx, l.owner, memory.At{})
@@ -122,7 +122,7 @@ func (t thing) shareChange() memory.Change {
 	return memory.Change{Action: memory.ActionAdd, After: memory.Image{Profile: &entry}, NewID: t.Fact.ID, Reason: wasInVault}
 }
 
-// shareJobs returns the jobs that create the copies of the facts that changes share.
+// shareJobs returns the jobs that create the copies of facts which the changes share.
 func shareJobs(owner memory.Owner, run string, changes []memory.Change) []memory.Job {
 	var facts []string
 	for _, c := range changes {

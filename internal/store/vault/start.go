@@ -15,8 +15,8 @@ var (
 	allStatuses = []memory.Status{memory.Active, memory.Pending, memory.Superseded, memory.Replaced, memory.Retired, memory.Rejected}
 )
 
-// begin compares the versions of the files with those of the store within. Missing files become
-// due; memories missing in the store are rebuilt from files.
+// begin compares the versions of the files with those of the wrapped store. Missing files become
+// due; memories that the store lacks are rebuilt from files.
 func (s *Store) begin(ctx context.Context) error {
 	owners, err := s.ownersWithin(ctx)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Store) begin(ctx context.Context) error {
 	}
 	versions, err := s.Store.Versions(ctx, owners)
 	if err != nil {
-		return fmt.Errorf("read the versions of the store within: %w", err)
+		return fmt.Errorf("read the versions of the wrapped store: %w", err)
 	}
 	x := s.files.index
 	isNew := len(x.paths)+len(x.written) == 0
@@ -42,7 +42,7 @@ func (s *Store) begin(ctx context.Context) error {
 	switch all := empty || x.rebuild.UnderWay; {
 	case all || slices.Contains(slices.Collect(maps.Values(older)), true):
 		err = s.rebuild(ctx, func(o memory.Owner) bool { return all || older[o] }, all)
-	case isNew: // only the files tell their memories
+	case isNew: // only the files know their memories
 		err = s.noteFolder(ctx)
 	}
 	for k, r := range x.targets {
@@ -53,12 +53,12 @@ func (s *Store) begin(ctx context.Context) error {
 	return err
 }
 
-// ownersWithin returns the owners in the store within or in the records.
+// ownersWithin returns the owners in the wrapped store or in the records.
 func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
 	all := map[memory.Owner]bool{s.opts.Home: true}
 	owners, err := s.Store.Owners(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the owners of the store within: %w", err)
+		return nil, fmt.Errorf("read the owners of the wrapped store: %w", err)
 	}
 	for _, o := range owners {
 		all[o] = true
@@ -69,8 +69,8 @@ func (s *Store) ownersWithin(ctx context.Context) ([]memory.Owner, error) {
 	return slices.Sorted(maps.Keys(all)), nil
 }
 
-// changedSince returns the targets written for an owner after a version, or all if the store within
-// no longer has that version.
+// changedSince returns the targets written for an owner after a version, or all targets if the
+// wrapped store no longer has that version.
 func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int64) ([]string, error) {
 	targets := map[string]bool{}
 	var ids []string
@@ -115,7 +115,7 @@ func (s *Store) changedSince(ctx context.Context, owner memory.Owner, after int6
 		if err != nil {
 			return nil, fmt.Errorf("read its conversations: %w", err)
 		}
-		if after == 0 || s.files.index.targets[key{owner, conversationTarget + c.ID}] == nil { // its version does not tell
+		if after == 0 || s.files.index.targets[key{owner, conversationTarget + c.ID}] == nil { // a conversation's version may miss changes
 			targets[conversationTarget+c.ID] = true
 		}
 	}

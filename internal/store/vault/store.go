@@ -14,24 +14,24 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Options configure a vault. The zero value is the default.
+// Options configures a vault. The zero value holds the defaults.
 type Options struct {
 	Now  func() time.Time // nil: time.Now
 	Home memory.Owner     // the owner of the entries at the top; "": the user "default"
-	Log  *slog.Logger     // nil: none
+	Log  *slog.Logger     // nil: no log
 
-	// failpoint is called at the named points of a write; tests crash there.
+	// failpoint is called at named points of a write; a test can crash the process there.
 	failpoint func(point string)
 	lull      time.Duration            // 0: lull; tests shorten it
 	notify    func() (*notices, error) // nil: systemNotices; tests replace it
 }
 
-// Points where tests crash.
+// Points of a write at which a test can crash the process.
 const (
 	afterCommit  = "after the commit"
 	beforeFiles  = "before files are renamed"
 	betweenFiles = "between two files"
-	afterFiles   = "after files, before their records"
+	afterFiles   = "after the files are renamed, before their records are saved"
 )
 
 // The vault's own folder and its content.
@@ -40,20 +40,20 @@ const (
 	lockName  = "lock"
 )
 
-// Within opens the store within, with the vault's clock.
+// Within opens the wrapped store, with the vault's clock.
 type Within func(now func() time.Time) (memory.Store, error)
 
 // Store is a vault: a [memory.Store] whose memories are also files in a folder.
 type Store struct {
-	memory.Store // the store within, which answers reads and has the history
+	memory.Store // the wrapped store, which answers reads and has the history
 
 	dir    string
 	opts   Options
 	files  *files
 	unlock func() error
 
-	copying  sync.Mutex   // held during a copy or an erasure; taken before all others
-	mu       sync.RWMutex // guards closed against writes under way
+	copying  sync.Mutex   // held during a copy or an erasure; locked before the other mutexes
+	mu       sync.RWMutex // guards closed against writes in progress
 	closed   bool
 	closing  sync.Once
 	closeErr error
@@ -63,7 +63,7 @@ var _ memory.Store = (*Store)(nil)
 
 // Open opens the vault in a folder, created if missing, around the store that within opens. Files
 // are brought up to date with that store. If it is empty, or older than the files, the rest is
-// rebuilt from them. [memory.Conflict]: another process has the vault open.
+// rebuilt from the files. [memory.Conflict]: another process has the vault open.
 func Open(ctx context.Context, dir string, within Within, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -94,7 +94,7 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	if err := os.MkdirAll(s.own(), 0o700); err != nil {
 		return err
 	}
-	unlock, err := filelock.Take(s.own(lockName), "has the vault open; only one may")
+	unlock, err := filelock.Take(s.own(lockName), "has the vault open; only one process may")
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *Store) open(ctx context.Context, within Within) error {
 	}
 	s.files.done = make(chan struct{})
 	go s.files.run()
-	if s.erasing() { // a crash interrupted it
+	if s.erasing() { // a crash interrupted an erasure
 		return s.endErasing(ctx)
 	}
 	return nil
@@ -122,23 +122,23 @@ func (s *Store) Dir() string { return s.dir }
 // OwnersWithFiles returns the owners with memories in the vault, in order.
 func (s *Store) OwnersWithFiles() []memory.Owner { return s.files.owners() }
 
-// Written receives a token after files were written. It is for one reader.
+// Written receives a token after files were written. Only one goroutine may read it.
 func (s *Store) Written() <-chan struct{} { return s.files.wrote }
 
-// RebuiltAt returns when memory was last rebuilt from the files, which starts a new history; zero
-// if never.
+// RebuiltAt returns when memory was last rebuilt from the files, which starts a new history. It is
+// zero if there was no rebuild.
 func (s *Store) RebuiltAt() time.Time {
 	s.files.disk.Lock()
 	defer s.files.disk.Unlock()
 	return s.files.index.rebuild.At
 }
 
-// own returns a path in the vault's own folder.
+// own returns a path in the vault's own folder, .loci.
 func (s *Store) own(name ...string) string {
 	return filepath.Join(append([]string{s.dir, OwnFolder}, name...)...)
 }
 
-// Close waits for operations in progress, writes due files and releases everything.
+// Close waits for operations in progress, writes due files and closes everything.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.mu.Lock()
@@ -164,11 +164,11 @@ func (s *Store) release() error {
 	return errors.Join(errs...)
 }
 
-// Settle waits until the files have everything acknowledged before. Files that cannot be written
-// now are postponed and named in the error.
+// Settle waits until the files contain everything acknowledged before. Files that cannot be written
+// now are retried later and named in the error.
 func (s *Store) Settle(ctx context.Context) error { return s.files.flush(ctx) }
 
-// Ping reports whether the store within answers.
+// Ping reports whether the wrapped store answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if p, ok := s.Store.(interface{ Ping(context.Context) error }); ok {
 		return p.Ping(ctx)

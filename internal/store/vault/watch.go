@@ -12,9 +12,9 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// The folder is checked after debounce without changes, at least every patience during changes, and
-// every rescan in any case, since network folders report nothing; every poll if the system cannot
-// report changes.
+// Watch checks the folder once it is unchanged for debounce, at least every patience while it
+// changes, and every rescan in any case, since network folders report no changes. If the system
+// cannot report changes, it checks every poll.
 const (
 	debounce = 200 * time.Millisecond
 	patience = time.Second
@@ -22,15 +22,15 @@ const (
 	poll     = 2 * time.Second
 )
 
-// Watch calls yield with a report, at once and after changes of the folder, until the context ends,
-// whose error it returns, or yield fails. It reports missing files after [Settle]. Unanswered edits
-// come again with the next report.
+// Watch calls yield with a report, at once and after changes of the folder, until ctx ends, whose
+// error it returns, or yield fails. It reports missing files after [Settle]. The next report
+// contains unanswered edits again.
 func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	w := &watcher{s: s}
 	notices, err := s.opts.notify()
 	if err == nil {
 		w.notices = *notices
-		defer notices.close() //nolint:errcheck // nothing is lost with it
+		defer notices.close() //nolint:errcheck // the watcher holds no data
 		w.addAll(".")
 	} else {
 		w.lost(err)
@@ -53,7 +53,7 @@ func (s *Store) Watch(ctx context.Context, yield func(Report) error) error {
 	}
 }
 
-// notices are the system's notifications about watched folders.
+// notices delivers the system's notifications about watched folders.
 type notices struct {
 	events chan fsnotify.Event
 	faults chan error
@@ -73,20 +73,20 @@ func systemNotices() (*notices, error) {
 type watcher struct {
 	notices
 	s     *Store
-	blind bool // some folders are not watched: the system's limit is reached
+	blind bool // some folders are not watched, since the system's limit is reached
 }
 
-// lost records that not every folder is watched.
+// lost records that some folders are not watched.
 func (w *watcher) lost(err error) {
 	why := err.Error()
-	switch { // Linux, which says so by the errors of other things
+	switch { // Linux reports its limits by unrelated errors
 	case errors.Is(err, syscall.ENOSPC):
-		why = "the system watches no more folders: raise fs.inotify.max_user_watches"
+		why = "the system's limit of watched folders is reached: raise fs.inotify.max_user_watches"
 	case errors.Is(err, syscall.EMFILE):
-		why = "the system lets no more programs watch: raise fs.inotify.max_user_instances"
+		why = "the system's limit of watching programs is reached: raise fs.inotify.max_user_instances"
 	}
 	w.blind = true
-	w.s.opts.Log.Warn("not every folder of the vault can be watched; all are read every few seconds instead", "why", why)
+	w.s.opts.Log.Warn("some folders of the vault cannot be watched; Loci reads all folders every few seconds instead", "why", why)
 }
 
 // addAll watches a folder and its subfolders, as far as possible.
@@ -109,8 +109,8 @@ func (w *watcher) addAll(folder string) {
 	}
 }
 
-// wait returns when the folder is to be checked again, because of a change or because missing files
-// settle; 0: none does.
+// wait returns when the folder must be checked again: after a change, or when missing files settle
+// after the time settles; 0: no file is missing.
 func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	every := rescan
 	if w.blind {
@@ -130,7 +130,7 @@ func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 		case <-look.C:
 			return nil
 		case err := <-faults: // for example, events were lost
-			w.s.opts.Log.Debug("the vault is read again", "error", err)
+			w.s.opts.Log.Debug("watching failed; the vault is read again", "error", err)
 			look.Reset(debounce)
 		case e, ok := <-events:
 			if !ok {
@@ -148,7 +148,7 @@ func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	}
 }
 
-// matters reports whether an event may be an edit, and watches new folders.
+// matters reports whether an event may be an edit. It also starts to watch new folders.
 func (w *watcher) matters(e fsnotify.Event) bool {
 	name, err := filepath.Rel(w.s.dir, e.Name)
 	if err != nil {

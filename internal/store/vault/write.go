@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Apply makes the changes of a run in the store within. The files follow.
+// Apply makes the changes of a run in the wrapped store. The files are written later.
 func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, changes ...memory.Change) (memory.Receipt, error) {
 	targets := targetsOf(changes)
 	for _, id := range run.Learned {
@@ -16,7 +16,7 @@ func (s *Store) Apply(ctx context.Context, owner memory.Owner, run memory.Run, c
 	return s.write(owner, targets, func() (memory.Receipt, error) { return s.Store.Apply(ctx, owner, run, changes...) })
 }
 
-// Append writes a batch, as Apply does.
+// Append writes a batch to the wrapped store. The files are written later.
 func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) (memory.Receipt, error) {
 	targets := append(targetsOf(b.Marks), conversationTarget+b.Conversation.ID)
 	for _, t := range b.Turns {
@@ -25,7 +25,7 @@ func (s *Store) Append(ctx context.Context, owner memory.Owner, b memory.Batch) 
 	return s.write(owner, targets, func() (memory.Receipt, error) { return s.Store.Append(ctx, owner, b) })
 }
 
-// write commits in the store within and marks files as due.
+// write commits to the wrapped store and marks files as due.
 func (s *Store) write(owner memory.Owner, targets []string, commit func() (memory.Receipt, error)) (memory.Receipt, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -58,14 +58,14 @@ const (
 	conversationTarget = "conversation:"
 )
 
-// targetsOf returns the things whose files changes may affect, as [memory.Image.Target] and
-// conversationTarget write them.
+// targetsOf returns the things whose files changes may affect, in the form of [memory.Image.Target]
+// and conversationTarget.
 func targetsOf(changes []memory.Change) []string {
 	var out []string
 	for _, c := range changes {
 		out = append(out, c.After.Target())
 		if r := c.After.Relation; r != nil {
-			out = append(out, factTarget+r.From) // whose file has it
+			out = append(out, factTarget+r.From) // the file of the relation's first fact lists it
 		}
 		if p := c.After.Profile; p != nil {
 			if id, ok := sharedFact(profileTarget + p.Key); ok {
@@ -83,12 +83,12 @@ func (s *Store) Look(ctx context.Context, owner memory.Owner, l memory.Look) (me
 
 var _ memory.Lineage = (*Store)(nil)
 
-// SupersededBy asks the store within.
+// SupersededBy asks the wrapped store.
 func (s *Store) SupersededBy(ctx context.Context, owner memory.Owner, turns []string) (map[string][]string, error) {
 	return memory.SupersededBy(ctx, s.Store, owner, turns)
 }
 
-// Predecessors asks the store within.
+// Predecessors asks the wrapped store.
 func (s *Store) Predecessors(ctx context.Context, owner memory.Owner, facts []string) (map[string][]memory.Fact, error) {
 	return memory.Predecessors(ctx, s.Store, owner, facts)
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// maxFile bounds a file that is read. A longer memory is written and never read back.
+// maxFile limits the bytes of a file that is read. A longer memory is written, but never read back.
 const maxFile = 1 << 20
 
-// syncers is how many files are synced at once: disks combine several.
+// syncers is how many files are synced at once: disks can combine several syncs.
 const syncers = 8
 
-// write writes the files of these things in their present state, and returns the failed ones; the
-// caller holds f.disk.
+// write writes the files of these things in their current state, and returns the things whose files
+// failed; the caller holds f.disk.
 func (f *files) write(ctx context.Context, batch []key) (failed []key, err error) {
 	byOwner := map[memory.Owner][]key{}
 	for _, k := range batch {
@@ -43,36 +43,36 @@ func (f *files) write(ctx context.Context, batch []key) (failed []key, err error
 	}
 	f.prepare(plans)
 	if err := f.noteDue(plans); err != nil {
-		return batch, fmt.Errorf("note which files are due: %w", err)
+		return batch, fmt.Errorf("record which files are due: %w", err)
 	}
 	return f.commit(plans)
 }
 
-// plan is a file to write or remove.
+// plan describes a file to write or remove.
 type plan struct {
 	key
-	old    *record // the last write, nil for none
+	old    *record // the last write; nil: the file was never written
 	next   *record // nil: remove the file
 	text   string
 	temp   string
-	there  bool   // the file has the content already
-	erased bool   // remove everything at its paths
-	base   string // the text to overwrite
-	fault  error  // why it cannot be written
+	there  bool   // the file has the new content already
+	erased bool   // remove all content at the plan's paths
+	base   string // the text that is overwritten
+	fault  error  // why the file cannot be written
 }
 
-// plan decides on an owner's files.
+// plan plans the files of an owner.
 func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*plan, error) {
 	l := f.loader(owner)
 	if slices.Contains(keys, key{owner, ""}) {
 		if err := f.catchUp(ctx, owner); err != nil {
-			return nil, fmt.Errorf("bring the files of %s up: %w", owner, err)
+			return nil, fmt.Errorf("update the files of %s: %w", owner, err)
 		}
 		keys = slices.DeleteFunc(keys, func(k key) bool { return k.target == "" })
 	}
 	keys, err := l.load(ctx, keys)
 	if err != nil {
-		return nil, fmt.Errorf("read what the files of %s show: %w", owner, err)
+		return nil, fmt.Errorf("read the memories in the files of %s: %w", owner, err)
 	}
 	var plans []*plan
 	for _, k := range keys {
@@ -89,7 +89,7 @@ func (f *files) plan(ctx context.Context, owner memory.Owner, keys []key) ([]*pl
 	return plans, nil
 }
 
-// catchUp marks what was written for an owner since the version up to which the files are complete.
+// catchUp marks as dirty what was written for an owner since the files were last complete.
 func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 	versions, err := f.s.Store.Versions(ctx, []memory.Owner{owner})
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *files) catchUp(ctx context.Context, owner memory.Owner) error {
 	return nil
 }
 
-// errWaits reports a file that waits for a scan, or for the answer to an edit.
+// errWaits reports that a file waits for a scan, or for the answer to an edit.
 var errWaits = errors.New("it waits for a scan")
 
 // planOne plans one file; nil means that there is nothing to do now.
@@ -122,7 +122,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	at := f.pathOf(k, t, old)
 	p := &plan{key: k, old: old, erased: t.erased()}
 	p.next = &record{Path: at, Owner: k.owner, Target: k.target, Version: t.version(), Open: t.open(), Related: t.relations() != nil}
-	if p.erased { // nothing of the file stays, not even a person's additions
+	if p.erased { // the whole file is replaced, including a person's additions
 		if err := l.removeBeside(ctx, k, from(old), at); err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	}
 	fields := l.fieldsOver(p.base, t, old != nil && old.Related)
 	pg, ok := split(p.base).with(fields, t.words())
-	if !ok { // a file with unreadable front matter is kept as a conflict file
+	if !ok { // a file with unreadable front matter becomes a conflict file
 		if err := f.aside(cmp.Or(from(old), at)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -148,8 +148,8 @@ func (f *files) planOne(ctx context.Context, k key, l *loader) (*plan, error) {
 	return p, nil
 }
 
-// fieldsOver returns a thing's fields for writing over a text; related reports whether that lists
-// related facts. Another machine's turns and relations in it stay.
+// fieldsOver returns a thing's fields for writing over a text. related reports whether the thing's
+// own relations are written; another machine's turns and relations in the text stay.
 func (l *loader) fieldsOver(text string, t thing, related bool) []field {
 	over := split(text)
 	for _, link := range linksIn.Regexp().FindAllString(over.front, -1) {
@@ -167,8 +167,8 @@ func (l *loader) fieldsOver(text string, t thing, related bool) []field {
 	})
 }
 
-// planMissing plans the file of a thing that the store within lacks: it is removed if a profile key
-// is being erased, and otherwise left.
+// planMissing plans the file of a thing that the wrapped store lacks: it is removed if the text of
+// a profile key is being erased, and otherwise left.
 func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) (*plan, error) {
 	switch {
 	case old == nil:
@@ -179,7 +179,7 @@ func (f *files) planMissing(ctx context.Context, k key, old *record, l *loader) 
 	return nil, f.index.note(&record{Path: old.Path})
 }
 
-// unless returns a plan, or nil if the file and its record have the content already.
+// unless returns the plan, or nil if the file and its record have the content already.
 func (f *files) unless(p *plan) *plan {
 	text, err := f.read(p.next.Path)
 	if err != nil || text != p.text {
@@ -196,8 +196,8 @@ func (f *files) unless(p *plan) *plan {
 	return p
 }
 
-// pathOf returns the path of a thing's file. A person's name for it stays, until its text is
-// erased.
+// pathOf returns the path of a thing's file. A name that a person gave to the file stays, until the
+// thing's text is erased.
 func (f *files) pathOf(k key, t thing, was *record) string {
 	folder, name := f.s.place(k.owner, t)
 	at := path.Join(folder, name+".md")
@@ -211,7 +211,7 @@ func (f *files) pathOf(k key, t thing, was *record) string {
 	return named
 }
 
-// keep saves what a person wrote to a path since it was read.
+// keep saves text that a person wrote to a path after Loci read it.
 func (f *files) keep(p *plan, at string) error {
 	text, err := f.read(at)
 	if p.erased || errors.Is(err, fs.ErrNotExist) {
@@ -230,9 +230,9 @@ func from(r *record) string {
 	return r.Path
 }
 
-// base returns the text to overwrite, whose other lines stay. If Loci did not write it and it
-// differs, a person was quicker: the file is renamed to a conflict file. Before the first scan, and
-// for a deleted file, it waits for a scan instead.
+// base returns the text to overwrite; its other keys and comments stay. If a person changed the
+// file after Loci last read it, the file is renamed to a conflict file. Before the first scan, and
+// for a deleted file, the write waits for a scan instead.
 func (f *files) base(k key, old *record, at string, t thing, l *loader) (string, error) {
 	text, there, err := f.under(k, at, t, l)
 	if err == nil && old != nil && old.Path != at && !old.isName() {
@@ -241,13 +241,13 @@ func (f *files) base(k key, old *record, at string, t thing, l *loader) (string,
 		}
 	}
 	if err == nil && !there && old.deletable() && t.Conversation == nil {
-		return "", errWaits // a person deleted it
+		return "", errWaits // a person deleted the file
 	}
 	return text, err
 }
 
-// under returns the text at a path, and whether it is the thing's, not another memory's. A person's
-// text is moved aside.
+// under returns the text at a path, and whether it is the thing's own. A person's text is moved to
+// a conflict file.
 func (f *files) under(k key, at string, t thing, l *loader) (text string, there bool, err error) {
 	text, err = f.read(at)
 	own, r := f.index.targets[k], f.index.paths[at]
@@ -258,7 +258,7 @@ func (f *files) under(k key, at string, t thing, l *loader) (text string, there 
 		return "", true, f.aside(at)
 	case own.own(sha), own != nil && own.Due && l.isPast(k, text):
 		return text, true, nil
-	case r.own(sha): // its own plan moves it, or did
+	case r.own(sha): // the plan of that other memory moves the file
 		return "", false, nil
 	case f.saysTheSame(k, at, text, t, l):
 		return text, true, nil
@@ -268,13 +268,13 @@ func (f *files) under(k key, at string, t thing, l *loader) (text string, there 
 	return text, true, f.aside(at)
 }
 
-// isPast reports whether a text is an earlier one by Loci of a thing.
+// isPast reports whether a text is one that Loci wrote for a thing earlier.
 func (l *loader) isPast(k key, text string) bool {
 	last, past, err := l.f.index.texts(k)
 	return err == nil && wrote(text, last, past)
 }
 
-// saysTheSame reports whether a file has nothing that Loci lacks.
+// saysTheSame reports whether a file has no content that the wrapped store lacks.
 func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
 	p, ok := f.s.placeOf(at)
 	if !ok {
@@ -288,7 +288,7 @@ func (f *files) saysTheSame(k key, at, text string, t thing, l *loader) bool {
 // sameWords reports whether texts are equal, ignoring line ends.
 func sameWords(a, b string) bool { return a == b || plainWords(a) == plainWords(b) }
 
-// plainWords returns text with plain line ends, without outer empty lines.
+// plainWords returns text with LF line ends, without empty lines at the start and the end.
 func plainWords(s string) string { return strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n") }
 
 // aside renames a file to a conflict file.
@@ -310,9 +310,9 @@ func (f *files) aside(at string) error {
 	}
 }
 
-// Errors of files that are not read.
+// Errors about files that Loci does not read.
 var (
-	errNotFile = errors.New("it is not a plain file")
+	errNotFile = errors.New("it is not a regular file")
 	errTooLong = fmt.Errorf("it has more than %d bytes", maxFile)
 )
 
@@ -343,8 +343,7 @@ func (f *files) read(at string) (string, error) {
 	return string(text), nil
 }
 
-// noteDue records that files are due, so that they are due again after a crash before they are
-// placed.
+// noteDue records that files are due, so that they are written after a crash before the rename.
 func (f *files) noteDue(plans []*plan) error {
 	var due []*record
 	for _, p := range plans {
@@ -361,7 +360,7 @@ func (f *files) noteDue(plans []*plan) error {
 	return f.index.write(due...)
 }
 
-// commit puts the files in place and saves their records. It returns the failed ones.
+// commit renames the temporary files and saves the records. It returns the things that failed.
 func (f *files) commit(plans []*plan) (failed []key, err error) {
 	var done []*record
 	f.s.opts.failpoint(beforeFiles)
@@ -387,7 +386,7 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 		}
 	}
 	for folder := range folders {
-		if err := disk.SyncFolder(f.full(folder)); !errors.Is(err, fs.ErrNotExist) { // a person took it away
+		if err := disk.SyncFolder(f.full(folder)); !errors.Is(err, fs.ErrNotExist) { // a person removed the folder
 			errs = append(errs, err)
 		}
 	}
@@ -398,7 +397,7 @@ func (f *files) commit(plans []*plan) (failed []key, err error) {
 	return nil, nil
 }
 
-// tempName returns the temporary name of a batch's nth file.
+// tempName returns the nth temporary name in a batch.
 func tempName(n int) string { return fmt.Sprintf(".%d.tmp", n) }
 
 var tempNames = lazy.Compile(`^\.\d+\.tmp$`)
@@ -427,7 +426,7 @@ func (f *files) prepare(plans []*plan) {
 	_ = group.Wait() // each plan has its own error
 }
 
-// makeFolder makes a durable folder.
+// makeFolder creates a folder and syncs its parents.
 func (f *files) makeFolder(folder string) error {
 	if _, err := f.root.Stat(folder); err == nil {
 		return nil
@@ -450,12 +449,12 @@ func (f *files) writeTemp(p *plan) error {
 	_, err = file.WriteString(p.text)
 	err = errors.Join(err, file.Sync())
 	if info, statErr := file.Stat(); statErr == nil {
-		p.next.Mtime = info.ModTime().UnixNano() // a rename keeps it
+		p.next.Mtime = info.ModTime().UnixNano() // a rename keeps the time
 	}
 	return errors.Join(err, file.Close())
 }
 
-// place renames a file to its name and removes the old one.
+// place renames a temporary file to its final name and removes the old file.
 func (f *files) place(p *plan, folders map[string]bool) error {
 	if p.next != nil && !p.there {
 		if err := f.keep(p, p.next.Path); err != nil {
@@ -484,8 +483,8 @@ func (f *files) place(p *plan, folders map[string]bool) error {
 	return nil
 }
 
-// remove removes a memory's old file if it is as Loci wrote it or as just moved. Another file may
-// be there by now.
+// remove removes a memory's old file if Loci wrote it or just moved it. Another file may be there
+// by now.
 func (f *files) remove(p *plan) error {
 	if r := f.index.paths[p.old.Path]; r != nil && r != p.old {
 		return nil

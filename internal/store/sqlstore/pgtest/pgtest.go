@@ -1,8 +1,8 @@
-// Package pgtest starts a PostgreSQL server for the tests of a package, with the machine's
-// binaries: Debian's package postgresql is enough. The server is private, reached by a Unix socket
-// alone, its files are always removed, and it does not sync them.
+// Package pgtest starts a PostgreSQL server for a package's tests, with installed binaries, for
+// example of Debian's package postgresql. The server is private: it listens only on a Unix socket,
+// does not sync its files, and removes them at the end.
 //
-// With TEST_POSTGRES set to an address it uses that server.
+// If TEST_POSTGRES is set to an address, the tests use that server instead.
 package pgtest
 
 import (
@@ -26,13 +26,13 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// addressVariable names the server to use; a test binary passes its own to its children.
+// addressVariable names the server to use. A test binary sets it for its child processes.
 const addressVariable = "TEST_POSTGRES"
 
-// errNone reports that the machine has no server's binaries.
+// errNone reports that no PostgreSQL binaries are installed.
 var errNone = errors.New("PostgreSQL is not tried: install Debian's postgresql, or name a server in " + addressVariable)
 
-// server is the one of this test binary.
+// server is the server that this test binary started.
 var server struct {
 	once    sync.Once
 	address string
@@ -40,13 +40,13 @@ var server struct {
 	stop    func()
 }
 
-// Schemas are reused by later tests: making one with its tables takes far longer than emptying it.
+// Later tests reuse schemas: creating the tables takes far longer than emptying them.
 var (
 	schemas atomic.Int64
 	emptied = make(chan string, 64)
 )
 
-// Main runs a package's tests and then stops the server, if any. It returns the exit code.
+// Main runs a package's tests, stops the server if it was started, and returns the exit code.
 func Main(m *testing.M) int {
 	code := m.Run()
 	if server.stop != nil {
@@ -55,8 +55,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Address returns a server's address, for tests that make their own schemas. Without one the test
-// is skipped.
+// Address returns the server's address, for tests that create their own schemas. Without a server
+// the test is skipped.
 func Address(t testing.TB) string {
 	t.Helper()
 	server.once.Do(start)
@@ -69,7 +69,7 @@ func Address(t testing.TB) string {
 	return server.address
 }
 
-// Fresh returns the address of a schema without tables for one test.
+// Fresh returns the address of a schema without tables, for one test.
 func Fresh(t testing.TB) string {
 	t.Helper()
 	return With(Address(t), "search_path", create(t))
@@ -84,7 +84,7 @@ func create(t testing.TB) string {
 	return name
 }
 
-// Schema returns the address of a schema for one test, with empty tables or none.
+// Schema returns the address of a schema for one test. Its tables are empty or missing.
 func Schema(t testing.TB) string {
 	t.Helper()
 	address := Address(t)
@@ -119,7 +119,7 @@ func empty(name string) error {
 	return errors.Join(err, db.Close())
 }
 
-// With returns the address with one more parameter.
+// With returns the address with an additional parameter.
 func With(address, name, value string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -134,16 +134,16 @@ func With(address, name, value string) string {
 // socketName is the file of a server's socket, in the folder that is the address's host.
 const socketName = ".s.PGSQL.5432"
 
-// Way makes another way to a server for a test: connections to the returned address, at a socket in
-// folder, go to carry, with the path of the server's own socket. Without a socket the test is
-// skipped.
+// Way creates a proxy to a server for a test. It listens on a socket in folder, and passes each
+// connection and the path of the server's own socket to carry. If the server has no socket, the
+// test is skipped.
 func Way(t testing.TB, address string, carry func(near net.Conn, server string)) (way, folder string) {
 	t.Helper()
 	u, err := url.Parse(address)
 	if err != nil || u.Query().Get("host") == "" {
 		t.Skip("the server has no socket")
 	}
-	folder, err = os.MkdirTemp("", "way-") // a socket's path has to be short
+	folder, err = os.MkdirTemp("", "way-") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,8 +199,8 @@ func find() (string, error) {
 	return filepath.Dir(slices.Max(found)), nil
 }
 
-// script makes a database and serves it until its standard input ends, when the tests end in
-// whatever way.
+// script creates a database and serves it until its standard input closes, which happens whenever
+// the test process ends.
 const script = `set -e
 trap '' TERM INT HUP # which whoever ends the tests may send to all
 "$1/initdb" -D "$2/data" -U loci -A trust -E UTF8 --locale=C --no-sync >"$2/log" 2>&1
@@ -212,8 +212,7 @@ kill -INT $pid
 wait $pid || true
 rm -rf "$2"`
 
-// Settings are additional arguments of the server, for benchmarks that need what tests do without:
-// "-c fsync=on".
+// Settings are additional server arguments for benchmarks, such as "-c fsync=on".
 var Settings string
 
 func run(binaries string) error {
@@ -243,22 +242,22 @@ func stopServer(open io.Closer, ended <-chan struct{}) {
 	server.stop = func() { _ = open.Close(); <-ended }
 }
 
-// answers waits for the server to take connections.
+// answers waits until the server accepts connections.
 func answers(address, log string, ended <-chan struct{}) error {
 	db, err := sql.Open("pgx", address)
 	if err != nil {
 		return err
 	}
-	defer db.Close() //nolint:errcheck // not needed any more
+	defer db.Close() //nolint:errcheck // the connection is not needed any more
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		if err = db.PingContext(context.Background()); err == nil {
 			server.address = address
-			return os.Setenv(addressVariable, address) // for the children
+			return os.Setenv(addressVariable, address) // for child processes
 		}
 		select {
 		case <-ended:
-			output, _ := os.ReadFile(log) //nolint:gosec // the server's own
-			return fmt.Errorf("it ended: %s", strings.TrimSpace(string(output)))
+			output, _ := os.ReadFile(log) //nolint:gosec // the log of the server started here
+			return fmt.Errorf("the server ended: %s", strings.TrimSpace(string(output)))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Vector returns the address of a database for a test, with pgvector if with is set. The test is
-// skipped if the server lacks it.
+// skipped if the server does not have pgvector.
 func Vector(t testing.TB, with bool) string {
 	t.Helper()
 	admin := Open(t, Address(t))
@@ -36,7 +36,7 @@ func Vector(t testing.TB, with bool) string {
 	u.Path = "/" + name
 	address := u.String()
 	if strings.Contains(u.RawQuery, "dbname=") {
-		t.Skip("the server's address names its database as a parameter")
+		t.Skip("the server's address contains its database as a parameter")
 	}
 	if with {
 		AddVector(t, address)

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// asNobody does nothing: there is no root here.
+// asNobody does nothing: this system has no root user.
 func asNobody(*exec.Cmd, string) error { return nil }
 
 // Crash skips the test: it needs Unix.
 func Crash(t testing.TB) {
 	t.Helper()
-	t.Skip("a server can be crashed on Unix alone")
+	t.Skip("a server can be crashed on Unix only")
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// asNobody makes a command run as another user in a folder if we are root, who must not run the
-// server.
+// asNobody makes a command run as another user in a folder if the current user is root: root must
+// not run the server.
 func asNobody(c *exec.Cmd, dir string) error {
 	if os.Getuid() != 0 {
 		return nil
@@ -32,15 +32,15 @@ func asNobody(c *exec.Cmd, dir string) error {
 		return err
 	}
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}}
-	return os.Chown(dir, int(uid), int(gid)) //nolint:gosec // they are of 32 bits
+	return os.Chown(dir, int(uid), int(gid)) //nolint:gosec // both ids have 32 bits
 }
 
-// Crash makes the server end all connections and recover from its log, as after the death of one of
-// its processes. The test is skipped if the server is not ours.
+// Crash makes the server end all connections and recover from its log, as if one of its processes
+// had died. The test is skipped unless it started the server.
 func Crash(t testing.TB) {
 	t.Helper()
 	if address := Address(t); server.stop == nil {
-		t.Skipf("%s is not ours to crash", address)
+		t.Skipf("%s was not started by this test, so it is not crashed", address)
 	}
 	var pid int
 	if err := Open(t, server.address).QueryRow("SELECT pg_backend_pid()").Scan(&pid); err != nil {
