@@ -120,7 +120,7 @@ func TestProgramsLoggerLogs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Close(); err != nil || !strings.Contains(b.String(), "who learns") {
+	if err := l.Close(); err != nil || !strings.Contains(b.String(), "learning model") {
 		t.Errorf("logged %q, %v; want who learns", b.String(), err)
 	}
 }

@@ -41,15 +41,15 @@ func TestModelsThatCannotBeStopTheStart(t *testing.T) {
 		settings map[string]string
 		want     []string
 	}{
-		"no such kind":       {map[string]string{"embedder": "magic"}, []string{"embedder: \"magic\"", "lexical, local:NAME", "remote:MODEL"}},
-		"no name":            {map[string]string{"embedder": "local:"}, []string{"embedder: \"local:\""}},
-		"outside the folder": {map[string]string{"embedder": "local:../x"}, []string{"embedder: \"local:../x\""}},
+		"no such kind":       {map[string]string{"embedder": "magic"}, []string{"embedder: invalid value \"magic\"", "lexical, local:NAME", "remote:MODEL"}},
+		"no name":            {map[string]string{"embedder": "local:"}, []string{"embedder: invalid value \"local:\""}},
+		"outside the folder": {map[string]string{"embedder": "local:../x"}, []string{"embedder: invalid value \"local:../x\""}},
 		"no such folder":     {map[string]string{"embedder": "local:nobody"}, []string{"embedder: there is no model nobody in " + tinyModels, "loci models pull nobody"}},
 		"torn":               {map[string]string{"embedder": "local:torn", "models_dir": broken}, []string{"embedder: model ", "model.safetensors", "loci models verify torn"}},
 		"compares only":      {map[string]string{"embedder": "local:cross"}, []string{"embedder: cross is a cross-encoder"}},
 		"gives vectors only": {map[string]string{"reranker": "local:mean"}, []string{"reranker: mean computes vectors"}},
 		"asks nobody":        {map[string]string{"embedder": "remote:m"}, []string{"embedder: \"remote:m\" needs embed.url or upstream.url"}},
-		"no such reranker":   {map[string]string{"reranker": "lexical"}, []string{"reranker: \"lexical\"", "none, local:NAME"}},
+		"no such reranker":   {map[string]string{"reranker": "lexical"}, []string{"reranker: invalid value \"lexical\"", "none, local:NAME"}},
 		"no URL":             {map[string]string{"embedder": "remote:m", "embed.url": "nowhere"}, []string{"embed.url"}},
 	} {
 		settings := map[string]string{"store": "memory", "models_dir": tinyModels}

@@ -158,7 +158,7 @@ func (l *Learner) decided(ctx context.Context) (client *llm.Client, model string
 			return nil, "", err
 		}
 		if l.choice.Learns != is.Learns {
-			l.log.Info("model that learns", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
+			l.log.Info("learning model", "model", is.Who, "why", is.Why, "wrong", is.Wrong)
 		}
 		l.choice, l.client = is, nil
 		l.tries.Add(1)

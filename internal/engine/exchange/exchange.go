@@ -54,9 +54,9 @@ type Exchange struct {
 	e          *Exchanges
 	In         Incoming
 	mode       mode
-	wishes     learn.MemoryRequests   // forget requests and the like in the last user message
-	marks      map[int]string // end marks of shortened messages, by index: see [core.Core.CutMessages]
-	blockEpoch uint64         // epoch for [core.BlockCache.Put]
+	wishes     learn.MemoryRequests // forget requests and the like in the last user message
+	marks      map[int]string       // end marks of shortened messages, by index: see [core.Core.CutMessages]
+	blockEpoch uint64               // epoch for [core.BlockCache.Put]
 	placed     func() Placement
 
 	Prepared  retrieve.Prepared

@@ -253,7 +253,7 @@ func (x *Exchange) layAnswer(ctx context.Context, q question, a chatapi.Answer, 
 		at := thread.Resume(turns, q.request, q.turns)
 		reply := at.Answer(a.Digest)
 		leave, rejoin := slices.Concat(at.Leave, reply.Leave), slices.Concat(at.Rejoin, reply.Rejoin)
-		lost := len(at.New) > 0                                       // the question was removed
+		lost := len(at.New) > 0                                              // the question was removed
 		onPath := !at.UserContinued() && !(gone && (lost || len(leave) > 0)) // otherwise the answer is on a side branch
 		asked := memory.Turn{}
 		if i := slices.IndexFunc(turns, func(t memory.Turn) bool { return t.ID == q.id }); i >= 0 {

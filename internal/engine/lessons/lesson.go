@@ -25,9 +25,9 @@ type Lesson struct {
 	utterances []extract.Utterance
 	cands      []extract.Candidate
 	dropped    []learn.Dropped
-	forget     []extract.Command // the user's forget requests, read by rule
-	named      []learn.ForgetRequest     // the same requests, read by a model
-	author     memory.Author     // author of the facts
+	forget     []extract.Command     // the user's forget requests, read by rule
+	named      []learn.ForgetRequest // the same requests, read by a model
+	author     memory.Author         // author of the facts
 }
 
 // DroppedOutcomes returns the dropped candidates as outcomes, with the reasons.
