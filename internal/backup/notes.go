@@ -36,8 +36,8 @@ type note struct {
 	Restored time.Time `json:"restored,omitzero"` // when memory was restored from the backup, until this is in the audit log
 }
 
-// noted is the content of the file.
-type noted struct {
+// noteList is the content of the file.
+type noteList struct {
 	Backups []note `json:"backups"`
 }
 
@@ -51,7 +51,7 @@ func notesOf(c config.Config) (*notes, error) {
 
 // Read returns the recorded backups. It returns an error for an invalid file, since without it a
 // receipt would omit backups, and a new file would lose them.
-func (n *notes) Read() (out noted, err error) {
+func (n *notes) Read() (out noteList, err error) {
 	if n.path == "" {
 		return out, nil
 	}
@@ -63,7 +63,7 @@ func (n *notes) Read() (out noted, err error) {
 		err = json.Unmarshal(text, &out)
 	}
 	if err != nil {
-		return noted{}, fmt.Errorf("read the list of backups: %s: %w", n.path, err)
+		return noteList{}, fmt.Errorf("read the list of backups: %s: %w", n.path, err)
 	}
 	return out, nil
 }
@@ -80,7 +80,7 @@ func (n *notes) change(to func([]note) []note) error {
 }
 
 // writeTo writes the complete file or nothing.
-func (n noted) writeTo(path string) error {
+func (n noteList) writeTo(path string) error {
 	text, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
 		return err

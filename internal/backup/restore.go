@@ -290,5 +290,5 @@ func (r *restoring) note(p restorePlan, data string) error {
 	for _, path := range p.asides() {
 		all = append(all, note{Path: path, At: r.options.Now().UTC(), Aside: true})
 	}
-	return noted{all}.writeTo(filepath.Join(data, NotesFile))
+	return noteList{all}.writeTo(filepath.Join(data, NotesFile))
 }

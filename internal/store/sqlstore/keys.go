@@ -42,17 +42,17 @@ func scanKey(row scanner) (k memory.Key, err error) {
 	return k, err
 }
 
-// thatKey selects a key's row by owner and id.
-const thatKey = ` WHERE owner = ? AND substr(hash, 1, 16) = ? AND role <> '` + roleSession + `'`
+// whereKey selects a key's row by owner and id.
+const whereKey = ` WHERE owner = ? AND substr(hash, 1, 16) = ? AND role <> '` + roleSession + `'`
 
 // ExpireKey sets when a key expires: see [memory.Keys].
 func (s *Store) ExpireKey(ctx context.Context, namespace, id string, at time.Time) error {
-	return s.changeKey(ctx, id, `UPDATE api_keys SET revoked_at = ?`+thatKey, micros(at), memory.Global(namespace), id)
+	return s.changeKey(ctx, id, `UPDATE api_keys SET revoked_at = ?`+whereKey, micros(at), memory.Global(namespace), id)
 }
 
 // UseKey stores when a key was used: see [memory.Keys].
 func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) error {
-	err := s.changeKey(ctx, id, `UPDATE api_keys SET last_used_at = ?`+thatKey+` AND last_used_at < ?`, micros(at), memory.Global(namespace), id, micros(at))
+	err := s.changeKey(ctx, id, `UPDATE api_keys SET last_used_at = ?`+whereKey+` AND last_used_at < ?`, micros(at), memory.Global(namespace), id, micros(at))
 	if errors.Is(err, memory.NotFound) { // also if a later use is stored
 		return nil
 	}
@@ -61,7 +61,7 @@ func (s *Store) UseKey(ctx context.Context, namespace, id string, at time.Time) 
 
 // RemoveKey removes a key: see [memory.Keys].
 func (s *Store) RemoveKey(ctx context.Context, namespace, id string) error {
-	return s.changeKey(ctx, id, `DELETE FROM api_keys`+thatKey, memory.Global(namespace), id)
+	return s.changeKey(ctx, id, `DELETE FROM api_keys`+whereKey, memory.Global(namespace), id)
 }
 
 // changeKey runs a statement that changes a key's row.

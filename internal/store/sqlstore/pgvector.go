@@ -36,7 +36,7 @@ const (
 	// buildMemory is the server's memory in KiB for building an index, unless more is configured.
 	buildMemory = 256 << 10
 	// buildPoll is the interval at which a server checks whether another has finished an index.
-	buildAgain = 5 * time.Second
+	buildPoll = 5 * time.Second
 	// filledAtOnce is the number of halfvecs written in one statement.
 	filledAtOnce = 500
 )
@@ -250,7 +250,7 @@ func (s *Store) IndexVectors(ctx context.Context, owner memory.Owner, model stri
 			break
 		}
 		select {
-		case <-time.After(buildAgain):
+		case <-time.After(buildPoll):
 		case <-ctx.Done():
 			return ctx.Err()
 		}

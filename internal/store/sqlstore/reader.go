@@ -59,13 +59,13 @@ func (r *reader) close() error {
 	close(r.closed)
 	for range cap(r.tokens) {
 		<-r.tokens
-		r.take().drop()
+		r.acquire().drop()
 	}
 	return r.db.Close()
 }
 
 // acquire returns a free connection. The caller must hold a token.
-func (r *reader) take() *session {
+func (r *reader) acquire() *session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := len(r.free) - 1
@@ -123,7 +123,7 @@ func (r *reader) once(ctx context.Context, owner memory.Owner, yielded *bool, wi
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	c := r.take()
+	c := r.acquire()
 	defer r.give(c)
 	if c.conn == nil {
 		conn, err := r.db.Conn(ctx)

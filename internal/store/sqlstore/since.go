@@ -79,7 +79,7 @@ func (s *Store) Since(ctx context.Context, owner memory.Owner, model string, aft
 
 // pulling describes one call of pull: which items to read and how to yield them.
 type pulling struct {
-	of    []source // [followed], or [lean]
+	of    []source // [followed], or [searchedOnly]
 	model string
 	after int64
 	yield func(pulled) error
@@ -123,7 +123,7 @@ func (s *Store) pull(ctx context.Context, owner memory.Owner, p pulling) (versio
 		}
 		return merge(streams, v, p)
 	}
-	if !slices.ContainsFunc(streams, (*stream).goesOn) {
+	if !slices.ContainsFunc(streams, (*stream).hasMore) {
 		return version, finish(nil)
 	}
 	err = s.follows.see(ctx, owner, func(v *view) error {
@@ -175,8 +175,8 @@ func (s *stream) more(v *view, p pulling) ask {
 	})
 }
 
-// goesOn reports whether the table may have another page.
-func (s *stream) goesOn() bool { return s.read >= followPage }
+// hasMore reports whether the table may have another page.
+func (s *stream) hasMore() bool { return s.read >= followPage }
 
 // merge yields the streams' rows in order. It reads further pages in the snapshot v, unless v is
 // nil.
@@ -196,7 +196,7 @@ func merge(streams []*stream, v *view, p pulling) error {
 				return err
 			}
 		}
-		if from.page = from.page[1:]; len(from.page) > 0 || !from.goesOn() {
+		if from.page = from.page[1:]; len(from.page) > 0 || !from.hasMore() {
 			continue
 		}
 		if err := v.askPage(from.more(v, p)); err != nil {

@@ -11,23 +11,23 @@ import (
 // vector as stored (float16, see [vector.Pack]; nil for none), and facts and turns with only their
 // searched fields. Links and summaries are complete.
 func (s *Store) Everything(ctx context.Context, owner memory.Owner, model string, yield func(item memory.Item, vector []uint16) error) (version int64, err error) {
-	return s.pull(ctx, owner, pulling{of: lean, model: model, yield: func(k pulled) error { return yield(k.Item, vector.Words(k.vector)) }})
+	return s.pull(ctx, owner, pulling{of: searchedOnly, model: model, yield: func(k pulled) error { return yield(k.Item, vector.Words(k.vector)) }})
 }
 
 // searchedOnly lists the tables of [followed] with only the searched fields of active rows.
-var lean = []source{
+var searchedOnly = []source{
 	{facts.table, facts.prefix, `id, project, agent, conversation, content, category, tags, subject, confidence,
-		from_conversation, observed_at, updated_at, expires_at, version`, scanLeanFact},
+		from_conversation, observed_at, updated_at, expires_at, version`, scanSearchedFact},
 	links,
-	leanTurns,
+	searchedTurns,
 	summaries,
 }
 
-var leanTurns = source{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanLeanTurn}
+var searchedTurns = source{turns.table, turns.prefix, `id, conversation, project, agent, place, role, name, content, created_at, version`, scanSearchedTurn}
 
 // These scanners use plain types: drivers read into named types far more slowly.
 
-func scanLeanFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+func scanSearchedFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 	f := &memory.Fact{Scope: memory.Scope{Owner: owner}, Status: memory.Active}
 	var observed, updated, expires int64
 	err := row.Scan(append([]any{
@@ -38,7 +38,7 @@ func scanLeanFact(owner memory.Owner, row scanner, more ...any) (memory.Memory, 
 	return memory.Memory{Fact: f}, err
 }
 
-func scanLeanTurn(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
+func scanSearchedTurn(owner memory.Owner, row scanner, more ...any) (memory.Memory, error) {
 	t := &memory.Turn{Owner: owner, Status: memory.Active}
 	var role string
 	var place, created int64

@@ -36,7 +36,7 @@ func (s *scan) compareOne(c found, gone map[string]*record) {
 		PutBack: got.putBack, Elsewhere: got.later, Clash: got.clash,
 	}
 	if base == (thing{}) {
-		if home := l.homes[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
+		if home := l.factOwners[strings.TrimPrefix(k.target, factTarget)]; home != "" && got.says.Fact != nil {
 			s.problem(c.path, fmt.Sprintf("its id is that of a fact which %s shares; without one it becomes a memory of its own", home.Called()))
 			return
 		}

@@ -12,18 +12,18 @@ import (
 
 // loader reads the content of an owner's files.
 type loader struct {
-	f      *files
-	owner  memory.Owner
-	things map[string]thing        // by target
-	called map[string]string       // file names by id of a memory
-	homes  map[string]memory.Owner // owners of facts shared by others, by id
+	f          *files
+	owner      memory.Owner
+	things     map[string]thing        // by target
+	called     map[string]string       // file names by id of a memory
+	factOwners map[string]memory.Owner // owners of facts shared by others, by id
 
 	shares    map[string][]memory.Owner // users who share a fact, by its id; nil: not read yet
 	conflicts map[string]string         // targets of conflict files by path; nil: not read yet
 }
 
 func (f *files) loader(owner memory.Owner) *loader {
-	return &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}, homes: map[string]memory.Owner{}}
+	return &loader{f: f, owner: owner, things: map[string]thing{}, called: map[string]string{}, factOwners: map[string]memory.Owner{}}
 }
 
 func (l *loader) set(t thing) { l.things[t.target()] = t }
@@ -96,7 +96,7 @@ func (l *loader) memories(ctx context.Context, ids []string) error {
 // memory stores a memory with the other content of its file.
 func (l *loader) memory(ctx context.Context, m memory.Memory) (err error) {
 	if m.Link != nil { // the linked fact has a file at its owner
-		l.homes[m.ID()] = m.Fact.Scope.Owner
+		l.factOwners[m.ID()] = m.Fact.Scope.Owner
 		return nil
 	}
 	t := thing{FileContent: memory.FileContent{Fact: m.Fact, Turn: m.Turn, Summary: m.Summary}}
