@@ -82,7 +82,9 @@ func (r *run) fit(ctx context.Context, set eval.Dataset) (err error) {
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
 	d := &eval.Direct{Embedder: opened.Embedder}
-	d.Options.Background = opened.Background()
+	if b, ok := opened.Embedder.(interface{ Background() float64 }); ok {
+		d.Options.Background = b.Background()
+	}
 	examples, err := eval.Examples(ctx, d, set)
 	if err != nil {
 		return err

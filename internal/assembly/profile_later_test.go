@@ -71,7 +71,7 @@ func TestWhoLearnsIsTheSameInEitherOrderOfStarts(t *testing.T) {
 // TestWhatEmbedsIsTheSameInEitherOrderOfStarts: the upstream first, or Loci first, whose upstream then
 // comes with the profile's embedder, without one, or not at all.
 func TestWhatEmbedsIsTheSameInEitherOrderOfStarts(t *testing.T) {
-	const away = "the upstream does not answer, so it is unclear whether it has remote:mistral-embed"
+	const away = "the upstream does not answer, so Loci does not know whether it has remote:mistral-embed"
 	ana := []string{"X-OpenWebUI-User-Id", "ana"}
 	for name, c := range map[string]struct {
 		dims     int

@@ -142,7 +142,7 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 			t.Errorf("%s: there are other files: %v, were %v", what, after, before)
 		}
 	}
-	refused("a server runs", plain, file, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop it first")
+	refused("a server runs", plain, file, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop that process first")
 	closed(t, l)
 	cut := filepath.Join(t.TempDir(), "cut.zip")
 	if text := readFile(t, file); os.WriteFile(cut, text[:len(text)-len(text)/3], 0o600) != nil {
@@ -157,15 +157,15 @@ func TestRestoreIsRefusedWhereItWouldDoHarm(t *testing.T) {
 	closed(t, l)
 	empty := settingsAt(t, t.TempDir())
 	refused("no vault is set", empty, vaultFile, backup.RestoreOptions{}, memory.Invalid, "--set vault=")
-	refused("a vault is set", withVault, file, backup.RestoreOptions{Replace: true}, memory.Invalid, "has no vault")
+	refused("a vault is set", withVault, file, backup.RestoreOptions{Replace: true}, memory.Invalid, "contains no vault")
 	noError(t)(os.MkdirAll(filepath.Join(vault, ".loci"), 0o700))
 	free := settingsAt(t, t.TempDir(), "vault", vault)
 	refused("the vault has something", free, vaultFile, backup.RestoreOptions{}, memory.Conflict, "not empty")
 	unlock := try(filelock.Take(filepath.Join(vault, ".loci", "lock"), "x")).orFail(t)
-	refused("the vault is open", free, vaultFile, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop it first")
+	refused("the vault is open", free, vaultFile, backup.RestoreOptions{Replace: true}, memory.Conflict, "stop that process first")
 	noError(t)(unlock())
 	around := settingsAt(t, dir, "data", filepath.Join(vault, "data"), "vault", vault)
-	refused("the data folder is in the vault", around, vaultFile, backup.RestoreOptions{Replace: true}, memory.Invalid, "lies in the vault")
+	refused("the data folder is in the vault", around, vaultFile, backup.RestoreOptions{Replace: true}, memory.Invalid, "is inside the vault")
 	refused("nothing stays", settingsAt(t, t.TempDir(), "store", "memory"), file, backup.RestoreOptions{}, memory.Invalid, "")
 	refused("there is no file", empty, filepath.Join(dir, "gone"), backup.RestoreOptions{}, memory.NotFound, "gone")
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -101,7 +101,7 @@ func TestAMergeUnderWayIsNotTaken(t *testing.T) {
 	if _, err := vaultsync.GitIn(ctx, vault, "-c", "user.name=x", "-c", "user.email=x@localhost", "merge", "laptop"); err == nil {
 		t.Fatal("both merge")
 	}
-	if told := strings.Join(l.findings(t), "\n"); !strings.Contains(told, "conflict marks") {
+	if told := strings.Join(l.findings(t), "\n"); !strings.Contains(told, "conflict markers") {
 		t.Errorf("the doctor says %q", told)
 	}
 	m, err := l.engine.Get(ctx, userOf("default"), f.ID)

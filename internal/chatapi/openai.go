@@ -251,6 +251,7 @@ func (c *Chat) GoesOn() bool { return c.Previous != "" || c.Conversation != "" }
 // LastUser returns the index of the last user message, -1 if there is none.
 func (c *Chat) LastUser() int { return LastUser(c.Messages) }
 
+// LastUser returns the index of the last user message, -1 without one.
 func LastUser(msgs []Message) int {
 	for i := range slices.Backward(msgs) {
 		if msgs[i].Role == memory.RoleUser {

@@ -302,7 +302,7 @@ func TestWhatStandsUnderAnIDIsKeptAndNamed(t *testing.T) {
 		if got := r.taken(t, ana, transfer.ExportOptions{}); got != before {
 			t.Errorf("the import changed memory:\n%s", lineDiff(before, got))
 		}
-		if text := fmt.Sprint(out.Conflicts); out.Conflicting != 2 || !strings.Contains(text, words) || !strings.Contains(text, "retired here") {
+		if text := fmt.Sprint(out.Conflicts); out.Conflicting != 2 || !strings.Contains(text, words) || !strings.Contains(text, "is retired in this memory") {
 			t.Errorf("conflicts: %s, want both named", text)
 		}
 	})

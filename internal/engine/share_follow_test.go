@@ -55,7 +55,7 @@ func TestTheAnswerSaysThatTheOtherHidIt(t *testing.T) {
 		}
 		r.share(t, f.ID, "user/ben", true)
 		_, err = r.Share.Share(ctx, ana, f.ID, share.Sharing{To: "user/ben"}, her)
-		if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "user/ben hid or rejected it") {
+		if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "user/ben hid or rejected the fact") {
 			t.Errorf("shared with who hid it: %v, want it said", err)
 		}
 		r.wantSeen(t, ben)

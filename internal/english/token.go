@@ -18,6 +18,7 @@ type Token struct {
 	Possessive bool   // the word ends in 's, which Low omits
 }
 
+// Mark reports whether the token is a punctuation mark within a sentence.
 func (t Token) Mark() bool { return len(t.Low) == 1 && strings.Contains(",;:-()\"", t.Low) }
 
 // Tokens returns the words and punctuation marks of a part of s in order.

@@ -84,6 +84,7 @@ type Neighbour struct {
 	Similarity float64      // 0 to 1
 }
 
+// SharedByUser reports whether the user shared the fact with others.
 func (n Neighbour) SharedByUser() bool {
 	return n.Link != nil && n.Fact.Scope.Owner.Kind() == memory.UserKind
 }

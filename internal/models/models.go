@@ -90,15 +90,6 @@ func OpenEmbedder(ctx context.Context, c config.Config) (*Models, error) {
 	return m, nil
 }
 
-// Background returns the embedder's cosine of unrelated texts, 0 if unknown. For a remote embedder that [Open]
-// opened, it is unknown until the first request.
-func (m *Models) Background() float64 {
-	if b, ok := m.Embedder.(interface{ Background() float64 }); ok {
-		return b.Background()
-	}
-	return 0
-}
-
 // openEncoder loads an encoder of the models folder and measures its cosine of unrelated texts.
 func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	model, err := openLocal(c, "embedder", name)

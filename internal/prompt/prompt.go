@@ -245,6 +245,7 @@ func (s *Set) Sample(name string) (memory.Prompt, error) {
 	return memory.Prompt{Name: name}, nil
 }
 
+// Fill returns the prompt with the data filled in.
 func (s *Set) Fill(data Data) (memory.Prompt, error) { return s.fill(s.inForm(data)) }
 
 func (s *Set) fill(data Data) (memory.Prompt, error) {

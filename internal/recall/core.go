@@ -198,6 +198,7 @@ func (c Core) lines(roles bool) (lines []renderedLine) {
 	return lines
 }
 
+// IDs returns the ids of the facts in the core.
 func (c Core) IDs() []string {
 	ids := make([]string, len(c.Facts))
 	for i, m := range c.Facts {

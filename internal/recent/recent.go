@@ -27,6 +27,7 @@ type entry[K comparable, V any] struct {
 // New returns an empty map for at most most entries.
 func New[K comparable, V any](most int) *Map[K, V] { return &Map[K, V]{capacity: most} }
 
+// Get returns the value of a key, if it is in the map.
 func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	m.Update(key, func(v V, is bool) (V, bool) {
 		value, ok = v, is
@@ -35,6 +36,7 @@ func (m *Map[K, V]) Get(key K) (value V, ok bool) {
 	return value, ok
 }
 
+// Set stores a value, and drops an earlier one if the map is full.
 func (m *Map[K, V]) Set(key K, value V) {
 	m.Update(key, func(V, bool) (V, bool) { return value, true })
 }

@@ -33,6 +33,7 @@ var _ memory.Embedder = Lexical{}
 // Fingerprint names the features and the number of dims.
 func (Lexical) Fingerprint() string { return "lexical-v1:384" }
 
+// Dims returns the number of dimensions.
 func (Lexical) Dims() int { return lexicalDims }
 
 // OfWords reports that texts without a common word are not similar: see [memory.Embedder].

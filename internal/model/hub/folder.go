@@ -93,6 +93,7 @@ func Find(dir, name string) (string, error) {
 	return path, nil
 }
 
+// Remove deletes a model of the folder.
 func Remove(dir, name string) error {
 	path, err := Find(dir, name)
 	if err != nil {

@@ -102,6 +102,7 @@ func (e *Embedder) Dims() int { return int(e.dims.Load()) }
 // Remote reports that writes must not wait for the embedder.
 func (e *Embedder) Remote() bool { return true }
 
+// Close closes idle connections.
 func (e *Embedder) Close() { e.client.Close() }
 
 // Embed asks the server. Questions, and documents with a similarly short deadline, get one short attempt, and a

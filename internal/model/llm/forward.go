@@ -95,6 +95,7 @@ func (f *Forwarder) Do(ctx context.Context, method, path string, header http.Hea
 	return resp, nil
 }
 
+// Close closes idle connections.
 func (f *Forwarder) Close() {
 	if t, ok := f.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()

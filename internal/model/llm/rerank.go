@@ -53,11 +53,13 @@ func NewReranker(o Options) (*Reranker, error) {
 	return r, nil
 }
 
+// Fingerprint names the model.
 func (r *Reranker) Fingerprint() string { return "remote:" + r.clients[0].model }
 
 // Remote reports that each request has a fixed cost, in addition to the cost per text.
 func (r *Reranker) Remote() bool { return true }
 
+// Close closes idle connections.
 func (r *Reranker) Close() { r.clients[0].Close() }
 
 // Rerank makes one interactive attempt. If the server refuses a format, it tries the other; after 404 it tries
