@@ -13,7 +13,7 @@ import base64, http.server, json, os, re, socket, struct, subprocess, sys, threa
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2] / "tmp" / "compare"
-PACKAGES = {"mem0": ["mem0ai==2.2.1"], "langgraph": ["langmem==0.0.30", "numpy==2.3.5"], "graphiti": ["graphiti-core==0.31.2"]}
+PACKAGES = {"mem0": ["mem0ai==2.2.1"], "langgraph": ["langmem==0.0.30", "numpy==2.3.5"]}
 MEMORIES, QUESTIONS = 1000, 100
 calls = {"chat": 0, "embeddings": 0}
 
@@ -126,19 +126,18 @@ class Python:
 
     def __init__(self, name, url):
         home = ROOT / name
-        if not (home / "bin" / "python").exists():
+        if not (home / "installed").exists():
             subprocess.run([sys.executable, "-m", "venv", home], check=True)
             subprocess.run([home / "bin" / "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES[name]], check=True)
+            (home / "installed").touch()
         listing = subprocess.run([home / "bin" / "pip", "list", "--format=freeze", "--disable-pip-version-check"], check=True, capture_output=True, text=True).stdout
         self.packages = sum(1 for line in listing.splitlines() if not re.match(r"(pip|setuptools)==", line))
         self.megabytes = sum(f.stat().st_size for f in home.rglob("*") if f.is_file() and not f.is_symlink()) // 1_000_000
-        self.process = None
-        if name in CLIENT:
-            data = ROOT / f"{name}-{os.getpid()}"
-            data.mkdir()
-            env = dict(os.environ, OPENAI_API_KEY="unused", OPENAI_BASE_URL=url, MEM0_TELEMETRY="False", MEM0_DIR=str(data))
-            self.process = subprocess.Popen([home / "bin" / "python", "-c", COMMON.format(client=CLIENT[name]), str(data)],
-                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
+        data = ROOT / f"{name}-{os.getpid()}"
+        data.mkdir()
+        env = dict(os.environ, OPENAI_API_KEY="unused", OPENAI_BASE_URL=url, MEM0_TELEMETRY="False", MEM0_DIR=str(data))
+        self.process = subprocess.Popen([home / "bin" / "python", "-c", COMMON.format(client=CLIENT[name]), str(data)],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=env)
 
     def do(self, what, text):
         self.process.stdin.write(json.dumps([what, text]) + "\n")
@@ -158,9 +157,8 @@ class Python:
         return self.do("ask", question)
 
     def close(self):
-        if self.process:
-            self.process.stdin.close()
-            self.process.wait()
+        self.process.stdin.close()
+        self.process.wait()
 
 
 class Loci:
@@ -204,16 +202,15 @@ class Loci:
 
 def measure(name, system):
     row = {"system": name, "packages": system.packages, "MB": system.megabytes}
-    if getattr(system, "process", None):
-        try:
-            row["calls for one message"], _ = counted(lambda: system.tell("I live in Berlin."))
-            system.tell("I moved to Lisbon last week.")
-            row["calls for one question"], row["after a correction"] = counted(lambda: system.ask("Where does the user live?"))
-            for fact in facts():
-                system.add(fact)
-            row[f"question among {MEMORIES:,}, p50 ms"] = median_ms(system.ask)
-        finally:
-            system.close()
+    try:
+        row["calls for one message"], _ = counted(lambda: system.tell("I live in Berlin."))
+        system.tell("I moved to Lisbon last week.")
+        row["calls for one question"], row["after a correction"] = counted(lambda: system.ask("Where does the user live?"))
+        for fact in facts():
+            system.add(fact)
+        row[f"question among {MEMORIES:,}, p50 ms"] = median_ms(system.ask)
+    finally:
+        system.close()
     print(json.dumps(row), flush=True)
 
 
