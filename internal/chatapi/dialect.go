@@ -21,7 +21,7 @@ type Dialect struct {
 	// Decode reads a request; see the function [Decode].
 	Decode func(body []byte) (*Chat, error)
 
-	// EncodeAnswer encodes an answer with a.Text; nil: see [Dialect].
+	// EncodeAnswer encodes an answer with the text a.Text. It may be nil: see [Dialect].
 	EncodeAnswer func(a Answer, created time.Time) []byte
 
 	// EncodePiece encodes the events that add text to a streamed answer as its n-th piece, counted from 0; nil:
@@ -63,7 +63,7 @@ var Completions = &Dialect{
 // NewStream returns a reader of a stream of the dialect.
 func (d *Dialect) NewStream() *Stream { return &Stream{hear: d.hear} }
 
-// NewGate returns the gate of a stream of the dialect.
+// NewGate returns a [Gate] for the dialect's stream.
 func (d *Dialect) NewGate() *Gate { return &Gate{ends: d.ends} }
 
 // endsChunks reports whether an event ends a stream of chunks.

@@ -409,7 +409,7 @@ func diffOf(a, b []string, between string) (pieces []piece) {
 	return pieces
 }
 
-// commonParts returns, for each pair of positions, the length of the longest common subsequence of the rests.
+// commonParts returns, for each pair of positions, the length of the longest common subsequence of the two remainders that begin there.
 func commonParts(a, b []string) [][]int {
 	common := make([][]int, len(a)+1)
 	for i := range common {

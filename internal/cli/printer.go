@@ -30,7 +30,7 @@ func newPrinter(w io.Writer) printer {
 	return printer{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// printed is a writer that keeps the first error.
+// printed is an io.Writer that remembers its first error.
 type printed struct {
 	io.Writer
 	err error

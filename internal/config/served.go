@@ -56,7 +56,7 @@ func (c *Config) namesServer() bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""
 }
 
-// flagged is the rank of flags.
+// flagged is the precedence of values that come from flags.
 const flagged = 3
 
 // rank returns the precedence of a setting's source.

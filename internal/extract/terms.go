@@ -7,7 +7,7 @@ import (
 	"github.com/loci-memory/loci/internal/text"
 )
 
-// separateTerms are terms that other code compares: the person, and negation.
+// separateTerms are terms that are compared elsewhere: the grammatical person, and negation.
 var separateTerms = lazy.SetOf("user longer anymore never no none nothing", TermsOf)
 
 // TermSet returns the terms of what a text is about, without person and negation.

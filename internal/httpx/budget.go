@@ -59,7 +59,7 @@ func (b *Budget) take(n, size int64) bool {
 }
 
 // give releases n bytes. When nothing else happens, Go's collector may not run for minutes after many large
-// bodies. give therefore starts it, so that the process shrinks.
+// bodies. The function give therefore starts a garbage collection, so that the process shrinks.
 func (b *Budget) give(n int64) {
 	if b == nil {
 		return

@@ -18,7 +18,7 @@ import (
 //
 //	magic      8 bytes
 //	header     JSON
-//	frame      JSON: what is small, and how much follows
+//	frame      JSON: the small fields, and the sizes of the sections that follow
 //	docs, kinds, olen, lengths of the posting lists, the lists, moments, lengths of
 //	           the vectors of each chunk, the vectors as float16 of [vector.Pack], each
 //	           as it lies in memory

@@ -92,7 +92,7 @@ func (ix *Index) pull(e *entry, l *load, base *shard) (bare int) {
 	defer ix.mu.Unlock()
 	defer close(l.done)
 	e.load, l.err = nil, err
-	if err != nil || base == nil && sh.version == 0 { // an empty owner is not kept
+	if err != nil || base == nil && sh.version == 0 { // an owner without memories is not kept
 		if e.shard == nil && ix.entries[e.owner] == e {
 			ix.forget(e)
 		}

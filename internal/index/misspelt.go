@@ -41,7 +41,7 @@ func noDocumentHas(parts []*segment, i int) bool {
 	return true
 }
 
-// hasLiving reports whether a list of postings contains a living document.
+// hasLiving reports whether a list of postings contains a document that was not removed.
 func (p *segment) hasLiving(list []uint32) bool {
 	return slices.ContainsFunc(list, func(posting uint32) bool { return p.kinds[posting>>8] != 0 })
 }

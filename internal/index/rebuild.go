@@ -140,7 +140,7 @@ func (s *contents) isValid(d *doc, k kind, rows int) bool {
 		d.dates >= 0 && int(d.dates)+int(d.dated) <= len(s.moments)
 }
 
-// chain links the turns of each conversation and measures everything.
+// chain links the turns of each conversation, and computes all lengths and weights.
 func (s *contents) chain() {
 	for _, t := range s.threads {
 		slices.SortFunc(t, func(a, b int32) int {

@@ -11,7 +11,7 @@ import (
 )
 
 // Units of the whole-number sums. A posting counts in thirds of an occurrence,
-// blending multiplies by sixtieths.
+// blending uses weights that are multiples of 1/60.
 const (
 	occurrence = 3 // thirds, of a word of the text, a tag or the speaker's name
 	dated      = 1 // thirds, of a word of the date

@@ -80,7 +80,7 @@ func (r *Runner) handle(ctx context.Context, job memory.Job) (end End, err error
 	if job.Abandoned() > 0 {
 		defer r.alone(ctx)()
 	}
-	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read in order to write
+	return r.handlers[job.Kind](memory.ForWrite(ctx), job) // handlers read data that they then change
 }
 
 // keep extends the job's lease until ctx ends. If another worker has the job, it cancels the

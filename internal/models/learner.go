@@ -62,7 +62,7 @@ type choice struct {
 	Learns
 }
 
-// Learns describes for people which model learns.
+// Learns returns a readable description of the model that learns.
 type Learns struct {
 	Who, Why string
 	Wrong    string // a setting that cannot be satisfied, "" for none

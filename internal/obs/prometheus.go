@@ -27,7 +27,7 @@ var (
 	tokenBuckets    = []float64{0, 50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 4000, 8000}
 )
 
-// refusals are the fixed reasons of refusals. Limits are named by their settings.
+// refusals are the fixed reasons for refusing a request. A refusal by a limit has the name of its setting.
 var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
 
 // NewMetrics returns metrics that count from 0.

@@ -59,7 +59,7 @@ func setOf(form Form, f files) *Set {
 	return s
 }
 
-// variant is a prompt for models whose name begins with model.
+// variant is a prompt for the models whose name begins with the field model.
 type variant struct {
 	name, model string
 	prompt      *prompt

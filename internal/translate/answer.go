@@ -222,7 +222,7 @@ func (s *Stream) Write(p []byte) []byte {
 	return s.out
 }
 
-// End takes the end of the upstream's stream and returns the rest of the translation. whole is false if the
+// End is called when the upstream's stream ends, and returns the rest of the translation. whole is false if the
 // stream was cut off.
 func (s *Stream) End() (rest []byte, whole bool) {
 	s.out = s.out[:0]

@@ -412,7 +412,7 @@ func (p *play) images(owner memory.Owner) map[string]memory.Image {
 	return images
 }
 
-// writtenAlike ignores what the store sets, and compares times in its form.
+// writtenAlike ignores fields that the store sets, and compares times as the store rounds them.
 var writtenAlike = cmp.Options{
 	ignoreVersions,
 	cmp.FilterPath(func(path cmp.Path) bool {

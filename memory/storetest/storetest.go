@@ -1,5 +1,5 @@
 // Package storetest is the contract of [memory.Store] as tests. Every store runs
-// it: the reference in package inmem, each SQL dialect, and stores around stores.
+// it: the reference in package inmem, each SQL dialect, and stores that wrap another store.
 //
 //	Run            the rules, one subtest each: most are scripts, see scripts/README.md
 //	RunConcurrent  the rules that hold between goroutines; run it under -race

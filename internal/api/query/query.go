@@ -219,7 +219,7 @@ func (p *place) UnmarshalJSON(data []byte) error {
 		case json.Delim:
 			depth++
 			if v == '[' || depth > 2 {
-				return memory.Errorf(memory.Invalid, "location: must be a text or an object of texts and numbers")
+				return memory.Errorf(memory.Invalid, "location: must be a string, or an object of strings and numbers")
 			}
 		case string:
 			if key == "" {
@@ -231,7 +231,7 @@ func (p *place) UnmarshalJSON(data []byte) error {
 			key = ""
 		default:
 			if key == "" {
-				return memory.Errorf(memory.Invalid, "location: must be a text or an object of texts and numbers")
+				return memory.Errorf(memory.Invalid, "location: must be a string, or an object of strings and numbers")
 			}
 			parts, key = append(parts, fmt.Sprintf("%s: %v", key, v)), ""
 		}

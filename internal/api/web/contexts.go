@@ -28,7 +28,7 @@ type document struct {
 // Share is the share of the room that it takes, 0 to 1.
 func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(1, d.Room))) }
 
-// Takes describes that share for people.
+// Takes returns, as text for the page, the share of the budget that the context uses.
 func (d document) Takes() string {
 	switch share := d.Share(); {
 	case d.Cut():

@@ -58,7 +58,7 @@ func (p *Page) setEntry(r *http.Request, v visit) (done, error) {
 	return did(say, receipt), err
 }
 
-// did describes a run; a receipt without a run means that nothing changed.
+// did returns the text for the result of a change. A receipt without a run id means that nothing changed.
 func did(say string, receipt memory.Receipt) done {
 	if receipt.Run == "" {
 		return done{Say: "Nothing changed."}

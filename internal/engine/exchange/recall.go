@@ -24,7 +24,7 @@ func (e *Exchanges) RecallBlock(ctx context.Context, q retrieve.Question) (retri
 	if q.In != "" {
 		turns, err := e.branches(ctx, q.Scope.Owner, q.In)
 		if err != nil {
-			return retrieve.Found{}, fmt.Errorf("read the asking conversation: %w", err)
+			return retrieve.Found{}, fmt.Errorf("read the conversation of the question: %w", err)
 		}
 		q.Exclude, q.Messages = make(map[string]bool, len(turns)), []string{q.Text}
 		for _, t := range turns {

@@ -59,7 +59,7 @@ func (x *Exchange) endToLearn(ctx context.Context, q question, moved []string, e
 	}
 	job := lessons.LearnJob(x.In.Owner, q.conversation.ID, asked, now, moved...)
 	job.ID += "-end"
-	if len(moved) > 0 { // one id for each move of turns
+	if len(moved) > 0 { // one id for each time that turns move
 		job.ID += "-" + core.NewID()
 	}
 	if !l.Counts() {

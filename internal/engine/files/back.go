@@ -23,7 +23,7 @@ type Back struct {
 
 // BringBack restores facts that were forgotten with their files, and the turns that state them
 // unless these also state a fact that is still forgotten. It skips turns of deleted chats, facts
-// that were forgotten otherwise or changed since, and facts that contradict later ones. Other edits
+// that were forgotten in another way or changed since, and facts that contradict later ones. Other edits
 // in a file are applied if they contradict nothing. A repeated key changes nothing.
 func (e *Files) BringBack(ctx context.Context, owner memory.Owner, files []FileEdit, key string) ([]Back, error) {
 	ctx = memory.ForWrite(ctx)

@@ -116,7 +116,7 @@ func (e reader) passages(ctx context.Context, c memory.Context) ([]string, [][]f
 }
 
 // attached returns the contexts attached to a conversation, so that the model does not learn them
-// again. It cuts them to room, in tokens.
+// again. It shortens them to at most room tokens.
 func (e reader) attached(ctx context.Context, owner memory.Owner, conversation string, room int) (string, error) {
 	contexts, err := e.ContextsOf(ctx, owner, conversation)
 	if err != nil {

@@ -87,7 +87,7 @@ func (e *Querier) Query(ctx context.Context, q Request, write Writer) (Answer, e
 	if x != nil {
 		a := chatapi.Answer{Role: memory.RoleAssistant, Text: reply.Text, Model: reply.Model}
 		a.Digest = chatapi.Digest(a.Role, a.Text, "", "")
-		x.RecordAnswer(ctx, a) // an empty answer lets the question be learned from
+		x.RecordAnswer(ctx, a) // even after an empty answer, Loci learns from the question
 	}
 	out.Response, out.Model = reply.Text, reply.Model
 	return out, err

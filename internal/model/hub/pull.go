@@ -19,7 +19,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// published are the models with a short name. Encoders are ordered by quality. Multilingual ones come first,
+// published lists the models that have a short name. Encoders are ordered by quality. Multilingual ones come first,
 // because only users of other languages choose them.
 var published = []struct{ name, repository string }{
 	{"multilingual-e5-small", "intfloat/multilingual-e5-small"},

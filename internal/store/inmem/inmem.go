@@ -41,7 +41,7 @@ func Open(o Options) *Store {
 // Close does nothing: there is nothing to release.
 func (s *Store) Close() error { return nil }
 
-// read calls do with the owner's shelf. do must not change the shelf.
+// read calls the function do with the owner's data, which do must not change.
 func (s *Store) read(ctx context.Context, owner memory.Owner, do func(*shelf.Shelf) error) error {
 	if err := check(ctx, owner); err != nil {
 		return err

@@ -405,7 +405,7 @@ func (s *Store) tryRead(ctx context.Context, owner memory.Owner, from load, hold
 	return at, nil
 }
 
-// diff returns the documents that differ between a draft and its shelf.
+// diff returns the documents that a draft changed, compared with the owner's stored data.
 func diff(owner memory.Owner, seq int64, before, draft *shelf.Shelf) ([]op, error) {
 	d := differ{owner: owner, seq: seq, vectors: vectorsOf(draft)}
 	for target, image := range draft.Things {

@@ -15,7 +15,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// takers add a cursor's document to a shelf, by collection.
+// takers has, by collection, the function that adds a document to the memory being loaded.
 var takers = map[string]func(*mongo.Cursor, *shelf.Shelf) error{
 	facts: take[factDoc], links: take[linkDoc], turns: take[turnDoc], summaries: take[summaryDoc], profile: take[profileDoc], relations: take[relationDoc],
 	contexts: take[contextDoc], conversations: take[conversationDoc], jobs: take[jobDoc], journal: take[changeDoc], runs: take[runDoc], tombstones: take[tombDoc],

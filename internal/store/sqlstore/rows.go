@@ -111,7 +111,7 @@ func (a asList) Value() (driver.Value, error) { return list(*a.texts), nil }
 func (a asJSON) Scan(src any) error {
 	s, ok := src.(string)
 	if !ok {
-		return fmt.Errorf("JSON is a text, not %T", src)
+		return fmt.Errorf("JSON column: want a string, got %T", src)
 	}
 	return json.Unmarshal([]byte(s), a.value)
 }

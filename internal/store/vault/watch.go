@@ -110,7 +110,7 @@ func (w *watcher) addAll(folder string) {
 }
 
 // wait returns when the folder must be checked again: after a change, or when missing files settle
-// after the time settles; 0: no file is missing.
+// after the duration settles; 0: no file is missing.
 func (w *watcher) wait(ctx context.Context, settles time.Duration) error {
 	every := rescan
 	if w.blind {
