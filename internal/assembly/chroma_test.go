@@ -48,7 +48,7 @@ func TestChatsGoOnWithoutChroma(t *testing.T) {
 		t.Errorf("health says %s", health)
 	}
 	chroma.Restart(t)
-	finds("as the store does")
+	finds("the same as the store")
 	said("once it runs")
 
 	name := s.loci.chroma.Name()
@@ -57,12 +57,12 @@ func TestChatsGoOnWithoutChroma(t *testing.T) {
 	_, _ = io.Copy(io.Discard, answer.Body)
 	_ = answer.Body.Close()
 	said("without its collection")
-	finds("as the store does")
+	finds("the same as the store")
 	chroma.Stop(t)
 	said("when it is gone")
 	s.remember(nil, "My cat is called Nutmeg")
 	chroma.Restart(t)
-	finds("as the store does")
+	finds("the same as the store")
 	said("in the end")
 }
 
