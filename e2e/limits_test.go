@@ -56,14 +56,14 @@ func TestPauseHoldsLearningOrMemory(t *testing.T) {
 	l := serve(t, t.TempDir(), up.learning()...)
 	l.tell(t, allergy)
 
-	l.prints(t, "pause learning", "learning is on hold")
+	l.prints(t, "pause learning", "learning is paused")
 	c := chat{client: l.sdk()}
 	c.say(t, "I work as a nurse.")
 	if count(l.turns(t, nil), "user", "I work as a nurse.") != 1 {
 		t.Error("while learning is on hold what is said is kept")
 	}
 
-	l.prints(t, "pause memory", "memory is on hold")
+	l.prints(t, "pause memory", "memory is paused")
 	other := chat{client: l.sdk()}
 	other.say(t, askAllergy)
 	if block := blockOf(t, up.last(t).Body); block != "" || count(l.turns(t, nil), "user", askAllergy) != 0 {
