@@ -134,7 +134,7 @@ func serve(t testing.TB, settings map[string]string) *Server {
 func copied(ctx context.Context, c *client.Client) error {
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		checkup, err := c.Doctor(ctx)
-		if err != nil || strings.Contains(fmt.Sprint(checkup.Checked), "as the store does") {
+		if err != nil || strings.Contains(fmt.Sprint(checkup.Checked), "the same as the store") {
 			return err
 		}
 	}
