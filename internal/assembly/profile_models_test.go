@@ -30,7 +30,7 @@ func TestProfilesWithRealWeightsAndWithout(t *testing.T) {
 				if is.Embedder != embedder || (is.Better == "") != model {
 					t.Errorf("%s embeds, better would be %q; want %s", is.Embedder, is.Better, embedder)
 				}
-				s.has("the log of the start", s.log.String(), "msg=embedder", embedder)
+				s.has("the log of the start", s.log.String(), "embedder", embedder)
 				if profile == "default" { // whose thresholds are for any model
 					ben := []string{"X-Loci-User", "ben"}
 					s.talk(ben...).says(said)
