@@ -49,7 +49,6 @@ const (
 	databaseFile = config.DatabaseFile
 	indexFolder  = config.IndexFolder
 	words        = config.Lexical
-	mcpPath      = "/mcp"
 )
 
 // assemble creates and connects all concrete parts; no other function names them.
@@ -140,14 +139,14 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	l.database, _ = database(store).(*sqlstore.Store)
-	l.looks.backlog = store.Totals
+	l.checks.backlog = store.Totals
 	if config.Store == "sqlite" {
-		l.looks.dir, _ = config.DataDir() // opening the store has already resolved it
+		l.checks.dir, _ = config.DataDir() // opening the store has already resolved it
 	}
 	if s, ok := database(store).(interface {
 		Backlog(context.Context) (memory.Counts, error)
 	}); ok {
-		l.looks.backlog = s.Backlog
+		l.checks.backlog = s.Backlog
 	}
 	if err := backup.Whole(ctx, store); err != nil {
 		return nil, errors.Join(err, store.Close(), opened.Close())

@@ -56,7 +56,7 @@ func (l *Loci) ready(ctx context.Context) client.Ready {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	is := client.Ready{Status: client.StatusReady, Problems: []string{}}
-	if l.looks.draining.Load() {
+	if l.checks.draining.Load() {
 		is.Status = client.StatusDraining
 	}
 	if l.engine.Ping(ctx) != nil {
@@ -65,15 +65,15 @@ func (l *Loci) ready(ctx context.Context) client.Ready {
 	if l.chat.UpstreamFails() {
 		is.Problems = append(is.Problems, "upstream")
 	}
-	is.Problems = append(is.Problems, l.looks.look(ctx, l.engine.Now())...)
+	is.Problems = append(is.Problems, l.checks.problems(ctx, l.engine.Now())...)
 	return is
 }
 
-// lookEvery is the minimum interval at which readiness checks test the disk and count jobs.
-const lookEvery = 5 * time.Second
+// readinessInterval is the minimum interval at which readiness checks test the disk and count jobs.
+const readinessInterval = 5 * time.Second
 
-// looks caches the last result of the checks of disk and jobs.
-type looks struct {
+// readiness is the state of the readiness check. It caches the last result for disk and jobs.
+type readiness struct {
 	draining atomic.Bool
 	dir      string // folder of the store; "" if the store writes to no folder
 	backlog  func(context.Context) (memory.Counts, error)
@@ -83,32 +83,32 @@ type looks struct {
 	found []string
 }
 
-// look returns the problems of disk and jobs. While another call checks them, it returns the previous
+// problems returns the problems of disk and jobs. While another call checks them, it returns the previous
 // result.
-func (l *looks) look(ctx context.Context, now time.Time) (found []string) {
-	l.mu.Lock()
-	due, last := now.Sub(l.at).Abs() >= lookEvery, l.found // Abs: the clock may be set back
+func (r *readiness) problems(ctx context.Context, now time.Time) (found []string) {
+	r.mu.Lock()
+	due, last := now.Sub(r.at).Abs() >= readinessInterval, r.found // Abs: the clock may be set back
 	if due {
-		l.at = now
+		r.at = now
 	}
-	l.mu.Unlock()
+	r.mu.Unlock()
 	if !due {
 		return last
 	}
-	if l.dir != "" && disk.Probe(l.dir) != nil {
+	if r.dir != "" && disk.Probe(r.dir) != nil {
 		found = append(found, "disk")
 	}
-	if n, err := l.backlog(ctx); err == nil && n.JobsParked > 0 {
+	if n, err := r.backlog(ctx); err == nil && n.JobsParked > 0 {
 		found = append(found, "jobs")
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.found = found
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found = found
 	return found
 }
 
 // Drain marks the server as about to stop: see [client.Ready].
-func (l *Loci) Drain() { l.looks.draining.Store(true) }
+func (l *Loci) Drain() { l.checks.draining.Store(true) }
 
 // healthFor returns the part of the health that the caller may see. Addresses, paths and the store's
 // errors are only for admins.

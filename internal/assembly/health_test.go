@@ -110,7 +110,7 @@ func TestBrokenStoreIsToldToAdminsAlone(t *testing.T) {
 	}
 }
 
-// TestReadyNamesDiskAndParkedJobs looks at both once in [lookEvery], however often it is asked.
+// TestReadyNamesDiskAndParkedJobs looks at both once in [readinessInterval], however often it is asked.
 func TestReadyNamesDiskAndParkedJobs(t *testing.T) {
 	clock := &memtest.Clock{}
 	c := settingsAt(t, t.TempDir())
@@ -133,7 +133,7 @@ func TestReadyNamesDiskAndParkedJobs(t *testing.T) {
 	away := c.Data + ".away"
 	noError(t)(os.Rename(c.Data, away))
 	want("before the next look")
-	clock.Advance(lookEvery)
+	clock.Advance(readinessInterval)
 	want("with a parked job and no disk", "disk", "jobs")
 	noError(t)(os.Rename(away, c.Data))
 	clock.Advance(-time.Hour)

@@ -74,7 +74,7 @@ type Loci struct {
 	learner  *models.Learner
 	embeds   models.Choice
 	words    config.Config // the settings for the lexical embedder: see [models.Choice.Now]
-	looks    looks
+	checks   readiness
 	closers  []func() error // in the order of the calls
 }
 

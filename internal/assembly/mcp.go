@@ -10,6 +10,8 @@ import (
 	"github.com/loci-memory/loci/internal/obs"
 )
 
+const mcpPath = mcp.Path
+
 func mcpHandler(e *engine.Engine) http.Handler {
 	return mcp.New(e, mcp.Options{Version: obs.Version()})
 }

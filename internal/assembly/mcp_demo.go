@@ -8,4 +8,6 @@ import (
 	"github.com/loci-memory/loci/internal/engine"
 )
 
+const mcpPath = "/mcp"
+
 func mcpHandler(*engine.Engine) http.Handler { return http.NotFoundHandler() }

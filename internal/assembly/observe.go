@@ -20,7 +20,7 @@ var problems = []string{"store", "upstream", "disk", "jobs"}
 // watch registers the sources that each scrape of the metrics reads.
 func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
-		Totals: l.engine.Store.Totals, Jobs: l.looks.backlog, Parts: problems, Now: opts.Now,
+		Totals: l.engine.Store.Totals, Jobs: l.checks.backlog, Parts: problems, Now: opts.Now,
 		Problems: func(ctx context.Context) []string { return l.ready(ctx).Problems },
 	}
 	if l.database != nil {

@@ -36,12 +36,15 @@ func settings(g *global) *cobra.Command {
 			}
 			all, server := c.Shown(), ""
 			local = local || wrong != nil || len(g.set) > 0 || g.config != "" || cmd.Flags().Changed("profile")
-			if at, url := g.running(cmd, c); at != nil && !local {
-				of, err := at.Settings(cmd.Context())
-				if err != nil {
-					return fmt.Errorf("read the settings of the server at %s: %w; --local shows the settings of this command line", url, err)
+			if !local {
+				at, url := g.running(cmd, c)
+				if at != nil {
+					of, err := at.Settings(cmd.Context())
+					if err != nil {
+						return fmt.Errorf("read the settings of the server at %s: %w; --local shows the settings of this command line", url, err)
+					}
+					all, server = of.Settings, url
 				}
-				all, server = of.Settings, url
 			}
 			if len(args) > 0 {
 				all = slices.DeleteFunc(all, func(s client.Setting) bool {
