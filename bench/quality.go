@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -76,11 +77,18 @@ func (r *run) fit(ctx context.Context, set eval.Dataset) (err error) {
 	if _, err := r.config.ForBench(nil); err != nil { // fails if the settings name a server
 		return err
 	}
-	opened, err := models.OpenEmbedder(ctx, r.config)
+	config, chosen := models.ChooseEmbedder(ctx, r.config)
+	config.Reranker = "none"
+	opened, err := models.Open(config, chosen)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
+	if asked, ok := opened.Embedder.(interface{ Measure(context.Context) error }); ok {
+		if err := asked.Measure(ctx); err != nil {
+			return fmt.Errorf("embedder: %w", err)
+		}
+	}
 	d := &eval.Direct{Embedder: opened.Embedder}
 	if b, ok := opened.Embedder.(interface{ Background() float64 }); ok {
 		d.Options.Background = b.Background()

@@ -39,8 +39,8 @@ func newRecordedVectors(t *testing.T) *recordedVectors {
 		noError(t)(json.Unmarshal(readFile(t, vectorsFile), &r.vectors))
 		return r
 	}
-	config := try(config.Load(config.Sources{Flags: map[string]string{"embedder": config.LocalModel + modeltest.MiniLM, "models_dir": modeltest.Dir(t, modeltest.MiniLM)}})).orFail(t)
-	model := try(models.OpenEmbedder(t.Context(), config)).orFail(t)
+	config := try(config.Load(config.Sources{Flags: map[string]string{"embedder": config.LocalModel + modeltest.MiniLM, "reranker": "none", "models_dir": modeltest.Dir(t, modeltest.MiniLM)}})).orFail(t)
+	model := try(models.Open(models.ChooseEmbedder(t.Context(), config))).orFail(t)
 	r.model = model.Embedder
 	t.Cleanup(func() {
 		data, err := json.MarshalIndent(r.vectors, "", " ")

@@ -78,6 +78,15 @@ func harmless(text string) string {
 // brief returns a text on one line of at most n characters.
 func brief(text string, n int) string { return oneLine(harmless(text), n) }
 
+// oneLine shortens s to one line of at most n characters.
+func oneLine(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
+}
+
 // when formats a time in this machine's time zone.
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 

@@ -199,15 +199,6 @@ func (w explainer) hit(score float64, m client.Memory) {
 	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), brief(m.Content, 120))
 }
 
-// oneLine shortens s to one line of at most n characters.
-func oneLine(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n-1]) + "…"
-	}
-	return s
-}
-
 // explainer prints hits and the reasons for them.
 type explainer struct{ printer }
 

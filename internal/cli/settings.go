@@ -2,7 +2,6 @@ package cli
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -36,15 +35,16 @@ func settings(g *global) *cobra.Command {
 			}
 			all, server := c.Shown(), ""
 			local = local || wrong != nil || len(g.set) > 0 || g.config != "" || cmd.Flags().Changed("profile")
+			var at *client.Client
 			if !local {
-				at, url := g.running(cmd, c)
-				if at != nil {
-					of, err := at.Settings(cmd.Context())
-					if err != nil {
-						return fmt.Errorf("read the settings of the server at %s: %w; --local shows the settings of this command line", url, err)
-					}
-					all, server = of.Settings, url
+				at, server = g.running(cmd, c)
+			}
+			if at != nil {
+				of, err := at.Settings(cmd.Context())
+				if err != nil {
+					return fmt.Errorf("read the settings of the server at %s: %w; --local shows the settings of this command line", server, err)
 				}
+				all = of.Settings
 			}
 			if len(args) > 0 {
 				all = slices.DeleteFunc(all, func(s client.Setting) bool {
@@ -137,70 +137,3 @@ func (s printer) explained(all []client.Setting) {
 
 // value returns a setting's value, or – if it is empty.
 func value(s client.Setting) string { return cmp.Or(brief(s.Value, 200), "–") }
-
-func doctor(g *global) *cobra.Command {
-	var confirm bool
-	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Check the folders, the vault, the database, the index and the models",
-		Long: "Check everything that Loci stores, and print each problem with its solution. The exit status is 1 if there is a problem. If many files\n" +
-			"disappear from the vault at once, as after a disk failure, their memories are kept until --confirm forgets them, which can be undone.",
-		Example: "  loci doctor\n  loci doctor --confirm",
-		Args:    cobra.NoArgs,
-		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
-			found, undo, err := examine(ctx, c, confirm)
-			if err != nil {
-				return err
-			}
-			err = g.print(cmd.OutOrStdout(), found, func(out printer) {
-				out.checkup(found)
-				if undo.ToTime != nil {
-					out.line("to take this back: %s", undoCommand(undo, g.user))
-				}
-			})
-			if n := len(found.Findings); err == nil && n > 0 {
-				err = fmt.Errorf("%s found", many(n, "problems"))
-			}
-			return err
-		}),
-	}
-	cmd.Flags().BoolVar(&confirm, "confirm", false, "forget the memories of files that disappeared from the vault at once")
-	return g.withJSON(cmd)
-}
-
-// examine runs the check. If it confirms deletions, it also returns the request that undoes them.
-func examine(ctx context.Context, c *client.Client, confirm bool) (found client.Checkup, undo client.UndoRequest, err error) {
-	if !confirm {
-		found, err = c.Doctor(ctx)
-		return found, undo, err
-	}
-	before, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
-	if err != nil {
-		return found, undo, fmt.Errorf("read the last change: %w", err)
-	}
-	if found, err = c.ConfirmDeletions(ctx); err != nil || len(before.Changes) == 0 {
-		return found, undo, err
-	}
-	last := before.Changes[0]
-	after, err := c.Changes(ctx, client.ChangesQuery{Limit: 1})
-	if err == nil && after.Changes[0].ID != last.ID {
-		undo.ToTime = &last.CreatedAt
-	}
-	return found, undo, err
-}
-
-// checkup prints what was checked, and the problems.
-func (s printer) checkup(c client.Checkup) {
-	for _, what := range c.Checked {
-		s.line("checked %s", what)
-	}
-	for _, f := range c.Findings {
-		s.line("%s", s.in(red, strings.TrimSpace(f.Part+" "+f.Path)+": "+f.What))
-		if f.Do != "" {
-			s.line("  %s", f.Do)
-		}
-	}
-	if len(c.Findings) == 0 {
-		s.line("no problems")
-	}
-}

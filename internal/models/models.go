@@ -74,22 +74,6 @@ func Open(c config.Config, chosen Choice) (_ *Models, err error) {
 	return m, nil
 }
 
-// OpenEmbedder opens only the embedder of the settings, or the one chosen for auto.
-func OpenEmbedder(ctx context.Context, c config.Config) (*Models, error) {
-	c, chosen := ChooseEmbedder(ctx, c)
-	c.Reranker = "none"
-	m, err := Open(c, chosen)
-	if err != nil {
-		return nil, err
-	}
-	if asked, ok := m.Embedder.(interface{ Measure(context.Context) error }); ok {
-		if err := asked.Measure(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("embedder: %w", err), m.Close())
-		}
-	}
-	return m, nil
-}
-
 // openEncoder loads an encoder of the models folder and measures its cosine of unrelated texts.
 func openEncoder(c config.Config, name string) (*embed.Cache, error) {
 	model, err := openLocal(c, "embedder", name)
