@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -110,11 +111,9 @@ func TestLinksOfAPage(t *testing.T) {
 	}
 }
 
-// TestTroubleshootingQuotesRealErrors reads the code spans of its tables that have a blank: commands, settings
-// and paths apart, each is a text of the program.
-func TestTroubleshootingQuotesRealErrors(t *testing.T) {
-	page := string(try(os.ReadFile("../../docs/guide/troubleshooting.md")).orFail(t))
-	source := "" // but for what the system says
+// programText returns the source of the program, tests apart. It lacks the texts of the system.
+func programText(t *testing.T) (source string) {
+	t.Helper()
 	noError(t)(filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -123,6 +122,24 @@ func TestTroubleshootingQuotesRealErrors(t *testing.T) {
 		source += string(text)
 		return err
 	}))
+	return source
+}
+
+// TestAdviceIsForRealErrors looks for each error that has advice outside of the table itself.
+func TestAdviceIsForRealErrors(t *testing.T) {
+	source := programText(t)
+	for _, a := range advice {
+		if a[0] != syscall.ENOENT.Error() && strings.Count(source, a[0]) < 2 {
+			t.Errorf("no error of the program has %q", a[0])
+		}
+	}
+}
+
+// TestTroubleshootingQuotesRealErrors reads the code spans of its tables that have a blank: commands, settings
+// and paths apart, each is a text of the program.
+func TestTroubleshootingQuotesRealErrors(t *testing.T) {
+	page := string(try(os.ReadFile("../../docs/guide/troubleshooting.md")).orFail(t))
+	source := programText(t)
 	quoted := 0
 	for _, span := range mdCode.FindAllString(page, -1) {
 		span = strings.Trim(span, "`")

@@ -28,6 +28,12 @@ import (
 // limits are the lines that may have each word.
 var limits = map[string]int{"said": 300, "known": 300, "told": 100, "given": 150, "whom": 30, "anew": 10, "stands": 60, "beside": 80}
 
+var (
+	otherFiles = regexp.MustCompile(`(^|/)(testdata|bench|e2e|tools|contract|kernels)/`)
+	statement  = regexp.MustCompile(`(?i)^\s*(select|insert|update|delete|create|with|alter) `)
+	forPeople  = regexp.MustCompile(`^internal/(cli|config|httpx|doctor|assembly|backup|model|models|api|engine|store|memory)/|^memory/|^cmd/`)
+)
+
 func main() {
 	log.SetFlags(0)
 	words := flag.Bool("words", false, "count words instead of drawing a sample")
@@ -66,7 +72,7 @@ func run(name string, args ...string) string {
 func files(pattern string) []string {
 	all := strings.Fields(run("git", "ls-files", pattern))
 	return slices.DeleteFunc(all, func(f string) bool {
-		return strings.HasSuffix(f, "_test.go") || regexp.MustCompile(`(^|/)(testdata|bench|e2e|tools|contract|kernels)/`).MatchString(f)
+		return strings.HasSuffix(f, "_test.go") || otherFiles.MatchString(f)
 	})
 }
 
@@ -79,11 +85,14 @@ func read(name string) string {
 }
 
 func countWords(w io.Writer) {
-	n := map[string]int{}
+	n, patterns := map[string]int{}, map[string]*regexp.Regexp{}
+	for word := range limits {
+		patterns[word] = regexp.MustCompile(`(?i)\b` + word + `\b`)
+	}
 	for _, name := range files("*.go") {
 		for line := range strings.Lines(read(name)) {
-			for word := range limits {
-				if regexp.MustCompile(`(?i)\b` + word + `\b`).MatchString(line) {
+			for word, pattern := range patterns {
+				if pattern.MatchString(line) {
 					n[word]++
 				}
 			}
@@ -155,8 +164,5 @@ func collect() map[string][]string {
 
 // isForPeople reports whether a string of the source is an error, a help text or output of a command.
 func isForPeople(name, text string) bool {
-	if strings.Count(text, " ") < 3 || regexp.MustCompile(`(?i)^\s*(select|insert|update|delete|create|with|alter) `).MatchString(text) {
-		return false
-	}
-	return regexp.MustCompile(`^internal/(cli|config|httpx|doctor|assembly|backup|model|models|api|engine|store|memory)/|^memory/|^cmd/`).MatchString(name)
+	return strings.Count(text, " ") >= 3 && !statement.MatchString(text) && forPeople.MatchString(name)
 }
