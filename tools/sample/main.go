@@ -4,10 +4,12 @@
 //	go run ./tools/sample/main.go            300 comments, 150 identifiers, 100 texts of the program, 60 paragraphs
 //	go run ./tools/sample/main.go -words     lines of Go, tests apart, with each of the words
 //
-// The commit at HEAD is the seed: the same commit draws the same sample. -seed TEXT draws another.
+// The commit at HEAD is the seed: the same commit draws the same sample. -seed TEXT draws another. "in"
+// is the line with three before and after it, "at" the code that has the comment or declares the identifier.
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -124,23 +126,27 @@ func collect() map[string][]string {
 			log.Fatal(err)
 		}
 		at := func(p token.Pos) string { return fmt.Sprintf("%s:%d", name, set.Position(p).Line) }
+		source := strings.Split(read(name), "\n")
+		line := func(p token.Pos) string { return strings.TrimSpace(source[set.Position(p).Line-1]) }
 		for _, group := range file.Comments {
-			for _, c := range group.List {
+			after := source[min(set.Position(group.End()).Line, len(source)-1)]
+			for i, c := range group.List {
 				if text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//")); strings.Count(text, " ") > 2 && !strings.HasPrefix(c.Text, "//go:") {
-					add("comments", at(c.Pos())+": "+text)
+					near := ast.CommentGroup{List: group.List[max(0, i-3):min(len(group.List), i+4)]}
+					add("comments", fmt.Sprintf("%s: %s\n   in: %s\n   at: %s", at(c.Pos()), text, strings.Join(strings.Fields(near.Text()), " "), cmp.Or(code(line(c.Pos())), strings.TrimSpace(after))))
 				}
 			}
 		}
 		ast.Inspect(file, func(node ast.Node) bool {
 			switch v := node.(type) {
 			case *ast.FuncDecl:
-				add("identifiers", fmt.Sprintf("%s.%s (function, %s)", file.Name.Name, v.Name.Name, at(v.Pos())))
+				add("identifiers", fmt.Sprintf("%s.%s (function, %s)\n   at: %s", file.Name.Name, v.Name.Name, at(v.Pos()), line(v.Pos())))
 			case *ast.TypeSpec:
-				add("identifiers", fmt.Sprintf("%s.%s (type, %s)", file.Name.Name, v.Name.Name, at(v.Pos())))
+				add("identifiers", fmt.Sprintf("%s.%s (type, %s)\n   at: %s", file.Name.Name, v.Name.Name, at(v.Pos()), line(v.Pos())))
 			case *ast.Field:
 				for _, id := range v.Names {
 					if len(id.Name) > 2 {
-						add("identifiers", fmt.Sprintf("%s (parameter or field of package %s, %s)", id.Name, file.Name.Name, at(id.Pos())))
+						add("identifiers", fmt.Sprintf("%s (parameter or field of package %s, %s)\n   at: %s", id.Name, file.Name.Name, at(id.Pos()), line(id.Pos())))
 					}
 				}
 			case *ast.BasicLit:
@@ -160,6 +166,12 @@ func collect() map[string][]string {
 		}
 	}
 	return out
+}
+
+// code returns a line of source without its comment.
+func code(line string) string {
+	before, _, _ := strings.Cut(line, "//")
+	return strings.TrimSpace(before)
 }
 
 // isForPeople reports whether a string of the source is an error, a help text or output of a command.
