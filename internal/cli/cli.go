@@ -71,6 +71,7 @@ var advice = [][2]string{
 	{"is not closed", "loci users list shows who is"},
 	{"no model server is configured", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
 	{"no such file or directory", "check the path"},
+	{"there is no file ", "check the path"},
 }
 
 var (

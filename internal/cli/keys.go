@@ -268,7 +268,7 @@ func auditRecord(g *global) *cobra.Command {
 					out.line("%s  %-16s  by %-24s  about %-16s  %-15s  %s", when(e.At), e.Act, brief(e.By, 60), brief(cmp.Or(e.User, "-"), 60), e.Address, brief(e.Detail, 100))
 				}
 				if len(page.Entries) == 0 {
-					out.line("the audit log has no such entry")
+					out.line("no entry matches; loci audit without filters shows the newest entries")
 				}
 			})
 		}),

@@ -37,6 +37,9 @@ func mcp(g *global) *cobra.Command {
 		Example: "  loci mcp\n  loci mcp --user ana\n  claude mcp add loci -- loci mcp",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if b.profile != "" && b.profile != "chatgpt" {
+				return fmt.Errorf("mcp-profile: there is no profile %q (valid: chatgpt)", b.profile)
+			}
 			g.serves = true
 			b.out = cmd.OutOrStdout()
 			b.connect = func() (*client.Client, func() error, error) { return g.connect(cmd) }
@@ -346,7 +349,7 @@ func (g *global) answerHook(cmd *cobra.Command) (err error) {
 	}()
 	var e hookEvent
 	if err := json.NewDecoder(io.LimitReader(cmd.InOrStdin(), maxHookInput)).Decode(&e); err != nil {
-		return fmt.Errorf("read the event: %w", err)
+		return fmt.Errorf("no hook event on standard input (%w); loci connect makes an agent run this command", err)
 	}
 	config, err := g.load(cmd)
 	if err != nil {
