@@ -46,7 +46,7 @@ func Respond(question string, hits []memory.Hit, o Outlook) string {
 		}
 		return fallback + " (" + who + promise + ")"
 	}
-	return "From memory:\n" + strings.Join(lines, "\n") + "\n(" + who + ")"
+	return "From memory:\n" + strings.Join(lines, "\n") + "\n\n(" + who + ")"
 }
 
 // request matches a question or a request such as "tell me".
@@ -107,7 +107,7 @@ func acknowledge(message string, hits []memory.Hit, o Outlook) string {
 	if len(related) == 0 {
 		return head + " (" + who + ")"
 	}
-	return head + " What I remember near it:\n" + strings.Join(related, "\n") + "\n(" + who + ")"
+	return head + " What I remember near it:\n" + strings.Join(related, "\n") + "\n\n(" + who + ")"
 }
 
 // lines renders each hit once. A fact precedes a turn with the same content.

@@ -34,7 +34,7 @@ func TestAnswersRepeatMemoryAndSaySo(t *testing.T) {
 		"- Your dog is named Rex (2026-05-03)\n" +
 		"- On 2026-05-03 you said: “I moved to Lisbon in May”\n" +
 		"- On 2026-05-03 the assistant said: “Lisbon is sunny.”\n" +
-		"- Talk about moving.\n" +
+		"- Talk about moving.\n\n" +
 		"(" + who + ")"
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
