@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,11 +94,6 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.log.Info("learning model", "model", is.Who, "why", is.Why)
 	if is.Wrong != "" {
 		l.log.Warn(is.Wrong)
-	}
-	for key, networks := range map[string][]string{"trusted": config.Trusted, "proxies": config.Proxies} {
-		if _, err := prefixes(key, networks); err != nil {
-			return nil, err
-		}
 	}
 	if err := backup.Finish(config); err != nil {
 		return nil, err
@@ -304,22 +298,6 @@ func openPrompts(dir string) (*prompt.Set, error) {
 		return nil, memory.Errorf(memory.Invalid, "prompts: %q is not a folder", dir)
 	}
 	return prompt.Open(os.DirFS(dir))
-}
-
-// prefixes parses addresses and networks; the result of an empty list is nil.
-func prefixes(key string, in []string) ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, s := range in {
-		p, err := netip.ParsePrefix(s)
-		if addr, addrErr := netip.ParseAddr(s); addrErr == nil {
-			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
-		}
-		if err != nil {
-			return nil, memory.Errorf(memory.Invalid, "%s: %q is neither an address nor a network", key, s)
-		}
-		out = append(out, p)
-	}
-	return out, nil
 }
 
 func openStore(ctx context.Context, config config.Config, opts Options, clock func() time.Time, log *slog.Logger) (memory.Store, error) {

@@ -15,10 +15,7 @@ import (
 func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
 	return func(c config.Config) (err error) {
 		g := guard
-		if g.Trusted, err = prefixes("trusted", c.Trusted); err != nil {
-			return err
-		}
-		if g.Proxies, err = prefixes("proxies", c.Proxies); err != nil {
+		if g.Trusted, g.Proxies, err = c.Networks(); err != nil {
 			return err
 		}
 		g.Hosts, g.Limits = c.Hosts, httpx.Limits{Requests: c.Limits.Requests, Tokens: c.Limits.Tokens, Concurrent: c.Limits.Concurrent}

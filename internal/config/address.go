@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -55,4 +56,29 @@ func (a StoreAddress) check() error {
 	}
 	// The error does not repeat the value, which may be a misspelt address with a password.
 	return memory.Errorf(memory.Invalid, "store: invalid value; valid: sqlite, memory, "+ServerExamples)
+}
+
+// Networks returns the addresses and networks of Trusted and Proxies.
+func (c *Config) Networks() (trusted, proxies []netip.Prefix, err error) {
+	if trusted, err = networks("trusted", c.Trusted); err != nil {
+		return nil, nil, err
+	}
+	proxies, err = networks("proxies", c.Proxies)
+	return trusted, proxies, err
+}
+
+// networks parses addresses and networks; the result of an empty list is nil.
+func networks(key string, list []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range list {
+		p, err := netip.ParsePrefix(s)
+		if addr, addrErr := netip.ParseAddr(s); addrErr == nil {
+			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err != nil {
+			return nil, memory.Errorf(memory.Invalid, "%s: %q is neither an address nor a network", key, s)
+		}
+		out = append(out, p)
+	}
+	return out, nil
 }

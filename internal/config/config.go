@@ -296,6 +296,9 @@ func (c *Config) check() error {
 	if _, _, err := net.SplitHostPort(c.Addr); !c.namesServer() && (err != nil || strings.Contains(c.Addr, "/")) {
 		return memory.Errorf(memory.Invalid, "addr: %q is not a valid address; one looks like 127.0.0.1:7077", c.Addr)
 	}
+	if _, _, err := c.Networks(); err != nil {
+		return err
+	}
 	for key, reached := range map[string][]string{"hosts": c.Hosts, "proxies": c.Proxies} {
 		if len(reached) > 0 && c.APIKey == "" {
 			return memory.Errorf(memory.Invalid, "%s: needs api_key (LOCI_API_KEY): without a key everybody who reaches the server from elsewhere could read everything", key)
