@@ -87,7 +87,7 @@ func TestModelIsAddedFromALocalCopy(t *testing.T) {
 	if got, err := onModels(t, dir, "models", "add", copied, "--name", "second"); err != nil || !strings.Contains(got, "installed second: a reranker") {
 		t.Errorf("add: %q, %v", got, err)
 	}
-	if got, err := onModels(t, dir, "models", "verify", "second"); err != nil || !strings.Contains(got, "complete, as added from cross") {
+	if got, err := onModels(t, dir, "models", "verify", "second"); err != nil || !strings.Contains(got, "complete, with the files added from cross") {
 		t.Errorf("verify: %q, %v", got, err)
 	}
 	noError(t)(os.WriteFile(filepath.Join(dir, "second", "config.json"), []byte("{}"), 0o600))

@@ -142,7 +142,7 @@ would undo run r2
   - User lives in Lisbon
 later changes of the same memories:
   2026-05-03 14:02  edited     User lives in [-Porto-] {+Lisbon+}  by person ana  r3/1
-to undo all of it: loci undo --run r2 --cascade --yes
+to undo all changes: loci undo --run r2 --cascade --yes
 `)
 	done := client.Undone{Receipt: client.Receipt{Run: "r9"}, Steps: would.Steps}
 	wantText(t, written(t, func(s printer) { s.undone(done, "run r2", "to take this back: loci undo --run r9 --yes", nil) }), `
@@ -192,7 +192,7 @@ queued   learn     learn-2  since 2026-05-03 09:00  next try 2026-05-03 10:10  f
          busy
 queued   summarize sum-1  since 2026-05-03 09:00  due now
 running  embed     embed-1  since 2026-05-03 09:00
-parked jobs wait for you: loci jobs --retry ID, or --all
+parked jobs do not run again by themselves; to try again: loci jobs --retry ID, or --all
 `)
 }
 
