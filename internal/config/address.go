@@ -8,11 +8,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ServerExamples are addresses of databases on servers.
+// ServerExamples are example addresses of database servers, for error messages.
 const ServerExamples = "postgres://user:password@host:5432/database, mongodb://user:password@host:27017/database"
 
-// StoreAddress is where memory is stored: "sqlite", "memory", or the address of a PostgreSQL or
-// MongoDB database. The address may contain a password, which String leaves out.
+// StoreAddress is the location of the store: "sqlite", "memory", or the address of a PostgreSQL or
+// MongoDB database. The address may contain a password, which String omits.
 type StoreAddress string
 
 // String returns the address without user name and password.
@@ -27,7 +27,7 @@ func (a StoreAddress) String() string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
-// Kind returns the kind of store, which is no secret.
+// Kind returns the kind of store: sqlite, memory, postgres or mongodb.
 func (a StoreAddress) Kind() string {
 	switch {
 	case a.Postgres():
@@ -38,15 +38,15 @@ func (a StoreAddress) Kind() string {
 	return string(a)
 }
 
-// Postgres reports whether the store is a PostgreSQL database.
+// IsPostgres reports whether the store is a PostgreSQL database.
 func (a StoreAddress) Postgres() bool { return sqlstore.IsPostgres(string(a)) }
 
-// Mongo reports whether the store is a MongoDB database.
+// IsMongo reports whether the store is a MongoDB database.
 func (a StoreAddress) Mongo() bool {
 	return strings.HasPrefix(string(a), "mongodb://") || strings.HasPrefix(string(a), "mongodb+srv://")
 }
 
-// Server reports whether the store is on a server, which other processes may share.
+// IsServer reports whether the store is a database server, which several processes may share.
 func (a StoreAddress) Server() bool { return a.Postgres() || a.Mongo() }
 
 func (a StoreAddress) check() error {
