@@ -189,7 +189,7 @@ var others = map[string][]string{
 	"serve": {"server", "start", "run", "up"}, "models": {"pull"}, "doctor": {"status", "check"}, "undo": {"revert"}, "settings": {"config", "env", "options"},
 }
 
-// load reads the settings from the flags, the environment, the file and the profile.
+// loadConfig reads the settings from the flags, the environment, the file and the profile.
 func (g *global) load(cmd *cobra.Command) (config.Config, error) {
 	flags := map[string]string{}
 	for name, value := range g.flags {

@@ -27,7 +27,7 @@ type settingsFile struct {
 	edit func(text string, remove bool) (string, error)
 }
 
-// errForeign is the error for an entry named loci that connect did not write.
+// errForeignEntry is the error for an entry named loci that connect did not write.
 var errForeign = errors.New("has an entry named loci that loci connect did not write; the entry is not changed")
 
 var connectable = []string{"claude-code", "codex", "cursor", "opencode", "zed", "openwebui"}

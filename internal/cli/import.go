@@ -187,7 +187,7 @@ func tallied(t client.Tally) string {
 	return tallyOf(counts)
 }
 
-// printFirst prints the first mostShown of the available items, and the number of all other items.
+// printFirst prints the first maxPrinted of the available items, and the number of all other items.
 func (s printer) some(have, all int, write func(i int)) {
 	have = min(have, mostShown)
 	for i := range have {

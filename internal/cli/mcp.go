@@ -422,7 +422,7 @@ func (e hookEvent) answered(ctx context.Context, c *client.Client) error {
 	return e.record(ctx, c, client.Message{Role: memory.RoleAssistant, Content: e.Answer})
 }
 
-// record adds a message to the session's conversation. If e has a turn id, a repeated call adds nothing.
+// recordMessage adds a message to the session's conversation. If e has a turn id, a repeated call adds nothing.
 func (e hookEvent) record(ctx context.Context, c *client.Client, m client.Message) error {
 	key := ""
 	if e.turn() != "" {
@@ -434,7 +434,7 @@ func (e hookEvent) record(ctx context.Context, c *client.Client, m client.Messag
 
 func (e hookEvent) turn() string { return cmp.Or(e.Turn, e.PromptID) }
 
-// project returns the folder in which the agent was started, or "" if unknown. It is not always cwd:
+// projectFolder returns the folder in which the agent was started, or "" if unknown. It is not always cwd:
 // in Claude Code cwd is the folder of the shell, which may change during a session.
 func (e hookEvent) project() string {
 	folder := cmp.Or(os.Getenv("CLAUDE_PROJECT_DIR"), e.Folder)

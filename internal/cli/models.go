@@ -377,7 +377,7 @@ func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.
 	})(c.PruneVectors(ctx, in))
 }
 
-// lookEvery is the interval between requests for the progress.
+// pollInterval is the interval between requests for the progress.
 const lookEvery = 200 * time.Millisecond
 
 // followProgress shows the progress until the work is done or blocked; refresh updates vectors.

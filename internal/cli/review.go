@@ -102,10 +102,10 @@ func (r *reviewing) whole(ctx context.Context, c *client.Client) (err error) {
 	return nil
 }
 
-// mostJudged is the maximum number of decisions in one request.
+// maxJudgements is the maximum number of decisions in one request.
 const mostJudged = 500
 
-// sendJudgements sends the decisions of the flags, at most mostJudged in a request. Each request is one run.
+// sendJudgements sends the decisions of the flags, at most maxJudgements in a request. Each request is one run.
 func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w io.Writer) error {
 	all := r.named
 	if r.allApprove || r.allReject {

@@ -14,7 +14,7 @@ const (
 // otherNames maps names of settings in other programs to Loci's names.
 var calledElsewhere = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
 
-// suggestKeys suggests keys for an unknown name: keys that differ in at most mostEdits letters,
+// suggestKeys suggests keys for an unknown name: keys that differ in at most maxEdits letters,
 // otherwise keys that contain the name or are the beginning of the name.
 func nearest(name string) (near []string) {
 	if len(name) <= mostEdits {

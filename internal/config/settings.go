@@ -156,7 +156,7 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 	return out
 }
 
-// envOf returns the environment variable of a setting.
+// envName returns the environment variable of a setting.
 func envOf(key string) string { return "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
 
 func (s Setting) check(value any) error {

@@ -158,7 +158,7 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 	})
 }
 
-// each copies each member with the prefix to the writer that openWriter returns for the rest of the name.
+// copyMembers copies each member with the prefix to the writer that openWriter returns for the rest of the name.
 func (a *Archive) each(ctx context.Context, prefix string, report func(done, of int64), to func(name string) (io.WriteCloser, error)) error {
 	of := a.Manifest.Size()
 	for i, m := range a.Manifest.Members {
