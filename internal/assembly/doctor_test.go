@@ -39,7 +39,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 		t.Errorf("without the folder: %+v, %v", found.Findings, err)
 	}
 	l.doctor.Config.Data = filepath.Join(dir, "data", databaseFile) // cannot write to a file
-	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "it is not writable") {
+	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "the folder is not writable") {
 		t.Errorf("where nothing can be written: %+v, %v", found.Findings, err)
 	}
 }
