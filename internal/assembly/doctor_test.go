@@ -62,7 +62,7 @@ func TestDoctorNamesModelServersThatDoNotAnswer(t *testing.T) {
 	}{
 		"nobody listens":              {0, "", "upstream"},
 		"out of order":                {http.StatusBadGateway, "", "502"},
-		"refuses the key":             {http.StatusUnauthorized, "k", "refuses the key"},
+		"refuses the key":             {http.StatusUnauthorized, "k", "refused the key"},
 		"wants a key of the client's": {http.StatusUnauthorized, "", ""},
 		"answers":                     {http.StatusOK, "k", ""},
 	} {

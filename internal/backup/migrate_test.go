@@ -326,7 +326,7 @@ func TestMigrateRefuses(t *testing.T) {
 		{at("a"), at("a"), memory.Conflict, "has it open"},
 		{"mysql://u:hunter2@h/d", at("x"), memory.Invalid, "invalid address"},
 		{at("a"), "postgres://u:hunter2@127.0.0.1:1/d?connect_timeout=1", memory.Unavailable, "127.0.0.1"},
-		{at("a"), "postgres://u:hunter2@h:x/d", memory.Invalid, "invalid address"},
+		{at("a"), "postgres://u:hunter2@h:x/d", memory.Invalid, "not an address"},
 	} {
 		_, err := Migrate(t.Context(), one.from, one.to, unseen)
 		if !errors.Is(err, one.is) || !strings.Contains(err.Error(), one.text) || strings.Contains(err.Error(), "hunter2") {

@@ -52,7 +52,7 @@ func decrypted(f io.ReaderAt, size int64, identity string) (io.ReaderAt, int64, 
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
 	if err != nil { // the error may contain the identity
-		return nil, 0, memory.Errorf(memory.Invalid, "the file is encrypted, and %q is not a file with age identities; set --identity FILE", identity)
+		return nil, 0, memory.Errorf(memory.Invalid, "the file is encrypted, and %q is not a file of age identities; set --identity FILE", identity)
 	}
 	plain, size, err := age.DecryptReaderAt(f, size, identities...)
 	if err != nil {
