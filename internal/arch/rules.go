@@ -21,7 +21,7 @@ type rules struct {
 	// stdlibOnly are the packages that import only the standard library.
 	bare []string
 
-	// pure are the packages that use no clock, randomness, log or I/O.
+	// withoutIO are the packages that use no clock, randomness, log or I/O.
 	pure []string
 
 	// withoutGoroutines are packages that start no goroutine, even in tests. make test runs these packages without the

@@ -455,7 +455,7 @@ func rules(c config.Config) core.Rules {
 	}
 }
 
-// bootstrap fills the global pool from a file. Without a path it changes nothing.
+// fillGlobalPool fills the global pool from a file. Without a path it changes nothing.
 func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	if path == "" {
 		return nil

@@ -61,7 +61,7 @@ type Loci struct {
 	audit    *audit.Log
 	chat     *proxy.Handler
 	handler  http.Handler
-	open     func(config.Config) error    // replaces front by a handler with new settings
+	open     func(config.Config) error    // replaces guardedHandler by a handler with new settings
 	front    atomic.Pointer[http.Handler] // CORS, sessions and the guard, with the current settings
 	asked    config.Config                // the settings before models were chosen, with all reloaded changes
 	level    slog.LevelVar
@@ -126,7 +126,7 @@ func (l *Loci) Serving(at string) error {
 	return filelock.Answer(lock, u.String())
 }
 
-// loopback returns the loopback address of the same IP version as ip.
+// loopbackAddress returns the loopback address of the same IP version as ip.
 func loopback(ip net.IP) string {
 	if ip.To4() != nil {
 		return "127.0.0.1"

@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// frontSetter returns a function that sets l.front to the guard, with settings, in front of all handlers.
+// frontSetter returns a function that sets l.guardedHandler to the guard, with settings, in front of all handlers.
 func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
 	return func(c config.Config) (err error) {
 		g := guard

@@ -83,11 +83,11 @@ func Backable(c config.Config) error {
 	return nil
 }
 
-// Make creates a consistent backup of all users' memory, and returns the complete backup and the size
+// Create creates a consistent backup of all users' memory, and returns the complete backup and the size
 // in bytes. Closing the backup deletes it. Chats and writes continue during the call; erasures wait.
 //
 // The text destination describes where the caller will store the backup, for receipts of erasures.
-// Make returns [memory.Conflict] if another backup is in progress, and [memory.Invalid] if the store
+// Create returns [memory.Conflict] if another backup is in progress, and [memory.Invalid] if the store
 // does not support backups.
 func (b *Maker) Make(ctx context.Context, to string) (_ io.ReadCloser, size int64, err error) {
 	m, err := b.make(ctx, to, "")

@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bucket stores backups on an S3 server.
+// s3Bucket stores backups on an S3 server.
 type bucket struct {
 	client          *minio.Client
 	host, name, dir string // dir is empty or ends with a slash

@@ -91,7 +91,7 @@ func (n noteList) writeTo(path string) error {
 	return nil
 }
 
-// start removes entries of backups that were in progress when the process ended, because no client
+// reconcile removes entries of backups that were in progress when the process ended, because no client
 // received them. It records a restore since the last start in the audit log; after an error the next
 // start tries again.
 func (n *notes) start(record func(at time.Time, what string) error) error {
@@ -109,7 +109,7 @@ func (n *notes) start(record func(at time.Time, what string) error) error {
 	})
 }
 
-// begin records a backup before anything is copied, so that every receipt contains the backup.
+// addStarted records a backup before anything is copied, so that every receipt contains the backup.
 func (n *notes) begin(path string, began time.Time) error {
 	return n.change(func(all []note) []note { return append(all, note{Path: path, Began: began.UTC()}) })
 }

@@ -43,7 +43,7 @@ func (p restorePlan) asides() (out []string) {
 	return out
 }
 
-// Finish completes a restore that a crash interrupted after unpacking, and removes other unfinished work
+// RecoverInterrupted completes a restore that a crash interrupted after unpacking, and removes other unfinished work
 // from the data folder. Call it before opening the memory.
 func Finish(c config.Config) (err error) {
 	dir, err := c.DataDir()

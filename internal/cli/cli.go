@@ -136,7 +136,7 @@ func stopped(ran *cobra.Command, err error) string {
 	return "interrupted"
 }
 
-// global holds the flags of every command, and state that functions of a command share.
+// sharedState holds the flags of every command, and state that functions of a command share.
 type global struct {
 	flags  map[string]*string // values by setting name; load ignores flags that are not on the command line
 	set    []string

@@ -64,7 +64,7 @@ func (s printer) line(format string, args ...any) {
 	fmt.Fprintln(s, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
-// harmless replaces control characters, which could move a terminal's cursor or change its display.
+// sanitize replaces control characters, which could move a terminal's cursor or change its display.
 // Memory can contain text of other people.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
@@ -75,7 +75,7 @@ func harmless(text string) string {
 	}, text)
 }
 
-// brief shortens a text to one line of at most n characters, without control characters.
+// shorten cuts a text to one line of at most n characters, without control characters.
 func brief(text string, n int) string { return oneLine(harmless(text), n) }
 
 // oneLine shortens s to one line of at most n characters.

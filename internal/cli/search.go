@@ -199,7 +199,7 @@ func (w explainer) hit(score float64, m client.Memory) {
 	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), brief(m.Content, 120))
 }
 
-// explainer prints hits and the reasons for them.
+// hitPrinter prints hits and the reasons for them.
 type explainer struct{ printer }
 
 // printWhy prints the reasons in words, and then the numbers of the stages.

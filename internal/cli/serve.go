@@ -166,7 +166,7 @@ func listen(ctx context.Context, config config.Config, opts loci.Options, cert *
 	return &server{l, listener, serving}, nil
 }
 
-// openAnywhere is like openServer without TLS, but uses a free port if the configured address is in use.
+// openOnFreePort is like openServer without TLS, but uses a free port if the configured address is in use.
 func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
 	s, err := open(ctx, config, opts, nil)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {

@@ -140,7 +140,7 @@ func printUsage(w io.Writer, all []memory.Usage) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, brief(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
 	}
 	fmt.Fprintf(t, "all\t\t\t%d\t%d\t%d\t%.4f\n", sum.Calls, sum.InputTokens, sum.OutputTokens, sum.Cost)
-	_ = t.Flush() // global.print returns an error of w
+	_ = t.Flush() // sharedState.print returns an error of w
 }
 
 func jobs(g *global) *cobra.Command {

@@ -12,7 +12,7 @@ import (
 // does not change the results.
 const benchDeadline = 10 * time.Second
 
-// ForBench returns the settings of a separate memory for measurements, with the settings of c that
+// BenchConfig returns the settings of a separate memory for measurements, with the settings of c that
 // affect results: models, recall, index, and learning by rules. The error is [memory.Invalid] if c
 // names a server, because measurements use no server.
 func (c Config) ForBench(settings map[string]string) (Config, error) {
@@ -33,7 +33,7 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 		out.Recall.Deadline = benchDeadline
 	}
 	out.from["recall.deadline"] = "bench"
-	// fitScore compares the embedder with the embedder of the profile.
+	// resetScoreSettings compares the embedder with the embedder of the profile.
 	out.Profile, out.named, out.lack = c.Profile, c.named, c.lack
 	for _, key := range []string{"recall.score", "recall.threshold"} {
 		out.from[key] = c.from[key]

@@ -438,7 +438,7 @@ func (c *Config) DataDir() (string, error) { return atHome("data", c.Data) }
 func (c *Config) VaultDir() (string, error) { return atHome("vault", c.Vault) }
 
 // SourceOf returns the source of a setting's value: default, profile NAME, file, environment, flag or
-// the source passed to [Config.NoteSource].
+// the source passed to [Config.SetSource].
 func (c *Config) From(key string) string { return cmp.Or(c.from[key], fromDefault) }
 
 // UnknownEnv returns the LOCI_ variables of the environment that are not settings.
@@ -447,7 +447,7 @@ func (c *Config) Unknown() []string { return c.unknown }
 // IsSet reports whether a setting has a value from a source other than the defaults.
 func (c *Config) IsSet(key string) bool { return c.From(key) != fromDefault }
 
-// NoteSource sets the source that [Config.SourceOf] returns for a setting.
+// SetSource sets the source that [Config.SourceOf] returns for a setting.
 func (c *Config) NoteSource(key, source string) {
 	c.from = maps.Clone(c.from)
 	if c.from == nil {

@@ -58,7 +58,7 @@ func oneOf(no, yes string) func(string) (string, error) {
 	}
 }
 
-// Imported holds settings from the settings file of another memory system.
+// ImportedSettings holds settings from the settings file of another memory system.
 type Imported struct {
 	Settings map[string]string `json:"settings"`
 	Passed   []string          `json:"passed,omitempty"` // names of settings in the file that Loci does not have

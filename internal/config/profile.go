@@ -150,7 +150,7 @@ func (c Config) WithEmbedder(name string) Config {
 	return c
 }
 
-// fitScore resets settings of the profile that only work with the profile's models.
+// resetScoreSettings resets settings of the profile that only work with the profile's models.
 func (c *Config) fitScore() {
 	if c.from["recall.score"] == profileSource(c.Profile) && c.Recall.Score != scoreFitted && !c.scores() {
 		if c.from["recall.threshold"] != profileSource(c.Profile) {
@@ -198,7 +198,7 @@ func (c *Config) OwnEmbedder() bool {
 	return name(c.Embedder) == name(c.named)
 }
 
-// missing returns advice on how to get a missing model, or "" if the model is available.
+// missingAdvice returns advice on how to get a missing model, or "" if the model is available.
 func (c *Config) missing(model string) (string, error) {
 	if name, ok := strings.CutPrefix(model, LocalModel); ok {
 		dir, err := c.ModelsFolder()

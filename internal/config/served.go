@@ -50,7 +50,7 @@ func (c *Config) ListenAddr() (string, error) {
 	return "", memory.Errorf(memory.Invalid, "addr: %s is the URL of a server; to listen, use an address like 127.0.0.1:7077", c.Addr)
 }
 
-// namesServer reports whether addr is the URL of a server.
+// isServerURL reports whether addr is the URL of a server.
 func (c *Config) namesServer() bool {
 	u, err := url.Parse(c.Addr)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil && u.RawQuery == "" && u.Fragment == ""

@@ -282,7 +282,7 @@ func noSetting(where, name, key string, called func(key string) string) error {
 	return memory.Errorf(memory.Invalid, "%s: %s is not a valid setting; %sloci settings lists all settings", where, name, does)
 }
 
-// nest converts keys with dots to nested maps.
+// nestKeys converts keys with dots to nested maps.
 func nest(flat map[string]string) map[string]any {
 	k := koanf.New(".")
 	for key, value := range flat {

@@ -418,7 +418,7 @@ func (c *checkup) server(ctx context.Context, part string, o llm.Options) {
 	}
 }
 
-// askServer requests a server's list of models and returns the HTTP status.
+// requestModels requests a server's list of models and returns the HTTP status.
 func askServer(ctx context.Context, o llm.Options) (status int, err error) {
 	server, err := llm.NewForwarder(o)
 	if err != nil {

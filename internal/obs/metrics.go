@@ -76,7 +76,7 @@ func (m *Metrics) or() *Metrics {
 	return m
 }
 
-// Recalled counts a search and its skipped parts; each element of degraded is "PART: REASON".
+// ObserveRecall counts a search and its skipped parts; each element of degraded is "PART: REASON".
 func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 	m = m.or()
 	m.recall.WithLabelValues().Observe(took.Seconds())
@@ -86,12 +86,12 @@ func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 	}
 }
 
-// StageEnded records the duration of a search stage from its start until now.
+// ObserveStage records the duration of a search stage from its start until now.
 func (m *Metrics) StageEnded(stage string, began time.Time) {
 	m.or().stages.WithLabelValues(stage).Observe(time.Since(began).Seconds())
 }
 
-// CoreAdded records the number of tokens of a prompt's core.
+// ObserveCore records the number of tokens of a prompt's core.
 func (m *Metrics) CoreGiven(tokens int) { m.or().coreTokens.WithLabelValues().Observe(float64(tokens)) }
 
 // Reasons for refused requests. RefusedMemory means that the upstream refused the added memory, RefusedKey that
@@ -101,19 +101,19 @@ const (
 	RefusedKey    = "key"
 )
 
-// Refused counts a refused request by reason. An empty reason counts nothing.
+// CountRefused counts a refused request by reason. An empty reason counts nothing.
 func (m *Metrics) Refused(reason string) {
 	if reason != "" {
 		m.or().refused.WithLabelValues(reason).Inc()
 	}
 }
 
-// WriteWaited records how long a write waited for earlier writes.
+// ObserveWriteWait records how long a write waited for earlier writes.
 func (m *Metrics) WriteWaited(wait time.Duration) {
 	m.or().writeWait.WithLabelValues().Observe(wait.Seconds())
 }
 
-// ModelAsked counts a question for the embedder or the reranker; helped reports whether the model answered.
+// CountQuestion counts a question for the embedder or the reranker; helped reports whether the model answered.
 func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
 	if m == nil {
 		return
@@ -124,7 +124,7 @@ func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
 	m.hour[asked{model, helped, m.minute(now)}]++
 }
 
-// Missed returns the numbers of a model's unanswered questions and of all its questions in the last hour.
+// MissedQuestions returns the numbers of a model's unanswered questions and of all its questions in the last hour.
 func (m *Metrics) Missed(model string, now time.Time) (missed, all int) {
 	if m == nil {
 		return 0, 0
@@ -153,7 +153,7 @@ func (m *Metrics) minute(now time.Time) int64 {
 // methods are the HTTP methods with a label of their own. Clients may send any method, so other methods share a label.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
-// Answered records the duration of a request by method, route and status, and the tokens of its chat.
+// ObserveRequest records the duration of a request by method, route and status, and the tokens of its chat.
 func (m *Metrics) Answered(method, route string, status int, took time.Duration, input, output int64) {
 	m = m.or()
 	if !slices.Contains(methods, method) {
@@ -164,24 +164,24 @@ func (m *Metrics) Answered(method, route string, status int, took time.Duration,
 	m.chatTokens.WithLabelValues("output").Add(float64(output))
 }
 
-// UpstreamAsked records the duration of a request to the upstream by result: the status, "failed", or
+// ObserveUpstream records the duration of a request to the upstream by result: the status, "failed", or
 // "canceled" by the client.
 func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
 	m.or().upstream.WithLabelValues(end).Observe(took.Seconds())
 }
 
-// RecordFailed counts an exchange that could not be stored.
+// CountRecordFailure counts an exchange that could not be stored.
 func (m *Metrics) RecordFailed() { m.or().recordFailed.WithLabelValues().Inc() }
 
-// FirstByte records the delay that Loci added to the first byte of an answer.
+// ObserveFirstByte records the delay that Loci added to the first byte of an answer.
 func (m *Metrics) FirstByte(overhead time.Duration) {
 	m.or().overhead.WithLabelValues().Observe(overhead.Seconds())
 }
 
-// Learned counts one run of learning by its result, such as "applied", "nothing", "rules" or "failed".
+// CountLearnRun counts one run of learning by its result, such as "applied", "nothing", "rules" or "failed".
 func (m *Metrics) Learned(end string) { m.or().learnRuns.WithLabelValues(end).Inc() }
 
-// Spent counts the tokens and the cost of a call of the learning model.
+// CountUsage counts the tokens and the cost of a call of the learning model.
 func (m *Metrics) Spent(u memory.Usage) {
 	m = m.or()
 	m.tokens.WithLabelValues(u.Purpose, u.Model, "input").Add(float64(u.InputTokens))
@@ -189,7 +189,7 @@ func (m *Metrics) Spent(u memory.Usage) {
 	m.cost.WithLabelValues(u.Purpose, u.Model).Add(u.Cost)
 }
 
-// Decided counts the decisions of a run of learning.
+// CountDecisions counts the decisions of a run of learning.
 func (m *Metrics) Decided(d MemoryDecision) {
 	m = m.or()
 	for _, one := range d.Decisions {
@@ -205,13 +205,13 @@ func (m *Metrics) Decided(d MemoryDecision) {
 	}
 }
 
-// Retrieved counts the memories in a prompt, and the memories that the answer used.
+// CountRetrieved counts the memories in a prompt, and the memories that the answer used.
 func (m *Metrics) Retrieved(injected, used int) {
 	m.or().injected.Add(int64(injected))
 	m.or().used.Add(int64(used))
 }
 
-// JobEnded counts an attempt at a job by result: "done", "later", "retry", "parked" or "lost".
+// CountJob counts an attempt at a job by result: "done", "later", "retry", "parked" or "lost".
 func (m *Metrics) JobEnded(kind memory.JobKind, end string) {
 	m.or().jobs.WithLabelValues(string(kind), end).Inc()
 }

@@ -122,7 +122,7 @@ func (c *Chat) stage(name string, began, ended time.Time, about ...attribute.Key
 	span.End(trace.WithTimestamp(ended))
 }
 
-// Recalled adds the spans place and recall. The time placed, at which the conversation was found, is zero
+// AddRecall adds the spans place and recall. The time placed, at which the conversation was found, is zero
 // without a search for it; traceID is the id of Loci's trace of the recalled memories.
 func (c *Chat) Recalled(owner memory.Owner, conversation string, began, placed, ended time.Time, hits, pending int, traced string) {
 	if c == nil {
@@ -196,7 +196,7 @@ func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output
 	c.upstream = nil
 }
 
-// Recorded adds the span record with the conversation, which is empty if nothing was stored.
+// AddRecord adds the span record with the conversation, which is empty if nothing was stored.
 func (c *Chat) Recorded(began, ended time.Time, conversation string) {
 	if c != nil {
 		c.remember(conversation)
