@@ -154,7 +154,7 @@ func (r rules) floor(dir string) int {
 	return slices.IndexFunc(r.floors, func(floor []string) bool { return holds(floor, dir) })
 }
 
-// matchesAny reports whether one of the patterns matches the folder.
+// matchesAnyPattern reports whether one of the patterns matches the folder.
 func holds(patterns []string, dir string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		parent, all := strings.CutSuffix(p, "/*")
