@@ -334,7 +334,7 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 
 // undoHint tells people which command undoes a run.
 func (g *global) undoHint(run string) string {
-	return "to take this back: " + undoCommand(client.UndoRequest{Run: run}, g.user)
+	return "to undo this: " + undoCommand(client.UndoRequest{Run: run}, g.user)
 }
 
 // print writes v as JSON if --json is set; otherwise printText writes text for people.

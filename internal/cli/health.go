@@ -60,7 +60,7 @@ func doctor(g *global) *cobra.Command {
 			err = g.print(cmd.OutOrStdout(), found, func(out printer) {
 				out.checkup(found)
 				if undo.ToTime != nil {
-					out.line("to take this back: %s", undoCommand(undo, g.user))
+					out.line("to undo this: %s", undoCommand(undo, g.user))
 				}
 			})
 			if n := len(found.Findings); err == nil && n > 0 {

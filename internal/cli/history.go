@@ -161,7 +161,7 @@ func sign(c client.Change) byte {
 func (s printer) what(c client.Change, words map[string]string) string {
 	switch i := c.After; {
 	case i.Fact != nil && i.Fact.Content == "" && c.Action != memory.ActionErase:
-		return "(erased since)"
+		return "(text erased later)"
 	case i.Fact != nil:
 		was := i.Fact.Content
 		if c.Before != nil && c.Before.Fact != nil {

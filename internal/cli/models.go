@@ -408,10 +408,10 @@ func printVectors(w io.Writer, first, is client.Vectors, dry bool) {
 	case dry:
 		fmt.Fprintf(w, "%d of %d memories have no vector of model %s; to compute them: loci reembed\n", is.Lacking, is.Memories, is.Model)
 	case is.Lacking == 0:
-		fmt.Fprintf(w, "%d embedded by %s\n", given, is.Model)
+		fmt.Fprintf(w, "embedded %s with %s\n", many(given, "memories"), is.Model)
 	case is.Error != "":
-		fmt.Fprintf(w, "%d embedded by %s; %d wait: %s\n", given, is.Model, is.Lacking, brief(is.Error, 200))
+		fmt.Fprintf(w, "embedded %s with %s; %d wait: %s\n", many(given, "memories"), is.Model, is.Lacking, brief(is.Error, 200))
 	default:
-		fmt.Fprintf(w, "%d embedded by %s; the model refuses %d, which only word search finds\n", given, is.Model, is.Lacking)
+		fmt.Fprintf(w, "embedded %s with %s; the model refuses %d, which only word search finds\n", many(given, "memories"), is.Model, is.Lacking)
 	}
 }

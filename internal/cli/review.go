@@ -186,7 +186,7 @@ func (s printer) waiting(all []client.Waiting) {
 func (s printer) waits(w client.Waiting, number string) {
 	s.line("%s  %s", number, s.in(dim, w.Memory.ID))
 	s.line("  %-9s %s", "fact", s.in(bold, brief(w.Memory.Content, 400)))
-	s.line("  %-9s %s  %s", "waits", cmp.Or(brief(w.Reason, 200), "no reason given"), s.in(dim, "("+by(w.Author)+")"))
+	s.line("  %-9s %s  %s", "reason", cmp.Or(brief(w.Reason, 200), "no reason given"), s.in(dim, "("+by(w.Author)+")"))
 	if w.Quote != nil {
 		s.line("  %-9s %s", "said", s.quote(*w.Quote))
 		s.line("  %-9s %s", "", s.in(dim, place(*w.Quote)))
@@ -228,7 +228,7 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 		case errors.Is(err, io.EOF):
 			ended = true
 		case errors.Is(err, errQuit):
-			s.line("%d decided, %d wait", decided, len(all)-decided)
+			s.line("%d decided, %d pending", decided, len(all)-decided)
 			return nil
 		case err != nil:
 			return err
@@ -247,7 +247,7 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 		decided++
 		s.judged(reviewed.Memories[0])
 	}
-	s.line("%d decided, %d wait", decided, len(all)-decided)
+	s.line("%d decided, %d pending", decided, len(all)-decided)
 	return ctx.Err()
 }
 
