@@ -101,7 +101,7 @@ func TestEveryBrokenRuleIsFound(t *testing.T) {
 	const own = "github.com/loci-memory/loci/"
 	want := []string{
 		"attic/attic.go: the folder attic is on no floor",
-		"internal/api/rest/rest.go: imports example.com/unknown: homes has no entry for this library",
+		"internal/api/rest/rest.go: imports example.com/unknown: importers has no entry for this library",
 		"internal/api/rest/rest.go: imports " + own + "internal/api/proxy: packages on the same floor must not import each other",
 		"internal/api/rest/rest.go: imports " + own + "internal/store/inmem: only the wiring and tests may import a concrete store",
 		"internal/learn/learn.go: imports " + own + "internal/recall: packages on the same floor must not import each other",

@@ -14,12 +14,12 @@ import (
 // total is the name of the row with the sum of all packages.
 const total = "total"
 
-// size is the size of a package without tests: its lines, and its tokens without comments.
+// size is the size of a package without tests: its lines, and its Go tokens without comments.
 type size struct{ lines, tokens int }
 
 func (a size) plus(b size) size { return size{a.lines + b.lines, a.tokens + b.tokens} }
 
-// measure counts the lines and tokens of a Go file.
+// measureFile counts the lines and tokens of a Go file.
 func measure(text []byte) size {
 	file := token.NewFileSet().AddFile("", -1, len(text))
 	var s scanner.Scanner
@@ -33,14 +33,14 @@ func measure(text []byte) size {
 	return size{bytes.Count(text, []byte("\n")), tokens}
 }
 
-// budget has the rows of budget.txt: the total, the packages, and the types over a limit with their methods and
-// fields.
+// budget has the rows of budget.txt by name: the total, the packages, and the types over a limit. For a type,
+// lines is the number of methods and tokens the number of fields.
 type budget map[string]size
 
-// typeRow is the prefix of the name of a type's row.
+// typeRow is the prefix of the names of rows for types.
 const typeRow = "type:"
 
-// newBudget returns the sizes of packages and large types as a budget.
+// newBudget returns a budget with the sizes of packages and large types.
 func newBudget(packages map[string]size, types map[string]shape) budget {
 	b := maps.Clone(packages)
 	for _, s := range packages {
@@ -82,8 +82,8 @@ func (b budget) String() string {
 	return text.String()
 }
 
-// broken lists the rows that exceed the budget, or are so far below it that it must be lowered. Packages may be
-// below by 1 % or 20 lines, and the total by 1 %.
+// violations lists the rows of current that exceed the budget, or are so far below that the budget must be
+// lowered. Packages may be 1 % or 20 lines below their budget, and the total 1 %.
 func (b budget) broken(house budget) (broken []string) {
 	names := maps.Clone(b)
 	maps.Copy(names, house)
@@ -106,7 +106,7 @@ func (b budget) broken(house budget) (broken []string) {
 	return broken
 }
 
-// lowered returns the current sizes as the new budget, or an error if the total rises.
+// lowered returns the current sizes as the new budget, or an error if they exceed the total.
 func (b budget) lowered(house budget) (budget, error) {
 	is, may := house[total], b[total]
 	if is.lines > may.lines || is.tokens > may.tokens {

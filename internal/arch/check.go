@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// check parses every Go file of the module at root. It returns one line per violation, ordered by file, and the
-// current sizes.
+// check parses every Go file of the module at root. It returns a line for each violation, ordered by file, and
+// the current sizes.
 func check(root string, r rules) ([]string, budget, error) {
 	var found []string
 	s := sizes{packages: map[string]size{}, types: map[string]shape{}}
@@ -43,7 +43,7 @@ func check(root string, r rules) ([]string, budget, error) {
 	return found, newBudget(s.packages, s.large(r.contracts)), err
 }
 
-// skipDir skips folders that the module's build does not include.
+// skipDir returns fs.SkipDir for folders that do not belong to the module's build.
 func skipDir(root, name, base string) error {
 	if name == root {
 		return nil
@@ -57,7 +57,7 @@ func skipDir(root, name, base string) error {
 	return nil
 }
 
-// file returns the violations of one file. rel is its slash-separated path from the root.
+// checkFile returns the violations in a file; rel is the slash-separated path from the root.
 func (r rules) file(name, rel string) ([]string, error) {
 	dir, isTest := path.Dir(rel), strings.HasSuffix(rel, "_test.go")
 	isPure, isSerial := !isTest && holds(r.pure, dir), holds(r.serial, dir)
@@ -99,7 +99,7 @@ func (r rules) file(name, rel string) ([]string, error) {
 	return broken, nil
 }
 
-// imports returns the reason why the folder may not import the target, "" if it may.
+// importError returns the reason why the folder must not import the target, or "" if it may.
 func (r rules) imports(dir, target string, isTest bool) string {
 	own, isOwn := r.own(target)
 	switch {
@@ -108,7 +108,7 @@ func (r rules) imports(dir, target string, isTest bool) string {
 	case isOwn:
 		return r.down(dir, own)
 	case !strings.Contains(strings.Split(target, "/")[0], "."):
-		return "" // the standard library
+		return "" // standard library
 	case !isTest && holds(r.bare, dir):
 		return dir + " imports only the standard library"
 	case isTest && underAny(target, r.testing), underAny(target, r.common):
@@ -122,10 +122,10 @@ func (r rules) imports(dir, target string, isTest bool) string {
 			return fmt.Sprintf("only %s may import it", strings.Join(homes, ", "))
 		}
 	}
-	return "homes has no entry for this library"
+	return "importers has no entry for this library"
 }
 
-// down returns the reason why a folder of the module may not import another, "" if it may.
+// floorError returns the reason why a folder of the module must not import the folder target, or "" if it may.
 func (r rules) down(dir, target string) string {
 	from, to := r.floor(dir), r.floor(target)
 	switch {
@@ -141,7 +141,7 @@ func (r rules) down(dir, target string) string {
 	return ""
 }
 
-// own returns the folder of an imported package, and whether the package belongs to the module.
+// moduleFolder returns the folder of an imported package, and whether the package belongs to the module.
 func (r rules) own(target string) (string, bool) {
 	if target == r.module {
 		return ".", true
@@ -149,12 +149,12 @@ func (r rules) own(target string) (string, bool) {
 	return strings.CutPrefix(target, r.module+"/")
 }
 
-// floor returns the number of a folder's floor, -1 if it is on none.
+// floor returns the number of a folder's floor, or -1 for a folder without a floor.
 func (r rules) floor(dir string) int {
 	return slices.IndexFunc(r.floors, func(floor []string) bool { return holds(floor, dir) })
 }
 
-// holds reports whether one of the patterns matches the folder.
+// matchesAnyPattern reports whether one of the patterns matches the folder.
 func holds(patterns []string, dir string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		parent, all := strings.CutSuffix(p, "/*")
@@ -172,7 +172,7 @@ func underAny(target string, prefixes []string) bool {
 
 func isImpure(target string) bool { return target == impureNet || underAny(target, impure) }
 
-// clockCalls returns the functions of package time with which a file reads the clock.
+// clockCalls returns the functions of package time by which a file reads the clock.
 func clockCalls(f *ast.File) []string {
 	name := ""
 	for _, spec := range f.Imports {
@@ -197,8 +197,8 @@ func clockCalls(f *ast.File) []string {
 	return calls
 }
 
-// startsGoroutine reports whether a file has a go statement, or calls a method Go (sync.WaitGroup, errgroup) or
-// a test's Parallel.
+// startsGoroutine reports whether a file has a go statement, or calls a method Go (of sync.WaitGroup or
+// errgroup) or Parallel (of a test).
 func startsGoroutine(f *ast.File) bool {
 	starts := false
 	ast.Inspect(f, func(n ast.Node) bool {

@@ -9,23 +9,23 @@ import (
 	"strings"
 )
 
-// These are limits of methods and fields. The budget has a row for each type over a limit.
+// Limits of methods and fields of a type. The budget has a row for each type over a limit.
 const (
 	maxMethods = 40
 	maxFields  = 25
 )
 
-// sizes has the size of each folder without tests, and of each type by folder and name.
+// sizes are the sizes of folders without tests, and the shapes of types by FOLDER.NAME.
 type sizes struct {
 	packages map[string]size
 	types    map[string]shape
 }
 
-// shape is the number of methods and fields of a type.
+// typeShape has the numbers of methods and fields of a type.
 type shape struct {
 	methods, fields int
-	base            string // struct of the same package that it embeds by pointer; "": there is none
-	isWire          bool   // it has fields with tags for JSON or settings
+	base            string // struct of the same package that the type embeds by pointer; empty without such a struct
+	isWire          bool   // the type has fields with tags for JSON or settings
 }
 
 func (s sizes) add(name, dir string) error {
@@ -75,7 +75,7 @@ func (s sizes) addStruct(dir, name string, fields []*ast.Field) {
 	s.types[dir+"."+name] = it
 }
 
-// receiver returns the name of a receiver's type.
+// receiverType returns the name of a receiver's type.
 func receiver(t ast.Expr) string {
 	switch t := t.(type) {
 	case *ast.StarExpr:
@@ -88,8 +88,8 @@ func receiver(t ast.Expr) string {
 	return "?"
 }
 
-// large returns the types over a limit, except contracts and wire types. A type that embeds a pointer to
-// another type of its package counts as that type.
+// largeTypes returns the types over a limit, except contracts and types for JSON or settings. A type that embeds a
+// pointer to another type of its package is counted with the other type.
 func (s sizes) large(contracts map[string]string) map[string]shape {
 	whole := map[string]shape{}
 	for name, it := range s.types {

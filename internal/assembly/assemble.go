@@ -43,16 +43,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// What the data folder holds, and the embedder that needs no model.
+// Names in the data folder, and the embedder that needs no model.
 const (
 	databaseFile = config.DatabaseFile
 	indexFolder  = config.IndexFolder
 	words        = config.Lexical
 )
 
-// assemble creates and connects all concrete parts; no other function names them.
+// assemble creates and connects all concrete parts. Other functions do not name concrete types.
 func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci, err error) {
-	clock := opts.Now // nil: the store uses its own clock
+	clock := opts.Now // nil means the store's own clock
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
@@ -62,7 +62,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l := &Loci{config: config, asked: config, reload: opts.Reload}
 	defer func() {
 		if err != nil {
-			_ = l.Close() // the caller gets the first error
+			_ = l.Close() // the function returns the first error
 		}
 	}()
 	if opts.Logger == nil {
@@ -98,8 +98,8 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	if err := backup.Finish(config); err != nil {
 		return nil, err
 	}
-	asked := config // before the embedder is chosen
-	chosen := models.Choice{Why: "the program brought it"}
+	asked := config // the settings before the embedder is chosen
+	chosen := models.Choice{Why: "the program provided it"}
 	if opts.Embedder != nil {
 		chosen.Embedder = "program:" + opts.Embedder.Fingerprint()
 		config = config.WithEmbedder(chosen.Embedder)
@@ -109,7 +109,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.embeds = chosen
 	l.log.Info("embedder", "embedder", config.Embedder, "why", chosen.Why, "better", chosen.Better)
 	for _, broken := range chosen.Broken {
-		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "download it again or remove it; until then it is not used"})()
+		l.doctor.Warn(client.Finding{Part: "models", What: broken, Do: "download the model again or remove it; until then Loci does not use it"})()
 	}
 	l.config = config
 	opened, err := models.Open(config, l.embeds)
@@ -135,7 +135,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	l.database, _ = database(store).(*sqlstore.Store)
 	l.checks.backlog = store.Totals
 	if config.Store == "sqlite" {
-		l.checks.dir, _ = config.DataDir() // opening the store has already resolved it
+		l.checks.dir, _ = config.DataDir() // opening the store has already resolved the path
 	}
 	if s, ok := database(store).(interface {
 		Backlog(context.Context) (memory.Counts, error)
@@ -158,7 +158,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 		return nil, errors.Join(err, store.Close(), opened.Close())
 	}
 	if s, ok := store.(interface{ Identity() string }); ok && indexed.Dir != "" {
-		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // on a database server each database has its own index folder
+		indexed.Dir = filepath.Join(indexed.Dir, s.Identity()) // the memory of each database has its own index folder
 	}
 	indexed.Lacking = func(owner memory.Owner, some int) { l.engine.Vectors.Lacking(owner, some) }
 	searcher := l.searcher(store, indexed)
@@ -228,7 +228,7 @@ func assemble(ctx context.Context, config config.Config, opts Options) (_ *Loci,
 	}.Complete()
 	shown := l.pageOptions(config, learner, upstream)
 	shown.Auth, shown.Note, shown.Issuer = &guard, l.audit.Note, issuer(config.SSO, guard.SSO)
-	shown.Sessions = database(store).(memory.Sessions) // every store implements it
+	shown.Sessions = database(store).(memory.Sessions) // every store implements memory.Sessions
 	page := web.New(l.engine, shown)
 	mux.Handle("/v1/", l.chat)
 	for _, path := range proxy.Short() {
@@ -268,7 +268,7 @@ func OpenAPI() ([]byte, error) {
 	return rest.Describe(rest.Options{Version: obs.Version(), Elsewhere: describedElsewhere()})
 }
 
-// describedElsewhere returns operations in the API's description that another handler serves.
+// externalOperations returns operations in the API's description that other handlers serve.
 func describedElsewhere() []rest.Elsewhere {
 	in, out := query.Bodies()
 	return []rest.Elsewhere{{
@@ -277,12 +277,12 @@ func describedElsewhere() []rest.Elsewhere {
 	}}
 }
 
-// replicaLease is the time after which another replica takes over a job of a killed replica, by the
-// database's clock. A worker renews its lease three times in this time.
+// replicaLease is the time, by the database's clock, after which another replica takes over a job of a
+// killed replica. A worker renews its lease three times in this time.
 const replicaLease = 8 * time.Second
 
-// jobLease returns the duration of a job's lease. With SQLite it can be long, because the only process
-// of the database ends all leases when it starts.
+// jobLease returns the duration of a job's lease. For SQLite the lease can be long, because the only
+// process of the database ends all leases at its start.
 func jobLease(c config.Config) time.Duration {
 	if c.Store.Server() {
 		return replicaLease
@@ -347,14 +347,14 @@ func openDatabase(ctx context.Context, c config.Config, now func() time.Time, lo
 	return store, nil
 }
 
-// server is a store on a database server, which other processes can share.
+// serverStore is a store on a database server, which other processes can share.
 type server interface {
-	About() string                           // for a log
-	Listen(ctx context.Context, wake func()) // until ctx ends
-	OnErase(tell func(memory.Owner))         // tell gets the owners whose data another process erased
+	About() string                           // description for the log
+	Listen(ctx context.Context, wake func()) // calls wake when another process has queued a job, until ctx ends
+	OnErase(tell func(memory.Owner))         // calls notify with each owner after another process has erased data of the owner
 }
 
-// listen wakes the runner when another server has queued a job, until stop is called.
+// listenForJobs wakes the runner when another server has queued a job, until the caller calls stop.
 func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})
@@ -365,7 +365,7 @@ func listen(ctx context.Context, store server, runner *jobs.Runner) (stop func()
 	return func() error { cancel(); <-ended; return nil }
 }
 
-// indexOptions puts the index's checkpoints next to the database.
+// indexOptions returns the options of the index, with checkpoints in the data folder.
 func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger) (index.Options, error) {
 	o := index.Options{
 		Model: model.Fingerprint(), Embedder: model, Budget: int64(config.Index.Budget),
@@ -381,7 +381,7 @@ func indexOptions(config config.Config, model memory.Embedder, log *slog.Logger)
 	return o, err
 }
 
-// traceBytes is the maximum size of a user's traces in bytes; the oldest are deleted first.
+// traceBytes is the maximum size of a user's traces in bytes; the store deletes the oldest traces first.
 const traceBytes = 1 << 20
 
 func engineOptions(c config.Config, learner *models.Learner) core.Options {
@@ -394,7 +394,7 @@ func engineOptions(c config.Config, learner *models.Learner) core.Options {
 	}
 }
 
-// learning returns the options of learning.
+// learnOptions returns the options of learning.
 func learning(c config.Config) core.Learning {
 	l := core.Learning{
 		Scope: core.FactScope(c.Learn.Scope), Every: c.Learn.Every, Exchanges: c.Preset.Exchanges, Idle: c.Learn.Idle, Context: c.Preset.Context, Personal: c.Learn.Personal, Trust: c.Learn.Trust,
@@ -405,7 +405,7 @@ func learning(c config.Config) core.Learning {
 		Review: core.Review{Confidence: c.Review.Confidence, Categories: c.Review.Categories, Conflicts: c.Review.Conflicts},
 		Upkeep: core.Upkeep{User: c.Upkeep.User, Conversation: c.Upkeep.Conversation, HalfLife: c.Upkeep.HalfLife},
 	}
-	if c.Learn.Model == "" { // rules learn immediately
+	if c.Learn.Model == "" { // the rules learn immediately
 		l.Every, l.Exchanges = 1, 1
 	}
 	if c.Summary.Mode == "on" || c.Summary.Mode == "model" && c.Learn.Model != "" {
@@ -414,7 +414,7 @@ func learning(c config.Config) core.Learning {
 	return l
 }
 
-// rules returns the rules of recall. A model of the upstream reads the chat, loci/recall does not.
+// recallRules returns the rules of recall.
 func rules(c config.Config) core.Rules {
 	r, p := c.Recall, c.Preset
 	heading := p.Heading
@@ -433,7 +433,7 @@ func rules(c config.Config) core.Rules {
 	}
 }
 
-// bootstrap fills the global pool from a file; without a path the pool is not changed.
+// fillGlobalPool fills the global pool from a file. Without a path it changes nothing.
 func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	if path == "" {
 		return nil
@@ -448,7 +448,7 @@ func bootstrap(ctx context.Context, e *engine.Engine, path string) error {
 	return nil
 }
 
-// newUpstream returns the upstream, or a nil interface if none is set.
+// newUpstream returns the upstream, or a nil interface without an upstream.
 func newUpstream(c config.Config, learner *models.Learner) (proxy.Upstream, error) {
 	if c.Upstream.URL == "" {
 		return nil, nil
@@ -460,13 +460,13 @@ func newUpstream(c config.Config, learner *models.Learner) (proxy.Upstream, erro
 	return answering{f, learner}, nil
 }
 
-// answering is an upstream that pauses learning by a model on the same machine while it answers a chat.
+// pausingUpstream is an upstream that pauses learning by a model on this machine during the answer of a chat.
 type answering struct {
 	proxy.Upstream
 	learner *models.Learner
 }
 
-// Do forwards a request. The chat ends when its answer has been read or closed.
+// Do forwards a request. Learning resumes when the answer has been read completely or closed.
 func (a answering) Do(ctx context.Context, method, path string, header http.Header, body io.Reader) (*http.Response, error) {
 	if method != http.MethodPost {
 		return a.Upstream.Do(ctx, method, path, header, body)
@@ -501,7 +501,7 @@ func (a answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// database returns the database behind a vault, or the store itself.
+// databaseOf returns the database behind a vault, or the store itself.
 func database(store memory.Store) memory.Store {
 	if files, ok := store.(*vaultstore.Store); ok {
 		return files.Store
@@ -509,8 +509,8 @@ func database(store memory.Store) memory.Store {
 	return store
 }
 
-// vectorsAtStart queues the job that computes missing vectors of the default user and of the global
-// pool. For other users the first search queues that job.
+// queueMissingVectors queues the jobs that compute missing vectors of the default user and of the global
+// pool. For other users the first search queues such a job.
 func (l *Loci) vectorsAtStart(ctx context.Context) error {
 	if l.config.Embedder == config.Lexical || l.config.Users == "multi" {
 		return nil // the first search of a user queues the job

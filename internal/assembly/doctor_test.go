@@ -39,7 +39,7 @@ func TestTheDoctorWritesIntoTheDataFolder(t *testing.T) {
 		t.Errorf("without the folder: %+v, %v", found.Findings, err)
 	}
 	l.doctor.Config.Data = filepath.Join(dir, "data", databaseFile) // cannot write to a file
-	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "it is not writable") {
+	if found, err = l.Doctor(t.Context(), false); err != nil || len(found.Findings) == 0 || !strings.Contains(found.Findings[0].What, "the folder is not writable") {
 		t.Errorf("where nothing can be written: %+v, %v", found.Findings, err)
 	}
 }
@@ -62,7 +62,7 @@ func TestDoctorNamesModelServersThatDoNotAnswer(t *testing.T) {
 	}{
 		"nobody listens":              {0, "", "upstream"},
 		"out of order":                {http.StatusBadGateway, "", "502"},
-		"refuses the key":             {http.StatusUnauthorized, "k", "refuses the key"},
+		"refuses the key":             {http.StatusUnauthorized, "k", "refused the key"},
 		"wants a key of the client's": {http.StatusUnauthorized, "", ""},
 		"answers":                     {http.StatusOK, "k", ""},
 	} {

@@ -15,10 +15,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// healthTime is the timeout of a health check for the store.
+// healthTimeout is the time limit of a health check for the store.
 const healthTime = 2 * time.Second
 
-// health returns the state of the server. It never contains a key.
+// health returns the state of the server, which never contains a key.
 func (l *Loci) health(ctx context.Context) client.Health {
 	ctx, cancel := context.WithTimeout(ctx, healthTime)
 	defer cancel()
@@ -47,10 +47,10 @@ func (l *Loci) health(ctx context.Context) client.Health {
 	return h
 }
 
-// readyTime is the timeout of a readiness check for the store. It is less than a probe's usual second.
+// readyTimeout is the time limit of a readiness check for the store, less than the usual second of a probe.
 const readyTime = 500 * time.Millisecond
 
-// ready reports whether this server accepts requests. It does even if the store is unavailable: chats
+// readyStatus reports whether this server accepts requests. A server with an unavailable store is ready: chats
 // work without memory, and another server would have the same problem.
 func (l *Loci) ready(ctx context.Context) client.Ready {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
@@ -69,25 +69,25 @@ func (l *Loci) ready(ctx context.Context) client.Ready {
 	return is
 }
 
-// readinessInterval is the minimum interval at which readiness checks test the disk and count jobs.
+// readinessInterval is the minimum interval between tests of the disk and of the jobs.
 const readinessInterval = 5 * time.Second
 
-// readiness is the state of the readiness check. It caches the last result for disk and jobs.
+// readiness is the state of the readiness check, with a cache of the last result for disk and jobs.
 type readiness struct {
 	draining atomic.Bool
-	dir      string // folder of the store; "" if the store writes to no folder
+	dir      string // folder of the store; empty if the store writes to no folder
 	backlog  func(context.Context) (memory.Counts, error)
 
 	mu    sync.Mutex // guards the fields below
-	at    time.Time
-	found []string
+	at    time.Time  // time of the last check
+	found []string   // names of the parts with problems
 }
 
-// problems returns the problems of disk and jobs. While another call checks them, it returns the previous
-// result.
+// checkProblems returns the names of disk and jobs if they have problems. While another call checks, it
+// returns the previous result.
 func (r *readiness) problems(ctx context.Context, now time.Time) (found []string) {
 	r.mu.Lock()
-	due, last := now.Sub(r.at).Abs() >= readinessInterval, r.found // Abs: the clock may be set back
+	due, last := now.Sub(r.at).Abs() >= readinessInterval, r.found // the absolute value, because the clock may go back
 	if due {
 		r.at = now
 	}
@@ -107,11 +107,11 @@ func (r *readiness) problems(ctx context.Context, now time.Time) (found []string
 	return found
 }
 
-// Drain marks the server as about to stop: see [client.Ready].
+// Drain makes readiness checks report that the server will stop: see [client.Ready].
 func (l *Loci) Drain() { l.checks.draining.Store(true) }
 
-// healthFor returns the part of the health that the caller may see. Addresses, paths and the store's
-// errors are only for admins.
+// visibleHealth returns the part of the health that the requesting client may see. Only admins see addresses,
+// paths and errors of the store.
 func (l *Loci) healthFor(ctx context.Context) client.Health {
 	h := l.health(ctx)
 	role := httpx.IdentityOf(ctx).Role

@@ -14,10 +14,10 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// problems are the parts that [Loci.ready] can report.
+// problemParts are the names of parts that [Loci.readyStatus] can report.
 var problems = []string{"store", "upstream", "disk", "jobs"}
 
-// watch registers the sources that each scrape of the metrics reads.
+// registerSources registers the sources that each scrape of the metrics reads.
 func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
 	s := obs.Sources{
 		Totals: l.engine.Store.Totals, Jobs: l.checks.backlog, Parts: problems, Now: opts.Now,
@@ -29,7 +29,7 @@ func (l *Loci) watch(metrics *obs.Metrics, opts Options) {
 	metrics.Watch(s)
 }
 
-// answered returns a function that counts and logs an answered request.
+// onAnswered returns a function that counts and logs an answered request.
 func answered(metrics *obs.Metrics, log *slog.Logger) func(httpx.Access) {
 	return func(a httpx.Access) {
 		metrics.Answered(a.Method, a.Route, a.Status, a.Took, a.Input, a.Output)

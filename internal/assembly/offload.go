@@ -10,8 +10,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// searcher opens the resident index. If another server searches vectors, it returns a searcher that
-// combines both. It sets l.index and l.vectors.
+// openSearcher opens the resident index. If another server searches vectors, it returns a searcher that
+// combines the server and the index. It sets l.index and l.vectors.
 func (l *Loci) searcher(store memory.Store, o index.Options) memory.Searcher {
 	opts := retrieve.OffloadOptions{Log: l.log}
 	var outside retrieve.VectorSearch
@@ -49,11 +49,11 @@ type vectorReader interface {
 	Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error)
 }
 
-// copied is a copy of a store's vectors in Chroma. If the store can return vectors itself, they are
-// read from the store.
+// chromaCopy is a copy of a store's vectors in Chroma. If the store can return vectors, Vectors reads
+// the store.
 type copied struct {
 	*chroma.Index
-	store vectorReader // nil: vectors are read from the copy
+	store vectorReader // nil reads vectors from the copy
 }
 
 func (c copied) Vectors(ctx context.Context, owner memory.Owner, model string, ids []string) (map[string][]uint16, error) {
@@ -63,7 +63,7 @@ func (c copied) Vectors(ctx context.Context, owner memory.Owner, model string, i
 	return c.Index.Vectors(ctx, owner, model, ids)
 }
 
-// searchedBy returns the names of the search engines for a health check.
+// searchDescription returns the names of the search engines for a health check.
 func (l *Loci) searchedBy() string {
 	if l.vectors == "" {
 		return "index"

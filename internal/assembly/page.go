@@ -17,7 +17,7 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 )
 
-// pageOptions returns the options of the page.
+// pageOptions returns the options of the web page.
 func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream proxy.Upstream) web.Options {
 	query := c.Chats.Model
 	if query == "" && c.Learn.URL == "" {
@@ -40,13 +40,13 @@ func (l *Loci) pageOptions(c config.Config, learner *models.Learner, upstream pr
 	return o
 }
 
-// ssoOf returns the options for users whom a reverse proxy or an OpenID server signs in.
+// ssoOptions returns the options for users who sign in at a reverse proxy or an OpenID server.
 func ssoOf(c config.SSOConfig) httpx.SSO {
 	header := append(slices.Clone(c.Header), "", "")
 	return httpx.SSO{Header: header[0], Groups: header[1], Admins: c.Admins}
 }
 
-// issuer returns the OpenID Connect server for signing in, or nil.
+// openIDIssuer returns the OpenID Connect server for signing in, or nil.
 func issuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
 	if c.Issuer == "" {
 		return nil
@@ -54,7 +54,7 @@ func issuer(c config.SSOConfig, sso httpx.SSO) *web.Issuer {
 	return &web.Issuer{URL: c.Issuer, ClientID: c.ClientID, Secret: c.Secret, User: c.User, SSO: sso}
 }
 
-// shownModels lists the models in use, with the reasons for their choice.
+// modelList lists the models in use, with the reasons for their choice.
 func shownModels(c config.Config, learns models.Learns, embeds models.Choice) []web.Model {
 	return []web.Model{learnerShown(learns), embedderShown(c, embeds), rerankerShown(c), answererShown(c)}
 }
@@ -76,7 +76,7 @@ func rerankerShown(c config.Config) web.Model {
 	return web.Model{For: "Reads hits again", Name: c.Reranker, Key: "reranker", Why: kindOf(c.Reranker, "No reranking.")}
 }
 
-// kindOf describes where a model runs; none is the text for no model.
+// locationOf describes where a model runs; without a model it returns none.
 func kindOf(name, none string) string {
 	switch {
 	case strings.HasPrefix(name, config.LocalModel):
@@ -94,7 +94,7 @@ func answererShown(c config.Config) web.Model {
 	return web.Model{For: "Answers chats", Name: "the model that each chat names", Key: "upstream.url", Why: "At " + c.Upstream.Shown() + ", in addition to the built-in " + responder.Name + "."}
 }
 
-// refuser writes an error in the format of the requested API.
+// errorWriter returns a function that writes an error in the format of the requested API.
 func refuser(page *web.Page) func(http.ResponseWriter, *http.Request, error) {
 	return func(w http.ResponseWriter, r *http.Request, err error) {
 		switch {

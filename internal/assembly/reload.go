@@ -11,7 +11,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// frontOf returns a function that sets l.front: the guard, configured by settings, in front of all handlers.
+// frontSetter returns a function that sets l.guardedHandler to the guard, with settings, in front of all handlers.
 func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) func(config.Config) error {
 	return func(c config.Config) (err error) {
 		g := guard
@@ -26,7 +26,7 @@ func (l *Loci) frontOf(guard httpx.Options, page *web.Page, next http.Handler) f
 }
 
 // Reload applies the settings that a running server can change, and reads the prompts again. After an
-// error nothing has changed.
+// error it has changed nothing.
 func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
 	l.reloads.Lock()
 	defer l.reloads.Unlock()
@@ -54,7 +54,7 @@ func (l *Loci) Reload(next config.Config) (client.Reloaded, error) {
 // reloadFromAPI reloads the settings for an API request.
 func (l *Loci) reloadFromAPI(ctx context.Context) (client.Reloaded, error) {
 	if l.reload == nil {
-		return client.Reloaded{}, memory.Errorf(memory.Invalid, "this server cannot reload its settings, because a program passed them")
+		return client.Reloaded{}, memory.Errorf(memory.Invalid, "this server cannot reload its settings, because the program did not set Options.Reload")
 	}
 	if err := l.audit.Note(ctx, memory.AuditEntry{Act: "reload"}); err != nil {
 		return client.Reloaded{}, err

@@ -215,7 +215,7 @@ func TestSchemaOfABackup(t *testing.T) {
 	} {
 		to := t.TempDir()
 		_, err := backup.Restore(t.Context(), settingsAt(t, to), file, backup.RestoreOptions{})
-		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "newer loci") {
+		if !errors.Is(err, memory.Unavailable) || !strings.Contains(err.Error(), "use a newer") {
 			t.Errorf("newer, %s: %v; want to be told of a newer loci", what, err)
 		}
 		if left := filesIn(t, to); len(left) > 0 {

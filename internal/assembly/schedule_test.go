@@ -123,7 +123,7 @@ func TestScheduledBackupsAreKeptAndRestore(t *testing.T) {
 		torn := filepath.Join(t.TempDir(), "torn.zip.age")
 		noError(t)(os.WriteFile(torn, whole[:n], 0o600))
 		_, err := backup.Check(t.Context(), torn, key, nil)
-		wrongIs(t, err, "not whole")
+		wrongIs(t, err, "complete")
 	}
 	whole[len(whole)/3] ^= 1
 	altered := filepath.Join(t.TempDir(), "altered.zip.age")

@@ -1,5 +1,5 @@
-// Package backup makes and restores backups of all memory. It also lists, for receipts of erasures,
-// which copies may still contain erased text.
+// Package backup creates and restores backups of all memory. For receipts of erasures it also lists
+// the copies that may still contain erased text.
 package backup
 
 import (
@@ -29,46 +29,46 @@ import (
 // Manifest describes the content of a backup.
 type Manifest = archive.Manifest
 
-// UnfinishedFolder is in the data folder while a backup is made or a restore unpacks. After a crash
-// the next start removes it.
+// UnfinishedFolder is the name of a folder in the data folder, which exists while a backup is created or
+// a restore unpacks. After a crash the next start removes the folder.
 const UnfinishedFolder = "unfinished"
 
-// Maker makes backups of an open memory.
+// Maker creates backups of an open memory.
 type Maker struct {
 	config config.Config
 	store  memory.Store
 	Notes  *notes
 	now    func() time.Time
-	making sync.Mutex // held while the unfinished folder is in use
-	Point  func()     // called between the steps; a test can kill the process there
+	making sync.Mutex // held while UnfinishedFolder is in use
+	Point  func()     // called between the steps, where a test can kill the process
 }
 
-// New reads the list of backups. An unreadable list is logged. At the first start after a restore,
-// record is called with the restore's time and description.
+// New reads the list of backups, and logs an error if the list is unreadable. At the first start after
+// a restore it calls record with the restore's time and description.
 func New(c config.Config, store memory.Store, now func() time.Time, log *slog.Logger, record func(at time.Time, what string) error) (*Maker, error) {
 	n, err := notesOf(c)
 	if err != nil {
 		return nil, err
 	}
 	if err := n.start(record); err != nil {
-		log.Warn("it is not known which backups were made; none can be made until that file is moved away", "err", err)
+		log.Warn("the list of backups is unreadable; no backup is possible until you move the file away", "err", err)
 	}
 	return &Maker{config: c, store: store, Notes: n, now: now, Point: func() {}}, nil
 }
 
-// made is a backup that can be read. Closing it deletes it.
+// tempBackup is a readable backup in UnfinishedFolder. Close deletes it.
 type made struct {
 	*os.File
 	Size     int64 // bytes
 	Manifest Manifest
-	identity string // decrypts the backup; "" if it is not encrypted
+	identity string // decrypts the backup; empty for an unencrypted backup
 	close    func() error
 }
 
 // Close implements io.Closer.
 func (m *made) Close() error { return errors.Join(m.File.Close(), m.close()) }
 
-// Backable returns an error if loci backup and loci restore do not support the settings.
+// CheckSupported returns an error if loci backup and loci restore do not support the settings.
 func Backable(c config.Config) error {
 	switch {
 	case c.Store.Postgres():
@@ -83,13 +83,12 @@ func Backable(c config.Config) error {
 	return nil
 }
 
-// Make makes a backup of all users' memory at one moment, and returns it with its size in bytes. It
-// is complete before the first byte is read, and deleted when it is closed. Chats and writes
-// continue meanwhile; erasures wait.
+// Create creates a consistent backup of all users' memory, and returns the complete backup and the size
+// in bytes. Closing the backup deletes it. Chats and writes continue during the call; erasures wait.
 //
-// to describes where the caller will store the backup; receipts of erasures will name it.
-// [memory.Conflict]: another backup is being made; [memory.Invalid]: the store does not support
-// backups.
+// The text destination describes where the caller will store the backup, for receipts of erasures.
+// Create returns [memory.Conflict] if another backup is in progress, and [memory.Invalid] if the store
+// does not support backups.
 func (b *Maker) Make(ctx context.Context, to string) (_ io.ReadCloser, size int64, err error) {
 	m, err := b.make(ctx, to, "")
 	if err != nil {
@@ -125,7 +124,7 @@ func (b *Maker) make(ctx context.Context, to, recipient string) (_ *made, err er
 	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
 		return nil, err
 	}
-	if b.config.Store == "memory" { // no database lock protects the folder then
+	if b.config.Store == "memory" { // without a database, no other lock protects the folder
 		if unlock, err = filelock.Take(filepath.Join(dir, config.DatabaseFile+".lock"), "has it open"); err != nil {
 			unlock = func() error { return nil }
 			return nil, err
@@ -147,7 +146,7 @@ func (b *Maker) make(ctx context.Context, to, recipient string) (_ *made, err er
 	return m, nil
 }
 
-// write assembles the archive in a folder.
+// writeArchive writes the archive into folder.
 func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began time.Time) (_ *made, err error) {
 	f, err := os.OpenFile(filepath.Join(folder, "backup.zip"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -187,7 +186,7 @@ func (b *Maker) write(ctx context.Context, dir, folder, recipient string, began 
 	return &made{File: f, Size: size, Manifest: m, identity: identity}, err
 }
 
-// addMemory adds the vault and the database, both in their state at the same moment.
+// addMemory adds the vault and the database, both in the state of the same moment.
 func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, folder string) (err error) {
 	store := b.store
 	files, inVault := store.(*vaultstore.Store)
@@ -222,13 +221,13 @@ func (b *Maker) addMemory(ctx context.Context, w *archive.Writer, m *Manifest, f
 	}
 	within := inside(files.Dir(), data)
 	err = files.Copy(ctx, take, func(name string, from io.Reader) error {
-		if within != "" && (name == within || strings.HasPrefix(name, within+"/")) { // skip a data folder in the vault
+		if within != "" && (name == within || strings.HasPrefix(name, within+"/")) { // skip the data folder if it is inside the vault
 			return nil
 		}
 		return w.Add(archive.VaultFolder+"/"+name, from)
 	}, rest)
 	if err != nil {
-		return fmt.Errorf("copy the vault and what belongs to it: %w", err)
+		return fmt.Errorf("copy the vault and its database: %w", err)
 	}
 	return nil
 }
@@ -257,7 +256,7 @@ func (b *Maker) addDatabase(ctx context.Context, w *archive.Writer, m *Manifest,
 	return os.Remove(copied)
 }
 
-// inside returns the slash-separated path of inner within outer, or "" if it is not inside.
+// pathInside returns the slash-separated path of inner relative to outer, or "" if inner is not inside outer.
 func inside(outer, inner string) string {
 	outer, err := filepath.Abs(outer)
 	if err != nil {
@@ -273,7 +272,7 @@ func inside(outer, inner string) string {
 	return filepath.ToSlash(path)
 }
 
-// followed resolves the links in a path. A path that does not exist is returned unchanged.
+// resolveLinks resolves symbolic links in a path. It returns a path that does not exist unchanged.
 func followed(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -290,6 +289,6 @@ func AddFile(w *archive.Writer, name, path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // it was only read
+	defer f.Close() //nolint:errcheck // the file was only read
 	return w.Add(name, f)
 }

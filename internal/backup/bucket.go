@@ -16,15 +16,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// bucket stores backups on an S3 server.
+// s3Bucket stores backups on an S3 server.
 type bucket struct {
 	client          *minio.Client
-	host, name, dir string // dir is "" or ends with a slash
+	host, name, dir string // dir is empty or ends with a slash
 }
 
 func openBucket(address string) (place, error) {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" || strings.Contains(u.Path, "@") { // the error may quote the secret
+	if err != nil || u.Host == "" || strings.Trim(u.Path, "/") == "" || strings.Contains(u.Path, "@") { // an error of url.Parse may contain the secret
 		return nil, memory.Errorf(memory.Invalid, "invalid S3 address (example: s3://KEY:SECRET@s3.eu-central-1.amazonaws.com/bucket/prefix; in SECRET write %%2F for / and %%2B for +)")
 	}
 	b := &bucket{host: u.Host}
@@ -43,7 +43,7 @@ func (b *bucket) path(name string) string {
 }
 
 func (b *bucket) list(ctx context.Context) (names []string, err error) {
-	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // sorted by name
+	for o := range b.client.ListObjects(ctx, b.name, minio.ListObjectsOptions{Prefix: b.dir}) { // in the order of names
 		if name := strings.TrimPrefix(o.Key, b.dir); scheduledName.MatchString(name) {
 			names = append(names, name)
 		}

@@ -5,5 +5,5 @@ package backup
 import "github.com/loci-memory/loci/memory"
 
 func openBucket(string) (place, error) {
-	return nil, memory.Errorf(memory.Invalid, "a build with the tag demo has no client of S3")
+	return nil, memory.Errorf(memory.Invalid, "this build supports only loci demo; for S3, build without -tags demo")
 }

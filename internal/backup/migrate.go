@@ -16,24 +16,23 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Moving is the progress of [Migrate]: how many of the source's users it has copied.
+// MigrateProgress is the progress of [Migrate]: the numbers of copied users and of all users.
 type Moving struct{ Users, Of int }
 
-// Moved tells what [Migrate] copied and found equal in both databases.
+// MigrateResult describes the data that [Migrate] copied and found equal in both databases.
 type Moved struct {
 	Owners int              `json:"owners"`
 	Rows   int64            `json:"rows"`
-	Before int64            `json:"rows_before"` // rows that an earlier, interrupted call had copied
-	Tables map[string]int64 `json:"tables"`      // rows by table
+	Before int64            `json:"rows_before"` // rows copied by an earlier, interrupted call
+	Tables map[string]int64 `json:"tables"`      // number of rows by table
 }
 
 // Migrate copies the memory of all users from one database into another. The target must be empty,
 // or contain an interrupted copy of the same source. Addresses are sqlite:PATH, postgres://… and
 // mongodb://…. No other program may write to either database.
 //
-// It copies one user at a time. What an interrupted call copied is kept if it is equal; all copied
-// data is read again and compared by checksum. If a user's source data changes meanwhile, Migrate
-// returns an error.
+// It copies one user at a time, reads the copied data again and compares checksums. Data of a user that
+// an interrupted call already copied is skipped. If data changes during the copy, Migrate returns an error.
 func Migrate(ctx context.Context, from, to string, report func(Moving)) (Moved, error) {
 	moved, err := migrate(ctx, from, to, report)
 	if err != nil && ctx.Err() != nil {
@@ -43,11 +42,11 @@ func Migrate(ctx context.Context, from, to string, report func(Moving)) (Moved, 
 }
 
 const (
-	sqlitePrefix = "sqlite:" // prefix of a file's address
-	ownersAtOnce = 500       // owners per query for versions
+	sqlitePrefix = "sqlite:" // prefix of the address of an SQLite file
+	ownersAtOnce = 500       // number of owners per query for versions
 )
 
-// carrier is a store whose owners can be copied completely to another store.
+// migrator is a store that can copy all data of an owner to and from another store.
 type carrier interface {
 	memory.Store
 	Identity() string
@@ -58,8 +57,8 @@ type carrier interface {
 	copyable
 }
 
-// Schema returns the version of a database's schema and the version that this program uses; they
-// are equal for a database without a schema. With upgrade it first updates the schema.
+// Schema returns the version of a database's schema and the version that this program uses. Both are 0
+// for a database without a schema. If upgrade is set, Schema first updates the schema.
 func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64, err error) {
 	if upgrade {
 		store, err := openCarrier(ctx, address, true)
@@ -82,12 +81,12 @@ func Schema(ctx context.Context, address string, upgrade bool) (is, newest int64
 	return 0, 0, nil
 }
 
-// copyable is a store that records the source of an unfinished copy into it; "" if there is none.
+// copyTarget is a store that records the source of an unfinished copy into the store, or "".
 type copyable interface {
 	Copying(ctx context.Context) (source string, err error)
 }
 
-// Whole returns an error if the store contains an unfinished copy.
+// CheckComplete returns an error if the store contains an unfinished copy.
 func Whole(ctx context.Context, store memory.Store) error {
 	in, can := store.(copyable)
 	if !can {
@@ -95,12 +94,12 @@ func Whole(ctx context.Context, store memory.Store) error {
 	}
 	source, err := in.Copying(ctx)
 	if err == nil && source != "" {
-		err = memory.Errorf(memory.Unavailable, "a copy into this database broke off and is not whole; loci migrate with the same --from and --to goes on with it")
+		err = memory.Errorf(memory.Unavailable, "an interrupted loci migrate has left this database incomplete; run loci migrate with the same --from and --to to continue")
 	}
 	return err
 }
 
-// beginCopy records in the target that the source is being copied into it. It refuses a target with
+// beginCopy records source in the target as the source of an unfinished copy. It refuses a target with
 // other content.
 func beginCopy(ctx context.Context, target carrier, source string) error {
 	was, err := target.Copying(ctx)
@@ -108,7 +107,7 @@ func beginCopy(ctx context.Context, target carrier, source string) error {
 	case err != nil || was == source:
 		return err
 	case was != "":
-		return memory.Errorf(memory.Conflict, "it holds half of a copy of another database; give that one, or an empty target")
+		return memory.Errorf(memory.Conflict, "the target contains half of a copy of another database; use that database as the source, or an empty target")
 	}
 	if all, err := target.Everyone(ctx); err != nil || len(all) > 0 {
 		return cmp.Or(err, memory.Errorf(memory.Conflict, "the target contains memory already; use an empty database"))
@@ -125,10 +124,10 @@ func openCarrier(ctx context.Context, address string, source bool) (carrier, err
 	case isFile && path != "":
 		return as(sqlstore.OpenSQLite(ctx, path, sqlstore.Options{}))
 	}
-	return nil, memory.Errorf(memory.Invalid, "it is not an address of a database; valid: sqlite:PATH, %s", config.ServerExamples)
+	return nil, memory.Errorf(memory.Invalid, "invalid address of a database; valid: sqlite:PATH, %s", config.ServerExamples)
 }
 
-// as returns a store as a carrier. All stores of [openCarrier] are carriers.
+// asMigrator converts a store to a migrator. All stores of [openMigrator] are migrators.
 func as(s memory.Store, err error) (carrier, error) {
 	if err != nil {
 		return nil, err
@@ -173,13 +172,13 @@ func migrate(ctx context.Context, from, to string, report func(Moving)) (moved M
 			return moved, err
 		}
 		if !maps.Equal(versions, now) {
-			return moved, memory.Errorf(memory.Conflict, "somebody wrote to one of the databases meanwhile; stop every server, and the same again goes on")
+			return moved, memory.Errorf(memory.Conflict, "a program wrote to one of the databases during the copy; stop all servers, and run the same command again to continue")
 		}
 	}
 	return moved, target.SetCopying(ctx, "")
 }
 
-// everyone returns all owners with data, in order, and their versions.
+// ownerVersions returns all owners with data, in order, and their versions.
 func everyone(ctx context.Context, in carrier) ([]memory.Owner, map[memory.Owner]int64, error) {
 	owners, err := in.Everyone(ctx)
 	if err != nil {
@@ -217,7 +216,7 @@ func carryOwner(ctx context.Context, source, target carrier, owner memory.Owner,
 			return err
 		}
 		if came.Digest() != want {
-			return fmt.Errorf("what the target has of %s is not what the source has, after it was copied", owner)
+			return fmt.Errorf("the data of %s in the target differs from the source after the copy", owner)
 		}
 	}
 	moved.Owners++

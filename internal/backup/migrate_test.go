@@ -294,7 +294,7 @@ func TestMigrateFindsWhoWritesMeanwhile(t *testing.T) {
 	write(memtest.Ana)
 	to := sqlitePrefix + filepath.Join(t.TempDir(), "a.db")
 	_, err = Migrate(t.Context(), server, to, func(Moving) { write(memtest.Ben) })
-	if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "stop every server") {
+	if !errors.Is(err, memory.Conflict) || !strings.Contains(err.Error(), "stop all servers") {
 		t.Errorf("got %v, want a conflict", err)
 	}
 	if done, err := Migrate(t.Context(), server, to, unseen); err != nil || done.Owners != 2 {
@@ -324,7 +324,7 @@ func TestMigrateRefuses(t *testing.T) {
 		{at("none"), at("x"), memory.NotFound, "no database"},
 		{at("held"), at("x"), memory.Conflict, "has it open"},
 		{at("a"), at("a"), memory.Conflict, "has it open"},
-		{"mysql://u:hunter2@h/d", at("x"), memory.Invalid, "not an address"},
+		{"mysql://u:hunter2@h/d", at("x"), memory.Invalid, "invalid address"},
 		{at("a"), "postgres://u:hunter2@127.0.0.1:1/d?connect_timeout=1", memory.Unavailable, "127.0.0.1"},
 		{at("a"), "postgres://u:hunter2@h:x/d", memory.Invalid, "not an address"},
 	} {

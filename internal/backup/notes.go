@@ -16,27 +16,27 @@ import (
 	"github.com/loci-memory/loci/internal/disk"
 )
 
-// NotesFile is the list of backups in the data folder, for receipts of erasures.
+// BackupListFile is the name of the list of backups in the data folder, for receipts of erasures.
 const NotesFile = archive.Notes
 
-// notes lists the backups of a memory, and the folders that restores set aside.
+// backupList is the file that lists the backups of a memory, and the folders that restores set aside.
 type notes struct {
-	path string // path of the file; "": nothing is recorded
+	path string // path of the file; empty records nothing
 
-	mu sync.Mutex // held while the file is read and written
+	mu sync.Mutex // held while the file is read or written
 }
 
-// note is an entry about one backup or set-aside folder.
+// listEntry is an entry about one backup or set-aside folder.
 type note struct {
-	Path  string    `json:"path"`            // where the backup was to be stored; "" if the caller did not say
-	Began time.Time `json:"began"`           // zero for a set-aside folder
-	At    time.Time `json:"at"`              // later writes are not in the backup; zero: it is being made
-	Aside bool      `json:"aside,omitempty"` // a folder that a restore set aside
+	Path  string    `json:"path"`            // destination of the backup; empty if unknown
+	Began time.Time `json:"began"`           // start of the backup; zero for a set-aside folder
+	At    time.Time `json:"at"`              // later writes are not in the backup; zero while the backup is in progress
+	Aside bool      `json:"aside,omitempty"` // the entry is a folder that a restore set aside
 
-	Restored time.Time `json:"restored,omitzero"` // when memory was restored from the backup, until this is in the audit log
+	Restored time.Time `json:"restored,omitzero"` // time of a restore from the backup; zero once the audit log has the restore
 }
 
-// noteList is the content of the file.
+// listContent is the content of the file.
 type noteList struct {
 	Backups []note `json:"backups"`
 }
@@ -49,8 +49,8 @@ func notesOf(c config.Config) (*notes, error) {
 	return &notes{path: filepath.Join(dir, NotesFile)}, err
 }
 
-// Read returns the recorded backups. It returns an error for an invalid file, since without it a
-// receipt would omit backups, and a new file would lose them.
+// Read returns the recorded backups. An invalid file is an error, because otherwise a receipt would
+// omit backups, and a new file would lose them.
 func (n *notes) Read() (out noteList, err error) {
 	if n.path == "" {
 		return out, nil
@@ -79,7 +79,7 @@ func (n *notes) change(to func([]note) []note) error {
 	return is.writeTo(n.path)
 }
 
-// writeTo writes the complete file or nothing.
+// writeTo writes the complete file or, after an error, nothing.
 func (n noteList) writeTo(path string) error {
 	text, err := json.MarshalIndent(n, "", "  ")
 	if err != nil {
@@ -91,9 +91,9 @@ func (n noteList) writeTo(path string) error {
 	return nil
 }
 
-// start removes entries of backups that were in progress when the process ended, since nobody
-// received them. It puts a restore since the last start into the audit log; after an error the next
-// start repeats it.
+// reconcile removes entries of backups that were in progress when the process ended, because no client
+// received them. It records a restore since the last start in the audit log; after an error the next
+// start tries again.
 func (n *notes) start(record func(at time.Time, what string) error) error {
 	is, err := n.Read()
 	if err != nil || !slices.ContainsFunc(is.Backups, func(one note) bool { return one.At.IsZero() || !one.Restored.IsZero() }) {
@@ -109,12 +109,12 @@ func (n *notes) start(record func(at time.Time, what string) error) error {
 	})
 }
 
-// begin records a backup before anything is copied, so that every receipt names it.
+// addStarted records a backup before anything is copied, so that every receipt contains the backup.
 func (n *notes) begin(path string, began time.Time) error {
 	return n.change(func(all []note) []note { return append(all, note{Path: path, Began: began.UTC()}) })
 }
 
-// done records the moment of the backup's content.
+// setTime records the time of the backup's content.
 func (n *notes) done(began, at time.Time) error {
 	return n.change(func(all []note) []note {
 		for i := range all {
@@ -126,14 +126,14 @@ func (n *notes) done(began, at time.Time) error {
 	})
 }
 
-// drop removes the entry of a failed backup.
+// remove removes the entry of a failed backup.
 func (n *notes) drop(began time.Time) error {
 	return n.change(func(all []note) []note {
 		return slices.DeleteFunc(all, func(one note) bool { return one.Began.Equal(began) && one.At.IsZero() })
 	})
 }
 
-// prune removes entries of scheduled backups that no longer exist at a place.
+// prune removes entries of scheduled backups that no longer exist at a destination.
 func (n *notes) prune(at place, names []string) error {
 	return n.change(func(all []note) []note {
 		return slices.DeleteFunc(all, func(one note) bool {
@@ -143,14 +143,14 @@ func (n *notes) prune(at place, names []string) error {
 	})
 }
 
-// between describes, for people, which copies may contain text that existed between two times.
+// describeBetween describes the copies that may contain text that existed between two times.
 func (n *notes) between(since, until time.Time) []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	is, err := n.Read()
 	var out []string
 	if err != nil {
-		out = append(out, "the backups in the list "+n.path+", which cannot be read")
+		out = append(out, "the backups in the unreadable list "+n.path)
 	}
 	for _, one := range is.Backups {
 		if !one.At.IsZero() && one.At.Before(since) || one.Began.After(until) {
@@ -165,19 +165,19 @@ func (n note) words() string {
 	const form = "2006-01-02 15:04:05 MST"
 	what := "the backup started at " + n.Began.UTC().Format(form)
 	if n.Aside {
-		what = "the data that a restore set aside at " + n.At.UTC().Format(form)
+		what = "the data set aside by a restore at " + n.At.UTC().Format(form)
 	}
 	if n.Path == "" {
 		return what
 	}
 	what += ", " + n.Path
 	if _, err := os.Lstat(n.Path); filepath.IsAbs(n.Path) && errors.Is(err, fs.ErrNotExist) {
-		what += " (the server's machine does not have this file)" // the backup may be on the machine of the client that requested it
+		what += " (the server's machine does not have this file)" // the client that requested the backup may run on another machine
 	}
 	return what
 }
 
-// MayHold lists the places that Loci cannot erase, and that may still contain text which existed
+// UnerasableCopies lists the places that Loci cannot erase, and that may still contain text that existed
 // between two times.
 func (b *Maker) MayHold(since, until time.Time) []string {
 	c := b.config
@@ -189,7 +189,7 @@ func (b *Maker) MayHold(since, until time.Time) []string {
 		out = append(out, "the MongoDB server's own backups, operations log and journal")
 	}
 	if c.Store.Postgres() {
-		out = append(out, "the PostgreSQL server's own backups, write-ahead log and rows that are not vacuumed yet")
+		out = append(out, "the PostgreSQL server's own backups, write-ahead log and dead rows before a vacuum")
 	}
 	if dir, err := c.VaultDir(); err == nil && dir != "" {
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/loci-memory/loci/internal/disk"
 )
 
-// place is where scheduled backups are stored.
+// destination is the place where scheduled backups are stored.
 type place interface {
-	list(ctx context.Context) ([]string, error)                         // names, oldest first
-	put(ctx context.Context, name string, from *made) error             // writes the whole backup or nothing
-	get(ctx context.Context, name, dir string) (file string, err error) // returns a local file; a remote backup is copied to dir
+	list(ctx context.Context) ([]string, error)                         // returns the names of scheduled backups, oldest first
+	put(ctx context.Context, name string, from *made) error             // writes the complete backup or nothing
+	get(ctx context.Context, name, dir string) (file string, err error) // returns the path of a local file; dir receives a copy of a remote backup
 	remove(ctx context.Context, name string) error
-	path(name string) string // for people, without secrets
+	path(name string) string // full path for people, without secrets
 }
 
-// Scheduled backups have names that sort by time. Other files at a place are not touched.
+// Names of scheduled backups sort by time. Other files at a destination are not changed.
 const nameForm = "loci-2006-01-02T15-04-05Z.zip"
 
 var scheduledName = regexp.MustCompile(`^loci-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.zip(\.age)?$`)
@@ -36,8 +36,8 @@ func openPlace(address string) (place, error) {
 	return folder(dir), err
 }
 
-// folder is a place on this machine. It is not created: a missing folder may be a disk that is not
-// mounted.
+// folder is a destination on this machine. Loci does not create it, because a missing folder may be a
+// disk that is not mounted.
 type folder string
 
 func (d folder) path(name string) string { return filepath.Join(string(d), name) }
@@ -53,7 +53,7 @@ func (d folder) list(context.Context) (names []string, err error) {
 }
 
 func (d folder) put(_ context.Context, name string, from *made) error {
-	half := d.path("loci-backup.half") // a file that a crash left is overwritten
+	half := d.path("loci-backup.half") // overwrites the file of an earlier crash
 	out, err := os.OpenFile(half, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

@@ -20,26 +20,26 @@ import (
 
 // RestoreOptions are options of a restore.
 type RestoreOptions struct {
-	Replace  bool             // set existing memory aside
+	Replace  bool             // move existing memory to another folder instead of refusing
 	Identity string           // file of age identities, for an encrypted backup
-	Now      func() time.Time // nil: time.Now
+	Now      func() time.Time // nil uses time.Now
 
-	// Report, if not nil, is called with the progress in bytes.
+	// Report, if not nil, receives the progress in bytes.
 	Report func(done, of int64)
 
-	Point func() // called between the steps; a test can kill the process there
+	Point func() // if not nil, called between the steps, where a test can kill the process
 }
 
-// Restored tells what was restored, and where.
+// RestoreResult describes the restored backup and its folders.
 type Restored struct {
 	Manifest
 	Data  string   `json:"data"`
 	Vault string   `json:"vault,omitempty"`
-	Aside []string `json:"set_aside,omitempty"` // folders with the memory that existed before
+	Aside []string `json:"set_aside,omitempty"` // folders with the previous memory
 }
 
-// Check reads and checks a whole backup and returns its manifest. Its errors are those of
-// [Restore]. identity is a file of age identities, for an encrypted backup.
+// Check reads and checks a complete backup and returns its manifest. It returns the same errors as
+// [Restore]. The file identity has age identities, for an encrypted backup.
 func Check(ctx context.Context, file, identity string, report func(done, of int64)) (m Manifest, err error) {
 	a, err := openBackup(file, identity)
 	if err != nil {
@@ -50,12 +50,12 @@ func Check(ctx context.Context, file, identity string, report func(done, of int6
 }
 
 // Restore restores a backup into the data folder, and into the vault's folder if the backup has a
-// vault. It changes nothing before it has read and checked the whole backup. Then it restores
-// everything or nothing: after a crash, the next start or the next Restore completes the work.
+// vault. It changes nothing before it has checked the complete backup. Then it restores everything or
+// nothing: after a crash, the next start or the next Restore completes the work.
 //
-// [memory.Conflict]: memory exists and Replace is not set, or a server has it open;
-// [memory.Invalid]: the file is not a backup, is incomplete or altered, or does not fit the
-// settings; [memory.Unavailable]: a newer program made it.
+// It returns [memory.Conflict] if memory exists and Replace is not set or if a server is running,
+// [memory.Invalid] if the file is no complete, unaltered backup or does not match the settings, and
+// [memory.Unavailable] for a backup of a newer program.
 func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions) (out Restored, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -89,7 +89,7 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 		}
 	}
 	if r.vault != "" {
-		r.vault = followed(r.vault) // renames must affect the folder, not a link to it
+		r.vault = followed(r.vault) // a rename must affect the folder and not a link
 	}
 	plan, err := r.run(ctx)
 	return Restored{Manifest: a.Manifest, Data: r.dir, Vault: r.vault, Aside: plan.asides()}, err
@@ -99,18 +99,18 @@ func Restore(ctx context.Context, c config.Config, file string, o RestoreOptions
 func openBackup(file, identity string) (*archive.Archive, error) {
 	a, err := archive.Open(file, identity)
 	if err == nil && a.Manifest.Schema > sqlstore.SQLiteSchema {
-		err = memory.Errorf(memory.Unavailable, "%s: its schema has version %d, but this program supports versions up to %d: use a newer loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
+		err = memory.Errorf(memory.Unavailable, "%s: the database schema has version %d, but this program supports versions up to %d: use a newer version of loci", file, a.Manifest.Schema, sqlstore.SQLiteSchema)
 		return nil, errors.Join(err, a.Close())
 	}
 	return a, err
 }
 
-// fits returns an error if the backup does not fit the settings.
+// checkSettings returns an error if the settings and the backup do not match.
 func fits(c config.Config, m Manifest) error {
 	vault, database := m.Has(archive.VaultFolder), m.Has(archive.DataFolder+"/"+archive.Database)
 	switch {
 	case !vault && !database:
-		return memory.Errorf(memory.Invalid, "there is no memory in the backup")
+		return memory.Errorf(memory.Invalid, "the backup contains no memory")
 	case vault && c.Vault == "":
 		return memory.Errorf(memory.Invalid, "the backup contains a vault: name its folder with --set vault=FOLDER or the setting vault")
 	case !vault && c.Vault != "":
@@ -119,12 +119,12 @@ func fits(c config.Config, m Manifest) error {
 	return nil
 }
 
-// restoring is a restore in progress.
+// restoreJob is a restore in progress.
 type restoring struct {
 	options    RestoreOptions
 	archive    *archive.Archive
 	file       string
-	dir, vault string // absolute paths; vault "": no vault
+	dir, vault string // absolute paths; vault is empty without a vault
 }
 
 func (r *restoring) run(ctx context.Context) (plan restorePlan, err error) {
@@ -148,7 +148,7 @@ func (r *restoring) run(ctx context.Context) (plan restorePlan, err error) {
 	return plan, finishRestore(r.dir, r.options.Point)
 }
 
-// checkPlaces returns an error if memory exists at the places, or if the vault is open.
+// checkTargets returns an error if the target folders contain memory, or if the vault is open.
 func (r *restoring) checkPlaces() error {
 	if r.vault != "" && (r.vault == followed(r.dir) || inside(r.vault, r.dir) != "") {
 		return memory.Errorf(memory.Invalid, "the data folder %s is inside the vault; restore into another folder", r.dir)
@@ -160,18 +160,18 @@ func (r *restoring) checkPlaces() error {
 		return nil
 	}
 	if _, err := os.Lstat(filepath.Join(r.dir, config.DatabaseFile)); err == nil {
-		return memory.Errorf(memory.Conflict, "%s holds memory already; --replace sets it aside", r.dir)
+		return memory.Errorf(memory.Conflict, "%s contains memory already; --replace moves it to another folder", r.dir)
 	}
 	if r.vault == "" {
 		return nil
 	}
 	if names, err := os.ReadDir(r.vault); err == nil && len(names) > 0 || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return errors.Join(memory.Errorf(memory.Conflict, "the vault %s is not empty; --replace sets it aside", r.vault), err)
+		return errors.Join(memory.Errorf(memory.Conflict, "the vault %s is not empty; --replace moves it to another folder", r.vault), err)
 	}
 	return nil
 }
 
-// vaultFree returns an error if a process has the vault open.
+// checkVaultUnlocked returns an error if a process has the vault open.
 func vaultFree(vault string) error {
 	lock := filepath.Join(vault, ".loci", "lock")
 	if _, err := os.Lstat(lock); vault == "" || err != nil {
@@ -184,7 +184,7 @@ func vaultFree(vault string) error {
 	return unlock()
 }
 
-// vaultBeside is the folder where a vault is unpacked: on the same disk, so that a rename suffices.
+// vaultStaging returns the folder into which a vault is unpacked: on the same disk, for a rename.
 func (r *restoring) vaultBeside() string { return r.vault + ".restoring" }
 
 func (r *restoring) dropVault() error {
@@ -194,8 +194,8 @@ func (r *restoring) dropVault() error {
 	return os.RemoveAll(r.vaultBeside())
 }
 
-// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory.
-// From its last rename on the restore is certain to be completed.
+// unpack unpacks the backup next to existing memory, and writes a plan for replacing that memory. After
+// the rename at its end, the restore will be completed even after a crash.
 func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	folder := filepath.Join(r.dir, UnfinishedFolder)
 	if err := errors.Join(os.RemoveAll(folder), r.dropVault(), os.Mkdir(folder, 0o700)); err != nil {
@@ -240,7 +240,7 @@ func (r *restoring) unpack(ctx context.Context) (plan restorePlan, err error) {
 	return plan, disk.SyncFolder(r.dir)
 }
 
-// plan chooses what is set aside, and the names for it.
+// planAside chooses the files to set aside, and the folders for them.
 func (r *restoring) plan(p *restorePlan) error {
 	stamp := ".before-" + r.options.Now().UTC().Format("2006-01-02T15-04-05.000000")
 	for _, name := range memoryFiles {
@@ -260,8 +260,8 @@ func (r *restoring) plan(p *restorePlan) error {
 	return err
 }
 
-// note records the backup and the set-aside folders for receipts of erasures, together with the
-// entries that existed here and in the backup.
+// writeList records the backup and the set-aside folders for receipts of erasures, together with the
+// entries of the lists in the data folder and in the backup.
 func (r *restoring) note(p restorePlan, data string) error {
 	var all []note
 	this := note{Path: r.file, Began: r.archive.Manifest.Began, At: r.archive.Manifest.At}
@@ -271,10 +271,10 @@ func (r *restoring) note(p restorePlan, data string) error {
 	for _, path := range []string{filepath.Join(data, NotesFile), filepath.Join(r.dir, NotesFile)} {
 		is, err := (&notes{path: path}).Read()
 		if err != nil && filepath.Dir(path) == data {
-			return err // the backup may be restored because the existing file is damaged
+			return err // a damaged list in the data folder must not prevent the restore
 		}
 		for _, one := range is.Backups {
-			if one.Began.Equal(this.Began) { // in its own list the backup is still unfinished
+			if one.Began.Equal(this.Began) { // the list in the backup has the backup as unfinished
 				one.Began, one.At = this.Began, this.At
 			}
 			same := note{Path: one.Path, Began: one.Began}

@@ -15,22 +15,22 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// RestoringFolder is in the data folder from the decision on a restore until it is complete. It
-// contains the new files and the plan.
+// RestoringFolder is the name of a folder in the data folder, with the new files and the plan of a
+// restore. It exists from the end of unpacking until the restore is complete.
 const (
 	RestoringFolder = "restoring"
 	planFile        = "plan.json"
-	asideDone       = "aside" // exists when everything is set aside
+	asideDone       = "aside" // exists when all previous memory is set aside
 )
 
-// memoryFiles lists the files of a data folder that belong to memory.
+// memoryFiles lists the files of a data folder that a restore replaces.
 var memoryFiles = []string{config.DatabaseFile, config.DatabaseFile + "-wal", config.DatabaseFile + "-shm", config.DatabaseFile + "-journal", NotesFile, archive.Settings, config.IndexFolder}
 
 // restorePlan lists the remaining steps of a restore. Paths are absolute.
 type restorePlan struct {
-	DataAside   string `json:"data_aside,omitempty"` // folder for the previous memory; "": there was none
+	DataAside   string `json:"data_aside,omitempty"` // folder for the previous memory; empty if no memory existed
 	Vault       string `json:"vault,omitempty"`
-	VaultBeside string `json:"vault_beside,omitempty"` // folder of the new vault
+	VaultBeside string `json:"vault_beside,omitempty"` // folder with the unpacked vault
 	VaultAside  string `json:"vault_aside,omitempty"`
 }
 
@@ -43,8 +43,8 @@ func (p restorePlan) asides() (out []string) {
 	return out
 }
 
-// Finish is called before anything is opened. After a crash it completes a restore that was
-// decided, and undoes any other unfinished work in the data folder.
+// RecoverInterrupted completes a restore that a crash interrupted after unpacking, and removes other unfinished work
+// from the data folder. Call it before opening the memory.
 func Finish(c config.Config) (err error) {
 	dir, err := c.DataDir()
 	if err != nil {
@@ -64,14 +64,14 @@ func Finish(c config.Config) (err error) {
 	return finishRestore(dir, func() {})
 }
 
-// there reports whether something exists at a path.
+// exists reports whether a file or folder exists at a path.
 func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// finishRestore completes a restore that was decided. It can be repeated after any of its steps.
-// The caller has locked the folder.
+// finishRestore completes an unpacked restore. After an interruption at any step it can be called again.
+// The caller must hold the lock of the folder.
 func finishRestore(dir string, point func()) error {
 	from := filepath.Join(dir, RestoringFolder)
 	if !there(from) {
@@ -82,7 +82,7 @@ func finishRestore(dir string, point func()) error {
 	if err == nil {
 		err = json.Unmarshal(text, &p)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // everything is done; only the folder remains
+	if errors.Is(err, fs.ErrNotExist) { // all steps are done; only the folder remains
 		return os.RemoveAll(from)
 	}
 	if err != nil {
@@ -90,7 +90,7 @@ func finishRestore(dir string, point func()) error {
 	}
 	if !there(filepath.Join(from, asideDone)) {
 		if err := p.setAside(dir, point); err != nil {
-			return fmt.Errorf("set existing memory aside: %w", p.undecide(dir, err))
+			return fmt.Errorf("move existing memory to another folder: %w", p.undecide(dir, err))
 		}
 		if err := disk.Replace(filepath.Join(from, asideDone), nil); err != nil {
 			return err
@@ -98,7 +98,7 @@ func finishRestore(dir string, point func()) error {
 	}
 	point()
 	if err := p.putInPlace(dir, point); err != nil {
-		return fmt.Errorf("move the restored files to their places: %w", err)
+		return fmt.Errorf("move the restored files into the data folder and the vault: %w", err)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(from, planFile)), disk.SyncFolder(from)); err != nil {
 		return err
@@ -107,7 +107,7 @@ func finishRestore(dir string, point func()) error {
 	return errors.Join(os.RemoveAll(from), disk.SyncFolder(dir))
 }
 
-// setAside moves existing memory away: the vault first, since moving the vault may fail.
+// setAside moves existing memory away, beginning with the vault, because moving the vault may fail.
 func (p restorePlan) setAside(dir string, point func()) error {
 	if err := p.setVaultAside(point); err != nil {
 		return err
@@ -145,21 +145,21 @@ func (p restorePlan) setVaultAside(point func()) error {
 	return disk.SyncFolder(filepath.Dir(p.Vault))
 }
 
-// undecide cancels a restore whose first step failed, and returns the error: otherwise every start
-// would fail. A restore that has changed anything continues at the next start.
+// cancel cancels a restore after a failure of the first step, and returns the error; otherwise every
+// start would fail. A restore that has changed anything continues at the next start instead.
 func (p restorePlan) undecide(dir string, cause error) error {
 	if p.Vault == "" || !there(p.Vault) || p.VaultAside != "" && there(p.VaultAside) || p.DataAside != "" && there(p.DataAside) {
 		return cause
 	}
-	away := filepath.Join(dir, UnfinishedFolder) // the next start removes this folder, if this call does not
+	away := filepath.Join(dir, UnfinishedFolder) // the next start removes this folder if this call cannot
 	err := errors.Join(os.Rename(filepath.Join(dir, RestoringFolder), away), disk.SyncFolder(dir))
 	if err == nil {
 		err = errors.Join(os.RemoveAll(away), os.RemoveAll(p.VaultBeside))
 	}
-	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the folder of the vault cannot be moved; if it is a mount point, set vault to a folder in it: %w", cause), err)
+	return errors.Join(memory.Errorf(memory.Invalid, "nothing was changed: the vault's folder cannot be moved; for a mount point, set vault to a folder inside it: %w", cause), err)
 }
 
-// putInPlace moves the restored files to their places.
+// moveIntoPlace moves the restored files into the data folder and the vault.
 func (p restorePlan) putInPlace(dir string, point func()) error {
 	from := filepath.Join(dir, RestoringFolder, archive.DataFolder)
 	files, err := os.ReadDir(from)

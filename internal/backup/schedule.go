@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	poll       = time.Minute    // the clock may jump, and the machine may sleep
-	retryMost  = time.Hour      // the wait after a failure starts with a minute and doubles up to this
-	trialEvery = 24 * time.Hour // at least this long, since a trial reads everything
+	poll       = time.Minute    // short, because the clock may jump and the machine may sleep
+	retryMost  = time.Hour      // maximum wait after failures; the wait begins with a minute and doubles
+	trialEvery = 24 * time.Hour // minimum interval between trials, because a trial reads the whole backup
 )
 
-// Schedule makes backups at intervals and restores the newest one on trial. A nil Schedule does
+// Schedule creates backups at intervals and restores the newest backup on trial. A nil Schedule does
 // nothing.
 type Schedule struct {
 	maker *Maker
@@ -34,15 +34,15 @@ type Schedule struct {
 	is    atomic.Pointer[state]
 }
 
-// state is kept by this process; names of the backups show what was done before.
+// scheduleState is the state of this process; the names of backups have the times of earlier processes.
 type state struct {
-	newest string
-	at     time.Time // when the newest backup was started
-	proven string    // the last backup that passed its trial
-	failed string    // why the last attempt or trial failed
+	newest string    // name of the newest backup
+	at     time.Time // start of the newest backup
+	proven string    // name of the last backup that passed its trial
+	failed string    // error of the last attempt or trial; empty after a success
 }
 
-// NewSchedule returns the schedule in the settings, or nil if there is none.
+// NewSchedule returns the schedule in the settings, or nil without a schedule.
 func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, error) {
 	if c.Backup.Every == 0 {
 		return nil, nil
@@ -56,14 +56,14 @@ func NewSchedule(c config.Config, maker *Maker, log *slog.Logger) (*Schedule, er
 	}
 	vault, err := c.VaultDir()
 	if d, ok := to.(folder); ok && vault != "" && (string(d) == vault || inside(vault, string(d)) != "") {
-		return nil, memory.Errorf(memory.Invalid, "backup.to: %s is inside the vault, so each backup would contain the earlier ones; name another folder", d)
+		return nil, memory.Errorf(memory.Invalid, "backup.to: %s is inside the vault, so each backup would contain the earlier backups; choose another folder", d)
 	}
 	s := &Schedule{maker: maker, set: c.Backup, place: to, log: log}
 	s.is.Store(&state{})
 	return s, err
 }
 
-// Run makes backups until ctx ends. Failures are logged, and the backup is retried.
+// Run creates backups until ctx ends. After a failure it logs the error and tries again.
 func (s *Schedule) Run(ctx context.Context) error {
 	if s == nil {
 		return nil
@@ -84,30 +84,30 @@ func (s *Schedule) Run(ctx context.Context) error {
 	}
 }
 
-// Once makes a backup if one is due.
+// RunOnce creates a backup if a backup is due.
 func (s *Schedule) Once(ctx context.Context) error {
 	now, is := s.maker.now(), *s.is.Load()
-	if now.Sub(is.at).Abs() < s.set.Every { // absolute value: the clock may go back
+	if now.Sub(is.at).Abs() < s.set.Every { // absolute value, because the clock may go back
 		return nil
 	}
 	err := s.make(ctx, now, &is)
 	if is.failed = ""; err != nil {
 		is.failed = err.Error()
 	}
-	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // otherwise the process stops, or another backup is in progress
+	if ctx.Err() == nil && !errors.Is(err, memory.Conflict) { // not while the process stops or another backup is in progress
 		s.is.Store(&is)
 	}
 	return err
 }
 
-// begun returns when a scheduled backup was started, by its name.
+// startTime returns the start of a scheduled backup from its name.
 func begun(name string) time.Time {
 	at, _ := time.Parse(nameForm, strings.TrimSuffix(name, ".age"))
 	return at
 }
 
-// make makes a backup, unless an earlier process made a recent one; restores it on trial if a trial
-// is due; and deletes the oldest backups. While trials fail, none is deleted.
+// createDue creates a backup, unless an earlier process created a recent backup. Then it restores the backup
+// on trial if a trial is due, and deletes the oldest backups; while trials fail, it deletes no backup.
 func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err error) {
 	names, err := s.place.list(ctx)
 	if err != nil {
@@ -118,7 +118,7 @@ func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err erro
 		is.newest, is.at = newest, begun(newest)
 		return nil
 	}
-	if next := begun(newest).Add(time.Second); named.Before(next) { // the newest backup must have the last name, even if the clock went back
+	if next := begun(newest).Add(time.Second); named.Before(next) { // even if the clock went back, the newest backup must have the last name
 		named = next
 	}
 	name := named.Format(nameForm)
@@ -131,9 +131,9 @@ func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err erro
 	}
 	defer func() { err = errors.Join(err, m.Close()) }()
 	if err := s.place.put(ctx, name, m); err != nil {
-		return fmt.Errorf("store it in %s: %w", s.place.path(""), err)
+		return fmt.Errorf("store the backup in %s: %w", s.place.path(""), err)
 	}
-	s.log.Info("a scheduled backup was made", "path", s.place.path(name), "took", s.maker.now().Sub(now))
+	s.log.Info("created a scheduled backup", "path", s.place.path(name), "took", s.maker.now().Sub(now))
 	is.newest, is.at = name, now
 	if now.Sub(begun(is.proven)).Abs() >= trialEvery {
 		if err := s.try(ctx, name, m); err != nil {
@@ -150,8 +150,8 @@ func (s *Schedule) make(ctx context.Context, now time.Time, is *state) (err erro
 	return s.maker.Notes.prune(s.place, names)
 }
 
-// try fetches a backup and restores it on trial, with the settings, in the folder where it was
-// made.
+// testRestore fetches a backup and restores it on trial, with the server's settings, into the folder of the
+// temporary backup.
 func (s *Schedule) try(ctx context.Context, name string, m *made) error {
 	dir, c := filepath.Dir(m.Name()), s.maker.config
 	file, err := s.place.get(ctx, name, dir)
@@ -178,7 +178,7 @@ func (s *Schedule) Report() (looked string, found []client.Finding) {
 		what = "the newest backup is older than twice backup.every: " + is.newest
 	}
 	if is.failed != "" || !is.at.IsZero() && s.maker.now().Sub(is.at) > 2*s.set.Every {
-		found = append(found, client.Finding{Part: "backup", Path: at, What: what, Do: "see whether backup.to is there (a disk may have to be mounted) and has room, as the data folder must; a backup is tried again within an hour, a trial with the next"})
+		found = append(found, client.Finding{Part: "backup", Path: at, What: what, Do: "check that backup.to exists (for example, that the disk is mounted) and that backup.to and the data folder have room; Loci tries a backup again within an hour, and a trial with the next backup"})
 	}
-	return fmt.Sprintf("backups in %s: the newest is %q, the last that was restored on trial %q", at, is.newest, is.proven), found
+	return fmt.Sprintf("backups in %s: the newest is %q, the last backup restored on trial is %q", at, is.newest, is.proven), found
 }

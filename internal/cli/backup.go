@@ -27,9 +27,9 @@ func backups(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Copy the memory of all users into one file; a server may be running",
-		Long: "Write a consistent copy of the memory of all users to one file: the database, the vault and the\n" +
-			"settings that were set, without secrets. A running server keeps working. FILE appears only when it is complete and verified.\n" +
-			"FILE is not encrypted: protect it like the memory itself. loci users erase lists the backups that still contain the erased text.\n\n" +
+		Long: "Write a consistent copy of the database, the vault and the changed settings, without secrets, to one file. It has the memory of all users.\n" +
+			"A running server keeps working. FILE appears only when it is complete and verified.\n" +
+			"FILE is not encrypted: protect it like the data folder. loci users erase lists the backups that still contain the erased text.\n\n" +
 			"Back up memory on a PostgreSQL server with its own tool: pg_dump --format=custom --file=loci.dump ADDRESS.",
 		Example: "  loci backup memory.zip\n  loci backup /backup/loci-$(date +%F).zip --json",
 		Args:    cobra.ExactArgs(1),
@@ -56,16 +56,16 @@ func backups(g *global) *cobra.Command {
 	return g.withJSON(cmd)
 }
 
-// backedUp describes a finished backup.
+// backupResult describes a finished backup.
 type backedUp struct {
 	Path  string `json:"path"`
 	Bytes int64  `json:"bytes"`
 	backup.Manifest
 }
 
-// backUp requests a backup and stores it at path once it is complete and verified. It refuses an
-// empty backup of a data folder without a server, so that a scheduled job with a wrong folder or
-// address does not overwrite a good backup.
+// writeBackup requests a backup and stores it at path once it is complete and verified. It refuses to
+// back up an empty data folder without a server: a scheduled job with a wrong folder or address must
+// not overwrite a good backup.
 func (g *global) backUp(ctx context.Context, c *client.Client, path string, progress io.Writer) (out backedUp, err error) {
 	half := path + ".half"
 	f, err := fresh(half)
@@ -74,7 +74,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(half) // the caller gets the first error
+			_ = os.Remove(half) // the function returns the first error
 		}
 	}()
 	stream, size, err := c.Backup(ctx, client.BackupQuery{To: path})
@@ -89,7 +89,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return out, fmt.Errorf("take the backup: %w", err)
+		return out, fmt.Errorf("write the backup: %w", err)
 	}
 	m, err := backup.Check(ctx, half, "", shown.of("checked"))
 	if err != nil {
@@ -104,7 +104,7 @@ func (g *global) backUp(ctx context.Context, c *client.Client, path string, prog
 	return backedUp{path, n, m}, disk.SyncFolder(filepath.Dir(path))
 }
 
-// fresh creates a file that only its owner can read, and replaces an earlier file at that path.
+// createPrivate creates a file that only its owner can read, and replaces an earlier file at path.
 func fresh(path string) (*os.File, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
@@ -112,10 +112,10 @@ func fresh(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }
 
-// held writes the contents of a backup, as counts.
+// printContents writes how many records of each kind a backup has.
 func held(w io.Writer, m backup.Manifest) { fmt.Fprintf(w, "  contents   %s\n", tallyOf(m.Counts)) }
 
-// tallyOf lists the count of each kind, sorted by kind.
+// formatCounts lists the number of records of each kind, sorted by kind.
 func tallyOf[N int | int64](counts map[string]N) string {
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(counts)) {
@@ -126,7 +126,7 @@ func tallyOf[N int | int64](counts map[string]N) string {
 	return cmp.Or(strings.Join(parts, ", "), "nothing")
 }
 
-// many returns a number with its noun; kinds is the plural of the noun.
+// countOf returns a number with its noun; plural is the noun's plural.
 func many(n int, kinds string) string {
 	if kinds == "profile" {
 		kinds = "profile entries"
@@ -146,10 +146,10 @@ func restore(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore the memory of a backup into the data folder",
-		Long: "Restore the memory of a backup into the data folder, and into the vault if there is one. FILE is read and checked completely before\n" +
-			"anything changes. If the restore is interrupted, either nothing has changed or the next start completes it. Stop the server of the folder first.\n" +
+		Long: "Restore the memory of a backup into the data folder, and into the vault if there is one. Stop the server of the folder first.\n" +
+			"FILE is checked completely before anything changes. If the restore is interrupted, either nothing has changed or the next start completes it.\n" +
 			"FILE may be encrypted (--identity). Copy a backup from S3 to a local file first.\n" +
-			"A folder that already has memory is refused. With --replace its content is moved to another folder, which the output names, and never deleted.\n" +
+			"The command refuses a folder that already has memory. With --replace it moves the existing files to another folder, and prints its name.\n" +
 			"Users who were erased after the backup exist again: erase them again. API keys that were removed after the backup are valid again.",
 		Example: "  loci restore memory.zip\n  loci restore memory.zip --data /var/lib/loci --replace\n  loci restore --check memory.zip\n" +
 			"  loci restore /backup/loci-2026-11-22T02-14-36Z.zip.age --identity key.txt",
@@ -174,7 +174,7 @@ func restore(g *global) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only check whether FILE is complete, and show its contents")
-	cmd.Flags().BoolVar(&replace, "replace", false, "move existing memory aside instead of refusing")
+	cmd.Flags().BoolVar(&replace, "replace", false, "move existing memory to another folder instead of refusing")
 	cmd.Flags().StringVar(&identity, "identity", "", "file with age identities (private keys), for an encrypted backup")
 	cmd.MarkFlagsMutuallyExclusive("check", "replace")
 	return g.withJSON(cmd)
@@ -201,12 +201,12 @@ func migrate(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Copy the memory of all users into another database, or check its schema",
-		Long: "Copy everything from one database into an empty database. SQLite, PostgreSQL and MongoDB can be the source and the target. Ids, versions,\n" +
-			"history, vectors and jobs are copied unchanged. Stop all servers of both databases first. If the copy is interrupted, run the same command again\n" +
-			"to continue; Loci does not open an incomplete target. The data of each user is read again from both databases and compared by\n" +
-			"checksum. The source is not changed.\n\n" +
-			"An address is sqlite:PATH (a file or a data folder), postgres://user@host:5432/database or mongodb://host/database. Avoid passwords on\n" +
-			"the command line: Loci reads PGPASSWORD and ~/.pgpass. Without --to (or --from) the address is the setting store, for example from LOCI_STORE.",
+		Long: "Copy everything from one database into an empty database. SQLite, PostgreSQL and MongoDB can be the source and the target.\n" +
+			"Ids, versions, history, vectors and jobs are copied unchanged. Stop all servers of both databases first.\n" +
+			"To continue an interrupted copy, run the same command again; Loci does not open an incomplete target.\n" +
+			"After the copy, Loci reads the data of each user from both databases and compares checksums. The source is not changed.\n\n" +
+			"An address is sqlite:PATH (a file or a data folder), postgres://user@host:5432/database or mongodb://host/database. Avoid passwords in\n" +
+			"addresses: Loci reads PGPASSWORD and ~/.pgpass. Without --to (or --from) the address is the setting store, for example from LOCI_STORE.",
 		Example: "  loci migrate --from sqlite:~/.loci --to postgres://loci@db.example.com/loci\n" +
 			"  loci migrate --from postgres://loci@db.example.com/loci --to sqlite:/var/lib/loci/loci.db\n" +
 			"  loci migrate --from sqlite:~/.loci --to mongodb://db.example.com/loci",
@@ -244,11 +244,11 @@ func migrate(g *global) *cobra.Command {
 	cmd.Flags().StringVar(&from, "from", "", "address of the source database (default: the setting store)")
 	cmd.Flags().StringVar(&to, "to", "", "address of the target database (default: the setting store)")
 	cmd.Flags().BoolVar(&check, "check", false, "check whether a server start would change the schema of the database (setting store); exit status 1 if it would")
-	cmd.Flags().BoolVar(&schema, "schema", false, "update that schema and exit, before servers of a new version start")
+	cmd.Flags().BoolVar(&schema, "schema", false, "update the schema of the database (setting store) and exit; run it before servers of a new version start")
 	return g.withJSON(cmd)
 }
 
-// schemaOf prints the version of the database's schema. If upgrade is set it updates the schema first.
+// checkSchema prints the version of the database's schema. If upgrade is set, it updates the schema first.
 func schemaOf(cmd *cobra.Command, c config.Config, upgrade bool) error {
 	at, err := databaseAddress(c, string(c.Store))
 	if err != nil {
@@ -267,7 +267,7 @@ func schemaOf(cmd *cobra.Command, c config.Config, upgrade bool) error {
 	return err
 }
 
-// databaseAddress completes an address: sqlite addresses get the full path of the database file.
+// databaseAddress completes an address: an sqlite address gets the full path of the database file.
 func databaseAddress(config config.Config, address string) (string, error) {
 	if address == "sqlite" {
 		dir, err := config.DataDir()

@@ -18,8 +18,8 @@ func chat(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [MESSAGE]",
 		Short: "Talk to a model that remembers",
-		Long: "Chat with a model in the terminal. The memories that Loci recalls for a message are shown before the reply. With MESSAGE the command\n" +
-			"sends that message, prints the reply and exits. These lines control the chat:\n\n" + chatHelp,
+		Long: "Chat with a model in the terminal. The memories that Loci recalls for a message are shown before the reply.\n" +
+			"With MESSAGE the command sends that message, prints the reply and exits. These lines control the chat:\n\n" + chatHelp,
 		Example: "  loci chat\n  loci chat \"What am I allergic to?\"\n  loci chat --chat 0199c5d1-… --model llama3.2",
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
 			if err := completeChatID(ctx, c, &id); err != nil {
@@ -44,15 +44,15 @@ const chatHelp = `  /new            start a new chat
   /quit           exit, as Ctrl-C does
 `
 
-// chatting is the state of a chat in a terminal.
+// terminalChat is the state of a chat in a terminal.
 type chatting struct {
 	client *client.Client
 	out    printer
-	chat   string // id of the chat; "" before the first message
+	chat   string // empty before the first message
 	model  string
 }
 
-// converse handles one input line after the other until the input or ctx ends.
+// handleLines handles each input line until the input or ctx ends.
 func (t *chatting) converse(ctx context.Context, in io.Reader) error {
 	t.out.line("%s", t.out.in(dim, "Type a message; /help lists the commands."))
 	lines := linesOf(ctx, in)
@@ -74,7 +74,7 @@ func (t *chatting) converse(ctx context.Context, in io.Reader) error {
 	}
 }
 
-// nextLine returns the next line, trimmed; io.EOF at the end of input.
+// nextLine returns the next line without surrounding spaces, and io.EOF at the end of the input.
 func nextLine(ctx context.Context, lines <-chan string) (string, error) {
 	select {
 	case <-ctx.Done():
@@ -87,7 +87,7 @@ func nextLine(ctx context.Context, lines <-chan string) (string, error) {
 	}
 }
 
-// linesOf reads lines in a goroutine, since a read from a terminal cannot be cancelled.
+// readLines reads lines in a goroutine, because a read from a terminal cannot be cancelled.
 func linesOf(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {
@@ -110,8 +110,8 @@ func linesOf(ctx context.Context, in io.Reader) <-chan string {
 	return lines
 }
 
-// take handles one line of input. A /word that the command does not know is sent as a message,
-// because applications have such commands, too.
+// handleLine handles one line of input. It sends an unknown /word as a message, because applications
+// behind the server may have commands of that form.
 func (t *chatting) take(ctx context.Context, line string) error {
 	words := strings.Fields(line)
 	switch words[0] {
@@ -139,14 +139,14 @@ func (t *chatting) say(ctx context.Context, words string) error {
 
 func (t *chatting) again(ctx context.Context) error {
 	if t.chat == "" {
-		return memory.Errorf(memory.Invalid, "this chat has no message yet")
+		return memory.Errorf(memory.Invalid, "this chat has no message yet; type one first")
 	}
 	return t.hear(func(to client.ChatListener) (client.ChatDone, error) {
 		return t.client.Regenerate(ctx, t.chat, client.RegenerateRequest{Model: t.model}, to)
 	})
 }
 
-// begin creates a chat on the server if there is none yet.
+// ensureChat creates a chat on the server if t has none yet.
 func (t *chatting) begin(ctx context.Context) error {
 	if t.chat != "" {
 		return nil
@@ -156,10 +156,10 @@ func (t *chatting) begin(ctx context.Context) error {
 	return err
 }
 
-// shownHits is how many memories are shown before a reply.
+// maxShownHits is the maximum number of memories shown before a reply.
 const shownHits = 5
 
-// hear prints the recalled memories, and then the reply as it arrives.
+// printReply sends a request and prints the recalled memories, then the reply as it arrives.
 func (t *chatting) hear(reply func(client.ChatListener) (client.ChatDone, error)) error {
 	done, err := reply(client.ChatListener{
 		Memory: func(m client.ChatMemory) {

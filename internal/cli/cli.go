@@ -1,6 +1,6 @@
-// Package cli is the command line, with one file per subject. Commands about memory talk to the
-// server at --addr or, if --data chose a data folder, to the server of that folder. If no server
-// answers, the commands open the data folder themselves.
+// Package cli is the command line, with one file per subject. Commands about memory send requests to
+// the server at --addr or, if --data chose a data folder, to the server of that folder. If no server
+// answers, a command opens the data folder itself.
 package cli
 
 import (
@@ -61,14 +61,14 @@ func Main() int {
 	return 1
 }
 
-// advice lists fragments of error messages, each with the hint that is added to such an error.
+// errorHints lists fragments of error messages, each with the hint for messages that contain it.
 var advice = [][2]string{
 	{"there is no memory ", "loci list --status all shows the ids"},
 	{"there is no change or run ", "loci history shows the ids"},
 	{"there is no key ", "loci keys list shows the ids"},
 	{"there is no chat ", "loci list --kind turn --json names the conversations"},
 	{"the profile has no ", "loci profile shows its keys"},
-	{"is not closed", "loci users list shows who is"},
+	{"is not closed", "loci users list shows the closed users"},
 	{"no model server is configured", "set LOCI_LEARN_URL or LOCI_UPSTREAM_URL"},
 	{"no such file or directory", "check the path"},
 	{"there is no file ", "check the path"},
@@ -79,7 +79,7 @@ var (
 	noNumber  = lazy.Compile(`strconv\.\w+: parsing .*: (invalid syntax|value out of range)`)
 )
 
-// advised adds to an error message what the user can do about it, unless the message says so itself.
+// addHint adds to an error message what the user can do, unless the message already names a command.
 func advised(ran *cobra.Command, told string) string {
 	args := strings.HasPrefix(told, "accepts ") || strings.HasPrefix(told, "requires at least ")
 	if args || strings.HasPrefix(told, "unknown command") && ran.HasParent() && !ran.HasSubCommands() {
@@ -97,12 +97,12 @@ func advised(ran *cobra.Command, told string) string {
 	return told
 }
 
-// logged marks an error that is written as a line of the JSON log.
+// jsonLogError marks an error that Main writes as a line of the JSON log.
 type logged struct{ error }
 
 func (l logged) Unwrap() error { return l.error }
 
-// tell writes an error: a line for people, a line of the JSON log, or a JSON object for programs.
+// writeError writes an error as a line for people, a line of the JSON log, or a JSON object for programs.
 func tell(w io.Writer, err error, told string, asJSON bool) {
 	if errors.As(err, new(logged)) {
 		slog.New(slog.NewJSONHandler(w, nil)).Error("loci ends", "err", obs.Redact(told))
@@ -119,7 +119,7 @@ func tell(w io.Writer, err error, told string, asJSON bool) {
 	if coded := new(memory.Error); errors.As(err, &coded) {
 		failure.Code = coded.Code
 	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": failure}) // standard error cannot be written: nothing left to do
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": failure}) // nothing can report an unwritable standard error
 }
 
 // wantsJSON reports whether the command line has --json, even if other flags are wrong.
@@ -128,8 +128,8 @@ func wantsJSON(cmd *cobra.Command, args []string) bool {
 	return flag != nil && flag.Value.Type() == "bool" && (flag.Value.String() == "true" || slices.Contains(args, "--json"))
 }
 
-// stopped returns the error message of an interrupted command. Internal errors that the interruption
-// caused are left out, except those of a server or an import that could not finish its work.
+// interruptMessage returns the error message of an interrupted command. It hides the internal errors
+// that the interruption caused, except for an import or a server, which report unfinished work.
 func stopped(ran *cobra.Command, err error) string {
 	if errors.Is(err, errBrokenOff) || ran.Name() == "serve" || ran.Name() == "demo" {
 		return err.Error()
@@ -137,17 +137,17 @@ func stopped(ran *cobra.Command, err error) string {
 	return "interrupted"
 }
 
-// global holds the flags of every command, and the state that commands share.
+// sharedState holds the flags of every command, and state that functions of a command share.
 type global struct {
-	flags  map[string]*string // by name of the setting; flags that are not on the command line are ignored
+	flags  map[string]*string // values by setting name; load ignores flags that are not on the command line
 	set    []string
 	config string
 	user   string
 	json   bool
-	at     memory.At                   // the point in time that --as-of and --valid-at choose
-	alone  bool                        // no server answered: this command opened the memory itself
-	serves bool                        // if alone, this command also serves the memory to other commands
-	settle func(context.Context) error // if alone, runs all learning jobs that are due
+	at     memory.At                   // the time that --as-of or --valid-at chooses
+	alone  bool                        // no server answered, and this command opened the data folder itself
+	serves bool                        // without another server, this command also serves other commands
+	settle func(context.Context) error // runs all due learning jobs; set only if standalone
 }
 
 func root() *cobra.Command {
@@ -183,14 +183,14 @@ func root() *cobra.Command {
 	return cmd
 }
 
-// others maps each command to the names that other programs use for it. Cobra suggests the command for them.
+// synonyms maps each command to the names that other programs use for it. For such a name cobra suggests the command.
 var others = map[string][]string{
 	"add": {"remember", "note", "save", "new"}, "search": {"recall", "ask", "find", "query"}, "forget": {"delete", "remove", "rm", "erase"},
 	"history": {"show", "get", "log", "view"}, "edit": {"update", "change", "set"}, "list": {"ls", "all"}, "review": {"approve", "reject", "pending"},
 	"serve": {"server", "start", "run", "up"}, "models": {"pull"}, "doctor": {"status", "check"}, "undo": {"revert"}, "settings": {"config", "env", "options"},
 }
 
-// load reads the settings from the flags, the environment, the file and the profile.
+// loadConfig reads the settings from the flags, the environment, the file and the profile.
 func (g *global) load(cmd *cobra.Command) (config.Config, error) {
 	flags := map[string]string{}
 	for name, value := range g.flags {
@@ -208,7 +208,7 @@ func (g *global) load(cmd *cobra.Command) (config.Config, error) {
 	return config.Load(config.Sources{Flags: flags, Env: os.Environ(), File: g.config})
 }
 
-// onMemory adds the flags that all commands about memory have.
+// withMemoryFlags adds the flags that all commands about memory have.
 func onMemory(g *global, cmd *cobra.Command) *cobra.Command {
 	return g.withUser(g.withJSON(cmd))
 }
@@ -223,10 +223,10 @@ func (g *global) withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// connect returns a client of the running server or, if there is none, of an engine that is opened
-// for this command alone. The caller must call done. If the user chose a data folder and no
-// address, connect ignores a server at the default address: it uses the server of that folder or,
-// if the folder has no server, opens the folder.
+// connect returns a client of the running server or, without a server, of an engine that is opened
+// for this command. The caller must call closeClient. If the user chose a data folder but no address,
+// connect uses the server of that folder instead of a server at the default address; if the folder
+// has no server, connect opens the folder.
 func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() error, err error) {
 	config, err := g.load(cmd)
 	if err != nil {
@@ -265,7 +265,7 @@ func (g *global) connect(cmd *cobra.Command) (c *client.Client, done func() erro
 	return c, done, err
 }
 
-// running returns a client of the server that commands would use, and its URL; nil if no server answers.
+// runningServer returns a client of the server that commands would use, and the URL; nil if no server answers.
 func (g *global) running(cmd *cobra.Command, c config.Config) (*client.Client, string) {
 	url := c.ServerURL()
 	if c.FolderDecides() {
@@ -278,7 +278,7 @@ func (g *global) running(cmd *cobra.Command, c config.Config) (*client.Client, s
 	return at, url
 }
 
-// reach checks whether a server answers; the error is [memory.Unavailable] if none does.
+// checkHealth checks whether a server answers. Otherwise the error is [memory.Unavailable].
 func reach(ctx context.Context, c *client.Client) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
@@ -286,13 +286,13 @@ func reach(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// openAlone opens the memory for this command and serves it to the command on a free local port.
+// openStandalone opens the memory and serves it to this command on a free local port.
 func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client.Options) (c *client.Client, done func() error, err error) {
 	ctx := cmd.Context()
 	if config.Log.Level == "info" {
-		config.Log.Level = "warn" // a single command does not show a server's log
+		config.Log.Level = "warn" // only a server shows info lines
 	}
-	open := openAnywhere // other commands can use this server, too
+	open := openAnywhere // writes the address, so that other commands use this server, too
 	if !g.serves {
 		config.Addr, open = "127.0.0.1:0", func(ctx context.Context, c loci.Config, o loci.Options) (*server, error) {
 			return listen(ctx, c, o, nil)
@@ -309,7 +309,7 @@ func (g *global) openAlone(cmd *cobra.Command, config config.Config, opts client
 	return client.New(s.url(), opts), func() error { stop(); return <-finished }, nil
 }
 
-// request makes a command's run function from do, which gets a client of the memory.
+// runWithClient makes a command's run function from do, which gets a client of the memory.
 func (g *global) request(do func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return g.withClient(cmd, func(ctx context.Context, c *client.Client) error { return do(ctx, cmd, c, args) })
@@ -335,10 +335,10 @@ func (g *global) withClient(cmd *cobra.Command, do func(context.Context, *client
 
 // undoHint tells people which command undoes a run.
 func (g *global) undoHint(run string) string {
-	return "to take this back: " + undoCommand(client.UndoRequest{Run: run}, g.user)
+	return "to undo this: " + undoCommand(client.UndoRequest{Run: run}, g.user)
 }
 
-// print writes v as JSON if --json is set; otherwise people prints the text output.
+// print writes v as JSON if --json is set; otherwise printText writes text for people.
 func (g *global) print(w io.Writer, v any, people func(printer)) error {
 	if !g.json {
 		out := &printed{Writer: w}
@@ -350,7 +350,7 @@ func (g *global) print(w io.Writer, v any, people func(printer)) error {
 	return enc.Encode(v)
 }
 
-// show returns a function that prints the answer of a request, or returns its error.
+// printAnswer returns a function that prints the answer of a request, or returns the request's error.
 func show[T any](g *global, cmd *cobra.Command, people func(printer, T)) func(T, error) error {
 	return func(answer T, err error) error {
 		if err != nil {

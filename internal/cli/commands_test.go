@@ -92,7 +92,7 @@ func TestReviewGoesOnWhereSomebodyElseWasQuicker(t *testing.T) {
 	c := client.New(s.URL, client.Options{})
 	page := try(waiting(context.Background(), c)).orFail(t)
 	noError(t)(ask(context.Background(), c, strings.NewReader("a\nR\n"), printer{Writer: &out}, page))
-	for _, want := range []string{"not done: f1 is active", "0 decided, 2 wait"} {
+	for _, want := range []string{"not done: f1 is active", "0 decided, 2 pending"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("printed %s, want %q in it", out.String(), want)
 		}
@@ -110,7 +110,7 @@ func TestQuittingAReviewDecidesNothingMore(t *testing.T) {
 	c := client.New(s.URL, client.Options{})
 	page, _ := waiting(context.Background(), c)
 	noError(t)(ask(context.Background(), c, strings.NewReader("q\na\n"), printer{Writer: &out}, page))
-	if strings.Contains(out.String(), "2 of 2") || !strings.Contains(out.String(), "0 decided, 2 wait") || len(s.got) != 1 {
+	if strings.Contains(out.String(), "2 of 2") || !strings.Contains(out.String(), "0 decided, 2 pending") || len(s.got) != 1 {
 		t.Errorf("printed %s and sent %q; want nothing after quitting", out.String(), s.got)
 	}
 	nobody, hangUp := io.Pipe() // a terminal at which nobody answers

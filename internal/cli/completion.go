@@ -14,15 +14,15 @@ import (
 	"github.com/loci-memory/loci/internal/prompt"
 )
 
-// completed maps a flag or a command to the kind of values that shells complete for it.
+// completionKinds maps a flag or command to the kind of values that shells complete for it.
 var completed = map[string]string{
 	"--profile": "profiles", "--set": "set", "--kind": "kinds", "--status": "statuses", "--core": "core", "--action": "actions", "--run": "runs",
 	"loci settings": "settings", "loci prompts show": "prompts", "loci models verify": "models", "loci models remove": "models", "loci pause": "pauses",
 	"loci keys rotate": "keys", "loci keys remove": "keys", "loci profile": "entries", "loci profile set": "entries", "loci profile remove": "entries",
 }
 
-// values returns the completions of a kind. A completion may have a description after a tab. c is nil
-// if no server answers: a completion opens no data folder.
+// completions returns the completions of a kind, each with an optional description after a tab.
+// The client c is nil if no server answers: a completion opens no data folder.
 func values(ctx context.Context, what string, set config.Config, c *client.Client) (out []string) {
 	switch what {
 	case "profiles":
@@ -53,7 +53,7 @@ func values(ctx context.Context, what string, set config.Config, c *client.Clien
 	if c == nil {
 		return out
 	}
-	switch what { // if the server returns an error, nothing is completed
+	switch what { // an error of the server means no completions
 	case "keys":
 		all, _ := c.Keys(ctx)
 		for _, k := range all.Keys {
@@ -73,7 +73,7 @@ func values(ctx context.Context, what string, set config.Config, c *client.Clien
 	return slices.Compact(out)
 }
 
-// offer registers the completions of a command and of its subcommands.
+// registerCompletions registers the completions of a command and of its subcommands.
 func (g *global) offer(cmd *cobra.Command) {
 	completing := func(what string) cobra.CompletionFunc {
 		return func(cmd *cobra.Command, _ []string, start string) ([]string, cobra.ShellCompDirective) {
@@ -86,7 +86,7 @@ func (g *global) offer(cmd *cobra.Command) {
 				return nil, directive
 			}
 			var c *client.Client
-			if slices.Contains([]string{"keys", "entries", "runs"}, what) { // only a server has them
+			if slices.Contains([]string{"keys", "entries", "runs"}, what) { // kinds of values that only a server has
 				c, _ = g.running(cmd, set)
 			}
 			return slices.DeleteFunc(values(cmd.Context(), what, set, c), func(v string) bool { return !strings.HasPrefix(v, start) }), directive

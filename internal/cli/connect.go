@@ -21,13 +21,13 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// settingsFile is a client's settings file, with the function that adds Loci's entry to its text or removes it.
+// settingsFile is a client's settings file, with a function that adds Loci's entry to the text or removes it.
 type settingsFile struct {
 	path string
 	edit func(text string, remove bool) (string, error)
 }
 
-// errForeign is an entry named loci that connect did not write.
+// errForeignEntry is the error for an entry named loci that connect did not write.
 var errForeign = errors.New("has an entry named loci that loci connect did not write; the entry is not changed")
 
 var connectable = []string{"claude-code", "codex", "cursor", "opencode", "zed", "openwebui"}
@@ -37,10 +37,10 @@ func connectTo(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "connect CLIENT",
 		Short: "Add Loci to the settings of a client, or remove it",
-		Long: "Show the changes to a client's settings files; --yes writes them. Claude Code and Codex get the MCP server and hooks, which add\n" +
-			"memory to each prompt and record the conversation. Cursor, opencode and Zed get the MCP server. For Open WebUI the command\n" +
-			"prints the variables to set. The written commands repeat --addr, --data, --config and --user of this command line, but\n" +
-			"never a key. --remove removes what loci connect wrote. The rest of the files is not changed.\n\n" +
+		Long: "Show the changes to a client's settings files; --yes writes them. Cursor, opencode and Zed get the MCP server.\n" +
+			"Claude Code and Codex also get hooks, which add memory to each prompt and record the conversation.\n" +
+			"For Open WebUI the command prints the variables to set. The written entries repeat --addr, --data, --config and --user of\n" +
+			"this command line, but never a key. --remove removes the entries of loci connect. Other entries are not changed.\n\n" +
 			"CLIENT is one of " + strings.Join(connectable, ", ") + ".",
 		Example: "  loci connect claude-code\n  loci connect claude-code --yes\n  loci connect codex --remove --yes",
 		Args:    cobra.ExactArgs(1),
@@ -57,7 +57,7 @@ func connectTo(g *global) *cobra.Command {
 	}
 	g.withUser(cmd)
 	cmd.Flags().BoolVar(&yes, "yes", false, "write the files")
-	cmd.Flags().BoolVar(&remove, "remove", false, "remove what loci connect wrote")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the entries that loci connect wrote")
 	return cmd
 }
 
@@ -118,7 +118,7 @@ func (g *global) settingsFiles(cmd *cobra.Command, name string) ([]settingsFile,
 	return nil, memory.Errorf(memory.Invalid, "unknown client %q; valid: %s", name, strings.Join(connectable, ", "))
 }
 
-// passedOn returns the flags of this command line that the written commands repeat.
+// repeatedFlags returns the flags of this command line that the written entries repeat.
 func (g *global) passedOn(cmd *cobra.Command) ([]string, error) {
 	var out []string
 	for _, f := range []struct {
@@ -140,7 +140,7 @@ func (g *global) passedOn(cmd *cobra.Command) ([]string, error) {
 	return out, nil
 }
 
-// ownPath returns the path of this program. It prefers the entry of PATH that is the same file,
+// executablePath returns the path of this program. It prefers a link in PATH to the same file,
 // because a package manager keeps that link across updates.
 func ownPath() (string, error) {
 	self, err := os.Executable()
@@ -159,7 +159,7 @@ func ownPath() (string, error) {
 	return self, nil
 }
 
-// plainWord matches a word that a shell needs no quotes for.
+// plainWord matches a word that needs no quotes in a shell.
 var plainWord = lazy.Compile(`^[\w@%+=:,./-]+$`)
 
 // shellLine quotes words for a shell and joins them.
@@ -178,21 +178,21 @@ func shellLine(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// isLoci reports whether connect wrote a command: its program is self or an absolute path of a file named loci.
+// isLociProgram reports whether program is selfPath or an absolute path of a file named loci, as connect writes.
 func isLoci(program, self string) bool {
 	name := strings.TrimSuffix(filepath.Base(program), ".exe")
 	return filepath.IsAbs(program) && name == "loci" || program == self
 }
 
-// lociHook matches the beginning of a hook's command line that connect wrote.
+// lociHook matches the beginning of a hook's command line as connect writes it.
 var lociHook = lazy.Compile(`^(/(\S+/)?loci|'/([^']+/)?loci'|"?[A-Za-z]:[^"]*[\\/]loci\.exe"?) hook\b`)
 
 // jsonEntry is one entry that connect writes into a JSON file.
 type jsonEntry struct {
-	path  []string // of a member of an object, or of a list to which an element is appended
+	path  []string // keys down to the member or, if isList is set, down to the list
 	list  bool
 	value any
-	find  func(root *hujson.Value) (path []string, same bool, err error) // path of the entry that connect wrote earlier; nil if there is none
+	find  func(root *hujson.Value) (path []string, same bool, err error) // path of an entry that connect wrote earlier, or nil
 }
 
 // editJSON returns a function that adds entries to a JSON text, or removes them.
@@ -228,7 +228,7 @@ func (e jsonEntry) edit(root *hujson.Value, remove bool) error {
 	return putJSON(root, e.path, value)
 }
 
-// serverEntry is the entry of an MCP server named loci under a key.
+// serverEntry returns the entry of an MCP server named loci under a key.
 func serverEntry(key string, value any, self string) jsonEntry {
 	path := []string{key, "loci"}
 	return jsonEntry{path: path, value: value, find: func(root *hujson.Value) ([]string, bool, error) {
@@ -245,7 +245,7 @@ func serverEntry(key string, value any, self string) jsonEntry {
 	}}
 }
 
-// standard returns a value as JSON without comments.
+// plainJSON returns a value as JSON without comments.
 func standard(v *hujson.Value) []byte {
 	bare := v.Clone()
 	bare.Standardize()
@@ -258,7 +258,7 @@ func serverCommand(entry []byte) (out []string) {
 		Command any   `json:"command"` // in opencode: a list of the program and its arguments
 		Args    []any `json:"args"`
 	}
-	_ = json.Unmarshal(entry, &server) // connect did not write an entry in another form
+	_ = json.Unmarshal(entry, &server) // after an error the entry is not Loci's
 	words, ok := server.Command.([]any)
 	if !ok {
 		words = append([]any{server.Command}, server.Args...)
@@ -269,15 +269,15 @@ func serverCommand(entry []byte) (out []string) {
 	return out
 }
 
-const hookTimeout = 5 // seconds; longer than hookDeadline, so that the hook can report its own timeout
+const hookTimeout = 5 // seconds; longer than hookDeadline, so that the hook can report its timeout
 
-// hookEntry is the hook of an event in the format of Claude Code and Codex: a group with one hook.
+// hookEntry returns the hook for an event in the format of Claude Code and Codex: a group with one hook.
 func hookEntry(event, command, self string) jsonEntry {
 	path := []string{"hooks", event}
 	group := map[string]any{"hooks": []any{map[string]any{"type": "command", "command": command, "timeout": hookTimeout}}}
 	return jsonEntry{path: path, list: true, value: group, find: func(root *hujson.Value) ([]string, bool, error) {
 		var groups []struct{ Hooks []struct{ Command string } }
-		if list := memberOf(root, path...); list == nil || json.Unmarshal(standard(list), &groups) != nil { // connect did not write an entry in another form
+		if list := memberOf(root, path...); list == nil || json.Unmarshal(standard(list), &groups) != nil { // not in the form that connect writes
 			return nil, false, nil
 		}
 		for i, group := range groups {
@@ -296,15 +296,15 @@ func hookEntry(event, command, self string) jsonEntry {
 	}}
 }
 
-// change is the text of a settings file before and after an edit.
+// fileChange is the text of a settings file before and after an edit.
 type change struct {
 	path          string
 	before, after string
 	mode          fs.FileMode
 }
 
-// connectFiles shows the changes of the files and, if yes is set, writes them. If one file cannot be
-// edited it writes none.
+// editFiles shows the changes of the files and, if yes is set, writes them. If one file cannot be
+// edited, it writes no file.
 func connectFiles(s printer, client string, files []settingsFile, remove, yes bool) error {
 	var changes []change
 	for _, f := range files {
@@ -351,7 +351,7 @@ func connectFiles(s printer, client string, files []settingsFile, remove, yes bo
 	return nil
 }
 
-// changes prints the removed and the added lines of a text.
+// printLineDiff prints the removed and the added lines of a text.
 func (s printer) changes(before, after string) {
 	for _, p := range diffOf(slices.Collect(strings.Lines(before)), slices.Collect(strings.Lines(after)), "") {
 		for line := range strings.Lines(p.text) {
@@ -363,7 +363,7 @@ func (s printer) changes(before, after string) {
 	}
 }
 
-// plan reads the file, or the file that it links to, and returns the change to it.
+// planChange reads the file, or the target of a link, and returns the change to the text.
 func (f settingsFile) plan(remove bool) (change, error) {
 	c := change{path: f.path, mode: 0o600}
 	if target, err := filepath.EvalSymlinks(f.path); err == nil {
@@ -390,7 +390,7 @@ func (f settingsFile) plan(remove bool) (change, error) {
 	return c, err
 }
 
-// blank returns the text of an empty file of the same format.
+// emptyText returns the text of an empty file of the same format.
 func (f settingsFile) blank() string {
 	if filepath.Ext(f.path) == ".toml" {
 		return ""
@@ -408,7 +408,7 @@ func (c change) write() error {
 	return os.Chmod(c.path, c.mode)
 }
 
-// aboutOpenWebUI prints the variables to set in Open WebUI, which has no settings file.
+// printOpenWebUI prints the variables to set in Open WebUI, which has no settings file.
 func (g *global) aboutOpenWebUI(cmd *cobra.Command) error {
 	config, err := g.load(cmd)
 	if err != nil {

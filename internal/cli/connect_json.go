@@ -14,14 +14,14 @@ import (
 	"github.com/loci-memory/loci/internal/lazy"
 )
 
-// jsonPart is a member of an object or an element of an array, with the space and comments before it.
+// jsonPart is a member of an object or an element of an array, with the preceding space and comments.
 type jsonPart struct {
-	key    string // of a member
+	key    string // name of a member, or index of an element
 	before *hujson.Extra
 	value  *hujson.Value
 }
 
-// partsOf returns the parts of an object or array, and the white space after the last part.
+// partsOf returns the parts of an object or array, and the space and comments after the last part.
 func partsOf(in *hujson.Value) (parts []jsonPart, after *hujson.Extra) {
 	if in == nil {
 		return nil, nil
@@ -42,16 +42,16 @@ func partsOf(in *hujson.Value) (parts []jsonPart, after *hujson.Extra) {
 	return parts, after
 }
 
-// readJSON reads a settings file, which may have comments and must be an object.
+// parseJSON parses a settings file, which may have comments and must be an object.
 func readJSON(text string) (*hujson.Value, error) {
 	root, err := hujson.Parse([]byte(text))
 	if err == nil && root.Value.Kind() != '{' {
-		err = errors.New("it is not a JSON object")
+		err = errors.New("the file is not a JSON object")
 	}
 	return &root, err
 }
 
-// memberOf returns the value at a path of keys, or nil.
+// valueAt returns the value at a path of keys, or nil.
 func memberOf(root *hujson.Value, path ...string) *hujson.Value {
 	if len(path) == 0 {
 		return root
@@ -59,8 +59,8 @@ func memberOf(root *hujson.Value, path ...string) *hujson.Value {
 	return root.Find("/" + strings.Join(path, "/"))
 }
 
-// putJSON adds a value at a path of keys: as a new member or, if the path leads to an array, as its
-// last element. It creates missing objects of the path.
+// insertJSON adds a value at a path of keys: as a new member or, if the path leads to an array, as the
+// array's last element. It creates missing objects of the path.
 func putJSON(root *hujson.Value, path []string, value any) error {
 	in, missing := root, path
 	for len(missing) > 0 && memberOf(in, missing[0]) != nil {
@@ -120,13 +120,13 @@ func encodeJSON(value any, indent, unit string, oneLine bool) (hujson.Value, err
 	return hujson.Parse(bytes.TrimSpace(out.Bytes()))
 }
 
-// indentOf returns the indentation of the line that follows some white space.
+// indentOf returns the indentation at the end of the white space before a value.
 func indentOf(before hujson.Extra) string {
 	_, indent, _ := strings.Cut(string(before[max(0, bytes.LastIndexByte(before, '\n')):]), "\n")
 	return indent[:len(indent)-len(strings.TrimLeft(indent, " \t"))]
 }
 
-// cutJSON removes the value at a path, and the objects that become empty. It keeps comments.
+// removeJSON removes the value at a path, and the objects that become empty. Comments stay.
 func cutJSON(root *hujson.Value, path []string) {
 	in := memberOf(root, path[:len(path)-1]...)
 	parts, after := partsOf(in)
@@ -158,18 +158,18 @@ func cutJSON(root *hujson.Value, path []string) {
 	}
 }
 
-// tomlNote is the comment above the table that connect writes.
+// tomlNote is the comment above the TOML table that connect writes.
 const tomlNote = "\n# Written by loci connect.\n"
 
 var (
 	tomlTable   = lazy.Compile(`(?m)(?:^\n)?(?:^# Written by loci connect\.\n)?^\[mcp_servers\.loci\]\n(?:[^\[\n#].*(?:\n|\z))*`)
 	tomlBelow   = lazy.Compile(`(?m)(?:^\n)?^\[mcp_servers\.loci\.[^\]\n]+\]\n(?:[^\[\n#].*(?:\n|\z))*`)
-	tomlOther   = lazy.Compile(`(?m)^\s*\[?\s*["']?(mcp_servers["']?\s*(=|\.\s*["']?loci\b)|loci["']?\s*[.=])`) // a server named loci in another notation
+	tomlOther   = lazy.Compile(`(?m)^\s*\[?\s*["']?(mcp_servers["']?\s*(=|\.\s*["']?loci\b)|loci["']?\s*[.=])`) // a server named loci in a notation that connect does not write
 	tomlCommand = lazy.Compile(`(?m)^command\s*=\s*("[^\r\n]*"|'[^\r\n]*')`)
 )
 
-// tomlEdit adds an MCP server to Codex's config.toml, as a table at the end. Removing the server also
-// removes its sub-tables, because Codex refuses a sub-table without its parent.
+// tomlEdit returns a function that adds the MCP server to Codex's config.toml, as a table at the end, or
+// removes it. Removing includes sub-tables, because Codex refuses a sub-table without its parent.
 func tomlEdit(self string, args []string) func(string, bool) (string, error) {
 	var quoted []string
 	for _, arg := range args {
@@ -177,7 +177,7 @@ func tomlEdit(self string, args []string) func(string, bool) (string, error) {
 	}
 	command := "command = " + strconv.Quote(self) + "\nargs = [" + strings.Join(quoted, ", ") + "]\n"
 	table := tomlNote + "[mcp_servers.loci]\n" + command +
-		"env_vars = [\"LOCI_API_KEY\", \"LOCI_ADDR\"]\n" // Codex passes only these variables to the server
+		"env_vars = [\"LOCI_API_KEY\", \"LOCI_ADDR\"]\n" // Codex gives the server only these variables
 	return func(text string, remove bool) (string, error) {
 		own := tomlTable.FindString(text)
 		switch program := tomlCommand.FindStringSubmatch(own); {

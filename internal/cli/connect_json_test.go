@@ -70,8 +70,8 @@ func TestMembersGoFromBetweenOthers(t *testing.T) {
 func TestWhatIsNoObjectIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "unexpected EOF",
-		"[]":                       "it is not a JSON object",
-		"null":                     "it is not a JSON object",
+		"[]":                       "the file is not a JSON object",
+		"null":                     "the file is not a JSON object",
 		"{\n \"a\": 1\n \"b\": 2}": "line 3",
 		"{a: 1}":                   "line 1",
 		`{"a": "b`:                 "unexpected EOF",

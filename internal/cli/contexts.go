@@ -20,8 +20,8 @@ func contexts(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "contexts",
 		Short: "Documents that are attached to chats",
-		Long: "Contexts are documents that you attach to chats. The prompts of a chat contain the documents attached to it. Loci never learns\n" +
-			"facts from them.",
+		Long: "Contexts are documents that you attach to chats. The prompts of a chat contain the attached documents.\n" +
+			"Loci never learns facts from contexts.",
 		Example: "  loci contexts list\n  loci contexts add house-rules.md\n  loci contexts attach 0199c5d1-… 0199c5d7-…\n  loci contexts remove 0199c5d7-…",
 	}
 	list := &cobra.Command{
@@ -134,7 +134,7 @@ func contextsRemove(g *global) *cobra.Command {
 			})(c.DropContext(ctx, args[0], erase))
 		}),
 	}
-	cmd.Flags().BoolVar(&erase, "erase", false, "erase its text permanently; this cannot be undone")
+	cmd.Flags().BoolVar(&erase, "erase", false, "erase the text permanently; this cannot be undone")
 	return onMemory(g, cmd)
 }
 
@@ -171,11 +171,11 @@ func contextsAttach(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&off, "off", false, "detach them from the chat instead")
+	cmd.Flags().BoolVar(&off, "off", false, "detach the contexts from the chat")
 	return onMemory(g, cmd)
 }
 
-// document reads a file, or standard input for "-". The server limits the length.
+// readDocument reads a file, or standard input if path is "-". The server limits the length.
 func document(cmd *cobra.Command, path string) (string, error) {
 	if path == "-" {
 		words, err := io.ReadAll(cmd.InOrStdin())
@@ -185,7 +185,7 @@ func document(cmd *cobra.Command, path string) (string, error) {
 	return string(words), err
 }
 
-// contexts prints documents, one per line.
+// printContexts prints documents, one per line.
 func (s printer) contexts(all client.Contexts) {
 	if len(all.Contexts) == 0 {
 		s.line("no contexts yet; loci contexts add FILE adds one")

@@ -25,20 +25,20 @@ func demo(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "See how Loci remembers a person; needs no model and no setup",
-		Long: "Start a real server with default settings and play three chats of one person on different days over HTTP. Then show what was\n" +
-			"learned, which memories the last answer used and why, forget a fact, undo that, and keep the server running. The demo\n" +
-			"stores its memory in a temporary folder, which is removed at the end, and ignores settings from the environment.",
+		Long: "Start a real server with default settings and send it three chats of one person, on three different days, over HTTP.\n" +
+			"Then show the learned facts and why the last answer used them, forget a fact, undo that, and keep the server running.\n" +
+			"The demo stores its memory in a temporary folder until it ends, and ignores settings from the environment.",
 		Example: "  loci demo\n  loci demo --once",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return playDemo(cmd.Context(), cmd.OutOrStdout(), *g.flags["addr"], once)
 		},
 	}
-	cmd.Flags().BoolVar(&once, "once", false, "exit after the chats")
+	cmd.Flags().BoolVar(&once, "once", false, "exit after the chats instead of keeping the server running")
 	return cmd
 }
 
-// playDemo runs the server and the chats.
+// playDemo runs the server and plays the chats.
 func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err error) {
 	fmt.Fprintln(w, "Loci demo: no model, no key, no network. Three chats of one person; each starts with an empty history.")
 	dir, err := os.MkdirTemp("", "loci-demo-")
@@ -72,8 +72,8 @@ func playDemo(ctx context.Context, w io.Writer, addr string, once bool) (err err
 	return group.Wait()
 }
 
-// openDemo opens a memory in dir and listens at addr. If addr is "" it uses the default address or,
-// if that is taken, a free port.
+// openDemo opens a memory in dir and listens at addr. An empty addr means the default address or, if
+// another program uses that address, a free port.
 func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*server, error) {
 	flags := map[string]string{"data": dir, "log.level": "warn"}
 	if addr != "" {
@@ -90,14 +90,14 @@ func openDemo(ctx context.Context, dir, addr string, clock *travelClock) (*serve
 	return openAnywhere(ctx, config, opts)
 }
 
-// travelClock is a clock that is offset from the current time.
+// demoClock is a clock with an offset from the current time, in nanoseconds.
 type travelClock struct{ offset atomic.Int64 }
 
 func (c *travelClock) now() time.Time { return time.Now().Add(time.Duration(c.offset.Load())) }
 
 func (c *travelClock) daysAgo(n int) { c.offset.Store(-int64(n) * int64(24*time.Hour)) }
 
-// demonstration plays chats and prints what happens.
+// demoPlayer plays the demo's chats and prints what happens.
 type demonstration struct {
 	w      io.Writer
 	server *server
@@ -105,7 +105,7 @@ type demonstration struct {
 	memory *client.Client
 }
 
-// chats are the messages of one person. Each chat starts with an empty history.
+// demoChats are the messages of one person. Each chat starts with an empty history.
 var chats = []struct {
 	daysAgo int
 	says    []string
@@ -154,7 +154,7 @@ func (d *demonstration) play(ctx context.Context) error {
 	return d.forget(ctx)
 }
 
-// learned prints the facts, and which of them were replaced.
+// printLearned prints the facts, and marks replaced facts.
 func (d *demonstration) learned(ctx context.Context) error {
 	fmt.Fprintf(d.w, "\n── What was learned ──\n")
 	page, err := d.memory.List(ctx, client.ListQuery{Status: "active,superseded"})
@@ -176,7 +176,7 @@ func (d *demonstration) learned(ctx context.Context) error {
 	return nil
 }
 
-// why prints the memories in the prompt of the last answer, with the reasons for each.
+// printWhy prints the memories in the prompt of the last answer, each with the reasons why it was found.
 func (d *demonstration) why(ctx context.Context, id string) error {
 	t, err := d.memory.Trace(ctx, id)
 	if err != nil {
@@ -190,7 +190,7 @@ func (d *demonstration) why(ctx context.Context, id string) error {
 	return nil
 }
 
-// forget forgets a fact and undoes that.
+// playForget forgets a fact and undoes that.
 func (d *demonstration) forget(ctx context.Context) error {
 	const question = "What am I allergic to?"
 	look := func() error {

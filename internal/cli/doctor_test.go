@@ -48,7 +48,7 @@ func TestConfirmedDeletionsAreTakenBackAsPrinted(t *testing.T) {
 	}
 	n := 0
 	for line := range strings.Lines(out) {
-		if _, command, ok := strings.Cut(strings.TrimSpace(line), "to take this back: loci "); ok {
+		if _, command, ok := strings.Cut(strings.TrimSpace(line), "to undo this: loci "); ok {
 			loci(strings.Fields(command)...)
 			n++
 		}

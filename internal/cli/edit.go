@@ -16,7 +16,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// editing holds the flags of loci edit.
+// editFlags holds the flags of loci edit.
 type editing struct {
 	content, category string
 	core              string
@@ -32,8 +32,8 @@ func edit(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "edit ID",
 		Short: "Change a fact; loci undo reverts it",
-		Long: "Change the text or the properties of a fact. Properties without a flag are not changed. Without flags the text is opened\n" +
-			"in $VISUAL or $EDITOR, and the saved text replaces it. Only facts can be edited, not messages.",
+		Long: "Change the text or the properties of a fact. Properties without a flag are not changed. Only facts can be edited, not messages.\n" +
+			"Without flags the command opens the text in $VISUAL or $EDITOR; the saved text replaces the old text.",
 		Example: "  loci edit 0199c5d3-…\n  loci edit 0199c5d3-… --content \"User lives in Lisbon, near the river\"\n" +
 			"  loci edit 0199c5d3-… --tag home --tag city --category places --pin\n  loci edit 0199c5d3-… --expires 2026-12-31",
 		Args: cobra.ExactArgs(1),
@@ -60,15 +60,15 @@ func edit(g *global) *cobra.Command {
 	f.Float64Var(&e.confidence, "confidence", 0, "how certain the fact is, 0 to 1")
 	f.BoolVar(&e.pin, "pin", false, "put the fact into every prompt")
 	f.BoolVar(&e.unpin, "unpin", false, "no longer put the fact into every prompt")
-	f.StringVar(&e.core, "core", "", "whether the fact is in every prompt: auto, always (same as --pin) or never (only search finds it)")
-	f.Var(timeFlag{at: &e.expires, end: true}, "expires", "when the fact expires and is no longer recalled: 2026-12-31, …")
+	f.StringVar(&e.core, "core", "", "put the fact into every prompt: auto (Loci decides), always (same as --pin) or never (only search finds the fact)")
+	f.Var(timeFlag{at: &e.expires, end: true}, "expires", "time after which the fact is no longer recalled: 2026-12-31, …")
 	f.BoolVar(&e.keep, "no-expiry", false, "the fact never expires")
 	cmd.MarkFlagsMutuallyExclusive("pin", "unpin", "core")
 	cmd.MarkFlagsMutuallyExclusive("expires", "no-expiry")
 	return onMemory(g, cmd)
 }
 
-// change returns the changes that the flags describe.
+// request returns the changes that the flags describe.
 func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 	given := cmd.Flags().Changed
 	if given("content") {
@@ -92,7 +92,7 @@ func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 	for name, pinned := range map[string]bool{"pin": true, "unpin": false} {
 		if given(name) {
 			if on, _ := cmd.Flags().GetBool(name); !on {
-				return c, memory.Errorf(memory.Invalid, "--%s=false: write --pin or --unpin", name)
+				return c, memory.Errorf(memory.Invalid, "--%s=false is not supported; use --pin or --unpin", name)
 			}
 			c.Pinned = &pinned
 		}
@@ -109,15 +109,15 @@ func (e *editing) change(cmd *cobra.Command) (c client.EditMemory, err error) {
 	return c, nil
 }
 
-// reword opens the text of a fact in the user's editor. The memory is closed meanwhile. If the new
-// text cannot be stored, its file is kept.
+// editText opens the text of a fact in the user's editor. While the editor runs, the memory is closed.
+// If the new text cannot be stored, its file is not deleted.
 func (g *global) reword(cmd *cobra.Command, id string) error {
 	editor := strings.Fields(os.Getenv("VISUAL"))
 	if len(editor) == 0 {
 		editor = strings.Fields(os.Getenv("EDITOR"))
 	}
 	if len(editor) == 0 {
-		return memory.Errorf(memory.Invalid, "give a flag for what to change (see loci edit --help), or set $EDITOR to edit the text")
+		return memory.Errorf(memory.Invalid, "nothing to change; give a flag (see loci edit --help), or set $EDITOR to edit the text")
 	}
 	var was client.Memory
 	err := g.withClient(cmd, func(ctx context.Context, c *client.Client) (err error) {
@@ -171,9 +171,9 @@ func (g *global) reword(cmd *cobra.Command, id string) error {
 	return nil
 }
 
-// inEditor opens a text in the user's editor and returns the file with the result. Only its owner can read the file.
+// runEditor opens a text in the user's editor and returns the file with the result, which only its owner can read.
 func inEditor(cmd *cobra.Command, editor []string, text string) (file string, err error) {
-	f, err := os.CreateTemp("", "loci-*.txt") // with mode 0600
+	f, err := os.CreateTemp("", "loci-*.txt") // the file mode is 0600
 	if err != nil {
 		return "", fmt.Errorf("edit: %w", err)
 	}
@@ -189,7 +189,7 @@ func inEditor(cmd *cobra.Command, editor []string, text string) (file string, er
 	run := exec.CommandContext(cmd.Context(), editor[0], append(editor[1:], f.Name())...)
 	run.Stdin, run.Stdout, run.Stderr = cmd.InOrStdin(), cmd.ErrOrStderr(), cmd.ErrOrStderr()
 	if out, ok := cmd.OutOrStdout().(*os.File); ok && isTerminal(out) {
-		run.Stdout = out // an editor needs a terminal; otherwise standard output is only for the result
+		run.Stdout = out // an editor needs a terminal; a redirected standard output gets only the result
 	}
 	if err := run.Run(); err != nil {
 		return "", fmt.Errorf("edit with %s: %w", editor[0], err)
@@ -203,10 +203,10 @@ func (s printer) edited(m client.Written) {
 	s.replaced(m)
 }
 
-// replaced prints the facts that a new fact replaced.
+// printReplaced prints the facts that a new fact replaced.
 func (s printer) replaced(m client.Written) {
 	for _, old := range m.Replaced {
-		s.line("it replaces %s  %s  (loci undo brings it back)", old.ID, brief(old.Content, 400))
+		s.line("it replaces %s  %s  (loci undo restores the old fact)", old.ID, brief(old.Content, 400))
 	}
 }
 
@@ -227,7 +227,7 @@ func add(g *global) *cobra.Command {
 				case talk && dry:
 					return show(g, cmd, printer.preview)(c.Preview(ctx, client.PreviewRequest{Text: text, Project: note.Project}))
 				case dry:
-					return memory.Errorf(memory.Invalid, "--dry-run needs --said: without --said the text is stored unchanged")
+					return memory.Errorf(memory.Invalid, "--dry-run needs --said: without --said Loci stores the text unchanged and learns nothing")
 				case talk:
 					return learnFrom(ctx, g, c, cmd.OutOrStdout(), client.AddMessages{Text: text, Project: note.Project, Wait: true})
 				}
@@ -262,12 +262,12 @@ func learnFrom(ctx context.Context, g *global, c *client.Client, w io.Writer, ta
 	held := false
 	if len(kept.Memories) == 0 && !g.json {
 		p, err := c.Paused(ctx)
-		held = err == nil && p.Pause == "learning" // an error here does not matter: the message is stored
+		held = err == nil && p.Pause == "learning" // an error is ignored: the message is stored
 	}
 	return g.print(w, kept, func(out printer) { out.learned(kept.Memories, held) })
 }
 
-// preview prints the decision on each statement, and the changes that it would make.
+// printPreview prints the decision on each statement, and the changes that would follow.
 func (s printer) preview(p client.Preview) {
 	if len(p.Decisions)+len(p.Forgotten) == 0 {
 		s.line("nothing to learn from this text")
@@ -294,7 +294,7 @@ func (s printer) preview(p client.Preview) {
 	}
 }
 
-// learned prints the learned facts; held reports whether learning is paused.
+// printLearned prints the learned facts; paused reports whether learning is paused.
 func (s printer) learned(memories []client.Memory, held bool) {
 	switch {
 	case held:
@@ -311,6 +311,6 @@ func (s printer) learned(memories []client.Memory, held bool) {
 		s.line("%s  %s%s", m.ID, brief(m.Content, 400), mark)
 	}
 	if waiting {
-		s.line("to decide on pending facts: loci review")
+		s.line("to approve or reject pending facts: loci review")
 	}
 }

@@ -17,8 +17,8 @@ func health(g *global) *cobra.Command {
 	return g.withJSON(&cobra.Command{
 		Use:   "health",
 		Short: "Check whether the server accepts requests, for a container's health check",
-		Long: "Send a readiness probe to the server at --addr. The command never opens the data folder. The exit status is 1 if no server answers, or if\n" +
-			"the server is starting or stopping.",
+		Long: "Send a readiness probe to the server at --addr. The command never opens the data folder.\n" +
+			"The exit status is 1 if no server answers, or if the server is starting or stopping.",
 		Example: "  loci health\n  loci health --addr http://loci.example.com:7077 --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -27,7 +27,7 @@ func health(g *global) *cobra.Command {
 				return err
 			}
 			at, opts := config.ServerURL(), client.Options{}
-			if config.TLS.On() { // the certificate names the server's host, not this address; the probe sends no key
+			if config.TLS.On() { // the certificate is for the host's name, not for this address; the probe sends no key
 				at = strings.Replace(at, "http://", "https://", 1)
 				opts.HTTP = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
 			}
@@ -36,7 +36,7 @@ func health(g *global) *cobra.Command {
 			return show(g, cmd, func(out printer, is client.Ready) {
 				out.line("%s", is.Status)
 				for _, problem := range is.Problems {
-					out.line("in trouble: %s", problem)
+					out.line("problem: %s", problem)
 				}
 			})(client.New(at, opts).Ready(ctx))
 		},
@@ -48,8 +48,8 @@ func doctor(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the folders, the vault, the database, the index and the models",
-		Long: "Check everything that Loci stores, and print each problem with its solution. The exit status is 1 if there is a problem. If many files\n" +
-			"disappear from the vault at once, as after a disk failure, their memories are kept until --confirm forgets them, which can be undone.",
+		Long: "Check everything that Loci stores, and print each problem with its solution. The exit status is 1 if there is a problem.\n" +
+			"After many files disappeared from the vault at once, Loci keeps their memories until --confirm forgets them. loci undo reverts that.",
 		Example: "  loci doctor\n  loci doctor --confirm",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -60,7 +60,7 @@ func doctor(g *global) *cobra.Command {
 			err = g.print(cmd.OutOrStdout(), found, func(out printer) {
 				out.checkup(found)
 				if undo.ToTime != nil {
-					out.line("to take this back: %s", undoCommand(undo, g.user))
+					out.line("to undo this: %s", undoCommand(undo, g.user))
 				}
 			})
 			if n := len(found.Findings); err == nil && n > 0 {
@@ -73,7 +73,7 @@ func doctor(g *global) *cobra.Command {
 	return g.withJSON(cmd)
 }
 
-// examine runs the check. If it confirms deletions, it also returns the request that undoes them.
+// runCheckup checks the memory. If confirm is set, it also returns the request that undoes the confirmed deletions.
 func examine(ctx context.Context, c *client.Client, confirm bool) (found client.Checkup, undo client.UndoRequest, err error) {
 	if !confirm {
 		found, err = c.Doctor(ctx)
@@ -94,7 +94,7 @@ func examine(ctx context.Context, c *client.Client, confirm bool) (found client.
 	return found, undo, err
 }
 
-// checkup prints what was checked, and the problems.
+// printCheckup prints the checked parts and the problems.
 func (s printer) checkup(c client.Checkup) {
 	for _, what := range c.Checked {
 		s.line("checked %s", what)

@@ -21,8 +21,8 @@ func history(g *global) *cobra.Command {
 		Use:   "history [ID]",
 		Short: "Show what changed, when, by whom and why; or the history of one fact",
 		Long: "Show the journal of changes, newest first, grouped by run. A run is all changes of one command, request or learning job.\n" +
-			"loci undo takes the id of a run, or of one change (RUN/1). With the ID of a fact: the text it was learned from, the facts\n" +
-			"that it replaced, the fact that replaced it, and every change.",
+			"loci undo accepts the id of a run, or of one change (RUN/1).\n" +
+			"With the ID of a fact, show its source text, the facts it replaced, the fact that replaced it, and every change.",
 		Example: "  loci history\n  loci history --since yesterday --action retire\n  loci history 0199c5d2-…",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -61,7 +61,7 @@ func history(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// journal prints changes, grouped by run. The parameter words holds the texts of the changed memories by id.
+// printJournal prints changes, grouped by run; texts maps ids of changed memories to their texts.
 func (s printer) journal(page client.Changes, words map[string]string) {
 	if len(page.Changes) == 0 {
 		s.line("no changes")
@@ -80,8 +80,8 @@ func (s printer) journal(page client.Changes, words map[string]string) {
 	}
 }
 
-// wordsOf returns the texts of the changed facts and turns by id; changes are sorted newest first. It
-// reads the texts of turns from the server, because a change of a turn has no text.
+// textsOf returns the texts of the changed facts and turns by id; changes are sorted newest first. It
+// reads the texts of turns from the server, because a change of a turn contains no text.
 func wordsOf(ctx context.Context, c *client.Client, changes []client.Change) (map[string]string, error) {
 	words := factWords(changes)
 	for _, change := range changes {
@@ -100,7 +100,7 @@ func wordsOf(ctx context.Context, c *client.Client, changes []client.Change) (ma
 	return words, nil
 }
 
-// factWords returns the newest text of each changed fact by id; changes are sorted newest first.
+// factTexts returns the newest text of each changed fact by id; changes are sorted newest first.
 func factWords(changes []client.Change) map[string]string {
 	words := map[string]string{}
 	for _, c := range slices.Backward(changes) {
@@ -111,7 +111,7 @@ func factWords(changes []client.Change) map[string]string {
 	return words
 }
 
-// verbs are the actions in the past tense, for people.
+// actionVerbs are the actions in the past tense, for people.
 var verbs = map[memory.Action]string{
 	memory.ActionAdd:       "added",
 	memory.ActionUpdate:    "edited",
@@ -127,7 +127,7 @@ var verbs = map[memory.Action]string{
 	memory.ActionErase:     "erased",
 }
 
-// verb returns what a change did, in the past tense.
+// changeVerb describes a change with a verb in the past tense.
 func verb(c client.Change) string {
 	switch to := c.After.Status(); {
 	case c.Action == memory.ActionAdd && to == memory.Pending:
@@ -145,7 +145,7 @@ func verb(c client.Change) string {
 	return string(c.Action)
 }
 
-// sign returns '+' if a change makes a memory active, '-' if it makes a memory inactive, else '~'.
+// changeSign returns '+' if a change makes a memory active, '-' if it makes a memory inactive, else '~'.
 func sign(c client.Change) byte {
 	before := c.Before != nil && c.Before.Status() == memory.Active
 	switch after := c.After.Status() == memory.Active; {
@@ -157,11 +157,11 @@ func sign(c client.Change) byte {
 	return '~'
 }
 
-// what describes the changed memory, and how it differs from before.
+// changeText describes the changed memory and the difference from its state before the change.
 func (s printer) what(c client.Change, words map[string]string) string {
 	switch i := c.After; {
 	case i.Fact != nil && i.Fact.Content == "" && c.Action != memory.ActionErase:
-		return "(erased since)"
+		return "(text erased later)"
 	case i.Fact != nil:
 		was := i.Fact.Content
 		if c.Before != nil && c.Before.Fact != nil {
@@ -196,10 +196,10 @@ func (s printer) what(c client.Change, words map[string]string) string {
 	return ""
 }
 
-// coreWords describe for people whether a fact is in every prompt.
+// coreLabels tell people whether a fact is in every prompt; memory.CoreAuto has no label.
 var coreWords = map[memory.Core]string{memory.CoreAlways: "pinned", memory.CoreNever: "search only"}
 
-// marked lists the properties of a fact, other than its text, that a change altered.
+// changedProperties lists the properties of a fact, other than its text, that a change altered.
 func marked(c client.Change) string {
 	if c.Before == nil || c.Before.Fact == nil {
 		return ""
@@ -220,7 +220,7 @@ func marked(c client.Change) string {
 	return strings.Join(out, ", ")
 }
 
-// because returns the reason of a change in parentheses.
+// reasonText returns the reason of a change in parentheses, or "" without a reason.
 func (s printer) because(c client.Change) string {
 	if c.Reason == "" {
 		return ""
@@ -228,12 +228,12 @@ func (s printer) because(c client.Change) string {
 	return "  " + s.in(dim, "("+brief(c.Reason, 120)+")")
 }
 
-// life is the history of one memory.
+// memoryHistory is the history of one memory.
 type life struct {
 	Memory     client.Memory   `json:"memory"`
 	Quote      *client.Quote   `json:"quote,omitempty"`
-	Replaced   []client.Memory `json:"replaced,omitempty"`    // memories that this memory replaced
-	ReplacedBy *client.Memory  `json:"replaced_by,omitempty"` // the memory that replaced this memory
+	Replaced   []client.Memory `json:"replaced,omitempty"`    // memories that Memory replaced
+	ReplacedBy *client.Memory  `json:"replaced_by,omitempty"` // memory that replaced Memory
 	Changes    []client.Change `json:"changes"`               // newest first
 }
 
@@ -253,7 +253,7 @@ func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error
 		if p.Quote != nil {
 			id = p.Quote.Turn
 		}
-		if turn := get(id); turn != nil && turn.Content != "" { // the text is "" if the turn was erased
+		if turn := get(id); turn != nil && turn.Content != "" { // an erased turn has no text
 			l.Quote = client.ViewQuote(*turn, p.Quote)
 		}
 	}
@@ -268,7 +268,7 @@ func lifeOf(ctx context.Context, c *client.Client, id string) (l life, err error
 	return l, err
 }
 
-// found returns nil if the memory does not exist or belongs to another owner.
+// ifFound returns nil if the memory does not exist or belongs to another owner.
 func found(m client.Memory, err error) (*client.Memory, error) {
 	switch {
 	case errors.Is(err, memory.NotFound):
@@ -279,7 +279,7 @@ func found(m client.Memory, err error) (*client.Memory, error) {
 	return &m, nil
 }
 
-// replacedBy returns the ids of the memories that a fact replaced, newest first.
+// replacedIDs returns the ids of the memories that a fact replaced, newest first.
 func replacedBy(id string, changes []client.Change) []string {
 	var out []string
 	for _, c := range changes {
@@ -290,7 +290,7 @@ func replacedBy(id string, changes []client.Change) []string {
 	return out
 }
 
-// life prints the history of a memory, oldest change first.
+// printHistory prints the history of a memory, oldest change first.
 func (s printer) life(l life) {
 	m := l.Memory
 	words := s.in(bold, brief(m.Content, 400))
@@ -312,7 +312,7 @@ func (s printer) life(l life) {
 	known := factWords(l.Changes)
 	for _, c := range slices.Backward(l.Changes) {
 		if kind, id, _ := strings.Cut(c.Target, ":"); id != m.ID || kind != "fact" && kind != "link" {
-			continue // the other side of a replacement
+			continue // a change of the fact on the other side of a replacement
 		}
 		s.line("%s  %-10s %s%s  %s", when(c.CreatedAt), verb(c), by(c.Author), s.because(c), s.in(dim, c.ID))
 		if c.Before != nil && c.Action != memory.ActionReplace && c.After.Fact != nil && (c.Before.Fact.Content != c.After.Fact.Content || marked(c) != "") {
@@ -321,7 +321,7 @@ func (s printer) life(l life) {
 	}
 }
 
-// traits returns the properties of a memory other than its text, for people.
+// propertiesOf returns the properties of a memory other than its text, for people.
 func traits(m client.Memory) []string {
 	out := []string{string(m.Kind), string(m.Status)}
 	if m.Core != memory.CoreAuto {
@@ -348,13 +348,13 @@ func traits(m client.Memory) []string {
 	return out
 }
 
-// piece is a run of words or lines that two texts share, or that one of them lacks.
+// diffPiece is a sequence of words or lines that two texts share, or that only one text has.
 type piece struct {
-	sign byte // '=', '-' only in the old text, '+' only in the new one
+	sign byte // '=': in both texts; '-': only in the old text; '+': only in the new text
 	text string
 }
 
-// mostCells limits the table of a diff. If two texts need a larger table, all their words count as different.
+// maxDiffCells limits the cells of a diff's table. Texts that need a larger table count as completely different.
 const mostCells = 1 << 20
 
 // diffWords compares two texts word by word. Removed words come before added words.
@@ -362,7 +362,7 @@ func diffWords(old, new string) []piece {
 	return diffOf(strings.Fields(old), strings.Fields(new), " ")
 }
 
-// diffOf compares two lists of parts, such as words or lines. The parameter between separates the parts in the result.
+// diffLists compares two lists of words or lines; separator joins the elements in the result.
 func diffOf(a, b []string, between string) (pieces []piece) {
 	add := func(sign byte, parts ...string) {
 		text, last := strings.Join(parts, between), len(pieces)-1
@@ -409,7 +409,7 @@ func diffOf(a, b []string, between string) (pieces []piece) {
 	return pieces
 }
 
-// commonParts returns, for each pair of positions, the length of the longest common subsequence of the two remainders that begin there.
+// commonLengths returns, for each i and j, the length of the longest common subsequence of a[i:] and b[j:].
 func commonParts(a, b []string) [][]int {
 	common := make([][]int, len(a)+1)
 	for i := range common {
@@ -425,7 +425,7 @@ func commonParts(a, b []string) [][]int {
 	return common
 }
 
-// diff marks removed words as [-removed-] and added words as {+added+}, or in red and green on a terminal.
+// diffText marks removed words as [-removed-] and added words as {+added+}, or in red and green on a terminal.
 func (s printer) diff(old, new string) string {
 	var out []string
 	for _, p := range diffWords(brief(old, 240), brief(new, 240)) {

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	leastOfID = 4  // minimum length of an abbreviated id; a shorter text is not completed
-	wholeID   = 36 // length of an id that Loci makes
-	mostAlike = 10 // maximum number of ids that are listed if an abbreviation is ambiguous
+	leastOfID = 4  // minimum length of an abbreviated id, in characters; shorter texts are not completed
+	wholeID   = 36 // length of an id that Loci makes, in characters
+	mostAlike = 10 // maximum number of ids in the error for an ambiguous abbreviation
 )
 
 var errNoID = memory.Errorf(memory.Invalid, "the id is empty; loci list and the other list commands show ids")
 
-// named is an id with a text by which people recognize it.
+// labeledID is an id with a text that people recognize.
 type named struct{ id, words string }
 
 func namesOf[T any](all []T, of func(T) named) (out []named) {
@@ -28,8 +28,8 @@ func namesOf[T any](all []T, of func(T) named) (out []named) {
 	return out
 }
 
-// complete replaces start by the full id if exactly one id begins with start. If no id does, start
-// stays unchanged, and the request that uses it reports the error.
+// completeID replaces prefix by the full id if exactly one id begins with prefix. If no id begins with
+// prefix, prefix stays unchanged, and the server reports the error.
 func complete(start *string, all []named) error {
 	if *start == "" {
 		return errNoID
@@ -57,7 +57,7 @@ func complete(start *string, all []named) error {
 	if len(alike) > mostAlike {
 		list.WriteString("\n  and more")
 	}
-	return memory.Errorf(memory.Invalid, "%s… is ambiguous; write more characters of one of these:%s", *start, list.String())
+	return memory.Errorf(memory.Invalid, "%s… is ambiguous; write more characters of one of these ids:%s", *start, list.String())
 }
 
 // isIDPrefix reports whether a text can be the beginning of an id that Loci made.
@@ -80,7 +80,7 @@ func completeMemoryID(ctx context.Context, c *client.Client, start string) (stri
 	all := namesOf(page.Memories, func(m client.Memory) named { return named{m.ID, m.Content} })
 	whole := start
 	err = complete(&whole, all)
-	if err != nil && page.Next != "" { // the text itself may be an id on a later page
+	if err != nil && page.Next != "" { // prefix itself may be the id of a memory on a later page
 		m, found := found(c.Get(ctx, start))
 		if m != nil || found != nil {
 			return start, found

@@ -15,19 +15,19 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// errBrokenOff is the error of an interrupted import.
-var errBrokenOff = errors.New("interrupted; records read so far may be in memory, and the same command continues the import")
+// errInterrupted is the error of an interrupted import.
+var errBrokenOff = errors.New("interrupted; some records may be stored already, and the same command continues the import")
 
 func imports(g *global) *cobra.Command {
 	b := &importer{}
 	cmd := &cobra.Command{
 		Use:   "import PATH...",
 		Short: "Import exported memory, or facts and chats of other programs",
-		Long: "Import what loci export wrote (.jsonl, .md, .zip, a folder of them), or facts and chats of other programs: a list of facts\n" +
-			"(.md, .txt), the exports of ChatGPT and Claude (the zip file, or its conversations.json), a chat as JSON lines, a JSON list of\n" +
-			"mem0, notes of basic-memory, memories of agent-cli. Files with other extensions need --from. Messages keep their times. - reads standard input.\n" +
-			"Existing records are skipped, so an interrupted import continues when you run it again. With --learn a server\n" +
-			"learns from the messages in the background (loci jobs); without a server this command learns from them before it exits.",
+		Long: "Import the files of loci export (.jsonl, .md, .zip, or a folder of such files), or facts and chats of other programs:\n" +
+			"a list of facts (.md, .txt), the exports of ChatGPT and Claude (the zip file, or its conversations.json), a chat as JSON lines,\n" +
+			"a JSON list of mem0, notes of basic-memory, memories of agent-cli. Other extensions need --from. Messages keep their times. - reads standard input.\n" +
+			"Existing records are skipped, so the same command continues an interrupted import. With --learn a server learns from the\n" +
+			"messages in the background (loci jobs shows it); without a server this command learns before it exits.",
 		Example: "  loci import memory.jsonl\n  loci import --dry-run facts.txt\n  loci import --from chatgpt conversations.json --learn\n  loci import --dry-run data-2026-01-02.zip",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,11 +49,11 @@ func imports(g *global) *cobra.Command {
 					}
 				}
 				b.progress.end()
-				if err != nil && ctx.Err() != nil { // the result of the last request is unknown
+				if err != nil && ctx.Err() != nil { // the last request may have stored records
 					return errBrokenOff
 				}
 				if err != nil && !errors.Is(err, memory.Invalid) && !b.q.DryRun {
-					return fmt.Errorf("%w; records imported before the error stay, and the same command continues the import", err)
+					return fmt.Errorf("%w; records imported before the error are kept, and the same command continues the import", err)
 				}
 				b.out.DryRun = b.q.DryRun
 				if b.alone && b.out.Jobs > 0 {
@@ -78,7 +78,7 @@ func imports(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-const mostShown = 20 // maximum number of problems, and of sample records, that are printed
+const mostShown = 20 // maximum number of printed problems, and of printed sample records
 
 // importer is the state of an import.
 type importer struct {
@@ -86,13 +86,13 @@ type importer struct {
 	client   *client.Client
 	progress *progress
 	out      client.Imported
-	troubles []string // problems, each with file and line
+	troubles []string // texts of problems, each with file and line
 
-	alone  bool // no server runs that would learn from the imported messages
-	behind int  // number of chats whose learning failed and is tried again later
+	alone  bool // no server runs, so this command learns from the imported messages
+	behind int  // number of chats from which learning failed; a later try follows
 }
 
-// learned runs the learning jobs of the import; it is called if no server runs them.
+// learn runs the learning jobs of the import, for a command without a server.
 func (b *importer) learned(ctx context.Context, settle func(context.Context) error) error {
 	if err := settle(ctx); err != nil {
 		return fmt.Errorf("learn from the imported chats: %w", err)
@@ -106,7 +106,7 @@ func (b *importer) learned(ctx context.Context, settle func(context.Context) err
 	return err
 }
 
-// add adds the report of one file to the total.
+// addReport adds the report of one file to the total.
 func (b *importer) add(file string, format portable.Format, part client.Imported) {
 	merge(reflect.ValueOf(&b.out).Elem(), reflect.ValueOf(part))
 	at := file + ":%d: "
@@ -121,7 +121,7 @@ func (b *importer) add(file string, format portable.Format, part client.Imported
 	}
 }
 
-// merge adds the numbers of one report to another, and appends its lists.
+// mergeReport adds the numbers of one report to another report, and appends the lists.
 func merge(to, from reflect.Value) {
 	for i := range to.NumField() {
 		switch f := to.Field(i); f.Kind() {
@@ -135,7 +135,7 @@ func merge(to, from reflect.Value) {
 	}
 }
 
-// imported prints the result of an import.
+// printImport prints the result of an import.
 func (s printer) imported(b *importer) {
 	o := b.out
 	if o.DryRun {
@@ -151,17 +151,17 @@ func (s printer) imported(b *importer) {
 	}
 	s.line("%s %s", verb, tallied(o.Added))
 	if o.There.Sum() > 0 {
-		s.line("already there: %s", tallied(o.There))
+		s.line("already in memory: %s", tallied(o.There))
 	}
 	for _, c := range []struct {
 		n    int
 		what string
 	}{
-		{o.Duplicates, "left out, because other facts say the same"},
+		{o.Duplicates, "skipped, because another fact says the same"},
 		{o.Conflicting, "differ from the file and were not changed"},
 		{o.Broken, "could not be read"},
 		{o.Redacted, "had secrets removed"},
-		{o.Waiting, "wait for review: loci review"},
+		{o.Waiting, "are pending; to decide on them: loci review"},
 	} {
 		if c.n > 0 {
 			s.line("%d %s", c.n, c.what)
@@ -170,15 +170,15 @@ func (s printer) imported(b *importer) {
 	switch {
 	case o.Jobs == 0:
 	case !b.alone:
-		s.line("%s will be learned from: loci jobs", many(o.Jobs, "chats"))
+		s.line("%s will be learned from; loci jobs shows the progress", many(o.Jobs, "chats"))
 	case b.behind > 0:
-		s.line("%s could not be learned from yet: loci jobs", many(b.behind, "chats"))
+		s.line("%s could not be learned from yet; loci jobs shows the errors", many(b.behind, "chats"))
 	default:
 		s.line("learned from %s", many(o.Jobs, "chats"))
 	}
 }
 
-// tallied lists the count of each kind.
+// tallyText lists the count of each kind.
 func tallied(t client.Tally) string {
 	counts := map[string]int64{}
 	for kind, n := range reflect.ValueOf(t).Fields() {
@@ -187,7 +187,7 @@ func tallied(t client.Tally) string {
 	return tallyOf(counts)
 }
 
-// some prints the first mostShown of the available items, and how many of all items are not printed.
+// printFirst prints the first maxPrinted of the available items, and the number of all other items.
 func (s printer) some(have, all int, write func(i int)) {
 	have = min(have, mostShown)
 	for i := range have {

@@ -21,16 +21,16 @@ import (
 
 const (
 	stdin   = "-"
-	sniffed = 64 << 10 // number of bytes that are read to detect the format
+	sniffed = 64 << 10 // number of bytes read to detect the format
 
-	// Limits of the unpacked size of an archive: in bytes, and as a multiple of the packed size. The
-	// multiple applies above littleUnpacked bytes. Exports of chats typically shrink to a tenth.
+	// Limits of an archive's unpacked size: in bytes, and as a multiple of the packed size. The multiple
+	// applies above smallUnpacked bytes. Packed exports of chats typically have a tenth of their size.
 	mostUnpacked   = 4 << 30
 	mostExpansion  = 100
 	littleUnpacked = 64 << 20
 )
 
-// ownNames are the extensions of files whose format is detected from their content.
+// detectedExtensions are the extensions of files whose format is detected from their content.
 var ownNames = []string{".md", ".markdown", ".txt", ".json", ".jsonl", ".ndjson"}
 
 func extOf(name string) string { return strings.ToLower(filepath.Ext(name)) }
@@ -50,7 +50,7 @@ func (b *importer) path(ctx context.Context, path string) error {
 	return b.open(ctx, path, func() (io.ReadCloser, error) { return os.Open(path) })
 }
 
-// wanted reports whether an import of a folder or archive reads a file of this name.
+// isImportable reports whether an import of a folder or archive reads a file of this name.
 func wanted(name string) bool {
 	switch extOf(name) {
 	case ".md", ".markdown", ".jsonl", ".ndjson":
@@ -59,16 +59,16 @@ func wanted(name string) bool {
 	return othersChats.MatchString(filepath.Base(name))
 }
 
-// othersChats matches the file names of chats in exports of ChatGPT and Claude; ChatGPT numbers the parts.
+// exportedChats matches file names of chats in exports of ChatGPT and Claude; ChatGPT numbers the parts.
 var othersChats = lazy.Compile(`^conversations(-\d+)?\.json$`)
 
-// nothingIn is the error for a folder or archive without a file to import.
+// noFilesError returns the error for a folder or archive without a file to import.
 func nothingIn(path string) error {
 	return memory.Errorf(memory.Invalid, "%s has no file to import (.md, .jsonl or conversations.json)", path)
 }
 
-// folder imports the files under a folder. It does not follow links, and skips folders whose name
-// begins with a dot.
+// importFolder imports the files under a folder. It does not follow links, and skips folders with names
+// that begin with a dot.
 func (b *importer) folder(ctx context.Context, dir string) error {
 	files := 0
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -89,7 +89,7 @@ func (b *importer) folder(ctx context.Context, dir string) error {
 	return err
 }
 
-// archive imports the files of a zip without unpacking them to disk.
+// importArchive imports the files of a zip archive without unpacking to disk; size is the packed size in bytes.
 func (b *importer) archive(ctx context.Context, path string, size int64) (err error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *importer) archive(ctx context.Context, path string, size int64) (err er
 			continue
 		}
 		files++
-		if f.UncompressedSize64 > uint64(left) { // the zip reader refuses a file that is larger than its header says
+		if f.UncompressedSize64 > uint64(left) { // the zip reader fails if a file is larger than the header says
 			return memory.Errorf(memory.TooLarge, "%s: unpacks to more than %d MiB", path, most>>20)
 		}
 		left -= int64(f.UncompressedSize64)
@@ -125,7 +125,7 @@ func (b *importer) open(ctx context.Context, name string, open func() (io.ReadCl
 	return errors.Join(b.file(ctx, name, in), in.Close())
 }
 
-// readable refuses a path that cannot be imported.
+// checkReadable refuses a path that cannot be imported.
 func (b *importer) readable(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -144,8 +144,8 @@ func (b *importer) readable(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// formatOf detects the format of a file. It refuses generic formats if the file's extension is not
-// among ownNames, because any text can be read as a list of facts.
+// detectFormat detects the format of a file. It refuses generic formats if the file's extension is not
+// among detectedExtensions, because any text can be parsed as a list of facts.
 func (b *importer) formatOf(name string, in *bufio.Reader) (portable.Format, error) {
 	head, err := in.Peek(sniffed)
 	switch {
@@ -159,12 +159,12 @@ func (b *importer) formatOf(name string, in *bufio.Reader) (portable.Format, err
 	format := portable.FormatOf(name, head)
 	anybodys := format == portable.List || format == portable.Mem0 || format == portable.BasicMemory
 	if anybodys && name != stdin && !slices.Contains(ownNames, extOf(name)) {
-		return "", memory.Errorf(memory.Invalid, "%s: the extension is none of %s; to import the file anyway add --from %s", name, strings.Join(ownNames, ", "), format)
+		return "", memory.Errorf(memory.Invalid, "%s: unknown extension (known: %s); to import the file anyway, add --from %s", name, strings.Join(ownNames, ", "), format)
 	}
 	return format, nil
 }
 
-// file sends a file to the server.
+// importFile sends a file to the server.
 func (b *importer) file(ctx context.Context, name string, in io.Reader) error {
 	buffered := bufio.NewReaderSize(in, sniffed)
 	format, err := b.formatOf(name, buffered)

@@ -19,8 +19,8 @@ func apiKeys(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Manage API keys of users, front ends and administrators",
-		Long: "API keys in addition to LOCI_API_KEY, each with a role. Loci stores only a hash of a key, so a key is shown only once: when it is created.\n" +
-			"A removed key is refused: immediately by this server, within seconds by other servers on the same database.",
+		Long: "Manage API keys in addition to LOCI_API_KEY, each with a role. Loci stores only a hash of a key, so it shows a key only once: after creating it.\n" +
+			"A removed key is refused: immediately by this server, within seconds by other servers of the same database.",
 	}
 	cmd.AddCommand(addKey(g), listKeys(g), rotateKey(g), removeKey(g))
 	return cmd
@@ -32,10 +32,10 @@ func addKey(g *global) *cobra.Command {
 	var days int
 	cmd := &cobra.Command{
 		Use:   "add NAME (--user USER | --front | --admin)",
-		Short: "Create a key; it is shown only once",
-		Long: "Create a key. --user: the key gives access to the memory of that user only. --front: a front end may use the key for all users, and names\n" +
-			"the user of each request in the header X-Loci-User. --admin: the key may do anything for any user, like LOCI_API_KEY. --mem0 prints the key\n" +
-			"with the prefix m0-, which tools for mem0 require. The key is valid with and without the prefix.",
+		Short: "Create a key, which is shown only once",
+		Long: "Create a key. --user: the key gives access to the memory of that user only. --admin: the key may do anything for any user, like LOCI_API_KEY.\n" +
+			"--front: a front end may use the key for all users, and names the user of each request in the header X-Loci-User.\n" +
+			"--mem0 prints the key with the prefix m0-, which tools for mem0 require. The key is valid with and without the prefix.",
 		Example: "  loci keys add laptop --user ana\n  loci keys add open-webui --front\n  loci keys add assistant --front --mem0",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -66,13 +66,13 @@ func addKey(g *global) *cobra.Command {
 	cmd.Flags().BoolVar(&front, "front", false, "key for a front end that names the user of each request")
 	cmd.Flags().BoolVar(&admin, "admin", false, "key for an administrator")
 	cmd.Flags().BoolVar(&read, "read", false, "read-only key; chats with it are not recorded")
-	cmd.Flags().IntVar(&days, "days", 0, "number of days until the key expires; 0: never")
+	cmd.Flags().IntVar(&days, "days", 0, "number of days until the key expires; 0 means never")
 	cmd.Flags().BoolVar(&mem0, "mem0", false, "print the key with the prefix m0- for tools of mem0")
 	cmd.MarkFlagsMutuallyExclusive("user", "front", "admin")
 	return g.withJSON(cmd)
 }
 
-// afterDays returns the time in the given number of days, or the zero time for 0 days.
+// expiryAfter returns the time that is days from now, or the zero time for 0 days.
 func afterDays(days int) (at time.Time) {
 	if days != 0 {
 		at = time.Now().AddDate(0, 0, days)
@@ -80,7 +80,7 @@ func afterDays(days int) (at time.Time) {
 	return at
 }
 
-// showKey prints a new key.
+// printNewKey returns a function that prints a new key.
 func (g *global) showKey(cmd *cobra.Command) func(client.MadeKey, error) error {
 	return show(g, cmd, func(out printer, made client.MadeKey) {
 		fmt.Fprintf(out, "%s\n", made.Text)
@@ -104,11 +104,11 @@ func rotateKey(g *global) *cobra.Command {
 		}),
 	}
 	cmd.Flags().DurationVar(&grace, "grace", 24*time.Hour, "how long the old key stays valid")
-	cmd.Flags().IntVar(&days, "days", 0, "number of days until the new key expires; 0: never")
+	cmd.Flags().IntVar(&days, "days", 0, "number of days until the new key expires; 0 means never")
 	return g.withJSON(cmd)
 }
 
-// completeKey completes the id of a key in place.
+// completeKeyID completes the id of a key in place.
 func completeKey(ctx context.Context, c *client.Client, id *string) error {
 	all, err := c.Keys(ctx)
 	if err != nil {
@@ -183,10 +183,10 @@ func eraseUser(g *global) *cobra.Command {
 	var yes, ahead bool
 	cmd := &cobra.Command{
 		Use:   "erase NAME --yes",
-		Short: "Erase all text of a user permanently, and close the user",
-		Long: "Erase all messages, facts, summaries, profile entries and documents of a user from the database, the index, the vault and the history, and the\n" +
-			"copies that other users have of the user's facts. Ids and times stay; the text cannot be restored. Chats of a closed user work without memory.\n" +
-			"loci users open reopens the user. A name without any memory is an error; --ahead closes such a name, so that nothing is stored for it.",
+		Short: "Erase all text of a user permanently, and refuse new memory of the user",
+		Long: "Erase all messages, facts, summaries, profile entries and documents of a user from the database, the index, the vault and the history,\n" +
+			"and other users' copies of the user's facts. Ids and times are kept; the text cannot be restored. Then close the user: chats work without\n" +
+			"memory until loci users open. A name without memory is an error; --ahead closes the name anyway, so that nothing is stored for it.",
 		Example: "  loci users erase ana --yes",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -214,7 +214,7 @@ func eraseUser(g *global) *cobra.Command {
 func (s printer) erasedUser(gone client.Erased) {
 	s.line("%s is erased and closed since %s", brief(gone.User, 100), when(gone.ClosedAt))
 	s.line("  removed: %s", tallyOf(gone.Removed))
-	s.line("  of other users: %s", tallyOf(map[string]int{"links": gone.Links, "traces": gone.Traces}))
+	s.line("  removed from other users: %s", tallyOf(map[string]int{"links": gone.Links, "traces": gone.Traces}))
 	for _, h := range gone.Held {
 		s.line("not reached: %s", brief(h, 300))
 	}
@@ -242,8 +242,8 @@ func auditRecord(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit",
 		Short: "Show the audit log: sign-ins, keys, administrators' access to memory, exports, erasures",
-		Long: "Show the audit log, newest first: sign-ins, created, rotated, removed and refused keys, what administrators did in the memory of\n" +
-			"other users, exports, imports, backups, erasures, pauses, reloads. It contains no text of memories. With --json each entry is one line.",
+		Long: "Show the audit log, newest first: sign-ins, created, rotated, removed and refused keys, administrators' access to the memory of\n" +
+			"other users, exports, imports, backups, erasures, pauses, reloads. The log contains no text of memories. --json prints one line per entry.",
 		Example: "  loci audit --about ana --since yesterday\n  loci audit --all --json > audit.jsonl",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -275,7 +275,7 @@ func auditRecord(g *global) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&q.User, "about", "", "only entries about the memory of this user")
 	cmd.Flags().StringVar(&q.Act, "act", "", "only entries with this action, for example \"read memory\"")
-	cmd.Flags().Var(timeFlag{at: &q.Since}, "since", "only entries from this time on: 2026-05-03, yesterday, 90m (ago), …")
+	cmd.Flags().Var(timeFlag{at: &q.Since}, "since", "only entries since this time: 2026-05-03, yesterday, 90m (ago), …")
 	cmd.Flags().Var(timeFlag{at: &q.Until, end: true}, "until", "only entries up to this time")
 	cmd.Flags().BoolVar(&all, "all", false, "show all entries instead of the newest 50")
 	return g.withJSON(cmd)

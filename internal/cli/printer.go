@@ -30,7 +30,7 @@ func newPrinter(w io.Writer) printer {
 	return printer{w, ok && isTerminal(f) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// printed is an io.Writer that remembers its first error.
+// errorWriter is an io.Writer that remembers the first error.
 type printed struct {
 	io.Writer
 	err error
@@ -59,13 +59,13 @@ func (s printer) in(style, text string) string {
 	return "\x1b[" + style + "m" + text + "\x1b[0m"
 }
 
-// line writes one line without trailing spaces.
+// line writes one line without spaces at the end.
 func (s printer) line(format string, args ...any) {
 	fmt.Fprintln(s, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
-// harmless replaces control characters, which could move a terminal's cursor or change its display.
-// Memory can hold text of other people.
+// sanitize replaces control characters, which could move a terminal's cursor or change its display.
+// Memory can contain text of other people.
 func harmless(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) || unicode.Is(unicode.Bidi_Control, r) {
@@ -75,7 +75,7 @@ func harmless(text string) string {
 	}, text)
 }
 
-// brief returns a text on one line of at most n characters.
+// shorten cuts a text to one line of at most n characters, without control characters.
 func brief(text string, n int) string { return oneLine(harmless(text), n) }
 
 // oneLine shortens s to one line of at most n characters.
@@ -87,10 +87,10 @@ func oneLine(s string, n int) string {
 	return s
 }
 
-// when formats a time in this machine's time zone.
+// formatTime formats a time in this machine's time zone.
 func when(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
-// whenever is like when, but returns "never" for the zero time.
+// timeOrNever is like formatTime, but returns "never" for the zero time.
 func whenever(t time.Time) string {
 	if t.IsZero() {
 		return "never"
@@ -98,7 +98,7 @@ func whenever(t time.Time) string {
 	return when(t)
 }
 
-// by formats the author of a change.
+// authorText describes the author of a change.
 func by(a memory.Author) string {
 	name := brief(a.Name, 60)
 	who := string(a.Kind) + " " + name
@@ -115,10 +115,10 @@ func by(a memory.Author) string {
 	return "by " + strings.TrimSpace(who)
 }
 
-// around is how many characters of a turn are shown on each side of a quote.
+// quoteContext is the number of characters shown on each side of a quote.
 const around = 60
 
-// quote returns the words of a quote, marked, with the text around them in their turn.
+// quoteText returns a quote in «», with some text before and after it in its turn.
 func (s printer) quote(q client.Quote) string {
 	if q.Words == "" {
 		return brief(q.Before, 2*around)
@@ -138,7 +138,7 @@ func (s printer) quote(q client.Quote) string {
 	return strings.TrimRight(out+" "+after, " ")
 }
 
-// place formats the speaker, the time and the conversation of a quote.
+// quoteSource describes the speaker, the time and the conversation of a quote.
 func place(q client.Quote) string {
 	out := string(q.Role) + ", " + when(q.SaidAt)
 	if q.Conversation != "" {
@@ -147,20 +147,20 @@ func place(q client.Quote) string {
 	return out
 }
 
-// isTerminal reports whether f is a terminal. It is also true for the null device, where colours do no harm.
+// isTerminal reports whether f is a terminal or another character device, such as the null device.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// progress shows the progress of long work: as a changing line on a terminal, otherwise not at all.
+// progressLine shows the progress of long work on a terminal, as one changing line. Elsewhere it shows nothing.
 type progress struct {
-	w    io.Writer // nil: not a terminal
+	w    io.Writer // nil if not a terminal
 	read int64
 	next time.Time
 }
 
-// tick is the interval at which the line is updated.
+// tick is the interval between updates of a progress line.
 const tick = 200 * time.Millisecond
 
 func progressOn(w io.Writer) *progress {
@@ -171,15 +171,15 @@ func progressOn(w io.Writer) *progress {
 	return p
 }
 
-// bytes shows how many bytes are done; of is their total number, 0 if unknown.
+// showBytes shows how many of total bytes are done; 0 means an unknown total.
 func (p *progress) bytes(name string, done, of int64) { p.at(name, done, of, size) }
 
-// of returns bytes with the given name.
+// bytesOf returns a function that calls showBytes with the label.
 func (p *progress) of(name string) func(done, of int64) {
 	return func(done, of int64) { p.bytes(name, done, of) }
 }
 
-// count is like bytes, but for a number of items.
+// showCount is like showBytes, but for a number of items.
 func (p *progress) count(name string, done, of int64) {
 	p.at(name, done, of, func(n int64) string { return fmt.Sprint(n) })
 }
@@ -198,14 +198,14 @@ func (p *progress) at(name string, done, of int64, unit func(int64) string) {
 	fmt.Fprintf(p.w, "\r%s [%s%s] %s of %s\x1b[K", name, strings.Repeat("#", full), strings.Repeat(".", width-full), unit(done), unit(of))
 }
 
-// end clears the line.
+// clear clears the line.
 func (p *progress) end() {
 	if p.w != nil {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
 }
 
-// reading returns a reader that shows how much was read.
+// countReads returns a reader of r that shows how many bytes were read.
 func (p *progress) reading(r io.Reader, name string, of int64) io.Reader {
 	return readerFunc(func(b []byte) (int, error) {
 		n, err := r.Read(b)
@@ -220,10 +220,10 @@ type readerFunc func(b []byte) (int, error)
 // Read implements io.Reader.
 func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
-// timeFlag is a flag whose value is a time in one of the notations of readTime.
+// timeFlag is a flag for a time in a notation of parseTime.
 type timeFlag struct {
 	at  *time.Time
-	end bool // a day or a longer period means its end, not its beginning
+	end bool // a day or a longer period means the end of the period, not the beginning
 }
 
 // Set implements pflag.Value.
@@ -243,12 +243,12 @@ func (m timeFlag) String() string {
 	return m.at.Format(time.RFC3339)
 }
 
-// clocks are the layouts of a date with a time of day.
+// dateTimeLayouts are the layouts of a date with a time of day.
 var clocks = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02 15:04"}
 
-// readTime parses a time in now's zone: RFC 3339, "2026-05-03 14:00", "14:00" of today, "90m" ago,
+// parseTime parses a time in now's zone: RFC 3339, "2026-05-03 14:00", "14:00" of today, "90m" ago,
 // "now", or a period of days ("2026-05-03", "yesterday", "last week", "in May"). For a period it
-// returns the beginning or, if end is set, the end.
+// returns the beginning or, if atEnd is set, the end.
 func readTime(s string, now time.Time, end bool) (time.Time, error) {
 	s = strings.TrimSpace(s)
 	if s == "now" {
@@ -277,13 +277,13 @@ func readTime(s string, now time.Time, end bool) (time.Time, error) {
 	return time.Time{}, memory.Errorf(memory.Invalid, `%q is not a valid time; write 2026-05-03, "2026-05-03 14:00", yesterday, "last week", 90m (ago) or RFC 3339`, s)
 }
 
-// timeFlags adds the flags that read memory as of another time.
+// addTimeFlags adds the flags for reading memory as of another time.
 func timeFlags(cmd *cobra.Command, at *memory.At) {
-	cmd.Flags().Var(timeFlag{at: &at.AsOf, end: true}, "as-of", "memory as it was known at this time: 2026-05-03, yesterday, 90m (ago), …")
+	cmd.Flags().Var(timeFlag{at: &at.AsOf, end: true}, "as-of", "memory as it was recorded at this time: 2026-05-03, yesterday, 90m (ago), …")
 	cmd.Flags().Var(timeFlag{at: &at.ValidAt, end: true}, "valid-at", "facts that were true at this time")
 }
 
-// reading adds the flags of a command that reads memory.
+// withReadFlags adds the flags of a command that reads memory.
 func (g *global) reading(cmd *cobra.Command) *cobra.Command {
 	timeFlags(cmd, &g.at)
 	return onMemory(g, cmd)

@@ -142,13 +142,13 @@ would undo run r2
   - User lives in Lisbon
 later changes of the same memories:
   2026-05-03 14:02  edited     User lives in [-Porto-] {+Lisbon+}  by person ana  r3/1
-to undo all of it: loci undo --run r2 --cascade --yes
+to undo all changes: loci undo --run r2 --cascade --yes
 `)
 	done := client.Undone{Receipt: client.Receipt{Run: "r9"}, Steps: would.Steps}
-	wantText(t, written(t, func(s printer) { s.undone(done, "run r2", "to take this back: loci undo --run r9 --yes", nil) }), `
+	wantText(t, written(t, func(s printer) { s.undone(done, "run r2", "to undo this: loci undo --run r9 --yes", nil) }), `
 undid run r2
   - User lives in Lisbon
-to take this back: loci undo --run r9 --yes
+to undo this: loci undo --run r9 --yes
 `)
 	if got := written(t, func(s printer) { s.colour = true; s.undone(done, "run r2", "", nil) }); !strings.Contains(got, "\x1b[31m- User lives in Lisbon\x1b[0m") {
 		t.Errorf("in colour: %q", got)
@@ -167,14 +167,14 @@ func TestWhatWaitsIsShownWithWhatItContradicts(t *testing.T) {
 	wantText(t, written(t, func(s printer) { s.waiting(all) }), `
 1 of 2  f2
   fact      User lives in Lisbon
-  waits     it would replace what is known  (by model small, prompt c43299581fc5)
+  reason    it would replace what is known  (by model small, prompt c43299581fc5)
   said      I moved to Lisbon.
             user, 2026-05-03 13:00
   instead of User lives in Berlin  (said 2026-05-03 09:00, f1)
             User lives in [-Berlin-] {+Lisbon+}
 2 of 2  f3
   fact      User likes rain
-  waits     no reason given  (by unknown)
+  reason    no reason given  (by unknown)
 `)
 }
 
@@ -192,7 +192,7 @@ queued   learn     learn-2  since 2026-05-03 09:00  next try 2026-05-03 10:10  f
          busy
 queued   summarize sum-1  since 2026-05-03 09:00  due now
 running  embed     embed-1  since 2026-05-03 09:00
-parked jobs wait for you: loci jobs --retry ID, or --all
+parked jobs do not run again by themselves; to try again: loci jobs --retry ID, or --all
 `)
 }
 

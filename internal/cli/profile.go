@@ -14,8 +14,8 @@ func profile(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "profile [KEY]",
 		Short: "Show the user's profile: values by key that every prompt contains",
-		Long: "Show the keys and values that are in every prompt, as far as there is room, such as timezone, units or name. With KEY only its value.\n" +
-			"--as-of shows the profile at an earlier time. This is not related to --profile, which selects settings.",
+		Long: "Show the keys and values that every prompt contains, such as timezone, units or name, as far as the prompt has room. With KEY show only the value.\n" +
+			"--as-of shows the profile at an earlier time. The flag --profile has another purpose: it selects settings.",
 		Example: "  loci profile\n  loci profile timezone\n  loci profile --as-of yesterday\n  loci profile set timezone Europe/Lisbon\n  loci profile remove timezone",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -55,7 +55,7 @@ func profileRemove(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// profile prints the entries, one per line.
+// printProfile prints the entries, one per line.
 func (s printer) profile(p client.Profile) {
 	if len(p.Entries) == 0 {
 		s.line("the profile is empty; loci profile set KEY VALUE adds an entry")
@@ -73,7 +73,7 @@ func coreCommand(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "core",
 		Short:   "Show the core: the facts about you that every conversation begins with",
-		Long:    "Show the facts in the first prompt of every conversation, whatever the question, with their tokens (setting recall.core),\nand the number of facts that do not fit and are only found by search.",
+		Long:    "Show the facts in the first prompt of every conversation, independent of the question, with their tokens (limit: setting recall.core).\nAlso show how many facts do not fit; search still finds them.",
 		Example: "  loci core\n  loci core --json",
 		Args:    cobra.NoArgs,
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -83,7 +83,7 @@ func coreCommand(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// core prints the core in the form in which it is put into a prompt.
+// printCore prints the core as it appears in a prompt.
 func (s printer) core(c client.Core) {
 	s.line("%s", s.in(dim, fmt.Sprintf("%d of %d tokens", c.Tokens, c.Budget)))
 	for _, e := range c.Profile {
@@ -102,6 +102,6 @@ func (s printer) core(c client.Core) {
 		s.line("  %s%s", harmless(f.Content), why)
 	}
 	if len(c.Left) > 0 {
-		s.line("%s", s.in(dim, fmt.Sprintf("and %d more that do not fit: they are found by search", len(c.Left))))
+		s.line("%s", s.in(dim, fmt.Sprintf("and %d more facts that do not fit; search still finds them", len(c.Left))))
 	}
 }

@@ -21,8 +21,8 @@ func prompts(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prompts",
 		Short: "Show and change the prompts that Loci sends to models",
-		Long: "Each prompt is a Markdown file. Files with the same names in the folder of the setting prompts replace the built-in\n" +
-			"prompts. These commands need no server.",
+		Long: "Each prompt is a Markdown file. Files of the same name in the folder of the setting prompts replace the built-in prompts.\n" +
+			"These commands need no server.",
 		Example: "  loci prompts list\n  loci prompts show extract\n  loci prompts eject ./prompts\n  loci prompts check ./prompts",
 	}
 	for _, sub := range []*cobra.Command{promptsList(g), promptsShow(g), promptsEject(g), promptsCheck(g)} {
@@ -32,7 +32,7 @@ func prompts(g *global) *cobra.Command {
 	return cmd
 }
 
-// prompts returns the prompts in use, sorted by name.
+// promptsInUse returns the prompts in use, sorted by name.
 func (g *global) prompts(cmd *cobra.Command) ([]prompt.File, error) {
 	config, err := g.load(cmd)
 	if err != nil {
@@ -138,7 +138,7 @@ func promptsEject(g *global) *cobra.Command {
 	}
 }
 
-// ejectTo returns the folder into which prompts are written.
+// ejectFolder returns the folder into which prompts are written.
 func ejectTo(config config.Config, args []string) (string, error) {
 	switch {
 	case len(args) > 0 && args[0] == "":
@@ -152,7 +152,7 @@ func ejectTo(config config.Config, args []string) (string, error) {
 	return filepath.Join(data, "prompts"), err
 }
 
-// ejected lists the files that were written, and those that existed.
+// ejectResult lists the written files, and existing files that were not changed.
 type ejected struct {
 	Wrote []string `json:"wrote"`
 	Kept  []string `json:"kept"`
@@ -185,8 +185,8 @@ func promptsCheck(g *global) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check [DIR]",
 		Short: "Check a folder of prompts and list errors by file and line",
-		Long: "Check the prompts in DIR (default: the folder of the setting prompts) like a server start: parse each prompt and fill it in\n" +
-			"once. Errors are printed as FILE:LINE: …, and the exit status is then 2.",
+		Long: "Check the prompts in DIR (default: the folder of the setting prompts) like a server start: parse each prompt and fill it in once.\n" +
+			"Errors are printed as FILE:LINE: …. The exit status is 2 after an error.",
 		Example: "  loci prompts check ./prompts",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -210,7 +210,7 @@ func promptsCheck(g *global) *cobra.Command {
 			}
 			return errors.Join(g.print(cmd.OutOrStdout(), found, func(out printer) {
 				for _, one := range found.Wrong {
-					out.line("%s", filepath.Join(config.Prompts, one)) // an error begins with the file's name
+					out.line("%s", filepath.Join(config.Prompts, one)) // each error begins with a file name
 				}
 				if len(found.Wrong) == 0 {
 					out.line("%s: no errors", config.Prompts)

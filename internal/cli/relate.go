@@ -14,7 +14,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// relations are the kinds of relations between facts, as the command line takes them.
+// relationKinds are the kinds of relations that the command line accepts.
 var relations = []memory.RelationKind{memory.Refines, memory.Contradicts, memory.Follows, memory.SameSubject}
 
 func relate(g *global) *cobra.Command {
@@ -23,8 +23,8 @@ func relate(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "relate ID [KIND ID]",
 		Short: "Relate a fact to another fact, or show its relations",
-		Long: "Record that the first fact refines, contradicts or follows the second fact, or has the same_subject. With only one ID, show the\n" +
-			"relations from and to that fact; --as-of shows them at an earlier time. loci undo reverts the change.",
+		Long: "Record that the first fact refines, contradicts or follows the second fact, or has the same_subject. loci undo reverts the change.\n" +
+			"With only one ID, show the relations from and to that fact; --as-of shows the relations at an earlier time.",
 		Example: "  loci relate 0199c5d2-…\n  loci relate 0199c5d2-… refines 0199c5d3-…\n  loci relate 0199c5d2-… refines 0199c5d3-… --end",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -60,14 +60,14 @@ func relate(g *global) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&end, "end", false, "remove instead of add")
-	cmd.Flags().IntVar(&q.Steps, "steps", 0, "follow up to this many relations, at most 5 (default 1)")
+	cmd.Flags().BoolVar(&end, "end", false, "remove the relation instead of adding it")
+	cmd.Flags().IntVar(&q.Steps, "steps", 0, "also show facts that this many relations connect, at most 5 (default 1)")
 	cmd.Flags().IntVar(&q.Limit, "limit", 0, "maximum number of facts (default 50)")
 	return g.reading(cmd)
 }
 
-// related prints each relation as a sentence: first the relations from and to the fact with this id,
-// then those of more distant facts.
+// printRelated prints each relation as a sentence: first the relations from and to the fact with this
+// id, then the relations of more distant facts.
 func (s printer) related(id string, found client.RelatedMemories) {
 	if len(found.Relations)+len(found.Found) == 0 {
 		s.line("this fact has no relations")
@@ -103,10 +103,10 @@ func share(g *global) *cobra.Command {
 	var end bool
 	cmd := &cobra.Command{
 		Use:   "share ID [user/NAME|pool/NAME|global]",
-		Short: "Share a fact with another user, or list with whom it is shared",
-		Long: "The fact stays yours. Another user sees it after accepting it (loci review), unless the setting share.accept says otherwise; an edited text must be\n" +
-			"accepted again. The other user sees a copy that follows your changes, including forget and erase, and can hide it (loci forget --id) but not edit it.\n" +
-			"The conversation, the tags and the project of the fact are not shown. global means all users; only administrators share with global and with pools.",
+		Short: "Share a fact with another user, or list its recipients",
+		Long: "The fact stays yours. Another user sees it after accepting it (loci review), unless the setting share.accept says otherwise.\n" +
+			"The recipient sees a copy that follows your changes, including forget and erase, and can hide it (loci forget --id) but not edit it. An edited\n" +
+			"text must be accepted again. The copy has no conversation, tags or project. global means all users; only administrators share with global or pools.",
 		Example: "  loci share 0199c5d2-… user/ben\n  loci share 0199c5d2-… user/ben --end\n  loci share 0199c5d2-…",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: g.request(func(ctx context.Context, cmd *cobra.Command, c *client.Client, args []string) error {
@@ -125,6 +125,6 @@ func share(g *global) *cobra.Command {
 			return shown(c.Share(ctx, args[0], args[1]))
 		}),
 	}
-	cmd.Flags().BoolVar(&end, "end", false, "remove instead of add")
+	cmd.Flags().BoolVar(&end, "end", false, "stop sharing with the recipient")
 	return onMemory(g, cmd)
 }

@@ -21,10 +21,10 @@ func review(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "review",
 		Short: "Approve or reject pending facts",
-		Long: "Show each pending fact with the text it was learned from, the reason why it needs review and the facts that it contradicts, and\n" +
-			"ask for a decision: a approve, e edit and approve, r reject, s skip, q quit. An approved fact replaces the facts that it contradicts;\n" +
-			"a rejected fact is not learned again. A fact shared by another user is accepted unchanged and replaces nothing.\n" +
-			"With flags the command asks nothing. All decisions of the flags are one run, which can be undone together.",
+		Long: "Show each pending fact with its source text, the reason for the review and the contradicted facts, and ask for a decision:\n" +
+			"a approve, e edit and approve, r reject, s skip, q quit. An approved fact replaces the facts that it contradicts.\n" +
+			"A rejected fact is not learned again. A fact shared by another user is accepted unchanged and replaces no fact.\n" +
+			"With flags the command asks nothing. One loci undo reverts all decisions of the flags together.",
 		Example: "  loci review\n  loci review --list\n  loci review --approve 0199c5d2-… --reject 0199c5d3-…\n" +
 			"  loci review --edit 0199c5d2-…=\"User lives in Porto\"\n  loci review --all-reject",
 		Args: cobra.NoArgs,
@@ -61,7 +61,7 @@ func review(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// reviewing holds the flags of loci review.
+// reviewFlags holds the flags of loci review.
 type reviewing struct {
 	list                  bool
 	approve, reject, edit []string
@@ -71,7 +71,7 @@ type reviewing struct {
 
 func (r *reviewing) decides() bool { return len(r.named) > 0 || r.allApprove || r.allReject }
 
-// check converts the flags to judgements.
+// parse converts the flags to judgements.
 func (r *reviewing) check() error {
 	for _, id := range r.approve {
 		r.named = append(r.named, client.Judgement{ID: id, Action: memory.ActionApprove})
@@ -92,7 +92,7 @@ func (r *reviewing) check() error {
 	return nil
 }
 
-// whole completes the ids in the flags.
+// completeIDs completes the ids in the flags.
 func (r *reviewing) whole(ctx context.Context, c *client.Client) (err error) {
 	for i := range r.named {
 		if r.named[i].ID, err = completeMemoryID(ctx, c, r.named[i].ID); err != nil {
@@ -102,10 +102,10 @@ func (r *reviewing) whole(ctx context.Context, c *client.Client) (err error) {
 	return nil
 }
 
-// mostJudged is the maximum number of decisions in one request.
+// maxJudgements is the maximum number of decisions in one request.
 const mostJudged = 500
 
-// decide sends the decisions of the flags, mostJudged of them in each request. A request is one run.
+// sendJudgements sends the decisions of the flags, at most maxJudgements in a request. Each request is one run.
 func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w io.Writer) error {
 	all := r.named
 	if r.allApprove || r.allReject {
@@ -144,8 +144,8 @@ func (r *reviewing) decide(ctx context.Context, g *global, c *client.Client, w i
 	})
 }
 
-// seen returns the text of a shared fact, so that the server can detect that its owner changed it; ""
-// for the user's own facts.
+// seenText returns the text of a fact shared by another user, so that the server can detect a change
+// since; "" for the user's own facts.
 func seen(w client.Waiting) string {
 	if w.Memory.Home == "" {
 		return ""
@@ -161,14 +161,14 @@ func (s printer) judged(m client.Memory) {
 	s.line("%s %s  %s", verb, s.in(dim, m.ID), brief(m.Content, 120))
 }
 
-// waiting returns all pending facts, newest first.
+// pendingFacts returns all pending facts, newest first.
 func waiting(ctx context.Context, c *client.Client) ([]client.Waiting, error) {
 	all, err := memory.Collect(memory.Pages(func(cursor string) ([]client.Waiting, string, error) {
 		page, err := c.Review(ctx, client.ReviewQuery{Limit: 500, Cursor: cursor})
 		return page.Waiting, page.Next, err
 	}))
 	if all == nil {
-		all = []client.Waiting{} // as JSON, [] and not null
+		all = []client.Waiting{} // the JSON is [], not null
 	}
 	return all, err
 }
@@ -182,11 +182,11 @@ func (s printer) waiting(all []client.Waiting) {
 	}
 }
 
-// waits prints one pending fact after its number.
+// printPendingFact prints one pending fact after its position, such as "2 of 5".
 func (s printer) waits(w client.Waiting, number string) {
 	s.line("%s  %s", number, s.in(dim, w.Memory.ID))
 	s.line("  %-9s %s", "fact", s.in(bold, brief(w.Memory.Content, 400)))
-	s.line("  %-9s %s  %s", "waits", cmp.Or(brief(w.Reason, 200), "no reason given"), s.in(dim, "("+by(w.Author)+")"))
+	s.line("  %-9s %s  %s", "reason", cmp.Or(brief(w.Reason, 200), "no reason given"), s.in(dim, "("+by(w.Author)+")"))
 	if w.Quote != nil {
 		s.line("  %-9s %s", "said", s.quote(*w.Quote))
 		s.line("  %-9s %s", "", s.in(dim, place(*w.Quote)))
@@ -201,7 +201,7 @@ func (s printer) waits(w client.Waiting, number string) {
 	}
 }
 
-// ask shows one pending fact after the other and applies the user's answers.
+// askForJudgements shows each pending fact, asks for a decision and applies it.
 func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []client.Waiting) error {
 	if len(all) == 0 {
 		s.line("no facts wait for review")
@@ -221,14 +221,14 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 	for i, w := range all {
 		s.waits(w, fmt.Sprintf("%d of %d", i+1, len(all)))
 		if ended {
-			continue // the input has ended: only show the remaining facts
+			continue // after the end of the input, only show the remaining facts
 		}
 		j, err := judgement(next, s, w)
 		switch {
 		case errors.Is(err, io.EOF):
 			ended = true
 		case errors.Is(err, errQuit):
-			s.line("%d decided, %d wait", decided, len(all)-decided)
+			s.line("%d decided, %d pending", decided, len(all)-decided)
 			return nil
 		case err != nil:
 			return err
@@ -238,7 +238,7 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 		}
 		reviewed, err := c.Judge(ctx, client.ReviewRequest{Judgements: []client.Judgement{j}})
 		if errors.Is(err, memory.Conflict) || errors.Is(err, memory.Duplicate) || errors.Is(err, memory.NotFound) {
-			s.line("not done: %v", err) // somebody else has decided on this fact
+			s.line("not done: %v", err) // another client has decided on this fact
 			continue
 		}
 		if err != nil {
@@ -247,13 +247,13 @@ func ask(ctx context.Context, c *client.Client, in io.Reader, s printer, all []c
 		decided++
 		s.judged(reviewed.Memories[0])
 	}
-	s.line("%d decided, %d wait", decided, len(all)-decided)
+	s.line("%d decided, %d pending", decided, len(all)-decided)
 	return ctx.Err()
 }
 
 var errQuit = errors.New("quit")
 
-// judgement asks until the answer is valid. The zero Judgement means skip.
+// askForJudgement asks until the answer is valid. The zero Judgement means skip.
 func judgement(next func() (string, error), s printer, w client.Waiting) (client.Judgement, error) {
 	j := client.Judgement{ID: w.Memory.ID, Action: memory.ActionApprove, Seen: seen(w)}
 	keys := "a approve, e edit, r reject, s skip, q quit"
@@ -279,7 +279,7 @@ func judgement(next func() (string, error), s printer, w client.Waiting) (client
 			return client.Judgement{}, errQuit
 		case 'e':
 			if w.Memory.Home != "" {
-				continue // only its owner edits it
+				continue // only the owner of the shared fact may edit it
 			}
 			fmt.Fprint(s, "new text: ")
 			if j.Content, err = next(); err != nil || j.Content != "" {

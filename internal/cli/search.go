@@ -20,7 +20,7 @@ func list(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List memories, newest first",
-		Long: "List memories, newest first. --as-of shows the memory as it was known at a time, --valid-at the facts that were true at a time.\n" +
+		Long: "List memories, newest first. --as-of shows the memory as it was recorded at a time, --valid-at the facts that were true at a time.\n" +
 			"A day or a longer period (2026-05-03, yesterday, \"last week\") means its end.",
 		Example: "  loci list --kind fact --tag health\n  loci list --as-of yesterday\n  loci list --status all --text Lisbon",
 		Args:    cobra.NoArgs,
@@ -37,18 +37,18 @@ func list(g *global) *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&q.Kind, "kind", "", "comma-separated: fact, turn, summary, all (default: fact)")
 	f.StringVar(&q.Status, "status", "", "comma-separated: active, pending, superseded, retired, rejected, replaced, all (default: active)")
-	f.StringVar(&q.Tag, "tag", "", "only with this tag")
-	f.StringVar(&q.Category, "category", "", "only in this category")
-	f.StringVar(&q.Project, "project", "", "only in this project")
+	f.StringVar(&q.Tag, "tag", "", "only memories with this tag")
+	f.StringVar(&q.Category, "category", "", "only memories in this category")
+	f.StringVar(&q.Project, "project", "", "only memories in this project")
 	f.StringVar(&q.Conversation, "conversation", "", "only messages of this conversation, and facts learned from it")
-	f.StringVar(&q.Text, "text", "", "only with these words in the text")
+	f.StringVar(&q.Text, "text", "", "only memories with these words in the text")
 	timeFlags(cmd, &at)
 	f.IntVar(&q.Limit, "limit", 0, "maximum number of memories (default 50)")
 	f.StringVar(&q.Cursor, "cursor", "", "show the next page: the cursor that the last page printed")
 	return onMemory(g, cmd)
 }
 
-// memories prints a list of memories, one per line.
+// printMemories prints a list of memories, one per line.
 func (s printer) memories(page client.Memories) {
 	if len(page.Memories) == 0 {
 		s.line("no memories found")
@@ -77,7 +77,7 @@ func search(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUESTION",
 		Short: "Search memory with a question",
-		Long: "Search memory with a question. --as-of searches the memory as it was known at a time, --valid-at the facts that were true at a time.\n" +
+		Long: "Search memory with a question. --as-of searches the memory as it was recorded at a time, --valid-at the facts that were true at a time.\n" +
 			"A day or a longer period (2026-05-03, yesterday, \"last week\") means its end.",
 		Example: "  loci search \"where does she live?\" --why\n  loci search \"what do I drink?\" --category food\n  loci search --chat \"What shall I cook tonight?\"\n  loci search \"where does she live?\" --as-of \"last week\"",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -112,7 +112,7 @@ func search(g *global) *cobra.Command {
 				answer := searched{SearchAnswer: found}
 				var trace memory.Trace
 				if why || cut {
-					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the reasons of the hits do not need the trace
+					if trace, err = c.Trace(ctx, found.Trace); err != nil && cut { // the reasons for the hits do not need the trace
 						return fmt.Errorf("read which memories were left out: %w", err)
 					}
 				}
@@ -141,14 +141,14 @@ func search(g *global) *cobra.Command {
 	f.IntVar(&topK, "top-k", 0, "maximum number of hits")
 	f.StringSliceVar(&kinds, "kind", nil, "comma-separated: fact, turn, summary (default: all)")
 	f.StringVar(&q.Project, "project", "", "only memories of this project and memories without a project")
-	f.StringVar(&q.Filters.Tag, "tag", "", "only with this tag")
-	f.StringVar(&q.Filters.Category, "category", "", "only in this category")
+	f.StringVar(&q.Filters.Tag, "tag", "", "only memories with this tag")
+	f.StringVar(&q.Filters.Category, "category", "", "only memories in this category")
 	f.StringVar(&q.Conversation, "conversation", "", "only messages of this conversation, and facts learned from it")
 	timeFlags(cmd, &at)
 	return onMemory(g, cmd)
 }
 
-// block prints the text that would be added to a chat's prompt.
+// printBlock prints the text that would be added to a chat's prompt.
 func (w explainer) block(found client.SearchAnswer) {
 	switch {
 	case found.Block != "":
@@ -160,7 +160,7 @@ func (w explainer) block(found client.SearchAnswer) {
 	}
 }
 
-// searched is the answer of a search, with the memories that were left out if --cut is set.
+// searchResult is the answer of a search and, with --cut, the memories that the search left out.
 type searched struct {
 	client.SearchAnswer
 	Cut []left `json:"cut,omitempty"`
@@ -190,7 +190,7 @@ func (w explainer) hits(found client.SearchAnswer, why bool) {
 	}
 }
 
-// hit prints a memory with the day on which it was said, as prompts do.
+// printHit prints a memory with the day on which it was observed.
 func (w explainer) hit(score float64, m client.Memory) {
 	day := m.CreatedAt
 	if !m.ObservedAt.IsZero() {
@@ -199,10 +199,10 @@ func (w explainer) hit(score float64, m client.Memory) {
 	fmt.Fprintf(w, "%.2f  %-7s %s  %s\n", score, m.Kind, day.Format("2006-01-02"), brief(m.Content, 120))
 }
 
-// explainer prints hits and the reasons for them.
+// hitPrinter prints hits and the reasons for them.
 type explainer struct{ printer }
 
-// why prints the reasons in words, and then the numbers of the stages.
+// printWhy prints the reasons in words, and then the numbers of the stages.
 func (w explainer) why(why memory.Why) {
 	if reasons := recall.Reasons(why); reasons != "" {
 		w.line("      because  %s", reasons)
@@ -210,37 +210,37 @@ func (w explainer) why(why memory.Why) {
 	w.line("      numbers  %s", w.in(dim, recall.Numbers(why)))
 }
 
-// reasons describe why each stage leaves a memory out, last stage first.
+// cutReasons describe why each stage of a search leaves out a memory, last stage first.
 var reasons = []struct{ stage, reason string }{
 	{"core", "does not fit into the core"},
 	{"budget", "does not fit into the token budget"},
 	{"top_k", "beyond the requested number of hits"},
 	{"duplicate", "says the same as a better hit"},
 	{"source", "a fact that was learned from it says the same"},
-	{"neighbour", "next to the answer in the conversation, but without information for it"},
+	{"neighbour", "next to the answer in the conversation, but adds no information"},
 	{"slight", "too short to be useful by itself"},
 	{"echo", "the same question, asked before"},
 	{"other", "about another person, or hypothetical"},
 	{"carried", "already in the request"},
-	{"contradicted", "shared by another user, and contradicted by one of your own facts"},
-	{"limit", "beyond the number of candidates that are read from the store"},
+	{"contradicted", "shared by another user, but your own fact contradicts it"},
+	{"limit", "beyond the maximum number of candidates read from the store"},
 	{"threshold", "not relevant enough"},
 	{"answered", "no hit answers the question well enough"},
 }
 
-// left is a memory that the search left out.
+// cutMemory is a memory that the search left out.
 type left struct {
 	client.Memory
-	Cut string     `json:"cut"` // the stage that left it out
+	Cut string     `json:"cut"` // stage of the search that left out the memory
 	Why memory.Why `json:"why"`
 }
 
-// leftOut returns the memories that the search left out, best first within each stage.
+// cutMemories returns the memories that the search left out, best first within each stage.
 func leftOut(ctx context.Context, c *client.Client, t memory.Trace) []left {
 	var out []left
 	for _, h := range t.Cut {
 		m, err := c.Get(ctx, h.ID)
-		if err != nil { // in the global pool, or removed meanwhile
+		if err != nil { // the memory is in the global pool, or was removed meanwhile
 			m = client.Memory{ID: h.ID, Kind: h.Kind}
 		}
 		out = append(out, left{m, h.Cut, h.Why})
@@ -248,14 +248,14 @@ func leftOut(ctx context.Context, c *client.Client, t memory.Trace) []left {
 	return out
 }
 
-// misspelt prints how the search corrected misspelt words of the question.
+// printMisspelt prints how the search corrected misspelt words of the question.
 func (w explainer) misspelt(words []memory.Misspelt) {
 	for _, m := range words {
 		fmt.Fprintf(w, "misspelt: %s → %s\n", harmless(m.Word), harmless(strings.Join(m.Meant, ", ")))
 	}
 }
 
-// models prints the work of the embedder and the reranker.
+// printModelUse prints what the embedder and the reranker did for the search.
 func (w explainer) models(t memory.Trace) {
 	if t.Remembered {
 		fmt.Fprintln(w, "embedder: the question's vector was cached")
@@ -265,7 +265,7 @@ func (w explainer) models(t memory.Trace) {
 	}
 }
 
-// cut prints the memories that were left out, grouped by stage.
+// printCut prints the memories that the search left out, grouped by stage.
 func (w explainer) cut(cut []left, why bool) {
 	for _, r := range reasons {
 		title := fmt.Sprintf("left out by %s: %s\n", r.stage, r.reason)

@@ -43,7 +43,7 @@ func serve(g *global) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			set, err := g.load(cmd)
-			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.set, "log.format=json") { // even if other settings are invalid
+			if set.Log.Format == "json" || os.Getenv("LOCI_LOG_FORMAT") == "json" || slices.Contains(g.set, "log.format=json") { // decides even if other settings are invalid
 				defer func() {
 					if err != nil {
 						err = logged{err}
@@ -66,7 +66,7 @@ func serve(g *global) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if set.Log.Format == "json" { // the log has only JSON lines
+			if set.Log.Format == "json" { // all lines are JSON
 				s.Log().Info("serving", "version", loci.Version(), "at", s.url(), "upstream", set.Upstream.Shown(), "models", s.models())
 			} else {
 				fmt.Fprintf(cmd.ErrOrStderr(), "loci %s\n", loci.Version())
@@ -85,17 +85,17 @@ type server struct {
 	*serving
 }
 
-// serving is the HTTP server. Until the memory is open it answers only /health/live, because opening
-// can take long, for example if the schema is upgraded.
+// httpServer serves HTTP. Until the memory is open it answers only /health/live, because opening can
+// take long, for example for an upgrade of the schema.
 type serving struct {
 	srv      *http.Server
 	handler  atomic.Pointer[http.Handler]
 	requests sync.WaitGroup
-	cut      context.CancelCauseFunc // ends the contexts of all requests
-	ended    chan error              // the error with which Serve returned
+	cut      context.CancelCauseFunc // cancels the contexts of all requests
+	ended    chan error              // receives the error of srv.Serve
 }
 
-// serveOn starts the HTTP server.
+// startHTTP starts the HTTP server.
 func serveOn(l net.Listener, log *slog.Logger) *serving {
 	inTime, cut := context.WithCancelCause(context.Background())
 	s := &serving{cut: cut, ended: make(chan error, 1)}
@@ -122,7 +122,7 @@ func (s *serving) close() error {
 	return s.srv.Close()
 }
 
-// open is like listen, and writes the address to the data folder so that other commands find the server.
+// openServer is like listenAndOpen, and writes the URL to the data folder, where other commands look for it.
 func open(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
 	s, err := listen(ctx, config, opts, cert)
 	if err != nil {
@@ -134,8 +134,8 @@ func open(ctx context.Context, config config.Config, opts loci.Options, cert *ce
 	return s, nil
 }
 
-// listen listens, opens the memory and serves it; [server.run] starts the background work. Without cert it
-// serves only this machine, without TLS.
+// listenAndOpen listens, opens the memory and serves it; [server.run] starts the background work. If cert
+// is nil, it serves only this machine, without TLS.
 func listen(ctx context.Context, config config.Config, opts loci.Options, cert *certificate) (*server, error) {
 	if cert == nil {
 		config.TLS.Cert, config.TLS.Key, config.TLS.ACME = "", "", nil
@@ -166,7 +166,7 @@ func listen(ctx context.Context, config config.Config, opts loci.Options, cert *
 	return &server{l, listener, serving}, nil
 }
 
-// openAnywhere is like open, but uses a free port if the configured address is taken.
+// openOnFreePort is like openServer without TLS, but uses a free port if the configured address is in use.
 func openAnywhere(ctx context.Context, config config.Config, opts loci.Options) (*server, error) {
 	s, err := open(ctx, config, opts, nil)
 	if err != nil && !errors.Is(err, memory.Conflict) && !errors.Is(err, memory.Invalid) {
@@ -184,7 +184,7 @@ func (s *server) url() string {
 	return scheme + config.Reached(s.listener.Addr().String())
 }
 
-// reloadOnHangup reloads the settings at each SIGHUP, until stop is called.
+// reloadOnHangup reloads the settings at each SIGHUP until the caller calls stop.
 func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -200,14 +200,14 @@ func (s *server) reloadOnHangup(reload func() (config.Config, error)) (stop func
 				_, err = s.Reload(next)
 			}
 			if err != nil {
-				s.Log().Error("cannot reload the settings; the old settings stay in effect", "err", err)
+				s.Log().Error("cannot reload the settings; the previous settings stay in effect", "err", err)
 			}
 		}
 	}()
 	return func() { signal.Stop(hangups); close(over) }
 }
 
-// addresses prints the URLs and the main settings of the server.
+// printAddresses prints the URLs and the main settings of the server.
 func (s *server) addresses(w io.Writer) {
 	config := s.Config()
 	fmt.Fprintf(w, "  page           %[1]s/\n  chat (OpenAI)  %[1]s/v1\n  memory (REST)  %[1]s/api/memory   (%[1]s/docs)\n  upstream       %[2]s\n  models         %[3]s\n",
@@ -226,7 +226,7 @@ func (s *server) addresses(w io.Writer) {
 	}
 }
 
-// models describes the embedder, the reranker and the learner.
+// modelsText describes the embedder, the reranker and the learner.
 func (s *server) models() string {
 	c := s.Config()
 	embeds := c.Embedder + ", compared by " + vector.Tier()
@@ -236,14 +236,14 @@ func (s *server) models() string {
 	return fmt.Sprintf("search by %s; reranker %s; learning by %s", embeds, c.Reranker, s.Learns())
 }
 
-// lastWords is the time that cancelled requests have to report the error and to store the partial conversation.
+// cancelGrace is the time for cancelled requests to report the error and to store partial conversations.
 const lastWords = 3 * time.Second
 
 // run serves until ctx ends, waits for running requests, and closes the memory.
 func (s *server) run(ctx context.Context) error {
 	defer s.cut(nil)
 	group, ctx := errgroup.WithContext(ctx)
-	// Learning continues until the last requests have ended.
+	// Background work continues until the last requests have ended.
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	group.Go(func() error { return s.Run(working) })
 	group.Go(func() error { boundGarbage(working, s.Resident); return nil })
@@ -259,7 +259,7 @@ func (s *server) run(ctx context.Context) error {
 		drain := s.Config().Drain
 		s.Drain()
 		if addr, err := netip.ParseAddrPort(s.listener.Addr().String()); err == nil && !addr.Addr().IsLoopback() {
-			time.Sleep(drain / 6) // so that load balancers see that the server is not ready
+			time.Sleep(drain / 6) // time for load balancers to see that the server is not ready
 		}
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 		defer cancel()
@@ -267,7 +267,7 @@ func (s *server) run(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		s.Log().Warn("requests are cut off", "after", drain, "err", err)
+		s.Log().Warn("cancelling the remaining requests", "after", drain, "err", err)
 		s.cut(httpx.ErrStopping)
 		over, ended := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 		go func() { s.requests.Wait(); ended() }()
@@ -277,13 +277,13 @@ func (s *server) run(ctx context.Context) error {
 	return errors.Join(group.Wait(), s.Close())
 }
 
-// certificate is a server's TLS certificate. It can be reloaded.
+// certificate is a server's TLS certificate, which can be reloaded.
 type certificate struct {
 	now    atomic.Pointer[tls.Certificate]
-	issuer *acme.Client // ACME client for tls.acme; nil: Let's Encrypt
+	issuer *acme.Client // ACME client for tls.acme; nil uses Let's Encrypt
 }
 
-// read reads the certificate files. If they are invalid the earlier certificate stays in use.
+// load reads the certificate files. If the files are invalid, the previous certificate stays in use.
 func (c *certificate) read(set config.TLSConfig) error {
 	if set.Cert == "" {
 		return nil
@@ -296,7 +296,7 @@ func (c *certificate) read(set config.TLSConfig) error {
 	return nil
 }
 
-// encrypted adds TLS to a listener according to the settings.
+// withTLS adds TLS to a listener according to the settings.
 func (c *certificate) encrypted(l net.Listener, set config.Config) (net.Listener, error) {
 	t := &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
@@ -318,7 +318,7 @@ func openAPI() *cobra.Command {
 	return &cobra.Command{
 		Use:     "openapi",
 		Short:   "Print the OpenAPI description of the REST API",
-		Long:    "Print the document that a server returns for /openapi.json. This needs no server.",
+		Long:    "Print the document that a server returns for /openapi.json. The command needs no server.",
 		Example: "  loci openapi > openapi.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -333,28 +333,28 @@ func openAPI() *cobra.Command {
 }
 
 // By default (GOGC=100) Go lets the heap double before it collects garbage. A large index
-// consists mostly of bytes without pointers that never become garbage: doubling them
-// would waste memory, and scanning them costs little.
+// consists mostly of bytes without pointers, which stay in use and are cheap to scan:
+// a doubled heap would waste memory.
 const (
-	// leastRoom is the minimum room for garbage, in bytes: at 1,300 recalls per second there are
-	// about seven collections per second. Half of it saves little and causes ten collections.
+	// minGarbage is the minimum room for garbage, in bytes. At 1,300 recalls per second, 24 MiB
+	// cause seven collections per second; 12 MiB would save little and cause ten.
 	leastRoom = 24 << 20
-	// leastPercent is the minimum room as a percentage of the memory in use, so that
-	// collections of a large heap are rarer.
+	// minPercent is the minimum room for garbage as a percentage of the memory in use. It
+	// makes collections of a large heap rarer.
 	leastPercent = 20
-	// besides is the memory in use outside of the index, in bytes.
+	// otherMemory is the memory in use outside of the index, in bytes.
 	besides = 8 << 20
 )
 
-// collectAt returns the GOGC for an index of the given size: room for leastRoom bytes
-// or leastPercent of garbage, whichever is more, but at most Go's default of 100.
+// gcPercent returns the GOGC value for an index of indexBytes: room for minGarbage bytes
+// or minPercent of garbage, whichever is more, but at most Go's default of 100.
 func collectAt(resident int64) int {
 	return int(min(100, max(leastPercent, 100*leastRoom/(resident+besides))))
 }
 
-// boundGarbage adjusts GOGC to the size of the index until ctx ends. It does nothing if the
-// environment sets GOGC or GOMEMLIMIT. It sets no memory limit, because near such a
-// limit the collector would use most of the processor time.
+// adjustGC adjusts GOGC to the size of the index until ctx ends, unless the environment sets
+// GOGC or GOMEMLIMIT. It sets no memory limit, because near a memory limit the collector
+// would use most of the processor time.
 func boundGarbage(ctx context.Context, resident func() int64) {
 	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
 		return

@@ -19,10 +19,10 @@ func settings(g *global) *cobra.Command {
 	var local bool
 	cmd := &cobra.Command{
 		Use:   "settings [WORD]",
-		Short: "Show all settings, their values and where the values come from",
-		Long: "Show all settings with the values of the running server. If no server answers, or with --local, --set, --config or --profile, show the values\n" +
-			"that a server would have if it were started with this command line. With WORD show only settings whose names contain it, with their\n" +
-			"descriptions. Values of secrets are not shown.",
+		Short: "Show all settings with their values and the sources of the values",
+		Long: "Show all settings with the values of the running server. Values of secrets are not shown.\n" +
+			"Without a server, or with --local, --set, --config or --profile, show the values of a server started with the same flags.\n" +
+			"With WORD show only settings that have WORD in their names, with their descriptions.",
 		Example: "  loci settings\n  loci settings upstream\n  LOCI_RECALL_TOP_K=5 loci settings top_k --local",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -109,7 +109,7 @@ func settingsImport(g *global) *cobra.Command {
 	return g.withJSON(cmd)
 }
 
-// settings prints one line per setting.
+// printSettings prints one line per setting.
 func (s printer) settings(all []client.Setting) {
 	t := tabwriter.NewWriter(s.Writer, 0, 0, 2, ' ', 0)
 	for _, one := range all {
@@ -119,11 +119,11 @@ func (s printer) settings(all []client.Setting) {
 		}
 		fmt.Fprintln(t, line)
 	}
-	_ = t.Flush() // writing the next line reports an error of the writer
+	_ = t.Flush() // the next write reports an error of the writer
 	s.line("for descriptions: loci settings WORD; to change a setting: --set KEY=VALUE, its environment variable, or the file of --config")
 }
 
-// explained prints settings with their descriptions.
+// printDescriptions prints settings with their descriptions.
 func (s printer) explained(all []client.Setting) {
 	for i, one := range all {
 		if i > 0 {
@@ -135,5 +135,5 @@ func (s printer) explained(all []client.Setting) {
 	}
 }
 
-// value returns a setting's value, or – if it is empty.
+// displayValue returns the value of a setting, or – for an empty value.
 func value(s client.Setting) string { return cmp.Or(brief(s.Value, 200), "–") }

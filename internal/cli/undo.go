@@ -20,9 +20,9 @@ func undo(g *global) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "undo",
-		Short: "Undo changes; can itself be undone",
-		Long: "Undo the last run, a given --run or --change, or everything since a time (--to). A run is all changes of one command, request or\n" +
-			"learning job. Without --yes the command only shows what would change. An undo can itself be undone. loci history lists runs and changes.",
+		Short: "Undo changes; an undo can itself be undone",
+		Long: "Undo the last run, the run of --run, the change of --change, or everything since a time (--to). loci history lists runs and changes.\n" +
+			"A run is all changes of one command, request or learning job. Without --yes the command only shows the changes that it would make.",
 		Example: "  loci undo\n  loci undo --yes\n  loci undo --run 0199c5d2-… --yes\n  loci undo --to \"2026-05-03 14:00\"",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,8 +77,8 @@ func undo(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// meant describes what will be undone, "" if there is nothing. If the request names no run, change or
-// time, meant sets its run to the last one.
+// undoTarget describes what req undoes, or returns "" if nothing can be undone. If req names no run,
+// change or time, undoTarget sets its run to the last run.
 func meant(ctx context.Context, c *client.Client, in *client.UndoRequest) (string, error) {
 	switch {
 	case in.ToTime != nil:
@@ -109,11 +109,11 @@ func runOf(c client.Change) string {
 }
 
 // lastUndoable returns a change of the last run that can be undone, or the zero Change. It skips runs
-// that erased memories or changed memories that were erased later, and pauses, which people do not
-// mean by their last change.
+// that erased memories or changed memories that were erased later. It also skips pauses, because
+// people do not regard a pause as a change of memory.
 func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) {
 	var last client.Change
-	erased := map[string]bool{} // erased targets and runs; changes come newest first, so an erasure precedes earlier changes of its target
+	erased := map[string]bool{} // erased targets and runs; changes are sorted newest first, so an erasure comes before earlier changes of its target
 	for one, err := range c.AllChanges(ctx, client.ChangesQuery{}) {
 		if err != nil {
 			return client.Change{}, fmt.Errorf("find the last run: %w", err)
@@ -133,7 +133,7 @@ func lastUndoable(ctx context.Context, c *client.Client) (client.Change, error) 
 	return last, nil
 }
 
-// undoCommand returns the command line that carries out an undo.
+// undoCommandLine returns the command line for an undo.
 func undoCommand(in client.UndoRequest, user string) string {
 	words := []string{"loci undo"}
 	for _, flag := range []struct{ name, value string }{{"--run", in.Run}, {"--change", in.Change}, {"--user", user}} {
@@ -150,7 +150,7 @@ func undoCommand(in client.UndoRequest, user string) string {
 	return strings.Join(append(words, "--yes"), " ")
 }
 
-// conflict prints the later changes that prevent an undo.
+// printConflict prints the later changes that prevent an undo; undoErr is the error of the undo.
 func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s printer, refused error) error {
 	in.DryRun = true
 	would, err := c.Undo(ctx, in)
@@ -165,8 +165,8 @@ func conflict(ctx context.Context, c *client.Client, in client.UndoRequest, s pr
 	return memory.Errorf(memory.Conflict, "later changes prevent the undo; undo them first, or add --cascade to undo all of them")
 }
 
-// undone prints what an undo did or would do. next is the command line that carries it out or
-// reverts it.
+// printUndo prints what an undo changed or would change. The command line next carries out or reverts
+// the undo.
 func (s printer) undone(u client.Undone, what, next string, words map[string]string) {
 	switch {
 	case len(u.Steps) == 0:
@@ -185,13 +185,13 @@ func (s printer) undone(u client.Undone, what, next string, words map[string]str
 		s.line("%s", next)
 	case len(u.Later) > 0 && !strings.Contains(next, " --cascade"):
 		s.later(u.Later, words)
-		s.line("to undo all of it: %s", strings.Replace(next, " --yes", " --cascade --yes", 1))
+		s.line("to undo all changes: %s", strings.Replace(next, " --yes", " --cascade --yes", 1))
 	default:
 		s.line("to do it: %s", next)
 	}
 }
 
-// step prints how a change affects the memory.
+// printStep prints how a change affects the memory.
 func (s printer) step(c client.Change, words map[string]string) {
 	switch sign := sign(c); sign {
 	case '+':
@@ -207,7 +207,7 @@ func (s printer) step(c client.Change, words map[string]string) {
 	}
 }
 
-// plain returns the printer without colour.
+// withoutColour returns the printer without colour.
 func (s printer) plain() printer { return printer{Writer: s.Writer} }
 
 func (s printer) later(changes []client.Change, words map[string]string) {
@@ -259,15 +259,15 @@ func forget(g *global) *cobra.Command {
 	cmd.Flags().BoolVar(&yes, "yes", false, "confirm: forget the memories")
 	cmd.Flags().BoolVar(&erase, "erase", false, "erase the text permanently; this cannot be undone")
 	cmd.Flags().StringSliceVar(&kinds, "kind", nil, "with filters, comma-separated: fact, turn, summary (default: fact)")
-	cmd.Flags().StringVar(&filter.Tag, "tag", "", "forget all with this tag")
-	cmd.Flags().StringVar(&filter.Category, "category", "", "forget all in this category")
-	cmd.Flags().StringVar(&filter.Project, "project", "", "forget all in this project")
+	cmd.Flags().StringVar(&filter.Tag, "tag", "", "forget all memories with this tag")
+	cmd.Flags().StringVar(&filter.Category, "category", "", "forget all memories in this category")
+	cmd.Flags().StringVar(&filter.Project, "project", "", "forget all memories in this project")
 	cmd.Flags().StringVar(&filter.Conversation, "conversation", "", "forget all messages of this conversation, and facts learned from it")
-	cmd.Flags().StringVar(&filter.Text, "text", "", "forget all with these words in the text")
+	cmd.Flags().StringVar(&filter.Text, "text", "", "forget all memories with these words in the text")
 	return onMemory(g, cmd)
 }
 
-// narrows reports whether a filter has a criterion other than the kind.
+// hasCriteria reports whether a filter has a criterion other than the kind.
 func narrows(f client.ForgetFilter) bool {
 	return f.Tag != "" || f.Category != "" || f.Project != "" || f.Conversation != "" || f.Text != ""
 }

@@ -19,7 +19,7 @@ func upkeep(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upkeep",
 		Short: "Retire expired, faded and excess memories; can be undone",
-		Long: "Retire memories that have expired, or that the settings upkeep.* limit. A server does the same automatically every day.\n" +
+		Long: "Retire memories that have expired or faded, or that exceed the limits in the settings upkeep.*. A server does the same every day.\n" +
 			"Without --yes the command only shows the memories.",
 		Example: "  loci upkeep\n  loci upkeep --yes\n  loci upkeep --set upkeep.user=1000",
 		Args:    cobra.NoArgs,
@@ -31,7 +31,7 @@ func upkeep(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// left prints the memories that upkeep retired or would retire.
+// printUpkeep prints the memories that upkeep retired or would retire.
 func (s printer) left(u client.Upkeep, undoHint string) {
 	if len(u.Changes) == 0 {
 		s.line("no memories to retire")
@@ -75,7 +75,7 @@ func pause(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// pauses describe what is paused.
+// pauseTexts describe each pause for people.
 var pauses = map[string]string{
 	"none":     "nothing is paused",
 	"learning": "learning is paused: messages are stored, but Loci never learns from them",
@@ -101,7 +101,7 @@ func relearn(g *global) *cobra.Command {
 					return err
 				}
 				return show(g, cmd, func(out printer, queued client.Relearning) {
-					out.line("%s to learn from again; loci jobs shows when that is done", many(queued.Turns, "turns"))
+					out.line("%s queued for learning; loci jobs shows the progress", many(queued.Turns, "turns"))
 				})(c.Relearn(ctx, in))
 			})
 		},
@@ -123,7 +123,7 @@ func usage(g *global) *cobra.Command {
 			return show(g, cmd, func(out printer, all client.UsageList) { printUsage(out, all.Usage) })(c.Usage(ctx, since))
 		}),
 	}
-	cmd.Flags().Var(timeFlag{at: &since}, "since", "only from this day on: 2026-05-03, yesterday, …")
+	cmd.Flags().Var(timeFlag{at: &since}, "since", "only days since this day: 2026-05-03, yesterday, …")
 	return onMemory(g, cmd)
 }
 
@@ -140,7 +140,7 @@ func printUsage(w io.Writer, all []memory.Usage) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%d\t%d\t%d\t%.4f\n", u.Day.Format(time.DateOnly), u.Purpose, brief(u.Model, 40), u.Calls, u.InputTokens, u.OutputTokens, u.Cost)
 	}
 	fmt.Fprintf(t, "all\t\t\t%d\t%d\t%d\t%.4f\n", sum.Calls, sum.InputTokens, sum.OutputTokens, sum.Cost)
-	_ = t.Flush() // g.print returns an error of w
+	_ = t.Flush() // sharedState.print returns an error of w
 }
 
 func jobs(g *global) *cobra.Command {
@@ -149,8 +149,8 @@ func jobs(g *global) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "jobs",
 		Short: "Show background work: running, waiting or parked",
-		Long: fmt.Sprintf("Show unfinished background jobs: the kind, the number of failures, the last error and the next try. A job that failed %d times,\n"+
-			"or during which the process died %d times in a row, is parked until you run --retry.", memory.MaxAttempts, memory.MaxAbandoned),
+		Long: fmt.Sprintf("Show unfinished background jobs: the kind, the number of failures, the last error and the time of the next try.\n"+
+			"A job is parked after %d failures, or after the process died during it %d times in a row. It then waits for loci jobs --retry.", memory.MaxAttempts, memory.MaxAbandoned),
 		Example: "  loci jobs\n  loci jobs --retry learn-0199c5d2-…\n  loci jobs --all",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -185,7 +185,7 @@ func jobs(g *global) *cobra.Command {
 	return onMemory(g, cmd)
 }
 
-// retry queues parked jobs again, those with the ids or all, and returns their ids.
+// retryJobs queues the parked jobs with the ids, or all parked jobs, again, and returns their ids.
 func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]string, error) {
 	if !all && len(ids) == 0 {
 		return nil, nil
@@ -218,7 +218,7 @@ func retry(ctx context.Context, c *client.Client, ids []string, all bool) ([]str
 	return ids, nil
 }
 
-// jobs prints unfinished jobs.
+// printJobs prints unfinished jobs.
 func (s printer) jobs(jobs []client.Job, now time.Time) {
 	if len(jobs) == 0 {
 		s.line("no background jobs")
@@ -244,6 +244,6 @@ func (s printer) jobs(jobs []client.Job, now time.Time) {
 		}
 	}
 	if parked > 0 {
-		s.line("parked jobs wait for you: loci jobs --retry ID, or --all")
+		s.line("parked jobs do not run again by themselves; to try again: loci jobs --retry ID, or --all")
 	}
 }

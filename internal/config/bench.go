@@ -12,12 +12,12 @@ import (
 // does not change the results.
 const benchDeadline = 10 * time.Second
 
-// ForBench returns the settings of a separate memory for measurements. From c it takes the settings
-// that affect results: models, recall, index, and learning by rules. The error is [memory.Invalid] if
-// c names a server, because measurements use no server.
+// BenchConfig returns the settings of a separate memory for measurements, with the settings of c that
+// affect results: models, recall, index, and learning by rules. The error is [memory.Invalid] if c
+// names a server, because measurements use no server.
 func (c Config) ForBench(settings map[string]string) (Config, error) {
 	if c.rank("addr") == flagged || c.namesServer() {
-		return Config{}, memory.Errorf(memory.Invalid, "addr: locibench measures a separate memory and uses no server; leave out --addr")
+		return Config{}, memory.Errorf(memory.Invalid, "addr: locibench measures a separate memory and uses no server; remove --addr")
 	}
 	flags := map[string]string{"addr": "127.0.0.1:0", "log.level": "error"}
 	maps.Copy(flags, settings)
@@ -33,7 +33,7 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 		out.Recall.Deadline = benchDeadline
 	}
 	out.from["recall.deadline"] = "bench"
-	// fitScore needs the profile and its embedder.
+	// resetScoreSettings compares the embedder with the embedder of the profile.
 	out.Profile, out.named, out.lack = c.Profile, c.named, c.lack
 	for _, key := range []string{"recall.score", "recall.threshold"} {
 		out.from[key] = c.from[key]
@@ -42,7 +42,7 @@ func (c Config) ForBench(settings map[string]string) (Config, error) {
 	if out.Embed.URL == "" { // see embedOptions
 		out.Embed.URL, out.Embed.Key = c.Upstream.URL, cmp.Or(c.Embed.Key, c.Upstream.Key)
 	}
-	if out.Learn.Model == "" { // rules learn
+	if out.Learn.Model == "" { // facts are learned by rules
 		out.Learn = c.Learn
 		out.Learn.Model, out.Learn.URL, out.Learn.Key, out.Learn.Prefer = "", "", "", nil
 	}

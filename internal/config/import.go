@@ -16,11 +16,11 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// foreign is a setting of another memory system, one that a profile is modelled on. docs/profiles.md
-// has the same table for people.
+// foreignSetting is a setting of another memory system on which a profile is modelled. The table in
+// docs/profiles.md lists the same settings for people.
 type foreign struct {
 	name, profile string
-	key           string // the corresponding setting of Loci; "" if Loci has none
+	key           string // the corresponding setting of Loci; empty if Loci has no such setting
 	value         func(string) (string, error)
 }
 
@@ -58,14 +58,14 @@ func oneOf(no, yes string) func(string) (string, error) {
 	}
 }
 
-// Imported holds settings that were read from the settings file of another memory system.
+// ImportedSettings holds settings from the settings file of another memory system.
 type Imported struct {
 	Settings map[string]string `json:"settings"`
-	Passed   []string          `json:"passed,omitempty"` // names in the file without a setting in Loci
+	Passed   []string          `json:"passed,omitempty"` // names of settings in the file that Loci does not have
 }
 
-// Import reads a settings file of the memory systems that the profiles assistant, platform and
-// agent-cli are modelled on: YAML, JSON or TOML, or lines of NAME=VALUE.
+// Import reads a settings file (YAML, JSON, TOML or lines of NAME=VALUE) of a memory system on which
+// the profile assistant, platform or agent-cli is modelled.
 func Import(file string, data []byte) (Imported, error) {
 	values, providers, err := foreignValues(file, data)
 	if err != nil {
@@ -82,11 +82,11 @@ func Import(file string, data []byte) (Imported, error) {
 		f := foreignSettings[i]
 		if f.value != nil {
 			if v.value, err = f.value(v.value); err != nil {
-				return Imported{}, memory.Errorf(memory.Invalid, "%s: %s: neither true nor false", file, v.name)
+				return Imported{}, memory.Errorf(memory.Invalid, "%s: %s: invalid value; valid: true, false", file, v.name)
 			}
 		}
 		out.Settings[f.key] = v.value
-		if f.name == "rag_embedding_model" { // that system's thresholds are cosines
+		if f.name == "rag_embedding_model" { // the thresholds of this system are cosines
 			out.Settings["recall.score"] = "cosine"
 		}
 		votes[f.profile]++
@@ -95,7 +95,7 @@ func Import(file string, data []byte) (Imported, error) {
 		votes["assistant"]++
 		base, err := url.Parse(p.url)
 		if err != nil {
-			return Imported{}, memory.Errorf(memory.Invalid, "%s: the URL of %s cannot be read", file, p.Name)
+			return Imported{}, memory.Errorf(memory.Invalid, "%s: invalid URL of %s", file, p.Name)
 		}
 		if p.key != "" {
 			base.User = url.User(p.key)
@@ -107,29 +107,29 @@ func Import(file string, data []byte) (Imported, error) {
 		out.Settings["learn.providers"] = entry
 	}
 	if len(out.Settings) == 0 {
-		return Imported{}, memory.Errorf(memory.Invalid, "%s: the file has no setting that docs/profiles.md lists", file)
+		return Imported{}, memory.Errorf(memory.Invalid, "%s: the file has no supported setting; docs/profiles.md lists the supported names", file)
 	}
 	for _, profile := range Profiles() {
 		if best := out.Settings["profile"]; votes[profile] > votes[best] {
 			out.Settings["profile"] = profile
 		}
 	}
-	if key := out.Settings["upstream.key"]; key != "" { // OPENAI_API_KEY is for chats and embeddings of the same server
+	if key := out.Settings["upstream.key"]; key != "" { // the server of OPENAI_API_KEY answers chats and embeds
 		maps.Copy(out.Settings, map[string]string{"upstream.url": openAI, "embed.url": openAI, "embed.key": key})
 	}
 	flags := maps.Clone(out.Settings)
-	flags["upstream.url"] = "http://localhost/v1" // a remote embedder needs a server, which these files do not name
+	flags["upstream.url"] = "http://localhost/v1" // Load requires a server for a remote embedder, but these files name no server
 	_, err = Load(Sources{Flags: flags})
 	return out, err
 }
 
-// YAML returns the settings as a file for --config.
+// YAML returns the settings as the text of a file for --config.
 func (s Imported) YAML() ([]byte, error) { return yaml.Marshal(nest(s.Settings)) }
 
 type foreignValue struct{ name, value string }
 
-// foreignValues returns the values of a file, by the last part of each name, and the providers that
-// the file lists.
+// foreignValues returns the values in a file, each with the last part of its name, and the listed
+// providers.
 func foreignValues(file string, data []byte) (values []foreignValue, providers []Provider, err error) {
 	if ext := path.Ext(file); ext != ".yaml" && ext != ".yml" && ext != ".json" {
 		return foreignLines(data), nil, nil
@@ -157,7 +157,7 @@ func foreignValues(file string, data []byte) (values []foreignValue, providers [
 	return values, providers, nil
 }
 
-// foreignProviders reads a server for each name, with its URL and key.
+// foreignProviders reads providers: a map of names to a URL and a key.
 func foreignProviders(tree yaml.MapSlice) []Provider {
 	var out []Provider
 	for _, item := range tree {
@@ -178,7 +178,7 @@ func foreignProviders(tree yaml.MapSlice) []Provider {
 	return out
 }
 
-// foreignLines reads lines of NAME=VALUE, as of a .env file, a TOML file or a shell script.
+// foreignLines reads lines of NAME=VALUE, as in a .env file, a TOML file or a shell script.
 func foreignLines(data []byte) []foreignValue {
 	var out []foreignValue
 	lines := bufio.NewScanner(bytes.NewReader(data))

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	mostNearest = 5 // maximum number of settings that are suggested for an unknown name
+	mostNearest = 5 // maximum number of suggested settings for an unknown name
 	mostEdits   = 2 // maximum edit distance of a suggestion
 )
 
-// calledElsewhere maps names of settings in other programs to Loci's names.
+// otherNames maps names of settings in other programs to Loci's names.
 var calledElsewhere = map[string]string{"port": "addr", "listen": "addr", "bind": "addr", "address": "addr", "host": "addr", "folder": "data", "db": "store", "database": "store"}
 
-// nearest suggests keys for an unknown name: keys that differ in few letters or, if there are none,
-// keys that contain the name or are its beginning.
+// suggestKeys suggests keys for an unknown name: keys that differ in at most maxEdits letters,
+// otherwise keys that contain the name or are the beginning of the name.
 func nearest(name string) (near []string) {
 	if len(name) <= mostEdits {
 		return nil
@@ -36,16 +36,16 @@ func nearest(name string) (near []string) {
 	return near[:min(len(near), mostNearest)]
 }
 
-// nearMiss reports whether a variable's name differs by one letter from a setting's variable, or is
-// its beginning.
+// isTypo reports whether a variable's name differs by one letter from a setting's variable, or is the
+// beginning of a setting's variable.
 func nearMiss(env string) bool {
 	return slices.ContainsFunc(settings(), func(s Setting) bool {
 		return strings.HasPrefix(s.Env, env+"_") || edits(env, s.Env) == 1
 	})
 }
 
-// edits returns the edit distance of a and b: the number of inserted, deleted, replaced or swapped
-// letters.
+// editDistance returns the edit distance of a and b: the number of inserted, deleted, replaced or
+// swapped letters.
 func edits(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	rows := make([][]int, len(from)+1)

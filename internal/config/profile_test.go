@@ -206,8 +206,8 @@ func TestAProfileStandsUnderTheFileAndOverTheDefaults(t *testing.T) {
 		t.Errorf("the profile says that it sets %s", sets)
 	}
 	want := []string{
-		"embedder remote:mistral-embed (set embed.url to its server): using lexical",
-		"recall.score cosine (needs the profile's embedder): using fitted, and recall.threshold 0.3 is on the scale of fitted",
+		"embedder remote:mistral-embed (set embed.url to the URL of its server): using lexical",
+		"recall.score cosine (needs the profile's embedder): using fitted, and recall.threshold 0.3 applies to the scale of fitted",
 	}
 	if wanted := c.Wanted(); wanted != "remote:mistral-embed" {
 		t.Errorf("the profile's embedder that is not at hand is %q", wanted)

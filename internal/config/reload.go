@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// live are the settings that a running server can change.
+// reloadable lists the settings that a running server can change.
 var live = []string{
 	"log.level", "limits.requests", "limits.tokens", "limits.concurrent", "hosts", "trusted", "proxies", "cors.origins", "audit.keep",
 	"tls.cert", "tls.key",
 }
 
 // Reload returns the settings with the changes of next that a running server can apply. It also
-// returns the keys of the applied changes, and of those that need a restart.
+// returns the keys of the applied changes, and the keys of changes that need a restart.
 func (c *Config) Reload(next Config) (out Config, taken, atStart []string) {
 	out = *c
 	is, will := map[string]reflect.Value{}, map[string]reflect.Value{}

@@ -16,15 +16,15 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Sources are the sources of settings, strongest first.
+// Sources are the sources of settings, in order of precedence.
 type Sources struct {
-	Flags map[string]string // by key, for example "recall.top_k"; only flags on the command line
-	Env   []string          // as os.Environ returns it
-	File  string            // a YAML file; "" for none
+	Flags map[string]string // values by key, such as "recall.top_k", of flags on the command line
+	Env   []string          // NAME=VALUE, as from os.Environ
+	File  string            // path of a YAML file; empty means no file
 }
 
-// Load reads the settings. An unknown key or an invalid value is [memory.Invalid]; the error names
-// the key and the valid values.
+// Load reads the settings. For an unknown key or an invalid value it returns [memory.Invalid] with the
+// key and the valid values.
 func Load(s Sources) (Config, error) {
 	file, err := fromFile(s.File)
 	if err != nil {
@@ -81,7 +81,7 @@ func decode(from, into any) error {
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
 			mapstructure.TextUnmarshallerHookFunc(),
-			func(from, to reflect.Type, value any) (any, error) { // allow a space after a comma in a list
+			func(from, to reflect.Type, value any) (any, error) { // allows a space after a comma in a list
 				if text, ok := value.(string); ok && to == reflect.SliceOf(from) {
 					value = strings.ReplaceAll(text, ", ", ",")
 				}
@@ -99,26 +99,26 @@ func decode(from, into any) error {
 	return d.Decode(from)
 }
 
-// fromDefault is the source of a value that nobody set.
+// sourceDefault is the source of a default value.
 const fromDefault = "default"
 
-// keysOf returns the keys in a source, with dots.
+// keysOf returns the keys in a source, such as "recall.top_k".
 func keysOf(values map[string]any) []string {
 	k := koanf.New(".")
-	_ = k.Load(layer(values), nil) // a map cannot fail
+	_ = k.Load(layer(values), nil) // loading a map cannot fail
 	return k.Keys()
 }
 
-// layer is a nested map as a source for koanf.
+// mapProvider is a nested map as a koanf.Provider.
 type layer map[string]any
 
 func (v layer) Read() (map[string]any, error) { return v, nil }
 func (v layer) ReadBytes() ([]byte, error)    { return nil, errors.ErrUnsupported }
 
-// Setting describes a setting, as on the reference page.
+// Setting describes a setting on the reference page.
 type Setting struct {
 	Key, Env, Default, Doc string
-	Valid                  []string // of a closed choice
+	Valid                  []string // valid values; nil if not a closed choice
 	Secret                 bool
 
 	kind reflect.Type
@@ -156,7 +156,7 @@ func settingsOf(t reflect.Type, prefix string) []Setting {
 	return out
 }
 
-// envOf returns the environment variable of a setting.
+// envName returns the environment variable of a setting.
 func envOf(key string) string { return "LOCI_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
 
 func (s Setting) check(value any) error {
@@ -171,7 +171,7 @@ func (s Setting) check(value any) error {
 		return memory.Errorf(memory.Invalid, "%s: %v is not a valid number of bytes (example: 512MiB)", s.Key, value)
 	}
 	if err != nil {
-		return memory.Errorf(memory.Invalid, "%s: %v cannot be read as %s", s.Key, value, s.kind)
+		return memory.Errorf(memory.Invalid, "%s: invalid value %v; it must be of type %s", s.Key, value, s.kind)
 	}
 	return nil
 }
@@ -195,9 +195,9 @@ func fromFlags(flags map[string]string) (map[string]any, error) {
 	return nest(flags), nil
 }
 
-// fromEnv returns the settings in the environment. A secret can also be in a file: its variable with
-// the suffix _FILE has the path. unknown lists LOCI_ variables that are not settings; Kubernetes, for
-// example, sets such variables. A misspelt setting is [memory.Invalid].
+// readEnv returns the settings in the environment. A secret can also be in a file: the secret's variable
+// with the suffix _FILE contains the path. unknown lists LOCI_ variables that are not settings, such as
+// variables set by Kubernetes. For a misspelt setting it returns [memory.Invalid].
 func fromEnv(environ []string) (values map[string]any, unknown []string, err error) {
 	byEnv, secretFiles, files := map[string]string{}, map[string]string{}, map[string]string{}
 	for _, s := range settings() {
@@ -268,8 +268,8 @@ func known(where, key string) error {
 	return noSetting(where, key, key, func(key string) string { return key })
 }
 
-// noSetting returns the error for an unknown setting, with suggestions. called converts a key to the
-// notation of the source.
+// unknownSetting returns the error for an unknown setting, with suggestions. The function format
+// converts a key to the notation of the source.
 func noSetting(where, name, key string, called func(key string) string) error {
 	meant := nearest(key)
 	for i, k := range meant {
@@ -282,16 +282,16 @@ func noSetting(where, name, key string, called func(key string) string) error {
 	return memory.Errorf(memory.Invalid, "%s: %s is not a valid setting; %sloci settings lists all settings", where, name, does)
 }
 
-// nest converts keys with dots to nested maps.
+// nestKeys converts keys with dots to nested maps.
 func nest(flat map[string]string) map[string]any {
 	k := koanf.New(".")
 	for key, value := range flat {
-		_ = k.Set(key, value) // fails only if koanf merges strictly
+		_ = k.Set(key, value) // fails only with koanf's strict merge
 	}
 	return k.Raw()
 }
 
-// Complete fills the zero fields of a Config that a program made with their defaults. A Config from
+// WithDefaults fills zero fields of a Config that a program created with the defaults. A Config from
 // [Load] is already complete.
 func (c Config) Complete() (Config, error) {
 	if c.from != nil {
@@ -306,7 +306,7 @@ func (c Config) Complete() (Config, error) {
 			if len(v) > 0 {
 				set[key] = strings.Join(v, ",")
 			}
-		case StoreAddress: // its String method would leave out the password
+		case StoreAddress: // its String method would omit the password
 			if v != "" {
 				set[key] = string(v)
 			}

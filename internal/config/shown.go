@@ -11,8 +11,8 @@ import (
 	"github.com/loci-memory/loci/client"
 )
 
-// Shown returns all settings with their values and sources, in the order of Config's fields. The value
-// of a secret is shown as "set".
+// ListSettings returns all settings with their values and sources, in the order of Config's fields. The
+// value of a secret appears as "set".
 func (c Config) Shown() []client.Setting {
 	values := map[string]reflect.Value{}
 	valuesOf(reflect.ValueOf(c), "", values)
@@ -57,8 +57,8 @@ func valuesOf(v reflect.Value, prefix string, into map[string]reflect.Value) {
 	}
 }
 
-// Portable returns the settings that somebody set, as a settings file, without secrets and without
-// settings that depend on the machine.
+// PortableYAML returns the settings of file, environment and flags as a settings file, without secrets
+// and without settings that depend on the machine.
 func (c Config) Portable() ([]byte, error) {
 	flat := map[string]string{}
 	for _, s := range c.Shown() {
@@ -76,7 +76,7 @@ func (c Config) Portable() ([]byte, error) {
 		}
 	}
 	if len(flat) == 0 {
-		return []byte("# Nothing was set.\n"), nil
+		return []byte("# File, environment and flags set no settings.\n"), nil
 	}
 	text, err := yaml.Marshal(nest(flat))
 	return append([]byte("# Settings at the time of the backup, without secrets.\n"), text...), err

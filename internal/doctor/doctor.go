@@ -1,5 +1,5 @@
-// Package doctor finds problems of an open memory: in its folders, vault, database, index and models, and in
-// the configuration, as revealed by requests.
+// Package doctor finds problems of an open memory: in its folders, vault, database, index and models, and
+// mistakes in the configuration that requests reveal.
 package doctor
 
 import (
@@ -33,16 +33,16 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Doctor examines a memory. Its fields must not change during an examination.
+// Doctor examines a memory. The fields must not change during an examination.
 type Doctor struct {
 	Config   config.Config
 	Engine   *engine.Engine
 	Index    *index.Index
-	Chroma   *chroma.Index    // nil: none
-	Vault    *vaultsync.Vault // nil: none
-	Database *sqlstore.Store  // nil: no SQL database
+	Chroma   *chroma.Index    // nil without Chroma
+	Vault    *vaultsync.Vault // nil without a vault
+	Database *sqlstore.Store  // nil if the store is not an SQL database
 	Backups  *backup.Maker
-	Schedule *backup.Schedule // nil: none
+	Schedule *backup.Schedule // nil without a schedule
 	Learner  *models.Learner
 	Embeds   models.Choice
 	Log      *slog.Logger
@@ -50,8 +50,8 @@ type Doctor struct {
 	warnings warnings
 }
 
-// Examine checks the folders, the vault, the database, the index and the models. With confirm, it also forgets
-// the memories whose vault files disappeared together.
+// Examine checks the folders, the vault, the database, the index and the models. If confirm is set, it also
+// forgets the memories of vault files that disappeared together.
 func (d *Doctor) Examine(ctx context.Context, confirm bool) (client.Checkup, error) {
 	c := checkup{Checkup: client.Checkup{Checked: []string{}, Findings: []client.Finding{}}}
 	if err := d.doctorVault(ctx, &c, confirm); err != nil {
@@ -84,7 +84,7 @@ func (c *checkup) found(part, path, what, do string) {
 func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) error {
 	if d.Vault == nil {
 		if confirm {
-			return memory.Errorf(memory.Invalid, "cannot confirm deletions: there is no vault")
+			return memory.Errorf(memory.Invalid, "cannot confirm deletions without a vault")
 		}
 		return nil
 	}
@@ -97,25 +97,25 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 		c.looked("the vault's history begins on %s, when memory was rebuilt from the files", at.Format(time.DateOnly))
 	}
 	for _, p := range r.Problems {
-		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "fix it or remove it from the vault; Loci leaves it unchanged"))
+		c.found("vault", p.Path, p.Why, cmp.Or(p.Do, "correct the file or remove it from the vault; Loci does not change it"))
 	}
 	for _, path := range r.Conflicts {
 		what := "text by a person that Loci did not import"
 		if why := refused[path]; why != "" {
 			what += ": " + why
 		}
-		c.found("vault", path, what, "copy the parts that you need into the memory's own file, then delete it")
+		c.found("vault", path, what, "copy the parts that you need into the memory's own file, then delete this file")
 	}
-	for _, e := range r.Edits { // Examine applied or refused the others
+	for _, e := range r.Edits { // Vault.Examine applied or refused the other edits
 		_, err := d.Vault.Change(ctx, e)
-		do := "Loci reads it again when the file changes and at each start"
+		do := "correct the file; Loci reads it again after a change and at each start"
 		switch {
 		case err == nil: // the edit succeeds now; the next check applies it
 			continue
 		case errors.Is(err, memory.Gone):
-			do = "to reopen the erased user, with this file: loci users open " + e.Owner.Name() + "; otherwise delete it"
+			do = "to reopen the erased user with this file: loci users open " + e.Owner.Name() + "; otherwise delete the file"
 		}
-		c.found("vault", e.Path, "its edit is not applied: "+err.Error(), do)
+		c.found("vault", e.Path, "the edit of this file is not applied: "+err.Error(), do)
 	}
 	if c.Held = len(r.Held); c.Held > 0 {
 		are := " are"
@@ -123,13 +123,13 @@ func (d *Doctor) doctorVault(ctx context.Context, c *checkup, confirm bool) erro
 			are = " is"
 		}
 		c.found("vault", "", many(c.Held, "file")+are+" deleted at the same time, such as "+r.Held[0].Path,
-			"restore them; or, if you deleted them on purpose, forget their memories:  loci doctor --confirm")
+			"restore the files; or, if you deleted them on purpose, forget their memories: loci doctor --confirm")
 	}
 	if err := d.Vault.Store.Ping(ctx); err != nil {
 		c.found("vault", "", err.Error(), "")
 	}
 	if err := d.Vault.Store.Settle(ctx); err != nil {
-		c.found("vault", "", "files cannot be written: "+err.Error(), "make sure that Loci may write there, and that there is free space")
+		c.found("vault", "", "files cannot be written: "+err.Error(), "make sure that Loci may write to the folder, and that the disk has free space")
 	}
 	return nil
 }
@@ -156,11 +156,11 @@ func (d *Doctor) doctorDatabase(ctx context.Context, c *checkup) {
 	}
 	c.looked("database: %s, %s, %s waiting or running", many(totals.Facts, "fact"), many(totals.Turns, "turn"), many(unfinished, "job"))
 	for _, owner := range slices.Sorted(maps.Keys(parked)) {
-		c.found("database", "", many(parked[owner], "job")+" of "+owner.Called()+" failed too often", "to list them: loci jobs --user "+owner.Name())
+		c.found("database", "", many(parked[owner], "job")+" of "+owner.Called()+" failed too often", "to list the jobs: loci jobs --user "+owner.Name())
 	}
 }
 
-// countJobs counts the jobs of all users that wait or run, and the parked ones by user.
+// countJobs counts the queued and running jobs of all users, and the parked jobs by user.
 func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memory.Owner]int, err error) {
 	owners, err := d.Engine.Store.Owners(ctx)
 	if err != nil {
@@ -183,15 +183,15 @@ func (d *Doctor) countJobs(ctx context.Context) (unfinished int, parked map[memo
 	return unfinished, parked, nil
 }
 
-// Checking a database of more than smallDatabase bytes takes seconds. The check starts after checkAfter, so
-// that it does not delay the first requests.
+// Checking a database of more than smallDatabase bytes takes seconds. It starts after checkAfter, in order
+// not to delay the first requests.
 const (
 	smallDatabase = 32 << 20
 	checkAfter    = 2 * time.Second
 )
 
-// CheckInBackground checks the database once, because queries do not notice missing index rows. If it finds a
-// fault, the server logs it, reports that it is not ready, and writes nothing.
+// CheckInBackground checks the database once, because queries do not detect missing index rows. If it finds
+// a fault, the server logs the fault, reports that it is not ready, and writes nothing.
 func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	if d.Database == nil || d.Config.Store.Server() {
 		return nil
@@ -210,12 +210,12 @@ func (d *Doctor) CheckInBackground(ctx context.Context) error {
 	case err != nil:
 		d.Log.Error("cannot check the database", "err", err)
 	default:
-		d.Log.Info("the database was checked", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
+		d.Log.Info("checked the database", "faults", len(faults), "took", time.Since(began).Round(time.Millisecond))
 	}
 	return nil
 }
 
-// many returns a count with its noun.
+// countOf returns a number with its noun; noun is the singular.
 func many(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -223,11 +223,11 @@ func many(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// leastRoom is the minimum free space of a disk, in bytes. The database's checkpoints, its log and traces need
-// some tens of MiB, so an operator has some days to react.
+// minFreeSpace is the minimum free space of a disk, in bytes. The database's checkpoints and log and the
+// traces need some tens of MiB, so an operator has some days to react.
 const leastRoom = 256 << 20
 
-// doctorFolders checks that the data folder is writable, and the free space of its disk and the vault's.
+// checkFolders checks that the data folder is writable, and that its disk and the vault's disk have free space.
 func (d *Doctor) doctorFolders(c *checkup) {
 	dir, err := d.Config.DataDir()
 	if err == nil {
@@ -239,19 +239,19 @@ func (d *Doctor) doctorFolders(c *checkup) {
 		c.found("data folder", dir, err.Error(), "")
 	default:
 		if err := disk.Probe(dir); err != nil {
-			c.found("data folder", dir, "it is not writable: "+err.Error(), "make sure that Loci may write there, and that there is free space")
+			c.found("data folder", dir, "the folder is not writable: "+err.Error(), "make sure that Loci may write to the folder, and that the disk has free space")
 		}
 		c.room("data folder", dir, disk.Room)
 	}
 	if _, err := d.Backups.Notes.Read(); err != nil {
-		c.found("data folder", backup.NotesFile, err.Error(), "move it to another folder; receipts of erasures will no longer name the backups that it lists")
+		c.found("data folder", backup.NotesFile, err.Error(), "move the file to another folder; receipts of erasures then omit the backups in the file")
 	}
 	if d.Vault != nil {
 		c.room("vault", d.Vault.Store.Dir(), disk.Room)
 	}
 }
 
-// room checks the free space of the disk with dir.
+// checkFreeSpace checks the free space of the disk with dir; freeSpace returns it in bytes.
 func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
 	left, err := of(dir)
 	switch {
@@ -259,13 +259,13 @@ func (c *checkup) room(part, dir string, of func(string) (int64, error)) {
 	case err != nil:
 		c.found(part, dir, err.Error(), "")
 	case left < leastRoom:
-		c.found(part, dir, fmt.Sprintf("its disk has %d MiB of free space", left>>20), "free some space: without it, Loci cannot store memories")
+		c.found(part, dir, fmt.Sprintf("its disk has %d MiB of free space", left>>20), "free some space: on a full disk Loci cannot store memories")
 	default:
 		c.looked("%s %s: its disk has %d MiB of free space", part, dir, left>>20)
 	}
 }
 
-// doctorIndex searches the index, and checks its folder.
+// checkIndex searches the index, and checks its folder.
 func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 	_, err := d.Engine.Searcher.Search(ctx, memory.Search{
 		Scopes: []memory.Scope{{Owner: memory.User(memory.DefaultNamespace, httpx.DefaultUser)}}, Text: "memory", ByWords: true, Kinds: []memory.Kind{memory.KindFact}, Now: d.Engine.Now(), Limit: 1,
@@ -288,11 +288,11 @@ func (d *Doctor) doctorIndex(ctx context.Context, c *checkup) {
 	case err != nil:
 		c.found("index", config.IndexFolder, err.Error(), "")
 	case !info.IsDir():
-		c.found("index", config.IndexFolder, "it is not a folder", "stop Loci and delete it; Loci rebuilds the index")
+		c.found("index", config.IndexFolder, "the path is not a folder", "stop Loci and delete the file; Loci rebuilds the index")
 	}
 }
 
-// doctorChroma compares the vectors of the Chroma server with the store.
+// checkChroma compares the vectors of the Chroma server with the store.
 func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
 	if d.Chroma == nil {
 		return
@@ -301,11 +301,11 @@ func (d *Doctor) doctorChroma(ctx context.Context, c *checkup) {
 	is, err := d.Chroma.Compare(ctx)
 	switch {
 	case errors.Is(err, memory.Conflict):
-		c.found("chroma", at, err.Error(), "delete that collection, or set chroma.collection; until then, search is by words only")
+		c.found("chroma", at, err.Error(), "delete the collection, or set chroma.collection to another name; until then, search is by words only")
 	case err != nil:
-		c.found("chroma", at, err.Error(), "check whether the server runs there; until it answers, search is by words only, and Loci fills it from the store automatically")
+		c.found("chroma", at, err.Error(), "check that the Chroma server runs at this address; until it answers, search is by words only; then Loci fills it from the store automatically")
 	case is.Missing+is.Extra > 0:
-		c.found("chroma", at, fmt.Sprintf("the collection %s is missing %d of %s and has %d that are not in the store", name, is.Missing, many(is.Memories, "vector"), is.Extra), "nothing: Loci is copying them again; check again in a minute")
+		c.found("chroma", at, fmt.Sprintf("the collection %s lacks %d of %s and has %d vectors that the store does not have", name, is.Missing, many(is.Memories, "vector"), is.Extra), "no action is needed: Loci copies the vectors again; check again in a minute")
 	default:
 		c.looked("chroma %s: the collection %s has %s, the same as the store", at, name, many(is.Memories, "vector"))
 	}
@@ -329,16 +329,16 @@ func (d *Doctor) doctorModels(c *checkup) {
 	c.looked("models in %s: %s", dir, strings.Join(names, ", "))
 	for _, name := range names {
 		if info, err := os.Stat(filepath.Join(dir, name)); err != nil || !info.IsDir() {
-			c.found("models", name, "it is not installed", "install it: loci models pull "+name)
+			c.found("models", name, "the model is not installed", "install the model: loci models pull "+name)
 		}
 	}
 }
 
-// answerTime bounds waiting for a model server.
+// answerTimeout is the maximum wait for a response of a model server.
 const answerTime = 3 * time.Second
 
-// doctorServers requests the list of models from each model server. Any response passes, except server errors
-// and a refused key.
+// checkServers requests the list of models from each model server. Any response is fine, except a server
+// error and a refused key.
 func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	c.server(ctx, "upstream", llm.Options{BaseURL: d.Config.Upstream.URL, Key: d.Config.Upstream.Key})
 	learns := d.Learner.Learns()
@@ -349,8 +349,8 @@ func (d *Doctor) doctorServers(ctx context.Context, c *checkup) {
 	d.doctorRemote(ctx, c)
 }
 
-// doctorRemote sends a small request to the remote embedder and reranker. It does not use their lists of
-// models, because some servers list none.
+// checkRemoteModels sends a small request to the remote embedder and reranker. It does not request lists of
+// models, because some servers have no list.
 func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -360,18 +360,18 @@ func (d *Doctor) doctorRemote(ctx context.Context, c *checkup) {
 	wrong := models.AskRemote(ctx, settings)
 	for _, m := range [][2]string{{"embedder", is.Embedder}, {"reranker", d.Config.Reranker}} {
 		if err := wrong[m[0]]; err != nil {
-			c.found(m[0], m[1], err.Error(), "check its server and the settings "+m[0]+", embed.url and embed.key")
+			c.found(m[0], m[1], err.Error(), "check the model's server and the settings "+m[0]+", embed.url and embed.key")
 		} else if strings.HasPrefix(m[1], config.RemoteModel) {
 			c.looked("%s %s: it responds", m[0], m[1])
 		}
 	}
 }
 
-// manyMissed limits the questions answered without a model to one in manyMissed; more cause a warning.
+// missedLimit is the reciprocal of the share of questions without a model above which a warning appears: 1/20.
 const manyMissed = 20
 
-// missing reports the models that are currently skipped, or that many questions were answered without. For
-// other models, it calls looked with the share of such questions.
+// skippedModels reports models that are currently skipped, or that were missing for many questions. For other
+// models it calls addChecked with the share of questions without the model.
 func (d *Doctor) missing(looked func(format string, args ...any)) (out []client.Finding) {
 	is, _ := d.Embeds.Now()
 	for _, m := range []struct {
@@ -382,10 +382,10 @@ func (d *Doctor) missing(looked func(format string, args ...any)) (out []client.
 		{"reranker", d.Config.Reranker, "results are not reranked", d.Engine.Reranker},
 	} {
 		missed, asked := d.Engine.Metrics.Missed(m.key, d.Engine.Now())
-		what := fmt.Sprintf("%d of %s of the last hour (%d %%) were answered without the %s", missed, many(asked, "question"), 100*missed/max(1, asked), m.key)
+		what := fmt.Sprintf("%d of %s in the last hour (%d %%) were answered without the %s", missed, many(asked, "question"), 100*missed/max(1, asked), m.key)
 		do := "reduce the load of this machine, use a smaller model (loci models), or raise recall.deadline_max"
 		if core.Remote(m.model) {
-			do = "Loci retries it automatically; if it is always too slow, raise recall.deadline or use a faster model"
+			do = "Loci retries the model automatically; if the model is always too slow, raise recall.deadline or use a faster model"
 		}
 		if why := core.Skipped(m.model); why != nil {
 			what = "the " + m.key + " is skipped, and " + m.meanwhile + ": " + llm.Trouble(why) + "; " + what
@@ -410,15 +410,15 @@ func (c *checkup) server(ctx context.Context, part string, o llm.Options) {
 	case err != nil:
 		c.found(part, shown, err.Error(), "make sure that the server runs and can be reached, or set "+part)
 	case status >= http.StatusInternalServerError:
-		c.found(part, shown, fmt.Sprintf("it responded with status %d", status), "make sure that the server runs")
+		c.found(part, shown, fmt.Sprintf("the server responded with status %d", status), "make sure that the server runs")
 	case o.Key != "" && (status == http.StatusUnauthorized || status == http.StatusForbidden):
-		c.found(part, shown, fmt.Sprintf("it refuses the key, with status %d", status), "set the right key")
+		c.found(part, shown, fmt.Sprintf("the server refused the key with status %d", status), "set the key of this server")
 	default:
 		c.looked("%s %s: it responds", part, shown)
 	}
 }
 
-// askServer requests a server's list of models and returns the HTTP status.
+// requestModels requests a server's list of models and returns the HTTP status.
 func askServer(ctx context.Context, o llm.Options) (status int, err error) {
 	server, err := llm.NewForwarder(o)
 	if err != nil {

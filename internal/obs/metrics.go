@@ -14,8 +14,8 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// Metrics counts events in its own registry. A nil *Metrics counts nothing, so callers need none. All methods
-// are safe for concurrent use.
+// Metrics counts events in its own registry. A nil *Metrics counts nothing. All methods are safe for
+// concurrent use.
 type Metrics struct {
 	registry     registry
 	decisions    counters
@@ -36,37 +36,37 @@ type Metrics struct {
 	refused      counters
 	writeWait    histograms
 
-	added, replaced, ignored atomic.Int64 // facts by decision
-	injected, used           atomic.Int64 // memories put into prompts
+	added, replaced, ignored atomic.Int64 // number of facts by decision
+	injected, used           atomic.Int64 // number of memories in prompts, and in answers
 
-	mu   sync.Mutex    // guards hour
-	hour map[asked]int // questions in the last hour
+	mu   sync.Mutex    // guards lastHour
+	hour map[asked]int // number of questions in the last hour
 }
 
-// Sources are functions that a scrape calls. Metrics of a nil source are omitted.
+// Sources are functions that each scrape calls. A scrape omits the metrics of a nil source.
 type Sources struct {
-	Totals   func(context.Context) (memory.Counts, error) // of all owners
-	Jobs     func(context.Context) (memory.Counts, error) // only of the jobs, if that is faster; nil: Totals counts them
+	Totals   func(context.Context) (memory.Counts, error) // counts of all owners
+	Jobs     func(context.Context) (memory.Counts, error) // only the counts of jobs, if faster than Totals; nil uses Totals
 	Problems func(context.Context) []string               // names of the parts with problems
-	Parts    []string                                     // all names that Problems may return
+	Parts    []string                                     // all names that Problems can return
 	Pools    func() []Pool
 	Now      func() time.Time // the store's clock
 }
 
-// Pool is a pool of connections to the database.
+// Pool is the state of a pool of database connections.
 type Pool struct {
 	Name       string
 	Busy, Size int
 }
 
-// asked is the key under which the questions of a minute are counted.
+// questionKey identifies a count of questions: by model, result and minute.
 type asked struct {
 	model  string
 	helped bool
 	minute int64
 }
 
-// nobody receives the counts of a nil *Metrics.
+// discarded receives the counts of a nil *Metrics.
 var nobody = sync.OnceValue(NewMetrics)
 
 func (m *Metrics) or() *Metrics {
@@ -76,7 +76,7 @@ func (m *Metrics) or() *Metrics {
 	return m
 }
 
-// Recalled counts one search and the parts of it that were skipped, as "part: why".
+// ObserveRecall counts a search and its skipped parts; each element of degraded is "PART: REASON".
 func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 	m = m.or()
 	m.recall.WithLabelValues().Observe(took.Seconds())
@@ -86,34 +86,34 @@ func (m *Metrics) Recalled(took time.Duration, degraded ...string) {
 	}
 }
 
-// StageEnded counts the time of a search stage that began at began.
+// ObserveStage records the duration of a search stage from its start until now.
 func (m *Metrics) StageEnded(stage string, began time.Time) {
 	m.or().stages.WithLabelValues(stage).Observe(time.Since(began).Seconds())
 }
 
-// CoreGiven counts the tokens of the core at the beginning of a prompt.
+// ObserveCore records the number of tokens of a prompt's core.
 func (m *Metrics) CoreGiven(tokens int) { m.or().coreTokens.WithLabelValues().Observe(float64(tokens)) }
 
-// RefusedMemory is the reason of a request that the upstream refused because of the added memory. RefusedKey is
-// the reason of a request whose key is not Loci's.
+// Reasons for refused requests. RefusedMemory means that the upstream refused the added memory, RefusedKey that
+// the request had a wrong key.
 const (
 	RefusedMemory = "memory"
 	RefusedKey    = "key"
 )
 
-// Refused counts a refused request by its reason; "" counts nothing.
+// CountRefused counts a refused request by reason. An empty reason counts nothing.
 func (m *Metrics) Refused(reason string) {
 	if reason != "" {
 		m.or().refused.WithLabelValues(reason).Inc()
 	}
 }
 
-// WriteWaited counts the time that a write waited for its turn.
+// ObserveWriteWait records how long a write waited for earlier writes.
 func (m *Metrics) WriteWaited(wait time.Duration) {
 	m.or().writeWait.WithLabelValues().Observe(wait.Seconds())
 }
 
-// ModelAsked counts a question for which the embedder or the reranker was asked.
+// CountQuestion counts a question for the embedder or the reranker; helped reports whether the model answered.
 func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
 	if m == nil {
 		return
@@ -124,7 +124,7 @@ func (m *Metrics) ModelAsked(model string, helped bool, now time.Time) {
 	m.hour[asked{model, helped, m.minute(now)}]++
 }
 
-// Missed returns for how many questions of the last hour a model was asked, and for how many of them it failed.
+// MissedQuestions returns the numbers of a model's unanswered questions and of all its questions in the last hour.
 func (m *Metrics) Missed(model string, now time.Time) (missed, all int) {
 	if m == nil {
 		return 0, 0
@@ -143,17 +143,17 @@ func (m *Metrics) Missed(model string, now time.Time) (missed, all int) {
 	return missed, all
 }
 
-// minute returns the minute of a time, and deletes counts that are more than an hour older.
+// startMinute returns the minute of a time, and deletes counts from more than an hour before.
 func (m *Metrics) minute(now time.Time) int64 {
 	minute := now.Unix() / 60
 	maps.DeleteFunc(m.hour, func(of asked, _ int) bool { return of.minute <= minute-60 })
 	return minute
 }
 
-// methods are the HTTP methods with their own label, because clients may send any other.
+// methods are the HTTP methods with a label of their own. Clients may send any method, so other methods share a label.
 var methods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions}
 
-// Answered counts a request by route and status, and the tokens of its chat.
+// ObserveRequest records the duration of a request by method, route and status, and the tokens of its chat.
 func (m *Metrics) Answered(method, route string, status int, took time.Duration, input, output int64) {
 	m = m.or()
 	if !slices.Contains(methods, method) {
@@ -164,24 +164,24 @@ func (m *Metrics) Answered(method, route string, status int, took time.Duration,
 	m.chatTokens.WithLabelValues("output").Add(float64(output))
 }
 
-// UpstreamAsked counts a request to the upstream by its result: a status, "failed", or "canceled" by the
-// client.
+// ObserveUpstream records the duration of a request to the upstream by result: the status, "failed", or
+// "canceled" by the client.
 func (m *Metrics) UpstreamAsked(end string, took time.Duration) {
 	m.or().upstream.WithLabelValues(end).Observe(took.Seconds())
 }
 
-// RecordFailed counts an exchange that could not be stored.
+// CountRecordFailure counts an exchange that could not be stored.
 func (m *Metrics) RecordFailed() { m.or().recordFailed.WithLabelValues().Inc() }
 
-// FirstByte counts the delay that Loci added to the first byte.
+// ObserveFirstByte records the delay that Loci added to the first byte of an answer.
 func (m *Metrics) FirstByte(overhead time.Duration) {
 	m.or().overhead.WithLabelValues().Observe(overhead.Seconds())
 }
 
-// Learned counts one run of learning by its result, such as "applied", "nothing", "rules" or "failed".
+// CountLearnRun counts one run of learning by its result, such as "applied", "nothing", "rules" or "failed".
 func (m *Metrics) Learned(end string) { m.or().learnRuns.WithLabelValues(end).Inc() }
 
-// Spent counts the tokens and the cost of one call of the learning model.
+// CountUsage counts the tokens and the cost of a call of the learning model.
 func (m *Metrics) Spent(u memory.Usage) {
 	m = m.or()
 	m.tokens.WithLabelValues(u.Purpose, u.Model, "input").Add(float64(u.InputTokens))
@@ -189,7 +189,7 @@ func (m *Metrics) Spent(u memory.Usage) {
 	m.cost.WithLabelValues(u.Purpose, u.Model).Add(u.Cost)
 }
 
-// Decided counts the decisions of a run of learning.
+// CountDecisions counts the decisions of a run of learning.
 func (m *Metrics) Decided(d MemoryDecision) {
 	m = m.or()
 	for _, one := range d.Decisions {
@@ -205,18 +205,18 @@ func (m *Metrics) Decided(d MemoryDecision) {
 	}
 }
 
-// Retrieved counts the memories in a prompt, and those that the answer used.
+// CountRetrieved counts the memories in a prompt, and the memories that the answer used.
 func (m *Metrics) Retrieved(injected, used int) {
 	m.or().injected.Add(int64(injected))
 	m.or().used.Add(int64(used))
 }
 
-// JobEnded counts one attempt at a job by its result: "done", "later", "retry", "parked" or "lost".
+// CountJob counts an attempt at a job by result: "done", "later", "retry", "parked" or "lost".
 func (m *Metrics) JobEnded(kind memory.JobKind, end string) {
 	m.or().jobs.WithLabelValues(string(kind), end).Inc()
 }
 
-// Rates are the rates that /metrics and /api/stats show.
+// Rates are the rates in /metrics and /api/stats, each between 0 and 1.
 type Rates struct {
 	Replacement float64 `json:"memory_replacement_rate"`
 	Dedup       float64 `json:"memory_dedup_rate"`

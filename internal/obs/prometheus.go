@@ -17,9 +17,9 @@ type (
 	histograms = *prometheus.HistogramVec
 )
 
-// These are the buckets of the histograms, in seconds. The target of recall by words is one millisecond; recall
-// ends after 150 milliseconds, or a second with a slow local model. The target for the proxy's delay of the
-// first byte is one to five milliseconds.
+// Buckets of the histograms, in seconds or tokens. Recall by words should take one millisecond; recall ends
+// after 150 milliseconds, or after a second with a slow local model. The proxy should delay the first byte by
+// at most five milliseconds.
 var (
 	recallBuckets   = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .15, .25, .4, 1}
 	requestBuckets  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
@@ -27,10 +27,10 @@ var (
 	tokenBuckets    = []float64{0, 50, 100, 200, 400, 600, 800, 1000, 1500, 2000, 4000, 8000}
 )
 
-// refusals are the fixed reasons for refusing a request. A refusal by a limit has the name of its setting.
+// refusals are the reasons for refusing a request. The reason of a limit is the name of its setting.
 var refusals = []string{RefusedMemory, RefusedKey, "limits.requests", "limits.tokens", "limits.concurrent"}
 
-// NewMetrics returns metrics that count from 0.
+// NewMetrics returns metrics with all counts at 0.
 func NewMetrics() *Metrics {
 	r := prometheus.NewRegistry()
 	m := &Metrics{
@@ -62,7 +62,7 @@ func NewMetrics() *Metrics {
 	})
 	info.Set(1)
 	r.MustRegister(info, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	for _, reason := range refusals { // start at 0, so that the first increase is visible
+	for _, reason := range refusals { // begin at 0, which makes the first increase visible
 		m.refused.WithLabelValues(reason)
 	}
 	m.recordFailed.WithLabelValues()

@@ -12,18 +12,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// totalsTime bounds how long a scrape waits for the store.
+// totalsTimeout is the maximum time that a scrape waits for the store.
 const totalsTime = 2 * time.Second
 
-// Watch makes each scrape read the sources. It is called at most once.
+// Watch makes each scrape read the sources. Call it at most once.
 func (m *Metrics) Watch(s Sources) {
 	m.registry.MustRegister(&watcher{s})
 }
 
-// watcher reads its sources at each scrape. If the store does not respond, the scrape omits its metrics.
+// watcher reads the sources at each scrape. If the store does not respond, the scrape omits the store's metrics.
 type watcher struct{ Sources }
 
-// These are the metrics of a watcher.
+// Descriptions of the metrics of a watcher.
 var (
 	totalDesc   = prometheus.NewDesc("memory_total_count", "Active memories by kind, all users together.", []string{"kind"}, nil)
 	jobsDesc    = prometheus.NewDesc("loci_jobs", "Jobs in the queue: queued, or parked after too many failures.", []string{"state"}, nil)

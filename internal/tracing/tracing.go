@@ -1,13 +1,13 @@
 // Package tracing sends traces of chats to an OpenTelemetry collector, over OTLP/HTTP and with the GenAI
 // semantic conventions. Spans contain ids, models, tokens and durations, never text of messages. The package
-// measures nothing itself: the proxy passes the times.
+// measures nothing itself: the proxy passes the times. A trace has these spans:
 //
-//	POST /v1/chat/completions   a chat, of the client's trace if its request names one
+//	POST /v1/chat/completions   a chat, in the client's trace if the request names a trace
 //	  place                     finding the conversation
-//	  recall                    until the block is there; placing is meanwhile
-//	  chat MODEL                the upstream, to the end of its answer
+//	  recall                    searching memory, including place
+//	  chat MODEL                the request to the upstream, until the end of the answer
 //	  record                    storing the answer
-//	  learn                     the job that learns from it, some time later, if this server runs it
+//	  learn                     the later job that learns from the chat, if this server runs the job
 //	    chat MODEL              a call of the learning model
 package tracing
 
@@ -34,17 +34,17 @@ import (
 )
 
 const (
-	// tracesPath is the collector's path, if the endpoint has none.
+	// tracesPath is the path at the collector if the endpoint has no path.
 	tracesPath = "/v1/traces"
 
-	// closeTime bounds the time for sending the last spans at shutdown.
+	// closeTimeout is the maximum time for sending the last spans at shutdown.
 	closeTime = 3 * time.Second
 
-	// linked is the number of conversations whose last trace is remembered for learn jobs.
+	// maxLinked is the maximum number of conversations with a remembered trace, for learning jobs.
 	linked = 4096
 )
 
-// Tracer creates the spans of chats and of learning from them. A nil *Tracer creates none.
+// Tracer creates the spans of chats and of learning from chats. A nil *Tracer creates no spans.
 type Tracer struct {
 	provider *sdk.TracerProvider
 	tracer   trace.Tracer
@@ -57,9 +57,9 @@ type conversation struct {
 	id    string
 }
 
-// Open returns a tracer that sends to a collector, nil if there is no endpoint. The variables
-// OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER and OTEL_RESOURCE_ATTRIBUTES apply too. If the collector is
-// unreachable, that is logged and only the spans are lost.
+// Open returns a tracer that sends spans to a collector, or nil without an endpoint. The variables
+// OTEL_EXPORTER_OTLP_HEADERS, OTEL_TRACES_SAMPLER and OTEL_RESOURCE_ATTRIBUTES apply, too. If the collector
+// is unreachable, the tracer logs the error and drops the spans.
 func Open(ctx context.Context, endpoint, version string, log *slog.Logger) (*Tracer, error) {
 	if endpoint == "" {
 		return nil, nil
@@ -94,18 +94,18 @@ func (t *Tracer) Close() error {
 	if err := t.provider.Shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return nil // the collector may be unreachable
+	return nil // not an error, because the collector may be unreachable
 }
 
-// Chat is the trace of one chat. The methods of a nil *Chat do nothing.
+// Chat is the trace of a chat. The methods of a nil *Chat do nothing.
 type Chat struct {
 	t        *Tracer
 	root     trace.Span
-	upstream trace.Span // while the upstream answers
+	upstream trace.Span // span of the upstream's answer; nil without a request in progress
 	owner    memory.Owner
 }
 
-// Chat begins the trace of a chat.
+// StartChat begins the trace of a chat.
 func (t *Tracer) Chat(r *http.Request, began time.Time, path, request string) *Chat {
 	if t == nil {
 		return nil
@@ -116,14 +116,14 @@ func (t *Tracer) Chat(r *http.Request, began time.Time, path, request string) *C
 	return &Chat{t: t, root: root}
 }
 
-// stage adds a span to the chat's trace.
+// addSpan adds a finished span to the chat's trace.
 func (c *Chat) stage(name string, began, ended time.Time, about ...attribute.KeyValue) {
 	_, span := c.t.tracer.Start(trace.ContextWithSpan(context.Background(), c.root), name, trace.WithTimestamp(began), trace.WithAttributes(about...))
 	span.End(trace.WithTimestamp(ended))
 }
 
-// Recalled adds the stages place and recall. placed is when the conversation was found, zero if it was not
-// looked for; traced is the id of Loci's own trace of the recalled memories.
+// AddRecall adds the spans place and recall. The time placed, at which the conversation was found, is zero
+// without a search for it; traceID is the id of Loci's trace of the recalled memories.
 func (c *Chat) Recalled(owner memory.Owner, conversation string, began, placed, ended time.Time, hits, pending int, traced string) {
 	if c == nil {
 		return
@@ -137,7 +137,7 @@ func (c *Chat) Recalled(owner memory.Owner, conversation string, began, placed, 
 	c.stage("recall", began, ended, attribute.Int("loci.recall.hits", hits), attribute.Int("loci.pending", pending), attribute.String("loci.trace.id", traced))
 }
 
-// remember makes later learning from the conversation part of this trace.
+// linkConversation makes later learning from the conversation part of this trace.
 func (c *Chat) remember(id string) {
 	if id != "" {
 		c.root.SetAttributes(semconv.GenAIConversationID(id))
@@ -145,7 +145,7 @@ func (c *Chat) remember(id string) {
 	}
 }
 
-// Asked begins the upstream's span, and sends its id to the upstream. The span lasts until [Chat.Answered].
+// StartUpstream begins the upstream's span, and adds the span's id to the request headers h. [Chat.EndUpstream] ends the span.
 func (c *Chat) Asked(h http.Header, began time.Time, model, provider string) {
 	if c == nil {
 		return
@@ -156,7 +156,7 @@ func (c *Chat) Asked(h http.Header, began time.Time, model, provider string) {
 	c.upstream = span
 }
 
-// UpstreamAsked records one request to the upstream; several are retries. status is 0 if the upstream did not
+// RecordTry records one try of the request to the upstream. A status of 0 means that the upstream did not
 // answer.
 func (c *Chat) UpstreamAsked(began time.Time, took time.Duration, status int) {
 	if c == nil || c.upstream == nil {
@@ -176,7 +176,7 @@ func (c *Chat) UpstreamAsked(began time.Time, took time.Duration, status int) {
 	c.upstream.SetStatus(end, "")
 }
 
-// Answered ends the upstream's span.
+// EndUpstream ends the upstream's span.
 func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output int) {
 	if c == nil || c.upstream == nil {
 		return
@@ -196,7 +196,7 @@ func (c *Chat) Answered(ended time.Time, id, model, finish string, input, output
 	c.upstream = nil
 }
 
-// Recorded adds the stage record, with its conversation; "" if nothing was stored.
+// AddRecord adds the span record with the conversation, which is empty if nothing was stored.
 func (c *Chat) Recorded(began, ended time.Time, conversation string) {
 	if c != nil {
 		c.remember(conversation)
@@ -204,7 +204,7 @@ func (c *Chat) Recorded(began, ended time.Time, conversation string) {
 	}
 }
 
-// End ends the trace, and the upstream's span if the answer was not read to its end.
+// End ends the trace, and the upstream's span if the answer was not read completely.
 func (c *Chat) End(ended time.Time) {
 	if c != nil {
 		c.Answered(ended, "", "", "", 0, 0)
@@ -212,8 +212,8 @@ func (c *Chat) End(ended time.Time) {
 	}
 }
 
-// Learn begins the span of a learning job, in the trace of the conversation's last chat on this server. The
-// caller must call end with the job's result.
+// StartLearning begins the span of a learning job, in the trace of the conversation's last chat on this server. The
+// caller must call finish with the job's result.
 func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, end func(how string, err error)) {
 	if t == nil {
 		return ctx, func(string, error) {}
@@ -232,7 +232,7 @@ func (t *Tracer) Learn(ctx context.Context, job memory.Job) (_ context.Context, 
 	}
 }
 
-// Complete calls complete in a span within the one of ctx. If ctx has no span, it creates none.
+// TraceCompletion calls complete in a child of the span in ctx. Without a span in ctx, it creates no span.
 func (t *Tracer) Complete(ctx context.Context, p memory.Prompt, complete func(context.Context, memory.Prompt) (memory.Reply, error)) (memory.Reply, error) {
 	if t == nil || !trace.SpanFromContext(ctx).IsRecording() {
 		return complete(ctx, p)

@@ -23,14 +23,14 @@ import (
 type Archive struct {
 	Manifest Manifest
 	file     *os.File
-	done     int64       // number of bytes read from the members
+	done     int64       // number of bytes read from members
 	files    []*zip.File // in the order of the manifest's members
 }
 
-// Open opens an archive and checks its manifest; [Archive.Check] checks the members. identity is a
-// file of age identities for an encrypted archive, or "". [memory.NotFound]: the file does not
-// exist; [memory.Invalid]: it is not a complete backup; [memory.Unavailable]: a newer program made
-// it.
+// Open opens an archive and checks its manifest; [Archive.Check] checks the members. The path identity
+// of a file with age identities is empty for an unencrypted archive. Open returns [memory.NotFound] if
+// the file does not exist, [memory.Invalid] if it is not a complete backup, and [memory.Unavailable] for
+// an archive of a newer program.
 func Open(path, identity string) (*Archive, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,7 +42,7 @@ func Open(path, identity string) (*Archive, error) {
 	a := &Archive{file: f}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = memory.Errorf(memory.Invalid, "it is not a regular file")
+		err = memory.Errorf(memory.Invalid, "the backup is not a regular file")
 	}
 	if err == nil {
 		err = a.open(f, info.Size(), identity)
@@ -61,12 +61,12 @@ func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 	}
 	z, err := zip.NewReader(from, size)
 	if err != nil {
-		return damaged("it cannot be read as a zip file, or is not whole: %v", err)
+		return damaged("it is not a complete zip file: %v", err)
 	}
 	named := map[string]*zip.File{}
 	for _, f := range z.File {
 		if named[f.Name] != nil {
-			return damaged("%q is there twice", f.Name)
+			return damaged("it contains %q twice", f.Name)
 		}
 		if !f.Mode().IsRegular() {
 			return damaged("%q is not a regular file", f.Name)
@@ -80,7 +80,7 @@ func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 	for _, m := range a.Manifest.Members {
 		f := named[m.Name]
 		if f == nil {
-			return damaged("%q is not there", m.Name)
+			return damaged("%q is missing", m.Name)
 		}
 		if f.UncompressedSize64 != uint64(m.Size) || f.UncompressedSize64/maxRatio > f.CompressedSize64 {
 			return damaged("the size of %q differs from the manifest", m.Name)
@@ -96,7 +96,7 @@ func (a *Archive) open(from io.ReaderAt, size int64, identity string) error {
 
 func (a *Archive) readManifest(f *zip.File) error {
 	if f == nil {
-		return memory.Errorf(memory.Invalid, "it is not a backup of Loci's: there is no %s in it", manifestName)
+		return memory.Errorf(memory.Invalid, "the file is not a backup of Loci: it contains no %s", manifestName)
 	}
 	var text bytes.Buffer
 	r, err := f.Open()
@@ -119,15 +119,14 @@ func (a *Archive) readManifest(f *zip.File) error {
 // Close closes the archive's file.
 func (a *Archive) Close() error { return a.file.Close() }
 
-// Check reads every member and compares it with the manifest. It calls report, if not nil, with the
-// bytes read so far and the total.
+// Check reads every member and compares it with the manifest. If report is not nil, Check calls it with
+// the number of bytes read so far and the total.
 func (a *Archive) Check(ctx context.Context, report func(done, of int64)) error {
 	return a.each(ctx, "", report, func(string) (io.WriteCloser, error) { return nothing{}, nil })
 }
 
-// Unpack writes the members of one of the archive's folders into the new folder dir, and compares
-// them with the manifest. The files are durable when it returns nil. After an error, files that
-// were written remain.
+// Unpack writes the members of a folder of the archive into the new folder dir, and compares them with
+// the manifest. If it returns nil, the files are synced to disk. After an error, written files stay.
 func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(done, of int64)) (err error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return err
@@ -159,7 +158,7 @@ func (a *Archive) Unpack(ctx context.Context, folder, dir string, report func(do
 	})
 }
 
-// each calls to for each member whose name has the prefix, with the rest of the name.
+// copyMembers copies each member with the prefix to the writer that openWriter returns for the rest of the name.
 func (a *Archive) each(ctx context.Context, prefix string, report func(done, of int64), to func(name string) (io.WriteCloser, error)) error {
 	of := a.Manifest.Size()
 	for i, m := range a.Manifest.Members {
@@ -182,13 +181,13 @@ func (a *Archive) each(ctx context.Context, prefix string, report func(done, of 
 	return nil
 }
 
-// read copies one member and compares it with the manifest.
+// copyMember copies one member and compares it with the manifest.
 func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(n int64)) error {
 	r, err := f.Open()
 	if err != nil {
 		return damaged("%q: %v", m.Name, err)
 	}
-	defer r.Close() //nolint:errcheck // it was only read
+	defer r.Close() //nolint:errcheck // the member was only read
 	sum := sha256.New()
 	buf := make([]byte, 256<<10)
 	var n int64
@@ -200,7 +199,7 @@ func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(
 		some, err = r.Read(buf)
 		n += int64(some)
 		if n > m.Size {
-			return damaged("%q has more bytes than the manifest says", m.Name)
+			return damaged("%q has more bytes than in the manifest", m.Name)
 		}
 		_, _ = sum.Write(buf[:some]) // writing to a hash never fails
 		if _, err := to.Write(buf[:some]); err != nil {
@@ -217,13 +216,13 @@ func read(ctx context.Context, f *zip.File, m Member, to io.Writer, report func(
 	return nil
 }
 
-// nothing discards everything written to it.
+// discard is a writer that discards all bytes.
 type nothing struct{}
 
 func (nothing) Write(p []byte) (int, error) { return len(p), nil }
 func (nothing) Close() error                { return nil }
 
-// synced is a file that is synced to disk when it is closed.
+// syncedFile is a file that Close syncs to disk.
 type synced struct{ *os.File }
 
 func (s synced) Close() error { return errors.Join(s.Sync(), s.File.Close()) }

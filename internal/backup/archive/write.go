@@ -16,7 +16,7 @@ import (
 type Writer struct {
 	zip     *zip.Writer
 	members []Member
-	sealed  io.Closer // nil: the archive is not encrypted
+	sealed  io.Closer // completes the encryption; nil for an unencrypted archive
 }
 
 // NewWriter begins an archive.
@@ -26,8 +26,8 @@ func NewWriter(w io.Writer) *Writer {
 	return &Writer{zip: z}
 }
 
-// Add writes a member. [memory.Invalid]: a backup must not contain this name, for example because
-// it is not UTF-8.
+// Add writes a member. It returns [memory.Invalid] for a name that a backup must not contain, for
+// example a name that is not UTF-8.
 func (w *Writer) Add(name string, from io.Reader) error {
 	if checkName(name) != nil {
 		return memory.Errorf(memory.Invalid, "a backup cannot contain a file named %q: rename or remove the file", name)
