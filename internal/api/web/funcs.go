@@ -60,7 +60,7 @@ func age(now, t time.Time) string {
 
 func percent(x float64) string { return strconv.Itoa(int(math.Round(x*100))) + " %" }
 
-// whole converts a number from a template to an int.
+// toInt converts a number from a template to an int.
 func whole(n any) int {
 	switch n := n.(type) {
 	case int64:
@@ -82,7 +82,7 @@ func plural(n int, thing string) string {
 	return count(n) + " " + thing + "s"
 }
 
-// count formats a number with separated thousands.
+// formatCount formats a number with separated thousands.
 func count(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
@@ -100,7 +100,7 @@ func clip(n int, s string) string {
 	return strings.TrimSpace(string(letters[:n])) + "…"
 }
 
-// author describes who made a change.
+// authorName describes who made a change.
 func author(a memory.Author) string {
 	switch a.Kind {
 	case memory.ByPerson:
@@ -125,7 +125,7 @@ func author(a memory.Author) string {
 	return "somebody"
 }
 
-// acted are the names of actions in a history.
+// actionNames describe actions in a history.
 var acted = map[memory.Action]string{
 	memory.ActionAdd: "added", memory.ActionUpdate: "edited", memory.ActionReinforce: "said again",
 	memory.ActionReplace: "replaced", memory.ActionRetire: "forgotten", memory.ActionRestore: "restored",
