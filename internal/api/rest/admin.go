@@ -17,18 +17,18 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByKeyID names a key.
+// ByKeyID is the path parameter with a key's id.
 type ByKeyID struct {
 	ID string `path:"id" maxLength:"64" doc:"The key's id, not the key."`
 }
 
-// These are the subjects of the refusals that [requireAdmin] writes.
+// Subjects of the error messages of [requireAdmin].
 const (
 	keysAre     = "keys are"
 	checkupsAre = "checkups are"
 )
 
-// adminOperations registers the operations for admins only: backups and checkups cover all users.
+// adminOperations registers the operations for admins only, because backups and checkups cover all users.
 func (d *handler) adminOperations(a adder) {
 	checkup := func(confirm bool) func(context.Context, *struct{}) (client.Checkup, error) {
 		return func(ctx context.Context, _ *struct{}) (client.Checkup, error) { return d.Doctor(ctx, confirm) }
@@ -82,7 +82,7 @@ type rotation struct {
 	Body client.RotateKey
 }
 
-// note writes an action to the audit record before the action runs.
+// recordAudit writes an action to the audit record before the action runs.
 func (d *handler) note(ctx context.Context, act, user, detail string) error {
 	if d.Note == nil {
 		return nil

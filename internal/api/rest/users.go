@@ -10,7 +10,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// ByUser is the name of a user of the namespace.
+// ByUser is the path parameter with the name of a user of the caller's namespace.
 type ByUser struct {
 	ID string `path:"id" maxLength:"256" doc:"The user's name."`
 }
@@ -20,8 +20,8 @@ type erasedUser struct {
 	Existing bool `query:"known" doc:"Respond with not_found if nothing was ever stored for the user. Without this parameter, the unused name is closed too."`
 }
 
-// owner returns the user to erase or reopen. An admin key may name any user; other callers must prove
-// that they are that user, because a front end may send any name.
+// owner returns the user to erase or reopen. An admin key may name any user. Other callers must prove
+// that they are the user, because a front end may send any name.
 func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) {
 	id := httpx.IdentityOf(ctx)
 	owner := memory.User(id.Namespace, u.ID)
