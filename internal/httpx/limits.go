@@ -15,8 +15,8 @@ import (
 
 // Limits are the limits of each user, and of each key that does not belong to a user. 0 means no limit.
 type Limits struct {
-	Requests   int // per minute
-	Tokens     int // per minute, of the upstream's answers and their prompts
+	Requests   int // requests per minute
+	Tokens     int // tokens per minute of the upstream's answers and their prompts
 	Concurrent int // concurrent requests of a user
 }
 
@@ -28,7 +28,7 @@ type limiter struct {
 
 // allowance is the remaining use of one user or key.
 type allowance struct {
-	requests, tokens *rate.Limiter // nil: no limit
+	requests, tokens *rate.Limiter // nil means no limit
 
 	mu      sync.Mutex // guards running
 	running int
@@ -48,8 +48,8 @@ func errLimit(setting string, limit int, wait time.Duration) error {
 	return p
 }
 
-// take counts a request of a user or, without a user, of a key. Call end with the request's tokens. Concurrent
-// requests of a key are not limited, because many people may share the key.
+// begin counts a request of a user or, without a user, of a key. At its end, call the function end with the
+// request's tokens. Concurrent requests of a key are not limited, because many people may share the key.
 func (l *limiter) take(user, key string, now time.Time) (end func(tokens int64, now time.Time), err error) {
 	who := cmp.Or(user, key)
 	if l.Limits == (Limits{}) || who == "" {

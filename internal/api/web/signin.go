@@ -102,7 +102,7 @@ func (p *Page) sessionOf(r *http.Request) (memory.Session, error) {
 }
 
 // openSession signs a browser in as user and replaces its earlier session. The credential is in the format that
-// [httpx.Options.SessionOf] reads.
+// [httpx.Options.SignInOf] reads.
 func (p *Page) openSession(w http.ResponseWriter, r *http.Request, by, user string, life time.Duration) error {
 	if err := p.closeSession(r); err != nil {
 		return err
