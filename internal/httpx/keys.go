@@ -90,7 +90,7 @@ func (r *Keyring) Run(ctx context.Context) error {
 // requireStore returns the store, or an error if keys are not stored.
 func (r *Keyring) kept() (memory.Keys, error) {
 	if r == nil || r.store == nil {
-		return nil, memory.Errorf(memory.Invalid, "keys are stored in the database, and store=memory has none")
+		return nil, memory.Errorf(memory.Invalid, "keys cannot be stored, because store=memory has no database")
 	}
 	return r.store, nil
 }

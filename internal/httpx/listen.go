@@ -17,7 +17,7 @@ import (
 func CheckListen(addr string, hasKey bool) error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return memory.Errorf(memory.Invalid, "%q is not a valid address to listen at; one looks like 127.0.0.1:7077", addr)
+		return memory.Errorf(memory.Invalid, "invalid address %q to listen at (example: 127.0.0.1:7077)", addr)
 	}
 	if hasKey || isLoopback(host) {
 		return nil

@@ -111,7 +111,7 @@ func (d *handler) answerer(ctx context.Context, requested string) (string, error
 		requested = d.Model(ctx)
 	}
 	if requested == "" {
-		return "", memory.Errorf(memory.Invalid, "model: missing; name one of GET /v1/models, or set chats.model")
+		return "", memory.Errorf(memory.Invalid, "missing model: name a model from GET /v1/models, or set chats.model")
 	}
 	return requested, nil
 }

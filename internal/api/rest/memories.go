@@ -29,7 +29,7 @@ func (d *handler) memoryOperations(a adder) {
 			Content: b.Content, Category: b.Category, Tags: b.Tags, Confidence: b.Confidence, Core: b.Core, ExpiresAt: b.ExpiresAt, Metadata: b.Metadata, Idempotency: in.Key,
 		})
 	})
-	owned(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget one memory, which can be undone, or erase it", d.delete)
+	owned(a, http.MethodDelete, "/api/memory/{id}", "delete-memory", "Forget or erase one memory; only forgetting can be undone", d.delete)
 	for action, summary := range map[memory.Action]string{memory.ActionApprove: "Approve a pending fact", memory.ActionReject: "Reject a pending fact"} {
 		owned(a, http.MethodPost, "/api/memory/{id}/"+string(action), string(action)+"-memory", summary, func(ctx context.Context, by caller, in *decideInput) (out client.Written, err error) {
 			judged, _, err := d.engine.Curate.Judge(ctx, by.owner, []curate.Judgement{{ID: in.ID, Action: action}}, in.Key, by.author)

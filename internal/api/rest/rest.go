@@ -240,7 +240,7 @@ func owned[I, T any](a adder, method, path, id, summary string, handle func(cont
 	}, also...)
 }
 
-// registerForAdmin registers an operation for admins. The error message for other callers begins with subject.
+// registerForAdmin registers an operation for admins. Other callers get the error message denial.
 func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle func(context.Context, *I) (T, error), also ...func(*huma.Operation)) {
 	operation(a, method, path, id, summary, func(ctx context.Context, in *I) (*body[T], error) {
 		if err := requireAdmin(ctx, what); err != nil {
@@ -250,10 +250,10 @@ func forAdmin[I, T any](a adder, method, path, id, summary, what string, handle 
 	}, also...)
 }
 
-// requireAdmin refuses callers who are not admins, with a message that begins with subject.
+// requireAdmin refuses callers who are not admins, with the error message denial.
 func requireAdmin(ctx context.Context, what string) error {
 	if httpx.IdentityOf(ctx).Role != httpx.RoleAdmin {
-		return memory.Errorf(memory.Forbidden, "%s for admins only", what)
+		return memory.Errorf(memory.Forbidden, "%s", what)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (u ByUser) owner(ctx context.Context) (memory.Owner, memory.Author, error) 
 }
 
 func (d *handler) userOperations(a adder) {
-	forAdmin(a, http.MethodGet, "/api/users", "list-users", "List the users that have or had a memory; for admins", "the list of users is", func(ctx context.Context, in *client.UsersQuery) (client.Users, error) {
+	forAdmin(a, http.MethodGet, "/api/users", "list-users", "List the users that have or had a memory; for admins", "the list of users is for admins only", func(ctx context.Context, in *client.UsersQuery) (client.Users, error) {
 		users, next, err := d.engine.Users(ctx, httpx.IdentityOf(ctx).Namespace, in.Cursor, in.Limit)
 		return client.Users{Next: next, Users: each(users, func(u core.User) client.User {
 			return client.User{User: u.Owner.Name(), Name: u.Name, Closed: u.Closed}

@@ -57,7 +57,7 @@ func (p *Page) edit(r *http.Request, v visit, id string) (done, error) {
 	if s := field(r, "confidence"); s != nil {
 		c, err := strconv.ParseFloat(*s, 64)
 		if err != nil {
-			return done{}, memory.Errorf(memory.Invalid, "confidence: %q is not a valid number from 0 to 100", clip(20, *s))
+			return done{}, memory.Errorf(memory.Invalid, "confidence: invalid number %q (valid: 0 to 100)", clip(20, *s))
 		}
 		e.Confidence = new(c / 100)
 	}

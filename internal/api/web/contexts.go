@@ -32,11 +32,11 @@ func (d document) Share() float64 { return min(1, float64(d.Tokens)/float64(max(
 func (d document) Takes() string {
 	switch share := d.Share(); {
 	case d.Cut():
-		return "longer than the room"
+		return "over the limit for documents"
 	case share < 0.01:
-		return "under 1 % of the room"
+		return "under 1 % of the limit for documents"
 	default:
-		return percent(share) + " of the room"
+		return percent(share) + " of the limit for documents"
 	}
 }
 

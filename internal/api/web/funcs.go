@@ -105,7 +105,7 @@ func author(a memory.Author) string {
 	switch a.Kind {
 	case memory.ByPerson:
 		if a.Admin {
-			return strings.TrimSuffix("whoever runs the server, as "+a.Name, ", as ")
+			return strings.TrimSuffix("an admin, as "+a.Name, ", as ")
 		}
 		if a.Name == "" || a.Name == "default" {
 			return "you"

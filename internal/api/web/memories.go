@@ -170,7 +170,7 @@ func (p *Page) asOf(day string) (memory.At, error) {
 	}
 	t, err := time.ParseInLocation(time.DateOnly, day, p.Zone)
 	if err != nil {
-		return memory.At{}, memory.Errorf(memory.Invalid, "%q is not a valid day; write it like 2026-11-21", clip(20, day))
+		return memory.At{}, memory.Errorf(memory.Invalid, "invalid day %q (example: 2026-11-21)", clip(20, day))
 	}
 	return memory.At{AsOf: t.AddDate(0, 0, 1).Add(-time.Microsecond)}, nil
 }

@@ -83,7 +83,7 @@ func requestedDay(r *http.Request, days int) (int, error) {
 	}
 	n, err := strconv.Atoi(s)
 	if err != nil {
-		return 0, memory.Errorf(memory.Invalid, "%q is not a valid day number", clip(20, s))
+		return 0, memory.Errorf(memory.Invalid, "invalid day number %q", clip(20, s))
 	}
 	return min(max(n, 0), last), nil
 }

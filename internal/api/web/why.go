@@ -33,7 +33,7 @@ type reason struct {
 var reasons = []reason{
 	{"words", "w-words", []string{"words", "related", "class", "title", "peak"}},
 	{"meaning", "w-vector", []string{"vector"}},
-	{"talk around it", "w-talk", []string{"session", "topic", "reply", "opens"}},
+	{"nearby messages", "w-talk", []string{"session", "topic", "reply", "opens"}},
 	{"what is asked for", "w-asked", nil},
 }
 
@@ -78,8 +78,8 @@ func (b *bar) add(name, class string, size float64) {
 // omissionReasons describe, by the name of a ranking stage, why a search omitted a memory.
 var stages = map[string]string{
 	"answered": "nothing answers the question well enough", "threshold": "not relevant enough", "limit": "other memories are better",
-	"duplicate": "says the same as a better memory", "echo": "only repeats the question", "slight": "has almost no content",
-	"neighbour": "only next to a turn that answers",
-	"source":    "already covered by its fact or its turn", "top_k": "more than the requested number", "budget": "no room left",
-	"core": "no room left", "carried": "already in the request", "contradicted": "a fact of your own contradicts it",
+	"duplicate": "repeats a better memory", "echo": "only repeats the question", "slight": "has almost no content",
+	"neighbour": "only next to a relevant turn",
+	"source":    "repeats its fact or its turn", "top_k": "the requested number was reached", "budget": "over the token budget",
+	"core": "over the token budget", "carried": "already in the request", "contradicted": "a fact of your own contradicts it",
 }
