@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Access describes an answered request. It contains nothing that a user wrote.
+// AccessEntry describes an answered request. It contains nothing that a user wrote.
 type Access struct {
 	ID       string
 	Client   string // the client's X-Request-Id; empty if the client sent no id
@@ -23,7 +23,7 @@ type Access struct {
 	Output   int64         // output tokens; 0 if the answer does not report them
 }
 
-// meter adds up the upstream time and the tokens of a request.
+// usageMeter adds up the upstream time and the tokens of a request.
 type meter struct{ upstream, input, output atomic.Int64 }
 
 // CountUpstream adds the time for which a request waited for the upstream's headers.
@@ -50,7 +50,7 @@ func clientRequestID(r *http.Request) string {
 	return id
 }
 
-// access returns the description of an answered request.
+// accessEntry returns the description of an answered request.
 func (st *state) access(r *http.Request, status int, took time.Duration) Access {
 	route := r.Pattern
 	if _, path, ok := strings.Cut(route, " "); ok {

@@ -46,7 +46,7 @@ func WriteJSON(w http.ResponseWriter, status int, v any) {
 
 // ReadBody reads a whole body within the limits of [Guard]. It returns [memory.TooLarge] if the body is too
 // large, [memory.Invalid] if the body is too slow or cut off, and [memory.Unavailable] if the bodies of all
-// requests together use too much memory: see [OverBudget].
+// requests together use too much memory: see [IsOverBudget].
 func ReadBody(r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(r.Body)
 	var tooLarge *http.MaxBytesError

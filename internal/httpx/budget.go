@@ -88,7 +88,7 @@ var errOverBudget = &Problem{
 	Detail: "too many large requests at the same time; try again",
 }
 
-// OverBudget reports whether a body was not read because it does not fit in memory now. See [Unread].
+// IsOverBudget reports whether a body was not read because it does not fit in memory now. See [UnreadBody].
 func OverBudget(err error) bool { return errors.Is(err, error(errOverBudget)) }
 
 // countedBody is a request's body whose bytes count in the budget until the request ends.
@@ -113,8 +113,8 @@ func (b *countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Unread returns the whole body of a request that [ReadBody] refused as [OverBudget]. The unread part is streamed,
-// not held in memory.
+// UnreadBody returns the whole body of a request that [ReadBody] refused as [IsOverBudget]. It streams the unread
+// part.
 func Unread(r *http.Request) io.Reader {
 	b, ok := r.Body.(*countedBody)
 	if !ok {

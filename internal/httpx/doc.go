@@ -14,7 +14,7 @@
 // but behind a reverse proxy every request has the proxy's address. A server without a key therefore refuses a
 // request with signs of a proxy, unless a stored key or a signed token identifies the user. Only from addresses
 // in Options.Proxies, Loci reads X-Forwarded-For (for the limit on wrong keys and the log), X-Forwarded-Proto
-// (for [Secure]) and Options.UserHeader, which names the user like X-Loci-User and is not forwarded.
+// (for [IsSecure]) and Options.UserHeader, which names the user like X-Loci-User and is not forwarded.
 //
 // # Keys
 //

@@ -92,7 +92,7 @@ func contains(networks []netip.Prefix, ip netip.Addr) bool {
 	return ip.IsValid() && slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(ip) })
 }
 
-// Secure reports whether the client sent its request over TLS, to Loci or to a configured proxy.
+// IsSecure reports whether the client sent its request over TLS, to Loci or to a configured proxy.
 func Secure(r *http.Request) bool { return r.TLS != nil || stateOf(r.Context()).secure }
 
 // AdminOnly returns a handler that calls next for admins and refuses other callers.

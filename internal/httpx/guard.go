@@ -216,7 +216,7 @@ type state struct {
 	client   string // the client's own id for the request; "" if the client sent no id
 	remote   string // the client's address, or network for IPv6
 	secure   bool   // the client used TLS
-	refused  string // see [Access]
+	refused  string // see [AccessEntry]
 
 	wrongKey func(remote string) time.Duration // see [CountWrongKey]
 }
@@ -232,7 +232,7 @@ func stateOf(ctx context.Context) *state {
 	return noState
 }
 
-// AddressOf returns the address of a request's client, or "" outside [Guard].
+// ClientAddress returns the address of a request's client, or "" outside [Guard].
 func AddressOf(ctx context.Context) string { return stateOf(ctx).remote }
 
 // RequestID returns the request's id, or "" outside [Guard].

@@ -41,7 +41,7 @@ func perMinute(n int) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(float64(n)/60), n)
 }
 
-// errLimit is the error for a request over a limit.
+// errOverLimit is the error for a request over a limit.
 func errLimit(setting string, limit int, wait time.Duration) error {
 	p := newProblem(http.StatusTooManyRequests, memory.Unavailable, fmt.Sprintf("over the limit: %s is %d; try again later", setting, limit))
 	p.retry, p.limit = max(wait, time.Second), setting

@@ -12,7 +12,7 @@ import (
 // writeTimeout is the maximum time of a write to a client that does not read.
 const patience = 30 * time.Second
 
-// Patient writes and flushes the pieces of an answer, and limits the time of each write.
+// PieceWriter writes and flushes the pieces of an answer, and limits the time of each write.
 type Patient struct {
 	http.ResponseWriter
 
@@ -40,7 +40,7 @@ func (p *Patient) Send(piece string) {
 	_ = control.SetWriteDeadline(time.Time{}) // over HTTP/2, an expired deadline would end the stream
 }
 
-// End aborts the current write and ignores later pieces, when the request ends early. It does not abort a write
+// Abort aborts the current write and ignores later pieces, when the request ends early. It does not abort a write
 // if the server is stopping.
 func (p *Patient) End(request context.Context) {
 	p.mu.Lock()
@@ -50,7 +50,7 @@ func (p *Patient) End(request context.Context) {
 	}
 }
 
-// Last sends a piece even after [Patient.End].
+// SendLast sends a piece even after [PieceWriter.Abort].
 func (p *Patient) Last(piece string) {
 	p.mu.Lock()
 	p.over = false

@@ -89,7 +89,7 @@ type SSO struct {
 // caddyUnset is the prefix of the value that Caddy 2.6 sends if its authentication program did not set a header.
 const unset = "{http."
 
-// signIn returns the user that the proxy signed in.
+// proxySignIn returns the user that the proxy signed in.
 func (s SSO) signIn(r *http.Request) (SignIn, bool) {
 	user := r.Header.Get(s.Header)
 	if s.Header == "" || user == "" || strings.HasPrefix(user, unset) {

@@ -203,7 +203,7 @@ func (d *handler) context(ctx context.Context, c caller, a *arguments) (any, err
 	return d.block(ctx, q)
 }
 
-// block returns the memory block about a topic.
+// contextBlock returns the memory block about a topic.
 func (d *handler) block(ctx context.Context, q retrieve.Question) (contextual, error) {
 	out := contextual{Context: nothingRelevant, IDs: []string{}}
 	if err := d.engine.Curate.MayUse(ctx, q.Scope.Owner, false); err != nil {

@@ -66,7 +66,7 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// addition is a validated request to add memories.
+// addRequest is a validated request to add memories.
 type addition struct {
 	caller   caller
 	ids      ids // labels to store

@@ -138,7 +138,7 @@ var absent = []struct{ path, sentence string }{
 	{"/reset", "Loci has no reset; delete the memories of each user"},
 }
 
-// notServed is the error for a path without a handler.
+// errNotServed is the error for a path without a handler.
 func notServed(r *http.Request) error {
 	for _, a := range absent {
 		if below(r.URL.Path, a.path) {

@@ -73,7 +73,7 @@ func (d *Handler) sendWith(r *http.Request, c *call) (resp *http.Response, added
 	return resp, !bytes.Equal(body, c.Bare()), err
 }
 
-// provider returns the provider of a dialect, as OpenTelemetry's GenAI conventions name it.
+// providerName returns the provider of a dialect, as OpenTelemetry's GenAI conventions name it.
 func provider(dialect *chatapi.Dialect) string {
 	if dialect == chatapi.Messages {
 		return "anthropic"

@@ -62,7 +62,7 @@ type embedding struct {
 	Embedding any    `json:"embedding"`
 }
 
-// embeddings embeds texts as documents with Loci's embedder. It forwards requests for other models.
+// serveEmbeddings embeds texts as documents with Loci's embedder. It forwards requests for other models.
 func (d *Handler) embeddings(w http.ResponseWriter, r *http.Request) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		d.forward(w, r) // Loci cannot decode the body
@@ -131,7 +131,7 @@ func packed(v []float32) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// isTokens reports whether an input is a list of token numbers, or a list of lists of token numbers.
+// isTokenList reports whether an input is a list of token numbers, or a list of lists of token numbers.
 func isTokens(input json.RawMessage) bool {
 	var one []float64
 	var lists [][]float64

@@ -151,7 +151,7 @@ func dialectOf(path string) *chatapi.Dialect {
 	return chatapi.Completions
 }
 
-// chat serves one chat request.
+// serveChat serves one chat request.
 func (d *Handler) chat(w http.ResponseWriter, r *http.Request, dialect *chatapi.Dialect) {
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		d.forward(w, r) // Loci cannot decode the body, so the chat gets no memory
@@ -365,8 +365,8 @@ func clientID(h http.Header, name string) string {
 	return id
 }
 
-// record stores the answer by the engine. It returns when storing has succeeded or failed, even if the client
-// has disconnected.
+// recordAnswer stores the answer by the engine. It returns when storing has succeeded or failed, even if the
+// client has disconnected.
 func (d *Handler) record(ctx context.Context, c *call, a chatapi.Answer) {
 	httpx.CountTokens(ctx, a.InputTokens, a.OutputTokens)
 	began := d.Now()

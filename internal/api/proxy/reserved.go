@@ -15,7 +15,7 @@ var reserved = []string{
 // shortPaths are the paths that are also served without /v1, because some clients' base URLs lack /v1.
 var short = []string{"/chat/completions", "/completions", "/embeddings", "/models", "/responses"}
 
-// IsOwn reports whether a [Handler] serves a path, if the path is not reserved.
+// IsServed reports whether a [Handler] serves a path, if the path is not reserved.
 func IsOwn(path string) bool { return strings.HasPrefix(path, "/v1/") || slices.Contains(short, path) }
 
 // ShortPaths returns the paths that a [Handler] also serves without the prefix /v1.

@@ -195,7 +195,7 @@ func viewFile(c client.MemoryToolInput, content string) (string, error) {
 	return fmt.Sprintf("Here's the content of %s with line numbers:\n", c.Path) + numbered(lines, first, last), nil
 }
 
-// numbered returns the lines from first to last. Each line begins with its number.
+// numberLines returns the lines from first to last. Each line begins with its number.
 func numbered(lines []string, first, last int) string {
 	var out []string
 	for n := first; n <= last; n++ {

@@ -44,7 +44,7 @@ type importedKind struct {
 	Added, There int
 }
 
-// sample is an example of an added record.
+// importSample is an example of an added record.
 type sample struct {
 	Content string
 	Status  memory.Status
@@ -68,7 +68,7 @@ var exports = map[portable.Format]struct{ media, name string }{
 	portable.Zip:      {"application/zip", "zip"},
 }
 
-// export streams memory as a file.
+// exportFile streams memory as a file.
 func (p *Page) export(w http.ResponseWriter, r *http.Request, v visit) error {
 	format := portable.Format(cmp.Or(r.Form.Get("format"), string(portable.JSONL)))
 	kind, ok := exports[format]

@@ -12,7 +12,7 @@ import (
 	"github.com/loci-memory/loci/memory"
 )
 
-// funcs are the functions that templates can call.
+// templateFuncs are the functions that templates can call.
 func (p *Page) funcs() template.FuncMap {
 	return template.FuncMap{
 		"age":     func(t time.Time) string { return age(p.engine.Now(), t) },
@@ -37,7 +37,7 @@ func (p *Page) funcs() template.FuncMap {
 	}
 }
 
-// age formats how long ago a time was, in its largest unit.
+// formatAge formats how long ago a time was, in its largest unit.
 func age(now, t time.Time) string {
 	const day = 24 * time.Hour
 	switch d := now.Sub(t); {

@@ -31,7 +31,7 @@ type insightsView struct {
 	Cost        float64
 }
 
-// latency describes the recall times of the answers with a trace.
+// recallLatency describes the recall times of the answers with a trace.
 type latency struct {
 	Answers           int
 	Half, Most, Worst time.Duration // the median, the 95th percentile, the longest time

@@ -28,7 +28,7 @@ type lifeView struct {
 
 func (v lifeView) title() string { return clip(60, v.Content) }
 
-// step is a change as a history shows it.
+// historyStep is a change as a history shows it.
 type step struct {
 	client.Change
 	About   string // description of the changed item

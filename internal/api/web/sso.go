@@ -69,7 +69,7 @@ func (i *Issuer) discover() (*oidc.Provider, error) {
 	return provider, nil
 }
 
-// flow returns the OAuth configuration and the verifier of the issuer's tokens.
+// oauthFlow returns the OAuth configuration and the verifier of the issuer's tokens.
 func (i *Issuer) flow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, error) {
 	provider, err := i.discover()
 	if err != nil {
@@ -81,7 +81,7 @@ func (i *Issuer) flow(r *http.Request) (oauth2.Config, *oidc.IDTokenVerifier, er
 	}, provider.Verifier(&oidc.Config{ClientID: i.ClientID}), nil
 }
 
-// origin is the server's address as the browser sees it.
+// serverOrigin returns the server's address as the browser sees it.
 func origin(r *http.Request) string {
 	scheme := "http"
 	if httpx.Secure(r) {
