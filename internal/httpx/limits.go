@@ -48,8 +48,8 @@ func errLimit(setting string, limit int, wait time.Duration) error {
 	return p
 }
 
-// begin counts a request of a user or, without a user, of a key. At its end, call the function end with the
-// request's tokens. Concurrent requests of a key are not limited, because many people may share the key.
+// begin counts a request of a user or, without a user, of a key. When the request ends, call end with its
+// tokens. Concurrent requests of a key are not limited, because many people may share the key.
 func (l *limiter) take(user, key string, now time.Time) (end func(tokens int64, now time.Time), err error) {
 	who := cmp.Or(user, key)
 	if l.Limits == (Limits{}) || who == "" {

@@ -51,8 +51,8 @@ var statuses = []struct {
 // internalDetail is the text of the response to an error without a code, because the error's text may be private.
 const internalDetail = "internal error; Loci's log has the details under this request's id"
 
-// ProblemOf returns the problem for an error. For an error without a code of package memory, this has the status
-// 500 and internalDetail.
+// ProblemOf returns the problem for an error. An error without a code of package memory gets the status 500 and
+// the text internalDetail.
 func ProblemOf(err error) *Problem {
 	var tooLarge *http.MaxBytesError
 	var problem *Problem
